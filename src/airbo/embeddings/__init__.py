@@ -1,0 +1,17 @@
+"""From distributions to points in a Hilbert space: inner products, MMD² and their estimators."""
+
+from airbo.embeddings.base_kernels import RationalQuadraticSum, default_base_kernel
+from airbo.embeddings.embedding import Embedding
+from airbo.embeddings.estimators import Empirical, Estimator, Nystrom, Quadrature
+from airbo.embeddings.mmd import mmd2
+
+__all__ = [
+    "Embedding",
+    "Empirical",
+    "Estimator",
+    "Nystrom",
+    "Quadrature",
+    "RationalQuadraticSum",
+    "default_base_kernel",
+    "mmd2",
+]

@@ -1,0 +1,123 @@
+"""Base kernels: covariances between points, the ground on which the MMD stands."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from gpytorch.constraints import GreaterThan
+from gpytorch.kernels import Kernel, RBFKernel
+from gpytorch.priors import LogNormalPrior
+from jaxtyping import Float
+from torch import Tensor
+
+RATIONAL_QUADRATIC_EXPONENTS = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+@dataclass(frozen=True)
+class GaussianScales:
+    r"""A base kernel written as a sum of Gaussians of different widths.
+
+    .. math:: k(x, x') = c_0 + \sum_q c_q \exp(-\tfrac12 \lambda_q \|x - x'\|^2)
+    """
+
+    constant: Float[Tensor, ""]
+    weights: Float[Tensor, " q"]
+    precisions: Float[Tensor, " q"] | Float[Tensor, "q d"]
+
+
+class RationalQuadraticSum(Kernel):
+    r"""The base kernel of the paper: a sum of rational quadratic kernels.
+
+    .. math:: k(x, x') = \sum_i \left(1 + \frac{\|x - x'\|^2}{2 a_i l_i^2}\right)^{-a_i}
+
+    Its long tail keeps distant distributions comparable; the small ``a_i`` see far, the large
+    ones see detail. Every ``l_i`` is learnable.
+    """
+
+    is_stationary = True
+    has_lengthscale = False
+
+    def __init__(self, lengthscale: float = 0.5, prior: LogNormalPrior | None = None) -> None:
+        """Start all length scales at ``lengthscale``, in model coordinates."""
+        super().__init__()
+        n = len(RATIONAL_QUADRATIC_EXPONENTS)
+        self.register_parameter("raw_lengthscales", torch.nn.Parameter(torch.zeros(n)))
+        self.register_constraint("raw_lengthscales", GreaterThan(1e-3))
+        self.register_buffer("exponents", torch.tensor(RATIONAL_QUADRATIC_EXPONENTS))
+        if prior is not None:
+            self.register_prior(
+                "lengthscales_prior",
+                prior,
+                lambda m: m.lengthscales,
+                lambda m, v: m._set_lengthscales(v),
+            )
+        self._set_lengthscales(torch.full((n,), lengthscale))
+
+    @property
+    def lengthscales(self) -> Float[Tensor, "5"]:
+        """One length scale per rational quadratic, in model coordinates."""
+        return self.raw_lengthscales_constraint.transform(self.raw_lengthscales)
+
+    @lengthscales.setter
+    def lengthscales(self, value: Tensor | float) -> None:
+        self._set_lengthscales(value)
+
+    def _set_lengthscales(self, value: Tensor | float) -> None:
+        value = torch.as_tensor(value).to(self.raw_lengthscales).expand_as(self.raw_lengthscales)
+        raw = self.raw_lengthscales_constraint.inverse_transform(value)
+        self.initialize(raw_lengthscales=raw)
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        """Evaluate the sum at all pairs of points, or at matching ones with ``diag``."""
+        r2 = self.covar_dist(x1, x2, square_dist=True, diag=diag, **params)
+        inverse_widths = 0.5 / (self.exponents * self.lengthscales**2)  # 1 / (2 a l²)
+        fifth_root, half, one, two, five = (1 + r2 * w for w in inverse_widths)
+        squared = five * five
+        return (
+            fifth_root**-0.2
+            + half.rsqrt()
+            + one.reciprocal()
+            + (two * two).reciprocal()
+            + (squared * squared * five).reciprocal()
+        )
+
+    def gaussian_scales(self) -> GaussianScales:
+        r"""Write the kernel as a sum of Gaussians whose widths do not depend on the l_i.
+
+        A rational quadratic is a Gamma mixture of Gaussians; with :math:`s = \log\lambda`
+
+        .. math:: (1 + r^2 / 2 a l^2)^{-a} = \int g(s) \exp(-\tfrac12 e^s r^2)\, ds, \quad
+                  g(s) = \exp(a (s + \log a l^2) - e^s a l^2) / \Gamma(a)
+
+        and the trapezoidal rule with step 0.5 is exact to 6e-5 for every ``a`` up to 5. What lies
+        below the grid is flat over the unit cube: it becomes the constant.
+        """
+        a, scale = self.exponents.unsqueeze(-1), self.lengthscales.unsqueeze(-1).square()
+        s = torch.arange(_LOG_MIN, _LOG_MAX, _LOG_STEP, dtype=scale.dtype, device=scale.device)
+        al2 = a * scale
+        g = torch.exp(a * (s + al2.log()) - s.exp() * al2 - torch.lgamma(a)) * _LOG_STEP
+
+        # each rational quadratic is 1 at distance 0: the constant takes what the grid leaves
+        below = (1 - g.sum(-1)).clamp_min(0)
+        return GaussianScales(below.sum(), g.sum(0), s.exp())
+
+
+_LOG_MIN, _LOG_MAX, _LOG_STEP = -9.5, 15.1, 0.5
+
+
+def gaussian_scales(kernel: Kernel) -> GaussianScales | None:
+    """Return the kernel as a sum of Gaussians, or None where that is not known."""
+    if isinstance(kernel, RationalQuadraticSum):
+        return kernel.gaussian_scales()
+    if isinstance(kernel, RBFKernel):
+        precision = kernel.lengthscale.square().reciprocal()[0]  # (1,) or (d,)
+        one = precision.new_ones(1)
+        return GaussianScales(one.new_zeros(()), one, precision.unsqueeze(0).squeeze(-1))
+    return None
+
+
+def default_base_kernel(d: int) -> RationalQuadraticSum:
+    """Build the paper's base kernel with a prior that suits ``d`` columns in the unit cube."""
+    typical = 0.3 * math.sqrt(d)  # distances in the unit cube grow with √d
+    return RationalQuadraticSum(typical, LogNormalPrior(math.log(typical), 1.0))

@@ -1,0 +1,202 @@
+"""How an MMD is estimated: values that users pass to models and to ``mmd2``."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.embeddings.base_kernels import gaussian_scales
+from airbo.embeddings.components import Block, components
+from airbo.embeddings.embedding import Embedding
+from airbo.embeddings.landmarks import LandmarkEmbedding, suits_landmarks
+from airbo.uncertainty import InputUncertainty, base_draws
+
+
+class Estimator(ABC):
+    """A way to make features out of P_x."""
+
+    @abstractmethod
+    def embed(
+        self,
+        uncertainties: Sequence[InputUncertainty],
+        base_kernel: Kernel,
+        bounds: Float[Tensor, "2 d"],
+        seed: int = 0,
+    ) -> Embedding:
+        """Build the embedding that a model uses; all its draws are fixed by ``seed``."""
+
+
+@dataclass(frozen=True)
+class Quadrature(Estimator):
+    """Integrate over P_x in closed form where it is Gaussian, by quadrature where it is not.
+
+    The default: there is nothing random in it, and MMD² is exactly the squared distance of two
+    points in the Hilbert space of the base kernel.
+    """
+
+    n_atoms: int = 12
+    """Quadrature nodes per block of dependent columns; Gaussian blocks need none."""
+
+    def __post_init__(self) -> None:
+        _check_at_least(1, n_atoms=self.n_atoms)
+
+    def embed(
+        self,
+        uncertainties: Sequence[InputUncertainty],
+        base_kernel: Kernel,
+        bounds: Float[Tensor, "2 d"],
+        seed: int = 0,
+    ) -> Embedding:
+        """Build the embedding; ``seed`` matters only where P_x has to be sampled."""
+        if gaussian_scales(base_kernel) is None:
+            samples = Empirical(_POINTS_PER_ATOM * self.n_atoms)
+            return samples.embed(uncertainties, base_kernel, bounds, seed)
+        if suits_landmarks(uncertainties[0], bounds.shape[-1], self.n_atoms):
+            return LandmarkEmbedding(2 * self.n_atoms, uncertainties, base_kernel, bounds)
+        return _QuadratureEmbedding(self.n_atoms, uncertainties, base_kernel, bounds)
+
+
+@dataclass(frozen=True)
+class Empirical(Estimator):
+    r"""Average the base kernel over all pairs of samples, as the paper's first estimator.
+
+    ``mmd2`` gives the U-statistic of the paper. A model holds one fixed set of samples per design;
+    there the U-statistic is :math:`\mathrm{MMD}^2_V - b_P - b_Q`, where the first term, the
+    V-statistic, is a squared distance and :math:`b_P \ge 0` is what makes the estimate between P and
+    itself negative. Dividing :math:`\exp(-\alpha\,\mathrm{MMD}^2)` by the square roots of its two
+    diagonal values, so that :math:`\hat k(P, P) = 1`, cancels both: the model's kernel is that of the
+    V-statistic, and positive semi-definite.
+    """
+
+    n_samples: int
+    """Samples per design."""
+
+    def __post_init__(self) -> None:
+        _check_at_least(1, n_samples=self.n_samples)
+
+    def embed(
+        self,
+        uncertainties: Sequence[InputUncertainty],
+        base_kernel: Kernel,
+        bounds: Float[Tensor, "2 d"],
+        seed: int = 0,
+    ) -> Embedding:
+        """Build the embedding from ``n_samples`` scrambled Sobol draws."""
+        return _SampleEmbedding(self.n_samples, seed, uncertainties, base_kernel, bounds)
+
+
+@dataclass(frozen=True)
+class Nystrom(Estimator):
+    r"""Compress samples into landmarks among them, as the paper's second estimator.
+
+    .. math:: \psi_P \approx \sum_i \alpha_i k(\tilde u_i, \cdot), \quad
+              \alpha = K_h^{+} K_{hm} \mathbf 1_m / m
+
+    with the ``n_landmarks`` sub-samples :math:`\tilde u` of every distribution fixed per model.
+    Written as an embedding it is positive semi-definite by construction.
+    """
+
+    n_samples: int
+    """Samples per design, m in the paper."""
+    n_landmarks: int
+    """Sub-samples per design, h in the paper."""
+
+    def __post_init__(self) -> None:
+        _check_at_least(1, n_samples=self.n_samples, n_landmarks=self.n_landmarks)
+        if self.n_landmarks > self.n_samples:
+            raise ValueError(
+                f"n_landmarks must not exceed n_samples, got {self.n_landmarks} landmarks "
+                f"for {self.n_samples} samples."
+            )
+
+    def embed(
+        self,
+        uncertainties: Sequence[InputUncertainty],
+        base_kernel: Kernel,
+        bounds: Float[Tensor, "2 d"],
+        seed: int = 0,
+    ) -> Embedding:
+        """Build the embedding from fixed draws and a fixed choice of landmarks among them."""
+        return _NystromEmbedding(self, seed, uncertainties, base_kernel, bounds)
+
+    def landmarks(self, n_samples: int, seed: int = 0) -> Tensor:
+        """Choose which of the samples are landmarks."""
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randperm(n_samples, generator=generator)[: self.n_landmarks]
+
+
+def nystrom_weights(
+    kernel: Kernel, landmarks: Float[Tensor, "*batch h d"], samples: Float[Tensor, "*batch m d"]
+) -> Float[Tensor, "*batch h"]:
+    """Return the weights that make landmarks stand for the mean of all samples."""
+    # α = (K_h + ε I)⁻¹ K_hm 1 / m
+    K_h = kernel(landmarks).to_dense()
+    trace = K_h.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
+    jitter = 1e-8 * trace * torch.eye(landmarks.shape[-2]).to(K_h)
+    mean = kernel(landmarks, samples).to_dense().mean(-1, keepdim=True)
+    return torch.cholesky_solve(mean, torch.linalg.cholesky(K_h + jitter)).squeeze(-1)
+
+
+_POINTS_PER_ATOM = 4
+"""Plain samples that stand in for one quadrature node under a base kernel without closed forms."""
+
+
+class _QuadratureEmbedding(Embedding):
+    def __init__(self, n_atoms: int, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.n_atoms = n_atoms
+
+    def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
+        return components(uncertainty, X, self.n_atoms)
+
+
+class _SampleEmbedding(Embedding):
+    def __init__(self, n_samples: int, seed: int, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.n_samples, self.seed = n_samples, seed
+
+    def samples(self, X: Tensor, uncertainty: InputUncertainty) -> Float[Tensor, "*batch n s d"]:
+        base = base_draws(
+            self.n_samples, uncertainty.n_base(self.d), self.seed, dtype=X.dtype, device=X.device
+        )
+        return uncertainty.perturb(X, base)
+
+    def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
+        samples = self.samples(X, uncertainty)
+        weights = samples.new_full(samples.shape[:-1], 1 / self.n_samples)
+        return [_atoms(weights, samples)]
+
+
+class _NystromEmbedding(_SampleEmbedding):
+    depends_on_hyperparameters = True
+
+    def __init__(self, estimator: Nystrom, seed: int, *args: object) -> None:
+        super().__init__(estimator.n_samples, seed, *args)
+        self.register_buffer("landmarks", estimator.landmarks(estimator.n_samples, seed))
+
+    def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
+        shared = uncertainty.is_additive and getattr(self.base_kernel, "is_stationary", False)
+        origin = X.new_zeros(1, self.d) if shared else X
+        samples = self.samples(origin, uncertainty)  # (..., n, m, d)
+        landmarks = samples[..., self.landmarks, :]
+
+        weights = nystrom_weights(self.base_kernel, landmarks / self.width, samples / self.width)
+        if shared:
+            landmarks = X.unsqueeze(-2) + landmarks
+            weights = weights.expand(landmarks.shape[:-1])
+        return [_atoms(weights, landmarks)]
+
+
+def _atoms(weights: Tensor, points: Tensor) -> Block:
+    columns = tuple(range(points.shape[-1]))
+    return Block(columns, weights, points)
+
+
+def _check_at_least(least: int, **counts: int) -> None:
+    for name, count in counts.items():
+        if not isinstance(count, int) or isinstance(count, bool) or count < least:
+            raise ValueError(f"{name} must be a whole number >= {least}, got {count!r}.")

@@ -1,0 +1,113 @@
+"""What a surrogate knows about a design: a vector of numbers that stands for P_x."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from gpytorch.module import Module
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from airbo.uncertainty import InputUncertainty
+
+
+class Features(Module, ABC):
+    """Maps designs in user units to features of P_x in model coordinates.
+
+    A design may carry one more column, the number of the uncertainty that it was made under;
+    without it, number 0 applies. Whatever is computed per design is computed here, once: kernels
+    compare features and never sample.
+    """
+
+    depends_on_hyperparameters = False
+    """Whether the features change while a model is fitted."""
+
+    version: int
+    """Grows whenever features made before can no longer be compared with new ones."""
+
+    def __init__(
+        self, uncertainties: Sequence[InputUncertainty], bounds: Float[Tensor, "2 d"]
+    ) -> None:
+        """Describe the designs within ``bounds`` under a list of uncertainties."""
+        super().__init__()
+        self.uncertainties = list(uncertainties)
+        self.register_buffer("low", bounds[0].clone())
+        self.register_buffer("width", (bounds[1] - bounds[0]).clone())
+        self.version = 0
+        self._memory: dict[str, tuple[Tensor, Any]] = {}
+
+    @property
+    def d(self) -> int:
+        """Number of columns of a design."""
+        return len(self.low)
+
+    def number_of(self, uncertainty: InputUncertainty) -> int:
+        """Return the number of an uncertainty, taking it into the list if it is new."""
+        if uncertainty not in self.uncertainties:
+            uncertainty.check_dim(self.d)
+            self.uncertainties.append(uncertainty)
+            self._memory.clear()
+            self.version += 1
+        return self.uncertainties.index(uncertainty)
+
+    def forward(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:
+        """Return the features of designs, with or without the column of uncertainty numbers."""
+        if X.requires_grad or self.depends_on_hyperparameters:
+            return self.compute(*self._split(X))
+        return self.remembered("features", X, lambda: self.compute(*self._split(X)))
+
+    @abstractmethod
+    def compute(
+        self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
+    ) -> Float[Tensor, "*batch n f"]:
+        """Return the features of designs made under the uncertainties numbered ``choice``."""
+
+    def remembered(self, name: str, key: Tensor, compute: Callable[[], Any]) -> Any:
+        """Return what was computed last for the same ``key``, or compute it."""
+        known = self._memory.get(name)
+        if known is None or known[0].shape != key.shape or not torch.equal(known[0], key):
+            known = (key.detach().clone(), compute())
+            self._memory[name] = known
+        return known[1]
+
+    def _split(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        designs, numbers = X[..., : self.d], X[..., self.d :]
+        if numbers.shape[-1] == 0:
+            return designs, torch.zeros(X.shape[:-1], dtype=torch.long, device=X.device)
+        return designs, numbers.squeeze(-1).long()
+
+
+class Nominal(Features):
+    """The design itself: what a plain Gaussian process sees."""
+
+    def compute(
+        self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
+    ) -> Float[Tensor, "*batch n d"]:
+        """Scale designs to the unit cube."""
+        return (X - self.low) / self.width
+
+
+class Moments(Features):
+    """Mean and covariance of P_x: the Gaussian that SKL and expected RBF take it for."""
+
+    def compute(
+        self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
+    ) -> Float[Tensor, "*batch n f"]:
+        """Return means and flattened covariances in model coordinates."""
+        areas = self.width.outer(self.width)
+        chosen: Tensor | None = None
+        for number, u in enumerate(self.uncertainties):
+            mean, cov = (u.mean(X) - self.low) / self.width, u.covariance(X) / areas
+            features = torch.cat([mean, cov.flatten(-2)], dim=-1)
+            mine = (choice == number).unsqueeze(-1)
+            chosen = features if chosen is None else torch.where(mine, features, chosen)
+        assert chosen is not None
+        return chosen
+
+    def unpack(
+        self, features: Float[Tensor, "*batch n f"]
+    ) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch n d d"]]:
+        """Split features into means and covariances."""
+        mean, cov = features.split([self.d, self.d**2], dim=-1)
+        return mean, cov.unflatten(-1, (self.d, self.d))

@@ -1,0 +1,104 @@
+"""Mean embeddings projected on shared landmarks: the fast way on a line."""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.embeddings.components import Block, choose, components
+from airbo.embeddings.embedding import Embedding
+from airbo.uncertainty import InputUncertainty
+
+SPACING = 1 / 80
+"""Distance of landmarks in model coordinates: resolves length scales down to 0.03."""
+MARGIN = 8 * SPACING
+MAX_LANDMARKS = 400
+JITTER = 1e-9
+
+
+class LandmarkEmbedding(Embedding):
+    r"""Projects :math:`\psi_{P_x}` on the base kernels at landmarks along a line.
+
+    .. math:: \psi_P \approx L^{-1} \, \mathbb E_{u \sim P}\, k(Z, u), \quad L L^\top = K_{ZZ}
+
+    The features are coordinates in a Euclidean space, so that comparing designs is a matrix
+    product, however finely P_x is resolved. Landmarks stand on an even grid that covers all executed
+    inputs, and more are added where a design needs them.
+    """
+
+    depends_on_hyperparameters = True
+
+    def __init__(self, n_atoms: int, *args: object) -> None:
+        """Resolve P_x with ``n_atoms`` quadrature nodes."""
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.n_atoms = n_atoms
+        self._reach = (0.0, 1.0)
+
+    def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
+        """Write P_x as the nodes and weights of its Gauss rule."""
+        return components(uncertainty, X, self.n_atoms)
+
+    def compute(
+        self, X: Float[Tensor, "*batch n d"], choice: Tensor
+    ) -> Float[Tensor, "*batch n m"]:
+        """Return the coordinates of P_x with respect to the landmarks."""
+        if X.requires_grad:
+            atoms = self._atoms(X, choice)
+        else:
+            key = torch.cat([X, choice.unsqueeze(-1)], dim=-1)
+            atoms = self.remembered("atoms", key, lambda: self._atoms(X, choice))
+        Z = self._landmarks(atoms.means)  # (m, 1)
+
+        # E k(Z, u), summed over the nodes of each design
+        K_uZ = self.base_kernel(atoms.means.flatten(-3, -2), Z).to_dense()
+        K_uZ = K_uZ.unflatten(-2, atoms.weights.shape[-2:])  # (..., n, j, m)
+        mean = (atoms.weights.unsqueeze(-2) @ K_uZ).squeeze(-2)
+
+        # ψ = L⁻¹ E k(Z, u)
+        K_ZZ = self.base_kernel(Z).to_dense()
+        K_ZZ = K_ZZ + JITTER * K_ZZ[0, 0].detach() * torch.eye(len(Z)).to(K_ZZ)
+        return torch.linalg.solve_triangular(torch.linalg.cholesky(K_ZZ), mean.mT, upper=False).mT
+
+    def inner(
+        self,
+        f1: Float[Tensor, "*#batch n f"],
+        f2: Float[Tensor, "*#batch q f"],
+        diag: bool = False,
+    ) -> Float[Tensor, "..."]:
+        """Multiply coordinates."""
+        return (f1 * f2).sum(-1) if diag else f1 @ f2.mT
+
+    def _atoms(self, X: Tensor, choice: Tensor) -> Block:
+        options = [self._in_model_coordinates(X, u) for u in self.uncertainties]
+        return choose(choice, [[_to_atoms(block, self.n_atoms)] for [block] in options])[0]
+
+    def _landmarks(self, atoms: Tensor) -> Float[Tensor, "m 1"]:
+        low, high = (atoms.detach().amin().item(), atoms.detach().amax().item())
+        if low < self._reach[0] or high > self._reach[1]:
+            self._reach = (min(low - MARGIN, self._reach[0]), max(high + MARGIN, self._reach[1]))
+            self.version += 1
+        m = math.ceil((self._reach[1] - self._reach[0]) / SPACING) + 1
+        Z = torch.linspace(*self._reach, min(m, MAX_LANDMARKS), dtype=atoms.dtype)
+        return Z.to(atoms).unsqueeze(-1)
+
+
+def _to_atoms(block: Block, n_atoms: int) -> Block:
+    """Replace every Gaussian by the nodes of its Gauss-Hermite rule."""
+    if block.spread is None:
+        return block
+    n = max(3, n_atoms // block.weights.shape[-1])
+    nodes, weights = (block.means.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(n))
+    std = block.spread.flatten(-block.kind).clamp_min(1e-24).sqrt()  # (..., j, 1)
+    means = (block.means + std * nodes).flatten(-2).unsqueeze(-1)
+    weights = (block.weights.unsqueeze(-1) * weights / weights.sum()).flatten(-2)
+    return Block(block.columns, weights, means)
+
+
+def suits_landmarks(uncertainty: InputUncertainty, d: int, n_atoms: int) -> bool:
+    """Say whether P_x lives on a line and takes more than one component to describe."""
+    if d != 1:
+        return False
+    X = torch.full((1, 1), 0.5, dtype=torch.float64)
+    return components(uncertainty, X, n_atoms)[0].weights.shape[-1] > 1

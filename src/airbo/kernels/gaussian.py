@@ -1,0 +1,105 @@
+"""Kernels that take every distribution for the Gaussian with the same mean and covariance."""
+
+from typing import Any
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.embeddings.features import Moments
+
+SKL_FLOOR = 1e-6
+"""Variance, in model coordinates, added to every Gaussian: between exact inputs the
+Kullback-Leibler divergence is infinite."""
+
+
+class ERBFKernel(Kernel):
+    r"""Expected squared-exponential kernel between Gaussians (Dallaire 2011).
+
+    .. math:: |I + W^{-1} (\Sigma_1 + \Sigma_2)|^{-1/2}
+              \exp(-\tfrac12 (\mu_1 - \mu_2)^\top (W + \Sigma_1 + \Sigma_2)^{-1} (\mu_1 - \mu_2))
+
+    with :math:`W = \operatorname{diag} \ell^2`.
+    """
+
+    has_lengthscale = True
+
+    def __init__(self, moments: Moments, **kwargs: Any) -> None:
+        """Compare the moments of P_x; ``kwargs`` go to the GPyTorch kernel."""
+        super().__init__(**kwargs)
+        self.moments = moments
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        """Compare features, all pairs or matching ones."""
+        difference, covariance = _pairs(self.moments, x1, x2, diag)
+        W = self.lengthscale.square().squeeze(-2).expand(self.moments.d).diag_embed()
+        L = torch.linalg.cholesky(W + covariance)
+        log_det = 2 * L.diagonal(dim1=-2, dim2=-1).log().sum(-1) - W.diagonal().log().sum()
+        return torch.exp(-0.5 * (_mahalanobis(difference, L) + log_det))
+
+
+class SKLKernel(Kernel):
+    r"""Kernel on the symmetric Kullback-Leibler divergence of Gaussians (Moreno 2003).
+
+    .. math:: \hat k(P, Q) = \exp\left(-\frac{v}{2 \ell^2} (\mathrm{KL}(P\|Q) + \mathrm{KL}(Q\|P))\right)
+
+    ``v`` is a typical variance of P: with equal covariances :math:`v I` this is the squared-exponential
+    kernel of length scale :math:`\ell`. With covariances that differ it need not be positive
+    semi-definite.
+    """
+
+    has_lengthscale = True
+
+    def __init__(self, moments: Moments, **kwargs: Any) -> None:
+        """Compare the moments of P_x; ``kwargs`` go to the GPyTorch kernel."""
+        super().__init__(**kwargs)
+        self.moments = moments
+        with torch.no_grad():
+            center = (moments.low + 0.5 * moments.width).unsqueeze(0)
+            _, covariance = moments.unpack(moments(center))
+        variance = covariance.diagonal(dim1=-2, dim2=-1).mean() + SKL_FLOOR
+        self.register_buffer("typical_variance", variance)
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        """Compare features, all pairs or matching ones."""
+        (mean1, cov1), (mean2, cov2) = self.moments.unpack(x1), self.moments.unpack(x2)
+        cov1, cov2 = (
+            _if_constant(c) + SKL_FLOOR * torch.eye(self.moments.d).to(c) for c in (cov1, cov2)
+        )
+        precision1, precision2 = torch.linalg.inv(cov1), torch.linalg.inv(cov2)
+
+        def against(a: Tensor, b: Tensor, dims: int) -> tuple[Tensor, Tensor]:
+            return (a, b) if diag else (a.unsqueeze(-dims), b.unsqueeze(-dims - 1))
+
+        difference = torch.sub(*against(mean1, mean2, 2)).unsqueeze(-1)  # (..., d, 1)
+        C1, C2 = against(cov1, cov2, 3)
+        A1, A2 = against(precision1, precision2, 3)
+
+        # KL(P|Q) + KL(Q|P) = ½ [tr(C₁A₂ + C₂A₁) - 2d + δᵀ(A₁ + A₂)δ]
+        traces = (C1 * A2).sum(dim=(-2, -1)) + (C2 * A1).sum(dim=(-2, -1)) - 2 * self.moments.d
+        quadratic = (difference * ((A1 + A2) @ difference)).sum(dim=(-2, -1))
+        skl = 0.5 * (traces + quadratic)
+        return torch.exp(-0.5 * self.typical_variance * skl / self.lengthscale.square().squeeze())
+
+
+def _pairs(
+    moments: Moments, x1: Tensor, x2: Tensor, diag: bool
+) -> tuple[Float[Tensor, "... d"], Float[Tensor, "... d d"]]:
+    """Return mean differences and summed covariances, all pairs or matching ones."""
+    (mean1, cov1), (mean2, cov2) = moments.unpack(x1), moments.unpack(x2)
+    cov1, cov2 = _if_constant(cov1), _if_constant(cov2)
+    if diag:
+        return mean1 - mean2, cov1 + cov2
+    return mean1.unsqueeze(-2) - mean2.unsqueeze(-3), cov1.unsqueeze(-3) + cov2.unsqueeze(-4)
+
+
+def _mahalanobis(difference: Tensor, L: Float[Tensor, "... d d"]) -> Tensor:
+    solved = torch.linalg.solve_triangular(L, difference.unsqueeze(-1), upper=False)
+    return solved.square().sum(dim=(-2, -1))
+
+
+def _if_constant(cov: Float[Tensor, "*batch n d d"]) -> Float[Tensor, "... d d"]:
+    """Keep one row where all designs have the same covariance, as under additive uncertainty."""
+    rows = cov.flatten(0, -3)
+    return cov if bool((rows != rows[:1]).any()) else rows[0].expand(*[1] * (cov.dim() - 2), -1, -1)

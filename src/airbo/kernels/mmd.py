@@ -1,0 +1,52 @@
+"""The paper's kernel between distributions."""
+
+from typing import Any
+
+import torch
+from gpytorch.constraints import Positive
+from gpytorch.kernels import Kernel
+from gpytorch.priors import Prior
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.embeddings import Embedding
+
+
+class MMDKernel(Kernel):
+    r"""Squared-exponential kernel on the MMD between two uncertain inputs.
+
+    .. math:: \hat k(P, Q) = \exp(-\alpha \, \mathrm{MMD}^2(P, Q))
+
+    It compares the features that its embedding makes of designs.
+    """
+
+    def __init__(
+        self, embedding: Embedding, alpha: float = 1.0, alpha_prior: Prior | None = None
+    ) -> None:
+        """Start from ``alpha``; it is learnable, like the base kernel's hyper-parameters."""
+        super().__init__()
+        self.embedding = embedding
+        self.register_parameter("raw_alpha", torch.nn.Parameter(torch.zeros(1)))
+        self.register_constraint("raw_alpha", Positive())
+        if alpha_prior is not None:
+            self.register_prior(
+                "alpha_prior", alpha_prior, lambda m: m.alpha, lambda m, v: m._set_alpha(v)
+            )
+        self._set_alpha(alpha)
+
+    @property
+    def alpha(self) -> Float[Tensor, "1"]:
+        """How fast the covariance falls with MMD²."""
+        return self.raw_alpha_constraint.transform(self.raw_alpha)
+
+    @alpha.setter
+    def alpha(self, value: Tensor | float) -> None:
+        self._set_alpha(value)
+
+    def _set_alpha(self, value: Tensor | float) -> None:
+        value = torch.as_tensor(value).to(self.raw_alpha).expand_as(self.raw_alpha)
+        self.initialize(raw_alpha=self.raw_alpha_constraint.inverse_transform(value))
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        """Compare features, all pairs or matching ones."""
+        return torch.exp(-self.alpha * self.embedding.mmd2(x1, x2, diag))

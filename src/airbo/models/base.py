@@ -1,0 +1,194 @@
+"""What all Gaussian processes over uncertain inputs share."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from botorch.models import SingleTaskGP
+from gpytorch import settings
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel
+from gpytorch.likelihoods import Likelihood
+from jaxtyping import Float
+from linear_operator import to_linear_operator
+from torch import Tensor
+
+from airbo.embeddings.features import Features
+from airbo.uncertainty import Exact, InputUncertainty
+
+Uncertainties = InputUncertainty | Sequence[InputUncertainty | None] | None
+"""One uncertainty for all observations, or one per observation; None: hit exactly."""
+
+
+class UncertainInputGP(SingleTaskGP):
+    """Exact Gaussian process whose covariance compares features of P_x.
+
+    A BoTorch model: designs and values in user units go in and come out. It differs from
+    ``SingleTaskGP`` in one thing: between the designs and the kernel stand the features, which
+    are computed once per design, and once per fit for the observations.
+    """
+
+    def __init__(
+        self,
+        train_X: Float[Tensor, "n c"],
+        train_Y: Float[Tensor, "n 1"],
+        features: Features,
+        kernel: Kernel,
+        likelihood: Likelihood | None = None,
+    ) -> None:
+        """Assemble the model out of its parts; ``train_X`` may carry uncertainty numbers."""
+        super().__init__(train_X, train_Y, covar_module=kernel, likelihood=likelihood)
+        self.features = features
+        self.to(train_X)
+
+    def forward(self, x: Float[Tensor, "*batch n c"]) -> MultivariateNormal:
+        """Return the prior at designs."""
+        covariance = self.covar_module(self.features(x)).to_dense()
+        return MultivariateNormal(self.mean_module(x), to_linear_operator(covariance))
+
+    def posterior(self, X: Float[Tensor, "*batch q c"], *args: Any, **kwargs: Any) -> Any:
+        """Predict the expected value at designs.
+
+        Args:
+            X: Designs in user units.
+            *args: As in BoTorch.
+            **kwargs: As in BoTorch; and ``uncertainty``: predict the same designs under another
+                uncertainty than the model's.
+
+        Returns:
+            A BoTorch posterior in the units of the observed values.
+        """
+        return super().posterior(
+            self._numbered(X, kwargs.pop("uncertainty", None)), *args, **kwargs
+        )
+
+    def condition_on_observations(
+        self, X: Float[Tensor, "*batch n c"], Y: Float[Tensor, "*other n 1"], **kwargs: Any
+    ) -> "UncertainInputGP":
+        """Return a model that knows further observations, with the same hyper-parameters.
+
+        Args:
+            X: Designs in user units.
+            Y: Observed values.
+            **kwargs: As in BoTorch; and ``uncertainty``: what these observations were made under,
+                if not the model's.
+        """
+        X = self._numbered(X, kwargs.pop("uncertainty", None))
+        if X.shape[-1] != self.train_inputs[0].shape[-1]:
+            X = self._with_numbers(X)
+            known = self._with_numbers(self.train_inputs[0])
+            self.set_train_data(known, strict=False)
+        if self.prediction_strategy is None:
+            self.posterior(X[..., : self.features.d])
+        return super().condition_on_observations(X, Y, **kwargs)
+
+    def _get_test_prior_mean_and_covariances(
+        self, train_inputs: Sequence[Tensor], test_inputs: Sequence[Tensor], **kwargs: Any
+    ) -> tuple[Any, ...]:
+        X = test_inputs[0]
+        f, known = self.features(X), self._train_features(train_inputs[0])
+        if f.shape[-1] != known.shape[-1]:  # the observations needed further features
+            f = self.features(X)
+        batch_shape = torch.broadcast_shapes(X.shape[:-2], train_inputs[0].shape[:-2])
+        return (
+            self.mean_module(X),
+            self.covar_module(f).to_dense(),
+            self.covar_module(f, known).to_dense(),
+            batch_shape,
+            X.shape[-2:-1],
+            MultivariateNormal,
+        )
+
+    def _train_features(self, X: Tensor) -> Tensor:
+        """Return the features of the observations, computed once as long as nothing changes."""
+        strategy = self.prediction_strategy
+        known = getattr(strategy, "train_features", None)
+        if known is None or known[0] != self.features.version:
+            features = _repeated(self.features, X)
+            if settings.detach_test_caches.on() and not X.requires_grad:
+                features = features.detach()
+            known = (self.features.version, features)
+            strategy.train_features = known
+        return known[1]
+
+    def _numbered(self, X: Tensor, uncertainty: InputUncertainty | None) -> Tensor:
+        d = self.features.d
+        if X.shape[-1] not in (d, d + 1):
+            raise ValueError(f"The designs must have {d} columns, got shape {tuple(X.shape)}.")
+        if uncertainty is None:
+            return X
+        if uncertainty not in self.features.uncertainties:
+            self.prediction_strategy = None  # the observations will be compared in a new way
+        return self._with_numbers(X[..., :d], self.features.number_of(uncertainty))
+
+    def _with_numbers(self, X: Tensor, number: int = 0) -> Tensor:
+        if X.shape[-1] > self.features.d:
+            return X
+        return torch.cat([X, X.new_full((*X.shape[:-1], 1), number)], dim=-1)
+
+
+def check_data(train_X: Tensor, train_Y: Tensor, bounds: Tensor | None) -> Float[Tensor, "2 d"]:
+    """Refuse data that no surrogate can use; return the bounds."""
+    if train_X.dim() != 2 or 0 in train_X.shape:
+        raise ValueError(
+            f"train_X must have shape (n, d), n and d >= 1, got {tuple(train_X.shape)}."
+        )
+    n, d = train_X.shape
+    if train_Y.shape != (n, 1):
+        raise ValueError(
+            f"train_Y must have shape ({n}, 1), as train_X, got {tuple(train_Y.shape)}."
+        )
+    for name, values in (("train_X", train_X), ("train_Y", train_Y)):
+        if not bool(torch.isfinite(values).all()):
+            raise ValueError(f"{name} contains values that are not finite.")
+    if bounds is None:
+        return _bounds_of(train_X)
+    if bounds.shape != (2, d):
+        raise ValueError(f"bounds must have shape (2, {d}), got {tuple(bounds.shape)}.")
+    if not bool(torch.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()):
+        raise ValueError(f"bounds must be finite with low < high, got {bounds.tolist()}.")
+    return bounds.to(train_X)
+
+
+def number_uncertainties(
+    train_X: Float[Tensor, "n d"], uncertainty: Uncertainties
+) -> tuple[Float[Tensor, "n c"], list[InputUncertainty]]:
+    """Number the distinct uncertainties and write the numbers into a further column of the designs.
+
+    Number 0, under which the model predicts unless told otherwise, is the most frequent one. The
+    column is left out where there is only one.
+    """
+    n, d = train_X.shape
+    if uncertainty is None or isinstance(uncertainty, InputUncertainty):
+        each = [uncertainty or Exact()] * n
+    else:
+        each = [u or Exact() for u in uncertainty]
+    if len(each) != n:
+        raise ValueError(f"There are {n} observations but {len(each)} uncertainties.")
+    for i, u in enumerate(each):
+        if not isinstance(u, InputUncertainty):
+            raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {u!r}.")
+        u.check_dim(d)
+    distinct = [u for u, _ in Counter(each).most_common()]
+    if len(distinct) == 1:
+        return train_X, distinct
+    numbers = train_X.new_tensor([distinct.index(u) for u in each])
+    return torch.cat([train_X, numbers.unsqueeze(-1)], dim=-1), distinct
+
+
+def _bounds_of(X: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
+    """Take the range of the data; 1 around designs that do not vary."""
+    low, high = X.amin(dim=0), X.amax(dim=0)
+    flat = low == high
+    return torch.stack([torch.where(flat, low - 0.5, low), torch.where(flat, high + 0.5, high)])
+
+
+def _repeated(features: Features, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:
+    """Compute features once where ``X`` only repeats itself along a batch dimension."""
+    one = X
+    for dim in range(X.dim() - 2):
+        if X.stride(dim) == 0:
+            one = one.narrow(dim, 0, 1)
+    f = features(one)
+    return f.expand(*X.shape[:-1], f.shape[-1])

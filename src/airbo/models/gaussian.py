@@ -1,0 +1,120 @@
+"""Surrogates that take every P_x for a Gaussian."""
+
+from copy import deepcopy
+from typing import Any
+
+import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.likelihoods import Likelihood
+from jaxtyping import Float
+from linear_operator import to_linear_operator
+from torch import Tensor
+
+from airbo.embeddings.features import Moments
+from airbo.kernels import ERBFKernel, SKLKernel
+from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
+from airbo.models.likelihoods import UnseenInputLikelihood
+from airbo.models.priors import lengthscale_prior, observation_noise, scaled
+
+
+class ERBFGP(UncertainInputGP):
+    """Gaussian process with the expected squared-exponential kernel (Dallaire 2011).
+
+    An observation was made at one unknown point of P_x: it varies by the whole output scale,
+    more than the expected value that the kernel describes. The difference goes to the noise.
+    The arguments are those of ``MMDGP``; ``estimator`` is not used, since there is a closed form.
+    """
+
+    def __init__(
+        self,
+        train_X: Float[Tensor, "n d"],
+        train_Y: Float[Tensor, "n 1"],
+        uncertainty: Uncertainties = None,
+        bounds: Float[Tensor, "2 d"] | None = None,
+        estimator: Any = None,
+        likelihood: Likelihood | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
+        bounds = check_data(train_X, train_Y, bounds)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
+        d = train_X.shape[-1]
+        moments = Moments(uncertainties, bounds)
+        kernel = ERBFKernel(moments, ard_num_dims=d, lengthscale_prior=lengthscale_prior(d))
+        kernel.lengthscale = lengthscale_prior(d).mode
+        covariance = scaled(kernel)
+        likelihood = likelihood or UnseenInputLikelihood(observation_noise(), moments, covariance)
+        super().__init__(inputs, train_Y, moments, covariance, likelihood)
+
+
+class SKLGP(UncertainInputGP):
+    """Gaussian process with the symmetric Kullback-Leibler kernel (Moreno 2003).
+
+    Where covariances differ from design to design this kernel is not positive semi-definite; the
+    observations then get the least extra noise that makes their covariance so, and negative
+    directions of a posterior covariance are cut off. The arguments are those of ``MMDGP``;
+    ``estimator`` is not used, since there is a closed form.
+    """
+
+    def __init__(
+        self,
+        train_X: Float[Tensor, "n d"],
+        train_Y: Float[Tensor, "n 1"],
+        uncertainty: Uncertainties = None,
+        bounds: Float[Tensor, "2 d"] | None = None,
+        estimator: Any = None,
+        likelihood: Likelihood | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
+        bounds = check_data(train_X, train_Y, bounds)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
+        d = train_X.shape[-1]
+        moments = Moments(uncertainties, bounds)
+        kernel = SKLKernel(moments, lengthscale_prior=lengthscale_prior(d))
+        kernel.lengthscale = lengthscale_prior(d).mode
+        super().__init__(
+            inputs, train_Y, moments, scaled(kernel), likelihood or observation_noise()
+        )
+
+    def forward(self, x: Float[Tensor, "*batch n c"]) -> MultivariateNormal:
+        """Return the prior at designs, with a covariance made positive semi-definite."""
+        prior = super().forward(x)
+        K = prior.covariance_matrix
+        missing = (-1e-9 - torch.linalg.eigvalsh(K)[..., 0]).clamp_min(0)
+        shift = missing[..., None, None] * torch.eye(K.shape[-1]).to(K)
+        return MultivariateNormal(prior.mean, to_linear_operator(K + shift))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> MultivariateNormal:
+        """Predict as any exact Gaussian process, without negative variances."""
+        distribution = super().__call__(*args, **kwargs)
+        if self.training:
+            return distribution
+        values, vectors = torch.linalg.eigh(distribution.covariance_matrix)
+        if bool((values >= 0).all()):
+            return distribution
+        covariance = (vectors * values.clamp_min(1e-10).unsqueeze(-2)) @ vectors.mT
+        return MultivariateNormal(distribution.mean, to_linear_operator(covariance))
+
+    def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> "SKLGP":
+        """Return a model with further data, worked out anew.
+
+        GPyTorch would update its factorization; under a covariance that had to be shifted the
+        update need not exist.
+        """
+        shape = torch.broadcast_shapes(self.train_inputs[0].shape[:-2], inputs.shape[:-2])
+        full_inputs = _stack(self.train_inputs[0], inputs, shape, dim=-2)
+        shape = torch.broadcast_shapes(self.train_targets.shape[:-1], targets.shape[:-1], shape)
+        full_targets = _stack(self.train_targets, targets, shape, dim=-1)
+
+        state = self.prediction_strategy, self.train_inputs, self.train_targets
+        self.prediction_strategy = self.train_inputs = self.train_targets = None
+        model = deepcopy(self)
+        self.prediction_strategy, self.train_inputs, self.train_targets = state
+        model.train_inputs = (full_inputs.expand(*shape, *full_inputs.shape[-2:]),)
+        model.train_targets = full_targets
+        return model
+
+
+def _stack(known: Tensor, new: Tensor, batch_shape: torch.Size, dim: int) -> Tensor:
+    return torch.cat([t.expand(*batch_shape, *t.shape[dim:]) for t in (known, new)], dim=dim)

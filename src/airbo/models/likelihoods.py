@@ -1,0 +1,59 @@
+"""Noise of observations that were made at one unknown point of P_x."""
+
+from typing import Any
+
+import torch
+from gpytorch.kernels import ScaleKernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
+from gpytorch.likelihoods.noise_models import Noise
+from linear_operator.operators import DiagLinearOperator, LinearOperator
+from torch import Tensor
+
+from airbo.embeddings.features import Features
+
+
+class UnseenInputNoise(Noise):
+    r"""Observation noise plus what the unseen executed input adds.
+
+    .. math:: \sigma^2 + s \, (1 - \hat k(P_x, P_x))
+
+    for a kernel of output scale ``s`` whose value between a point and itself is 1.
+    """
+
+    def __init__(self, noise: Noise, features: Features, kernel: ScaleKernel) -> None:
+        """Add to ``noise``, with the features and the kernel of the model."""
+        super().__init__()
+        self.observation_noise = noise
+        self.features = features
+        self.kernel = kernel
+
+    @property
+    def noise(self) -> Tensor:
+        """The observation noise alone."""
+        return self.observation_noise.noise
+
+    def forward(
+        self, *params: Any, shape: torch.Size | None = None, **kwargs: Any
+    ) -> LinearOperator:
+        """Return the diagonal noise covariance at designs."""
+        X = params[0][0] if isinstance(params[0], (list, tuple)) else params[0]
+        f = self.features(X)
+        unseen = self.kernel.outputscale - self.kernel(f, diag=True)
+        total = unseen + self.observation_noise.noise
+        return DiagLinearOperator(total if shape is None else total.expand(shape))
+
+
+class UnseenInputLikelihood(_GaussianLikelihoodBase):
+    """Gaussian likelihood with the noise of unseen executed inputs."""
+
+    def __init__(
+        self, likelihood: GaussianLikelihood, features: Features, kernel: ScaleKernel
+    ) -> None:
+        """Take the observation noise from ``likelihood``."""
+        super().__init__(UnseenInputNoise(likelihood.noise_covar, features, kernel))
+
+    @property
+    def noise(self) -> Tensor:
+        """The observation noise alone, without what unseen inputs add."""
+        return self.noise_covar.noise

@@ -1,0 +1,28 @@
+"""Starting values and priors of hyper-parameters; docs/models.md says why."""
+
+import math
+
+from gpytorch.constraints import GreaterThan
+from gpytorch.kernels import Kernel, ScaleKernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.priors import LogNormalPrior
+
+
+def scaled(kernel: Kernel, typical: float = 1.0) -> ScaleKernel:
+    """Give a kernel a learnable output scale around ``typical``."""
+    scale = ScaleKernel(kernel, outputscale_prior=LogNormalPrior(math.log(typical), 1.0))
+    scale.outputscale = typical
+    return scale
+
+
+def lengthscale_prior(d: int) -> LogNormalPrior:
+    """Expect length scales that grow with √d, as BoTorch does on the unit cube."""
+    return LogNormalPrior(math.sqrt(2) + 0.5 * math.log(d), math.sqrt(3))
+
+
+def observation_noise() -> GaussianLikelihood:
+    """Expect noise: the unseen executed input scatters the values even of a noiseless experiment."""
+    prior = LogNormalPrior(math.log(0.05), 1.5)
+    likelihood = GaussianLikelihood(noise_prior=prior, noise_constraint=GreaterThan(1e-6))
+    likelihood.noise = 0.05
+    return likelihood

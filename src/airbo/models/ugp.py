@@ -1,0 +1,39 @@
+"""The surrogate of expected values."""
+
+from gpytorch.kernels import Kernel
+from gpytorch.likelihoods import Likelihood
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.embeddings import Estimator, Quadrature, default_base_kernel
+from airbo.embeddings.base_kernels import RATIONAL_QUADRATIC_EXPONENTS
+from airbo.kernels import IntegralKernel
+from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
+from airbo.models.priors import observation_noise, scaled
+
+
+class UGP(UncertainInputGP):
+    """Gaussian process with the integral kernel E k(u, v) (Oliveira 2019).
+
+    The arguments are those of ``MMDGP``.
+    """
+
+    def __init__(
+        self,
+        train_X: Float[Tensor, "n d"],
+        train_Y: Float[Tensor, "n 1"],
+        uncertainty: Uncertainties = None,
+        bounds: Float[Tensor, "2 d"] | None = None,
+        estimator: Estimator | None = None,
+        base_kernel: Kernel | None = None,
+        likelihood: Likelihood | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
+        bounds = check_data(train_X, train_Y, bounds)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
+        typical = 1.0 if base_kernel else 1 / len(RATIONAL_QUADRATIC_EXPONENTS)
+        base_kernel = (base_kernel or default_base_kernel(train_X.shape[-1])).to(train_X)
+        embedding = (estimator or Quadrature()).embed(uncertainties, base_kernel, bounds, seed)
+        kernel = scaled(IntegralKernel(embedding), typical)
+        super().__init__(inputs, train_Y, embedding, kernel, likelihood or observation_noise())

@@ -1,0 +1,177 @@
+"""What one coordinate of a design can be: a real number, an integer or a category."""
+
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+Value = str | bool | int | float
+
+_ROUNDING = 1e-12  # from a value to its logarithm and back
+
+
+class Parameter(ABC):
+    """One coordinate of a space."""
+
+    kind: ClassVar[str]
+    log: bool = False
+
+    @property
+    @abstractmethod
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest value, in numeric user units."""
+
+    @abstractmethod
+    def encode(self, value: object, allow_outside: bool = False) -> float:
+        """Translate a value into its number, or say in a ``ValueError`` what is wrong with it."""
+
+    @abstractmethod
+    def decode(self, number: float) -> Value:
+        """Translate a number into a value of the parameter's own type."""
+
+
+@dataclass(frozen=True)
+class Float(Parameter):
+    """A real number between two bounds.
+
+    Args:
+        low: Smallest value.
+        high: Largest value.
+        log: Whether ratios matter rather than differences; needs ``low > 0``.
+        unit: For people to read.
+    """
+
+    kind: ClassVar[str] = "float"
+
+    low: float | int
+    high: float | int
+    log: bool = False
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, finite_number(getattr(self, name), name))
+        if not self.low < self.high:
+            raise ValueError(f"low must be < high, got low={self.low}, high={self.high}.")
+        if self.log and not self.low > 0:
+            raise ValueError(f"A log parameter needs low > 0, got low={self.low}.")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The bounds."""
+        return self.low, self.high
+
+    def encode(self, value: object, allow_outside: bool = False) -> float:
+        """Return the value as a float."""
+        return _within(finite_number(value, "value"), self.range, allow_outside)
+
+    def decode(self, number: float) -> float:
+        """Return the number; what leaves the bounds by a rounding error is put back on them."""
+        nearest = min(max(number, self.low), self.high)
+        return nearest if math.isclose(number, nearest, rel_tol=_ROUNDING) else number
+
+
+@dataclass(frozen=True)
+class Integer(Parameter):
+    """A whole number between two bounds, both included."""
+
+    kind: ClassVar[str] = "integer"
+
+    low: int
+    high: int
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, int(_whole(getattr(self, name), name)))
+        if not self.low < self.high:
+            raise ValueError(f"low must be < high, got low={self.low}, high={self.high}.")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The bounds."""
+        return float(self.low), float(self.high)
+
+    def encode(self, value: object, allow_outside: bool = False) -> float:
+        """Return the value as a float; ``3.0`` counts as an integer."""
+        return _within(_whole(value, "value"), self.range, allow_outside)
+
+    def decode(self, number: float) -> int:
+        """Return the nearest integer."""
+        return round(number)
+
+
+@dataclass(frozen=True)
+class Categorical(Parameter):
+    """One of several named alternatives, without an order."""
+
+    kind: ClassVar[str] = "categorical"
+
+    choices: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.choices, str) or not isinstance(self.choices, Iterable):
+            raise ValueError(f"choices must be a list, got {self.choices!r}.")
+        choices = tuple(_plain(choice) for choice in self.choices)
+        object.__setattr__(self, "choices", choices)
+        for choice in choices:
+            if not isinstance(choice, str | bool | int | float):
+                raise ValueError(f"A choice must be a string or a number, got {choice!r}.")
+        if len(choices) < 2:
+            raise ValueError(f"At least two choices are needed, got {list(choices)}.")
+        if len(set(choices)) < len(choices):
+            raise ValueError(f"choices must differ from each other, got {list(choices)}.")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """First and last position."""
+        return 0.0, len(self.choices) - 1.0
+
+    def encode(self, value: object, allow_outside: bool = False) -> float:
+        """Return the position of the value among the choices."""
+        value = _plain(value)
+        for position, choice in enumerate(self.choices):
+            if choice == value and isinstance(choice, bool) == isinstance(value, bool):
+                return float(position)
+        raise ValueError(f"expected one of {list(self.choices)}, got {value!r}.")
+
+    def decode(self, number: float) -> Value:
+        """Return the choice at the nearest position."""
+        return self.choices[min(max(round(number), 0), len(self.choices) - 1)]
+
+
+def _plain(value: Any) -> Any:
+    """Turn numbers of NumPy and PyTorch into Python's own."""
+    is_scalar = isinstance(value, np.generic) or (
+        isinstance(value, np.ndarray | Tensor) and value.ndim == 0
+    )
+    return value.item() if is_scalar else value
+
+
+def finite_number(value: object, what: str) -> float:
+    """Return the value as a float, or say that it is none."""
+    value = _plain(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ValueError(f"{what} must be a number, got {value!r}.")
+    if not math.isfinite(value):
+        raise ValueError(f"{what} must be finite, got {value}.")
+    return float(value)
+
+
+def _whole(value: object, what: str) -> float:
+    number = finite_number(value, what)
+    if not number.is_integer():
+        raise ValueError(f"{what} must be an integer, got {number}.")
+    return number
+
+
+def _within(number: float, bounds: tuple[float, float], allow_outside: bool) -> float:
+    low, high = bounds
+    if not (allow_outside or low <= number <= high):
+        raise ValueError(f"value must be between {low:g} and {high:g}, got {number}.")
+    return number

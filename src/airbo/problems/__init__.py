@@ -1,0 +1,7 @@
+"""Benchmark functions that know their robust optimum."""
+
+from airbo.problems.base import Optimum, Problem
+from airbo.problems.double_peak import DoublePeak
+from airbo.problems.rkhs import RKHS
+
+__all__ = ["RKHS", "DoublePeak", "Optimum", "Problem"]

@@ -1,0 +1,56 @@
+"""The double peak: two peaks as far apart as the two modes of the uncertainty."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.problems.base import Optimum, Problem
+from airbo.problems.expectation import expectation, highest_point
+from airbo.uncertainty import Beta, InputUncertainty
+
+
+@dataclass(frozen=True)
+class DoublePeak(Problem):
+    r"""Two narrow peaks on a gentle slope.
+
+    .. math:: f(x) = \mathrm{sinc}(2 \pi x) + 7.2\, e^{-(37 (x - 0.25))^2}
+              + 8.9\, e^{-(39 (x - 0.35))^2}
+
+    with :math:`\mathrm{sinc}(t) = \sin(\pi t) / (\pi t)`. Under the default uncertainty an executed
+    input lies close to x or close to x + 0.1: the best design stands on the lower peak.
+    """
+
+    name: ClassVar[str] = "double-peak"
+    direction: ClassVar[Literal["maximize", "minimize"]] = "maximize"
+
+    uncertainty: InputUncertainty = field(default_factory=lambda: Beta(0.4, 0.2, scale=0.1))
+
+    @property
+    def bounds(self) -> Float[Tensor, "2 1"]:
+        """The unit interval."""
+        return torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+
+    def __call__(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
+        """Evaluate f at executed inputs."""
+        x = X.squeeze(-1)
+        left = 7.2 * torch.exp(-((37 * (x - 0.25)) ** 2))
+        right = 8.9 * torch.exp(-((39 * (x - 0.35)) ** 2))
+        return torch.sinc(2 * torch.pi * x) + left + right
+
+    def expected(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
+        """Return E f(x') by quadrature."""
+        return expectation(self, self.uncertainty, X)
+
+    @cached_property
+    def nominal_optimum(self) -> Optimum:
+        """The top of the right, higher peak."""
+        return highest_point(self, self.bounds)
+
+    @cached_property
+    def robust_optimum(self) -> Optimum:
+        """The best design in expectation: with the default uncertainty, on the left peak."""
+        return highest_point(self.expected, self.bounds)

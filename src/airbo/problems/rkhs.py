@@ -1,0 +1,67 @@
+"""The RKHS function: a wide hill on the left, a range of narrow peaks on the right."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.problems.base import Optimum, Problem
+from airbo.problems.expectation import expectation, highest_point
+from airbo.uncertainty import InputUncertainty, Normal
+
+WIDE_CENTERS = (0.1, 0.15, 0.08, 0.3, 0.4)
+WIDE_HEIGHTS = (4.0, -1.0, 2.0, -2.0, 1.0)
+NARROW_CENTERS = (0.8, 0.85, 0.9, 0.95, 0.92, 0.74, 0.91, 0.89, 0.79, 0.88, 0.86, 0.96, 0.99, 0.82)
+NARROW_HEIGHTS = (3.0, 4.0, 2.0, 1.0, -1.0, 2.0, 2.0, 3.0, 3.0, 2.0, -1.0, -2.0, 4.0, -3.0)
+
+CENTERS = WIDE_CENTERS + NARROW_CENTERS
+HEIGHTS = WIDE_HEIGHTS + NARROW_HEIGHTS
+WIDTHS = (0.1,) * len(WIDE_CENTERS) + (0.01,) * len(NARROW_CENTERS)
+
+
+@dataclass(frozen=True)
+class RKHS(Problem):
+    r"""A sum of Gaussian bumps, whose highest peak is too narrow to be hit.
+
+    .. math:: f(x) = \sum_i a_i \exp\left(-\frac{(x - c_i)^2}{2 w_i^2}\right)
+    """
+
+    name: ClassVar[str] = "rkhs"
+    direction: ClassVar[Literal["maximize", "minimize"]] = "maximize"
+
+    uncertainty: InputUncertainty = field(default_factory=lambda: Normal(0.01))
+
+    @property
+    def bounds(self) -> Float[Tensor, "2 1"]:
+        """The unit interval."""
+        return torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+
+    def __call__(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
+        """Evaluate f at executed inputs."""
+        return self._smoothed(X, torch.zeros_like(X))
+
+    def expected(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
+        """Return E f(x'): in closed form for a Gaussian, else numerically."""
+        if isinstance(self.uncertainty, Normal):
+            return self._smoothed(X, self.uncertainty.covariance(X).squeeze(-1))
+        return expectation(self, self.uncertainty, X)
+
+    @cached_property
+    def nominal_optimum(self) -> Optimum:
+        """The highest of the narrow peaks."""
+        return highest_point(self, self.bounds)
+
+    @cached_property
+    def robust_optimum(self) -> Optimum:
+        """The best design in expectation."""
+        return highest_point(self.expected, self.bounds)
+
+    def _smoothed(
+        self, X: Float[Tensor, "*batch n 1"], variance: Float[Tensor, "*batch n 1"]
+    ) -> Float[Tensor, "*batch n"]:
+        c, a, w = (X.new_tensor(v) for v in (CENTERS, HEIGHTS, WIDTHS))
+        v = w**2 + variance  # (..., n, bumps): a Gaussian bump stays one under a Gaussian
+        return (a * w / v.sqrt() * torch.exp(-0.5 * (X - c) ** 2 / v)).sum(-1)

@@ -1,0 +1,48 @@
+"""Where a design really lands: distributions of the executed input.
+
+>>> import torch
+>>> from airbo import uncertainty as unc
+>>> where = unc.Product([unc.Normal(0.1), unc.Beta(0.4, 0.2, scale=0.1)])
+>>> X = torch.tensor([[0.2, 0.5], [0.7, 0.5]], dtype=torch.float64)  # two designs
+>>> base = unc.base_draws(n_samples=64, n_base=where.n_base(2), seed=0)
+>>> where.perturb(X, base).shape
+torch.Size([2, 64, 2])
+>>> where.mean(X)[0].round(decimals=4)
+tensor([0.2000, 0.5667], dtype=torch.float64)
+>>> unc.from_json(where.to_json()) == where
+True
+"""
+
+from airbo.uncertainty.additive import Beta, ChiSquared, Exact, Ring, Uniform
+from airbo.uncertainty.base import InputUncertainty, base_draws
+from airbo.uncertainty.clipped import Clipped
+from airbo.uncertainty.empirical import Empirical
+from airbo.uncertainty.external import SciPy, Torch
+from airbo.uncertainty.gaussian import Normal
+from airbo.uncertainty.mixture import GaussianMixture
+from airbo.uncertainty.product import Product
+from airbo.uncertainty.sampler import Sampler
+from airbo.uncertainty.spec import from_dict, from_json
+from airbo.uncertainty.varying import Piecewise, Varying
+
+__all__ = [
+    "Beta",
+    "ChiSquared",
+    "Clipped",
+    "Empirical",
+    "Exact",
+    "GaussianMixture",
+    "InputUncertainty",
+    "Normal",
+    "Piecewise",
+    "Product",
+    "Ring",
+    "Sampler",
+    "SciPy",
+    "Torch",
+    "Uniform",
+    "Varying",
+    "base_draws",
+    "from_dict",
+    "from_json",
+]
