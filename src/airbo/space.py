@@ -230,7 +230,7 @@ class Space:
             )
         for name in design:
             if name not in self.names:
-                raise ValueError(f"Unknown parameter {name!r}{self._hint(name)}.")
+                raise ValueError(f"Unknown parameter {name!r}{self.hint(name)}.")
         row = []
         for name, parameter in self.parameters.items():
             if name not in design:
@@ -241,7 +241,8 @@ class Space:
                 raise ValueError(f"Parameter {name!r}: {error}") from None
         return row
 
-    def _hint(self, name: object) -> str:
+    def hint(self, name: object) -> str:
+        """Say which known name is near an unknown one."""
         near = difflib.get_close_matches(str(name), self.names, n=1)
         return f"; did you mean {near[0]!r}?" if near else f"; there are {list(self.names)}"
 

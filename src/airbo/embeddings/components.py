@@ -12,6 +12,7 @@ from jaxtyping import Float, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
+from airbo.coordinates import InModelCoordinates, number_columns, to_user
 from airbo.uncertainty import (
     Beta,
     ChiSquared,
@@ -64,8 +65,8 @@ def components(
 ) -> list[Block]:
     """Write P_x as independent blocks of weighted Gaussians.
 
-    Gaussians stay as they are. One-dimensional distributions become the ``n_atoms`` nodes of
-    their own Gauss quadrature. Whatever else can be sampled is cut into ``n_atoms`` cells of equal
+    Gaussians stay as they are. One-dimensional distributions become the nodes of their own Gauss
+    quadrature, two for three of ``n_atoms``, because it is that much sharper. Whatever else can be sampled is cut into ``n_atoms`` cells of equal
     probability, and each cell becomes the Gaussian with its mean and its variances.
 
     Args:
@@ -83,7 +84,7 @@ def components(
 def _components(u: InputUncertainty, X: Tensor, n_atoms: int) -> list[Block]:
     columns_stand_alone = u.independent_columns or (X.shape[-1] == 1 and u.n_base(1) == 1)
     if columns_stand_alone and u.is_additive:
-        return _quadratures(u, X, n_atoms)
+        return _quadratures(u, X, _n_nodes(n_atoms))
     if columns_stand_alone:
         return _strata(u, X, n_atoms)
     return [_cells(u, X, n_atoms)]
@@ -96,11 +97,12 @@ def _(u: Exact, X: Tensor, n_atoms: int) -> list[Block]:
 
 @_components.register
 def _(u: Normal, X: Tensor, n_atoms: int) -> list[Block]:
-    if u.std is None:
+    if u.std is None and u.is_additive:
         return _components(GaussianMixture([[0.0] * X.shape[-1]], u.cov), X, n_atoms)
-    std = torch.as_tensor(u.std, dtype=X.dtype, device=X.device)
-    variances = std.square().expand_as(X).unsqueeze(-2)
-    return [_block(_all_columns(X), X.new_ones(1), X.unsqueeze(-2), variances)]
+    covariances = u.covariance(X).unsqueeze(-3)  # (..., n, 1, d, d)
+    diagonals = covariances.diagonal(dim1=-2, dim2=-1)
+    block = _block(_all_columns(X), X.new_ones(1), X.unsqueeze(-2), diagonals)
+    return [block if u.std is not None else replace(block, spread=covariances)]
 
 
 @_components.register(Uniform)
@@ -111,7 +113,7 @@ def _(u: Uniform | Beta | ChiSquared, X: Tensor, n_atoms: int) -> list[Block]:
     if standard is None:
         return _strata(u, X, n_atoms)
     shape, loc, scale = standard
-    nodes, weights = _gauss_rule(shape, n_atoms)
+    nodes, weights = _gauss_rule(shape, _n_nodes(n_atoms))
     loc, scale = (
         torch.as_tensor(p, dtype=X.dtype, device=X.device).expand_as(X) for p in (loc, scale)
     )
@@ -134,9 +136,8 @@ def _(u: GaussianMixture, X: Tensor, n_atoms: int) -> list[Block]:
 
 @_components.register
 def _(u: Ring, X: Tensor, n_atoms: int) -> list[Block]:
-    angles = torch.arange(n_atoms, dtype=X.dtype, device=X.device) * (2 * math.pi / n_atoms)
-    circle = u.radius * torch.stack([angles.cos(), angles.sin()], dim=-1)
-    return [_shifted(X, X.new_full((n_atoms,), 1 / n_atoms), circle)]
+    circle = u.perturb(X, _midpoints(1, n_atoms).to(X))  # equal angles
+    return [_block(_all_columns(X), X.new_full((n_atoms,), 1 / n_atoms), circle)]
 
 
 @_components.register
@@ -145,7 +146,7 @@ def _(u: Empirical, X: Tensor, n_atoms: int) -> list[Block]:
     if len(deviations) <= n_atoms:
         return [_shifted(X, X.new_full((len(deviations),), 1 / len(deviations)), deviations)]
     if X.shape[-1] == 1:
-        nodes, weights = gauss_rule(deviations.squeeze(-1).cpu().numpy(), n_atoms)
+        nodes, weights = gauss_rule(deviations.squeeze(-1).cpu().numpy(), _n_nodes(n_atoms))
         return [_shifted(X, X.new_tensor(weights), X.new_tensor(nodes).unsqueeze(-1))]
     w, m, v = _compress(deviations, n_atoms)
     return [_block(_all_columns(X), w, X.unsqueeze(-2) + m, v)]
@@ -170,6 +171,38 @@ def _(u: Piecewise, X: Tensor, n_atoms: int) -> list[Block]:
     return choose(u.select(X), [_components(p, X, n_atoms) for p in u.pieces])
 
 
+@_components.register
+def _(u: InModelCoordinates, X: Tensor, n_atoms: int) -> list[Block]:
+    space, position = u.space, number_columns(u.space)
+    straight, log = [], set(space.log_columns)
+    for block in _components(u.uncertainty, to_user(space, X), n_atoms):
+        straight += _single_columns(block, n_atoms) if log & set(block.columns) else [block]
+    if any(b.kind and log & set(b.columns) for b in straight):
+        return [_cells(u, X, n_atoms)]
+
+    blocks = []
+    bounds = space.bounds.to(X)
+    for block in straight:
+        own = [i for i, c in enumerate(block.columns) if c in position]
+        if not own:
+            continue
+        columns = [block.columns[i] for i in own]
+        full = to_user(space, X).unsqueeze(-2).expand(*block.means.shape[:-1], space.d).clone()
+        full[..., list(block.columns)] = block.means
+        means = space.to_model(full)[..., columns]
+        spread = block.spread
+        if spread is not None:
+            width = (bounds[1] - bounds[0])[list(block.columns)]
+            spread = spread / (width.square() if block.kind == 1 else width.outer(width))
+            spread = spread[..., own] if block.kind == 1 else spread[..., own, :][..., own]
+        blocks.append(Block(tuple(position[c] for c in columns), block.weights, means, spread))
+    choices = sorted(set(range(X.shape[-1])) - set(position.values()))
+    if choices:
+        exact = _shifted(X[..., choices], X.new_ones(1), X.new_zeros(1, len(choices)))
+        blocks.append(replace(exact, columns=tuple(choices)))
+    return blocks
+
+
 def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[list[Block]]) -> list[Block]:
     """Take the blocks of option ``choice[i]`` for design ``i``, on a common set of columns."""
     if len(options) == 1:
@@ -185,6 +218,42 @@ def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[list[Block]]) ->
             result = _where(choice == number, other, result)
         chosen.append(result)
     return chosen
+
+
+def to_atoms(block: Block, n_atoms: int) -> Block:
+    """Replace every Gaussian on a line by the nodes of its Gauss-Hermite rule."""
+    if block.spread is None:
+        return block
+    n = max(3, _n_nodes(n_atoms) // block.weights.shape[-1])
+    nodes, weights = (block.means.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(n))
+    std = block.spread.flatten(-block.kind).clamp_min(1e-24).sqrt()  # (..., j, 1)
+    means = (block.means + std * nodes).flatten(-2).unsqueeze(-1)
+    weights = (block.weights.unsqueeze(-1) * weights / weights.sum()).flatten(-2)
+    return Block(block.columns, weights, means)
+
+
+def _n_nodes(n_atoms: int) -> int:
+    return math.ceil(2 * n_atoms / 3)
+
+
+def _single_columns(block: Block, n_atoms: int) -> list[Block]:
+    """Split a block that is one axis-parallel Gaussian, or one point, into atoms per column."""
+    if len(block.columns) == 1:
+        return [to_atoms(block, n_atoms)]
+    if block.weights.shape[-1] > 1 or block.kind == 2:
+        return [block]
+    return [
+        to_atoms(
+            replace(
+                block,
+                columns=(c,),
+                means=block.means[..., [i]],
+                spread=None if block.spread is None else block.spread[..., [i]],
+            ),
+            n_atoms,
+        )
+        for i, c in enumerate(block.columns)
+    ]
 
 
 def gauss_rule(samples: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], ...]:
@@ -250,7 +319,7 @@ def _strata(u: InputUncertainty, X: Tensor, n: int) -> list[Block]:
     weights = X.new_full((n,), 1 / n)
     return [
         _block((c,), weights, m, v)
-        for c, (m, v) in enumerate(zip(*(s.split(1, -1) for s in _moments(cells))))
+        for c, (m, v) in enumerate(zip(*(s.split(1, -1) for s in _moments(cells)), strict=True))
     ]
 
 
@@ -279,7 +348,7 @@ def _bisect(points: Float[Tensor, "s r"], n: int) -> Int64[Tensor, "j c"]:
     """Split points into ``n`` cells of equal size, each time across the widest column."""
     cells = [torch.arange(len(points), device=points.device)]
     while len(cells) < n:
-        halves = []
+        halves: list[Tensor] = []
         for cell in cells:
             column = points[cell].var(dim=0).argmax()
             halves += cell[points[cell, column].argsort(stable=True)].chunk(2)

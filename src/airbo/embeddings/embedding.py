@@ -121,7 +121,7 @@ class Embedding(Features):
     def _unpack(self, f: Tensor) -> list[Block]:
         layout = self._layout()
         parts = f.split([part.size for part in layout], dim=-1)
-        return [_unpack(part, where) for part, where in zip(parts, layout)]
+        return [_unpack(part, where) for part, where in zip(parts, layout, strict=True)]
 
     def _atoms_inner(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         return atoms_inner(self.base_kernel, self._unpack(f1)[0], self._unpack(f2)[0], diag)
@@ -145,7 +145,7 @@ class Embedding(Features):
             per_scale = self.remembered(key, f1, lambda: self._in_portions(grams, f1, f2, diag))
             return scales.constant + per_scale @ weights
 
-        heavy = weights.detach() > 1e-8 * weights.detach().sum()
+        heavy = weights.detach() > 1e-6 * weights.detach().sum()
         weights, precisions = weights[heavy], precisions[heavy]
         return scales.constant + self._in_portions(
             lambda *pair: self._grams(precisions, *pair) @ weights, f1, f2, diag
@@ -156,7 +156,9 @@ class Embedding(Features):
 
     def _in_portions(self, function: Any, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         """Apply ``function`` to portions of the first designs that fit in memory."""
-        per_pair = max(part.n_components**2 * len(part.columns) for part in self._layout())
+        per_pair = max(
+            part.n_components**2 * len(part.columns) ** max(1, part.kind) for part in self._layout()
+        )
         scales = 1 if self._only_atoms else 50
         batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2]).numel()
         per_row = batch * per_pair * scales * (1 if diag else f2.shape[-2])

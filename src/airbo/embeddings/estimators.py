@@ -56,7 +56,7 @@ class Quadrature(Estimator):
             samples = Empirical(_POINTS_PER_ATOM * self.n_atoms)
             return samples.embed(uncertainties, base_kernel, bounds, seed)
         if suits_landmarks(uncertainties[0], bounds.shape[-1], self.n_atoms):
-            return LandmarkEmbedding(2 * self.n_atoms, uncertainties, base_kernel, bounds)
+            return LandmarkEmbedding(3 * self.n_atoms, uncertainties, base_kernel, bounds)
         return _QuadratureEmbedding(self.n_atoms, uncertainties, base_kernel, bounds)
 
 
@@ -66,10 +66,10 @@ class Empirical(Estimator):
 
     ``mmd2`` gives the U-statistic of the paper. A model holds one fixed set of samples per design;
     there the U-statistic is :math:`\mathrm{MMD}^2_V - b_P - b_Q`, where the first term, the
-    V-statistic, is a squared distance and :math:`b_P \ge 0` is what makes the estimate between P and
-    itself negative. Dividing :math:`\exp(-\alpha\,\mathrm{MMD}^2)` by the square roots of its two
-    diagonal values, so that :math:`\hat k(P, P) = 1`, cancels both: the model's kernel is that of the
-    V-statistic, and positive semi-definite.
+    V-statistic, is a squared distance and :math:`b_P \ge 0` is what makes the estimate between P
+    and itself negative. Dividing :math:`\exp(-\alpha\,\mathrm{MMD}^2)` by the square roots of its
+    two diagonal values, so that :math:`\hat k(P, P) = 1`, cancels both: the model's kernel is that
+    of the V-statistic, and positive semi-definite.
     """
 
     n_samples: int

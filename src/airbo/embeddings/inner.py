@@ -27,14 +27,14 @@ def gaussian_inner(
 ) -> Float[Tensor, "... m"]:
     r"""Integrate a Gaussian base kernel of every precision in closed form.
 
-    .. math:: \prod_b \sum_{jk} w_j w_k \prod_i (1 + \lambda V_i)^{-1/2}
-              \exp\left(-\tfrac12 \frac{\lambda (m_{ji} - m_{ki})^2}{1 + \lambda V_i}\right),
-              \quad V = v_j + v_k
+    .. math:: \prod_b \sum_{jk} w_j w_k \, |I + \Lambda V|^{-1/2}
+              \exp\left(-\tfrac12 (m_j - m_k)^\top (\Lambda^{-1} + V)^{-1} (m_j - m_k)\right),
+              \quad V = C_j + C_k
 
     over independent blocks ``b``; one column of the result per precision.
     """
     result: Tensor | None = None
-    for a, b in zip(p, q):
+    for a, b in zip(p, q, strict=True):
         block = _block_inner(a, b, precisions[:, list(a.columns)].mT, diag)
         result = block if result is None else result * block
     assert result is not None
@@ -47,17 +47,40 @@ def _block_inner(p: Block, q: Block, precision: Float[Tensor, "b m"], diag: bool
     if p.spread is None or q.spread is None:
         exponent = differences.square() @ precision
     else:
-        spreads = (_if_constant(v, p.kind) for v in (p.spread, q.spread))
-        variances = torch.add(*_against(*spreads, p.kind, diag))
-        if p.kind == 2:  # turn to the axes in which the sum of covariances is diagonal
+        v_p, v_q = _if_constant(p.spread, p.kind), _if_constant(q.spread, q.kind)
+        variances = torch.add(*_against(v_p, v_q, p.kind, diag))
+        if p.kind == 1:
+            exponent = _widened(differences, variances, precision)
+        elif variances.requires_grad or bool((precision != precision[:1]).any()):
+            exponent = _widened_in_any_direction(differences, variances, precision)
+        else:  # turn to the axes in which the sum of covariances is diagonal: much faster
             variances, axes = torch.linalg.eigh(variances)
             differences = (differences.unsqueeze(-2) @ axes).squeeze(-2)
-        widening = 1 + variances.clamp_min(0).unsqueeze(-1) * precision  # (..., j, k, b, m)
-        distance = (differences.square().unsqueeze(-2) @ (precision / widening)).squeeze(-2)
-        exponent = distance + widening.log().sum(-2)
+            exponent = _widened(differences, variances.clamp_min(0), precision)
 
     w_p, w_q = _against(p.weights.unsqueeze(-1), q.weights.unsqueeze(-1), 1, diag)
     return (exponent.mul(-0.5).exp() * (w_p * w_q)).sum(dim=(-3, -2))
+
+
+def _widened(differences: Tensor, variances: Tensor, precision: Tensor) -> Tensor:
+    widening = 1 + variances.unsqueeze(-1) * precision  # (..., j, k, b, m)
+    distance = (differences.square().unsqueeze(-2) @ (precision / widening)).squeeze(-2)
+    return distance + widening.log().sum(-2)
+
+
+def _widened_in_any_direction(
+    differences: Tensor, covariances: Tensor, precision: Tensor
+) -> Tensor:
+    # with R = Λ^½: (Λ⁻¹ + V)⁻¹ = R (I + R V R)⁻¹ R
+    root = precision.mT.sqrt()  # (m, b)
+    RR = root.unsqueeze(-1) * root.unsqueeze(-2)
+    eye = torch.eye(len(precision)).to(RR)
+    L = torch.linalg.cholesky(eye + RR * covariances.unsqueeze(-3))  # (..., j, k, m, b, b)
+    inverse = RR * torch.cholesky_inverse(L)
+
+    outer = differences.unsqueeze(-1) * differences.unsqueeze(-2)  # (..., j, k, b, b)
+    distance = (outer.flatten(-2).unsqueeze(-2) @ inverse.flatten(-2).mT).squeeze(-2)
+    return distance + 2 * L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 def _against(s: Tensor, t: Tensor, n_event: int, diag: bool) -> tuple[Tensor, Tensor]:

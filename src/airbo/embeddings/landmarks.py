@@ -2,12 +2,11 @@
 
 import math
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.components import Block, choose, components
+from airbo.embeddings.components import Block, choose, components, to_atoms
 from airbo.embeddings.embedding import Embedding
 from airbo.uncertainty import InputUncertainty
 
@@ -24,8 +23,8 @@ class LandmarkEmbedding(Embedding):
     .. math:: \psi_P \approx L^{-1} \, \mathbb E_{u \sim P}\, k(Z, u), \quad L L^\top = K_{ZZ}
 
     The features are coordinates in a Euclidean space, so that comparing designs is a matrix
-    product, however finely P_x is resolved. Landmarks stand on an even grid that covers all executed
-    inputs, and more are added where a design needs them.
+    product, however finely P_x is resolved. Landmarks stand on an even grid that covers all
+    executed inputs, and more are added where a design needs them.
     """
 
     depends_on_hyperparameters = True
@@ -72,7 +71,7 @@ class LandmarkEmbedding(Embedding):
 
     def _atoms(self, X: Tensor, choice: Tensor) -> Block:
         options = [self._in_model_coordinates(X, u) for u in self.uncertainties]
-        return choose(choice, [[_to_atoms(block, self.n_atoms)] for [block] in options])[0]
+        return choose(choice, [[to_atoms(block, self.n_atoms)] for [block] in options])[0]
 
     def _landmarks(self, atoms: Tensor) -> Float[Tensor, "m 1"]:
         low, high = (atoms.detach().amin().item(), atoms.detach().amax().item())
@@ -82,18 +81,6 @@ class LandmarkEmbedding(Embedding):
         m = math.ceil((self._reach[1] - self._reach[0]) / SPACING) + 1
         Z = torch.linspace(*self._reach, min(m, MAX_LANDMARKS), dtype=atoms.dtype)
         return Z.to(atoms).unsqueeze(-1)
-
-
-def _to_atoms(block: Block, n_atoms: int) -> Block:
-    """Replace every Gaussian by the nodes of its Gauss-Hermite rule."""
-    if block.spread is None:
-        return block
-    n = max(3, n_atoms // block.weights.shape[-1])
-    nodes, weights = (block.means.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(n))
-    std = block.spread.flatten(-block.kind).clamp_min(1e-24).sqrt()  # (..., j, 1)
-    means = (block.means + std * nodes).flatten(-2).unsqueeze(-1)
-    weights = (block.weights.unsqueeze(-1) * weights / weights.sum()).flatten(-2)
-    return Block(block.columns, weights, means)
 
 
 def suits_landmarks(uncertainty: InputUncertainty, d: int, n_atoms: int) -> bool:

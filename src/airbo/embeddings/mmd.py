@@ -19,8 +19,8 @@ def mmd2(
 
     Without an estimator this is the V-statistic: biased upwards by O(1/s), but never negative and
     exactly zero when the two sets coincide. ``Empirical`` gives the paper's U-statistic: unbiased,
-    sometimes negative. ``Nystrom`` gives the paper's approximation with landmarks among the samples.
-    All the samples given are used, whatever number the estimator names for models.
+    sometimes negative. ``Nystrom`` gives the paper's approximation with landmarks among the
+    samples. All the samples given are used, whatever number the estimator names for models.
 
     Args:
         x: Samples of the first distribution.

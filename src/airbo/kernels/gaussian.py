@@ -42,11 +42,12 @@ class ERBFKernel(Kernel):
 class SKLKernel(Kernel):
     r"""Kernel on the symmetric Kullback-Leibler divergence of Gaussians (Moreno 2003).
 
-    .. math:: \hat k(P, Q) = \exp\left(-\frac{v}{2 \ell^2} (\mathrm{KL}(P\|Q) + \mathrm{KL}(Q\|P))\right)
+    .. math:: \hat k(P, Q) = \exp\left(
+              -\frac{v}{2 \ell^2} (\mathrm{KL}(P\|Q) + \mathrm{KL}(Q\|P))\right)
 
-    ``v`` is a typical variance of P: with equal covariances :math:`v I` this is the squared-exponential
-    kernel of length scale :math:`\ell`. With covariances that differ it need not be positive
-    semi-definite.
+    ``v`` is a typical variance of P: with equal covariances :math:`v I` this is the
+    squared-exponential kernel of length scale :math:`\ell`. With covariances that differ it need
+    not be positive semi-definite.
     """
 
     has_lengthscale = True

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from botorch.models import SingleTaskGP
@@ -29,6 +29,10 @@ class UncertainInputGP(SingleTaskGP):
     are computed once per design, and once per fit for the observations.
     """
 
+    deployment: InputUncertainty | None = None
+    """Uncertainty that ``posterior`` refers to unless told otherwise; None: that of most
+    observations."""
+
     def __init__(
         self,
         train_X: Float[Tensor, "n c"],
@@ -47,41 +51,55 @@ class UncertainInputGP(SingleTaskGP):
         covariance = self.covar_module(self.features(x)).to_dense()
         return MultivariateNormal(self.mean_module(x), to_linear_operator(covariance))
 
-    def posterior(self, X: Float[Tensor, "*batch q c"], *args: Any, **kwargs: Any) -> Any:
+    def posterior(
+        self,
+        X: Float[Tensor, "*batch q c"],
+        *args: Any,
+        uncertainty: InputUncertainty | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Predict the expected value at designs.
 
         Args:
             X: Designs in user units.
             *args: As in BoTorch.
-            **kwargs: As in BoTorch; and ``uncertainty``: predict the same designs under another
-                uncertainty than the model's.
+            uncertainty: Predict the same designs under another uncertainty than the model's.
+            **kwargs: As in BoTorch.
 
         Returns:
             A BoTorch posterior in the units of the observed values.
         """
-        return super().posterior(
-            self._numbered(X, kwargs.pop("uncertainty", None)), *args, **kwargs
-        )
+        return super().posterior(self._numbered(X, uncertainty or self.deployment), *args, **kwargs)
 
     def condition_on_observations(
-        self, X: Float[Tensor, "*batch n c"], Y: Float[Tensor, "*other n 1"], **kwargs: Any
+        self,
+        X: Float[Tensor, "*batch n c"],
+        Y: Float[Tensor, "*other n 1"],
+        noise: Tensor | None = None,
+        *,
+        uncertainty: InputUncertainty | None = None,
+        **kwargs: Any,
     ) -> "UncertainInputGP":
         """Return a model that knows further observations, with the same hyper-parameters.
 
         Args:
             X: Designs in user units.
             Y: Observed values.
-            **kwargs: As in BoTorch; and ``uncertainty``: what these observations were made under,
-                if not the model's.
+            noise: As in BoTorch.
+            uncertainty: What these observations were made under, if not the model's.
+            **kwargs: As in BoTorch.
         """
-        X = self._numbered(X, kwargs.pop("uncertainty", None))
+        X = self._numbered(X, uncertainty)
         if X.shape[-1] != self.train_inputs[0].shape[-1]:
             X = self._with_numbers(X)
-            known = self._with_numbers(self.train_inputs[0])
-            self.set_train_data(known, strict=False)
+            self.train_inputs = (self._with_numbers(self.train_inputs[0]),)
+            self.prediction_strategy = None
         if self.prediction_strategy is None:
             self.posterior(X[..., : self.features.d])
-        return super().condition_on_observations(X, Y, **kwargs)
+        if noise is not None:
+            kwargs["noise"] = noise
+        model = super().condition_on_observations(X, Y, **kwargs)
+        return cast(UncertainInputGP, model)
 
     def _get_test_prior_mean_and_covariances(
         self, train_inputs: Sequence[Tensor], test_inputs: Sequence[Tensor], **kwargs: Any
@@ -102,7 +120,7 @@ class UncertainInputGP(SingleTaskGP):
 
     def _train_features(self, X: Tensor) -> Tensor:
         """Return the features of the observations, computed once as long as nothing changes."""
-        strategy = self.prediction_strategy
+        strategy: Any = self.prediction_strategy
         known = getattr(strategy, "train_features", None)
         if known is None or known[0] != self.features.version:
             features = _repeated(self.features, X)

@@ -107,10 +107,13 @@ class SKLGP(UncertainInputGP):
         shape = torch.broadcast_shapes(self.train_targets.shape[:-1], targets.shape[:-1], shape)
         full_targets = _stack(self.train_targets, targets, shape, dim=-1)
 
-        state = self.prediction_strategy, self.train_inputs, self.train_targets
-        self.prediction_strategy = self.train_inputs = self.train_targets = None
+        data = ("prediction_strategy", "train_inputs", "train_targets")  # not to be copied
+        held = {name: getattr(self, name) for name in data}
+        for name in data:
+            setattr(self, name, None)
         model = deepcopy(self)
-        self.prediction_strategy, self.train_inputs, self.train_targets = state
+        for name, value in held.items():
+            setattr(self, name, value)
         model.train_inputs = (full_inputs.expand(*shape, *full_inputs.shape[-2:]),)
         model.train_targets = full_targets
         return model

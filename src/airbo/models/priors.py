@@ -21,7 +21,7 @@ def lengthscale_prior(d: int) -> LogNormalPrior:
 
 
 def observation_noise() -> GaussianLikelihood:
-    """Expect noise: the unseen executed input scatters the values even of a noiseless experiment."""
+    """Expect noise: unseen executed inputs scatter the values even of a noiseless experiment."""
     prior = LogNormalPrior(math.log(0.05), 1.5)
     likelihood = GaussianLikelihood(noise_prior=prior, noise_constraint=GreaterThan(1e-6))
     likelihood.noise = 0.05

@@ -1,0 +1,35 @@
+"""The rows of the table: a plain Gaussian process and MMDGP under each estimator."""
+
+from dataclasses import dataclass
+
+from botorch.models import SingleTaskGP
+from torch import Tensor
+
+from airbo.embeddings import Empirical, Estimator, Nystrom, Quadrature
+from airbo.models import MMDGP
+from benchmarks.cases import Case
+
+
+@dataclass(frozen=True)
+class Method:
+    name: str
+    estimator: Estimator | None = None
+    slow: bool = False
+
+    def model(self, case: Case, X: Tensor, Y: Tensor) -> SingleTaskGP:
+        if self.estimator is None:
+            return SingleTaskGP(X, Y)
+        return MMDGP(X, Y, case.uncertainty, case.bounds, estimator=self.estimator)
+
+
+YARDSTICK = Method("SingleTaskGP")
+
+METHODS = (
+    YARDSTICK,
+    Method("Quadrature (default)", Quadrature()),
+    Method("Empirical(20)", Empirical(20)),
+    Method("Empirical(100)", Empirical(100)),
+    Method("Nystrom(100, 10)", Nystrom(100, 10)),
+    Method("Nystrom(160, 10)", Nystrom(160, 10)),
+    Method("Nystrom(1000, 100)", Nystrom(1000, 100), slow=True),
+)

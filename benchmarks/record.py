@@ -1,0 +1,54 @@
+"""What a stored result has to carry so that it can be judged later."""
+
+import json
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("airbo", "torch", "gpytorch", "botorch", "numpy", "scipy")
+SEED = 0
+
+
+def provenance() -> dict[str, Any]:
+    return {
+        "commit": _commit(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "seed": SEED,
+        "threads": 1,
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in PACKAGES},
+    }
+
+
+def store(name: str, results: Mapping[str, Any]) -> Path:
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    content = {"provenance": provenance(), **results}
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def describe(where: Mapping[str, Any]) -> str:
+    """Say in one line where numbers come from."""
+    versions = ", ".join(f"{k} {v}" for k, v in where["versions"].items())
+    return (
+        f"Commit {where['commit']}, {where['date']}, seed {where['seed']}, one thread, "
+        f"{where['machine']}, Python {where['python']}, {versions}."
+    )
+
+
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(
+            command, cwd=RESULTS.parent, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()

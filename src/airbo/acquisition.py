@@ -1,0 +1,156 @@
+"""What to try next: acquisitions by name, and the ones BoTorch lacks."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from botorch.acquisition import (
+    AcquisitionFunction,
+    LogExpectedImprovement,
+    UpperConfidenceBound,
+    qLogNoisyExpectedImprovement,
+)
+from botorch.models.model import Model
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.models import UncertainInputGP
+from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known when the next design is chosen, in model coordinates."""
+
+    X_observed: Float[Tensor, "n m"]
+    """Designs with an observed value."""
+    X_pending: Float[Tensor, "p m"] | None = None
+    """Designs that were asked for and not answered yet, or that failed."""
+
+
+class Acquisition(Protocol):
+    """Builds a BoTorch acquisition function for a fitted model."""
+
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+        """Build the function that the next design maximizes."""
+
+
+@dataclass(frozen=True)
+class UCB:
+    r"""Upper confidence bound :math:`\mu + \beta\sigma`; pending designs count as observed."""
+
+    beta: float = 2.0
+    """How much uncertainty is worth; 2.0 in the paper."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.beta < float("inf"):
+            raise ValueError(f"beta must be finite and >= 0, got {self.beta}.")
+
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+        """Build the bound; BoTorch takes the square of the paper's β."""
+        return UpperConfidenceBound(believing(model, situation.X_pending), beta=self.beta**2)
+
+
+@dataclass(frozen=True)
+class TheoryUCB:
+    """Upper confidence bound with the β_n of the paper's main theorem."""
+
+    b: float | None = None
+    """Bound on the norm of the expected value; by default that of the posterior mean."""
+    noise_ratio: float = 1.0
+    """Size of noise and unseen inputs, in units of the noise that the model has learned."""
+    delta: float = 0.1
+    """Probability with which the confidence bound may fail."""
+
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+        """Build the bound with the information gain of the model's observations."""
+        return UCB(self.beta(model))(model, situation)
+
+    def beta(self, model: Model) -> float:
+        """Return β_n for a fitted model."""
+        b = rkhs_norm(model) if self.b is None else self.b
+        return ucb_beta(model_information_gain(model), b, self.noise_ratio, self.delta)
+
+
+@dataclass(frozen=True)
+class EI:
+    """Expected improvement on the best posterior mean so far; noisy EI if designs are pending."""
+
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+        """Build LogEI, or qLogNEI."""
+        if situation.X_pending is None:
+            with torch.no_grad():
+                best = model.posterior(situation.X_observed).mean.max()
+            return LogExpectedImprovement(model, best_f=best)
+        return qLogNoisyExpectedImprovement(
+            model, X_baseline=situation.X_observed, X_pending=situation.X_pending
+        )
+
+
+@dataclass(frozen=True)
+class FromFactory:
+    """A user's own BoTorch acquisition.
+
+    The factory gets the model and, of ``X_observed``, ``X_baseline`` (the same), ``X_pending`` and
+    ``best_f`` (the best posterior mean at observed designs), those that it has arguments for. If it
+    does not ask for pending designs, they count as observed.
+    """
+
+    factory: Callable[..., AcquisitionFunction]
+
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+        """Call the factory with what it asks for."""
+        _, *wanted = inspect.signature(self.factory).parameters.values()
+        if "X_pending" not in [p.name for p in wanted]:
+            model = believing(model, situation.X_pending)
+        with torch.no_grad():
+            best_f = model.posterior(situation.X_observed).mean.max()
+        known: dict[str, Any] = {
+            "X_observed": situation.X_observed,
+            "X_baseline": situation.X_observed,
+            "X_pending": situation.X_pending,
+            "best_f": best_f,
+        }
+        for p in wanted:
+            if p.name not in known and p.default is p.empty and p.kind not in _VARIADIC:
+                raise TypeError(
+                    f"The acquisition factory asks for {p.name!r}; it can have {list(known)}."
+                )
+        return self.factory(model, **{p.name: known[p.name] for p in wanted if p.name in known})
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+ACQUISITIONS: dict[str, Acquisition] = {"ucb": UCB(), "ucb-theory": TheoryUCB(), "ei": EI()}
+
+
+def find_acquisition(given: object) -> Acquisition:
+    """Return the acquisition of a name, or make one of a factory."""
+    if isinstance(given, UCB | TheoryUCB | EI | FromFactory):
+        return given
+    if isinstance(given, str) and given in ACQUISITIONS:
+        return ACQUISITIONS[given]
+    if callable(given):
+        return FromFactory(given)
+    raise ValueError(
+        f"acquisition must be one of {', '.join(map(repr, ACQUISITIONS))} or a function that makes "
+        f"a BoTorch acquisition, got {given!r}."
+    )
+
+
+def believing(model: Model, X: Float[Tensor, "p m"] | None) -> Model:
+    """Return the model as if pending designs had given what it expects of them.
+
+    The mean stays where it is and the deviation shrinks around them, so that the next design goes
+    elsewhere.
+    """
+    if X is None:
+        return model
+    with torch.no_grad():
+        if isinstance(model, UncertainInputGP):
+            expected = model.posterior(X, uncertainty=model.features.uncertainties[0]).mean
+        else:
+            expected = model.posterior(X).mean
+    return model.condition_on_observations(X, expected)

@@ -1,0 +1,217 @@
+"""Uncertainty by the names of parameters, and in the coordinates of models."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.space import Space
+from airbo.uncertainty import Exact, InputUncertainty, Product
+
+NamedUncertainty = InputUncertainty | Mapping[str | tuple[str, ...], InputUncertainty] | None
+"""One uncertainty over all parameters in order, or one per name or group of names; None: exact."""
+
+
+def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
+    """Translate names into columns; parameters that are not named are hit exactly."""
+    if given is None:
+        return Exact()
+    if isinstance(given, InputUncertainty):
+        given.check_dim(space.d)
+        uncertainty = given
+    elif isinstance(given, Mapping):
+        uncertainty = _product(space, given)
+    else:
+        raise TypeError(
+            "uncertainty must be an airbo.uncertainty, a dict of them by parameter name, or None, "
+            f"got {given!r}."
+        )
+    for column in uncertain_columns(uncertainty, space.d):
+        if column in space.categorical_columns:
+            raise ValueError(
+                f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is not "
+                "supported. Leave it out to have it hit exactly."
+            )
+    return uncertainty
+
+
+def uncertain_columns(uncertainty: InputUncertainty, d: int) -> list[int]:
+    """Return the columns that are not hit exactly."""
+    if isinstance(uncertainty, Exact):
+        return []
+    if isinstance(uncertainty, Product):
+        return sorted(
+            own[column]
+            for block, own in zip(uncertainty.blocks, uncertainty.layout(d), strict=True)
+            for column in uncertain_columns(block, len(own))
+        )
+    return list(range(d))
+
+
+def without(uncertainty: InputUncertainty, columns: set[int], d: int) -> InputUncertainty:
+    """Return the same uncertainty with some columns hit exactly.
+
+    Raises:
+        ValueError: If a column is uncertain together with others that are not in ``columns``.
+    """
+    if set(uncertain_columns(uncertainty, d)) <= columns:
+        return Exact()
+    if not isinstance(uncertainty, Product):
+        if columns:
+            raise ValueError("its parameters are uncertain together; give all of them or none")
+        return uncertainty
+    layout = uncertainty.layout(d)
+    blocks = [
+        without(block, {own.index(c) for c in columns if c in own}, len(own))
+        for block, own in zip(uncertainty.blocks, layout, strict=True)
+    ]
+    return Product(blocks, layout)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InModelCoordinates(InputUncertainty):
+    """An uncertainty in user units, seen in the coordinates of a model.
+
+    There every number runs from 0 to 1, on a log scale where the space says so, and a categorical
+    parameter is a group of columns, one per choice, so that all choices are equally far apart.
+    """
+
+    uncertainty: InputUncertainty
+    """P_x in numeric user units, one column per parameter."""
+
+    space: Space
+    """The parameters."""
+
+    @property
+    def dim(self) -> int:
+        """Number of model columns."""
+        return n_model_columns(self.space)
+
+    @property
+    def is_additive(self) -> bool:
+        """True if it is so in user units and no logarithmic parameter is uncertain."""
+        return self.uncertainty.is_additive and not self.bends
+
+    @property
+    def bends(self) -> bool:
+        """Whether a logarithmic parameter is uncertain."""
+        return bool(
+            set(uncertain_columns(self.uncertainty, self.space.d)) & set(self.space.log_columns)
+        )
+
+    def n_base(self, d: int) -> int:
+        """Return what the uncertainty in user units needs."""
+        return self.uncertainty.n_base(self.space.d)
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        samples = self.uncertainty.perturb(to_user(self.space, X), base)
+        return to_model(self.space, samples)
+
+    def _mean(self, X: Tensor) -> Tensor:
+        if self.bends:
+            return super()._mean(X)
+        return to_model(self.space, self.uncertainty.mean(to_user(self.space, X)))
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        if self.bends:
+            return super()._covariance(X)
+        own = number_columns(self.space)
+        bounds = self.space.bounds.to(X)
+        width = (bounds[1] - bounds[0])[list(own)]
+        cov = self.uncertainty.covariance(to_user(self.space, X))
+        cov = cov[..., list(own), :][..., list(own)] / width.outer(width)
+        result = X.new_zeros(*X.shape, X.shape[-1])
+        rows, columns = torch.meshgrid(*[torch.tensor(list(own.values()))] * 2, indexing="ij")
+        result[..., rows, columns] = cov
+        return result
+
+
+def n_model_columns(space: Space) -> int:
+    """Return the number of columns of a model."""
+    return sum(_sizes(space))
+
+
+def number_columns(space: Space) -> dict[int, int]:
+    """Map the columns of numbers in user units to their columns in a model."""
+    sizes = _sizes(space)
+    return {c: sum(sizes[:c]) for c in range(space.d) if c not in space.categorical_columns}
+
+
+def to_model(space: Space, X: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch m"]:
+    """Write designs, or executed inputs, in numeric user units as columns of a model."""
+    return from_unit(space, space.to_model(X))
+
+
+def from_unit(space: Space, Z: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch m"]:
+    """Spread every categorical column of the unit cube over one column per choice."""
+    if not space.categorical_columns:
+        return Z
+    parts = []
+    for column, size in enumerate(_sizes(space)):
+        values = Z[..., column]
+        if column in space.categorical_columns:
+            choice = (values.detach() * (size - 1)).round().long()
+            # two choices are as far apart as the ends of a number: (1/√2)² + (1/√2)² = 1
+            parts.append(torch.nn.functional.one_hot(choice, size).to(Z) / math.sqrt(2))
+        else:
+            parts.append(values.unsqueeze(-1))
+    return torch.cat(parts, dim=-1)
+
+
+def to_user(space: Space, M: Float[Tensor, "*batch m"]) -> Float[Tensor, "*batch c"]:
+    """Read numeric user units from the columns of a model."""
+    if not space.categorical_columns:
+        return space.from_model(M)
+    columns = []
+    for column, part in enumerate(M.split(_sizes(space), dim=-1)):
+        if column in space.categorical_columns:
+            columns.append(part.argmax(-1).to(M) / (part.shape[-1] - 1))
+        else:
+            columns.append(part.squeeze(-1))
+    return space.from_model(torch.stack(columns, dim=-1))
+
+
+def _sizes(space: Space) -> list[int]:
+    discrete = space.discrete_values
+    return [len(discrete[c]) if c in space.categorical_columns else 1 for c in range(space.d)]
+
+
+def _product(
+    space: Space, given: Mapping[str | tuple[str, ...], InputUncertainty]
+) -> InputUncertainty:
+    blocks, columns = [], []
+    named: set[int] = set()
+    for names, uncertainty in given.items():
+        group = (names,) if isinstance(names, str) else tuple(names)
+        own = tuple(_column(space, name) for name in group)
+        if not isinstance(uncertainty, InputUncertainty):
+            raise TypeError(
+                f"The uncertainty of {names!r} must be an airbo.uncertainty, got {uncertainty!r}."
+            )
+        if named & set(own) or len(set(own)) < len(own):
+            raise ValueError(f"Parameter(s) {names!r} have more than one uncertainty.")
+        try:
+            uncertainty.check_dim(len(own))
+        except ValueError as error:
+            raise ValueError(f"The uncertainty of {names!r} does not fit: {error}") from None
+        named |= set(own)
+        blocks.append(uncertainty)
+        columns.append(own)
+    rest = tuple(c for c in range(space.d) if c not in named)
+    if not blocks:
+        return Exact()
+    if rest:
+        blocks.append(Exact())
+        columns.append(rest)
+    return Product(blocks, columns)
+
+
+def _column(space: Space, name: str) -> int:
+    if name not in space.names:
+        raise ValueError(f"uncertainty names an unknown parameter {name!r}{space.hint(name)}.")
+    return space.names.index(name)

@@ -1,0 +1,173 @@
+"""One call: a whole optimization of a function."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from airbo.coordinates import NamedUncertainty
+from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
+from airbo.space import Space
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an optimization found."""
+
+    design: Design
+    """The recommended design."""
+    mean: float
+    """Its expected value."""
+    std: float
+    """Standard deviation of that expectation: what the model does not know."""
+    optimizer: Optimizer
+    """The optimizer, to go on with or to look at."""
+
+    @property
+    def observations(self) -> pd.DataFrame:
+        """All experiments."""
+        return self.optimizer.observations
+
+
+class ExperimentError(RuntimeError):
+    """The function raised an exception; ``optimizer`` holds everything up to then."""
+
+    def __init__(self, design: Design, optimizer: Optimizer, error: BaseException) -> None:
+        """Say which design caused which error."""
+        super().__init__(
+            f"The experiment at {design} raised {type(error).__name__}: {error}. "
+            f"{len(optimizer.observations)} observation(s) are kept in .optimizer of this error."
+        )
+        self.design = design
+        self.optimizer = optimizer
+
+
+def maximize(
+    f: Callable[[Design], float | None],
+    space: Space | dict[str, Any],
+    uncertainty: NamedUncertainty = None,
+    budget: int = 50,
+    seed: int = 0,
+    *,
+    progress: bool = True,
+    callback: Callable[[Optimizer], object] | None = None,
+    **settings: Any,
+) -> Result:
+    """Find the design with the largest expected value.
+
+    Args:
+        f: The experiment: takes a design, returns the value that it gave, or None if it failed.
+        space: The parameters of a design.
+        uncertainty: Where a design may land, by name of parameter or group of names.
+        budget: Number of experiments.
+        seed: Fixes all choices.
+        progress: Whether to show a progress bar with the current recommendation.
+        callback: Called with the optimizer after every experiment.
+        **settings: As for ``Optimizer``: surrogate, acquisition, deployment, n_initial, initial.
+
+    Returns:
+        The recommended design, what to expect of it, and all observations. Ctrl-C ends the
+        optimization early and returns what there is.
+
+    Raises:
+        ExperimentError: If ``f`` raises an exception; it holds the optimizer.
+    """
+    return _optimize(f, "maximize", space, uncertainty, budget, seed, progress, callback, settings)
+
+
+def minimize(
+    f: Callable[[Design], float | None],
+    space: Space | dict[str, Any],
+    uncertainty: NamedUncertainty = None,
+    budget: int = 50,
+    seed: int = 0,
+    *,
+    progress: bool = True,
+    callback: Callable[[Optimizer], object] | None = None,
+    **settings: Any,
+) -> Result:
+    """Find the design with the smallest expected value; see ``maximize``."""
+    return _optimize(f, "minimize", space, uncertainty, budget, seed, progress, callback, settings)
+
+
+def _optimize(
+    f: Callable[[Design], float | None],
+    direction: Direction,
+    space: Space | dict[str, Any],
+    uncertainty: NamedUncertainty,
+    budget: int,
+    seed: int,
+    progress: bool,
+    callback: Callable[[Optimizer], object] | None,
+    settings: dict[str, Any],
+) -> Result:
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise ValueError(f"budget must be a whole number >= 1, got {budget!r}.")
+    space = space if isinstance(space, Space) else Space(space)
+    optimizer = Optimizer(space, uncertainty, direction, seed=seed, **settings)
+    with _Bar(direction, budget, progress) as bar:
+        try:
+            for _ in range(budget):
+                _step(f, optimizer)
+                if callback is not None:
+                    callback(optimizer)
+                bar.advance(optimizer)
+        except KeyboardInterrupt:
+            if not optimizer.observations["value"].notna().any():
+                raise
+    best = optimizer.recommend()
+    return Result(best.design, best.mean, best.std, optimizer)
+
+
+def _step(f: Callable[[Design], float | None], optimizer: Optimizer) -> None:
+    design = optimizer.ask()
+    try:
+        value = f(dict(design))
+        optimizer.tell(design, value)
+    except Exception as error:
+        raise ExperimentError(design, optimizer, error) from error
+
+
+class _Bar:
+    """A progress bar that shows the current recommendation."""
+
+    def __init__(self, direction: Direction, budget: int, visible: bool) -> None:
+        self._progress = Progress(
+            TextColumn(direction),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[best]}"),
+            console=Console(stderr=True),
+            disable=not visible,
+        )
+        self._task = self._progress.add_task(direction, total=budget, best="")
+        self._visible = visible
+
+    def __enter__(self) -> "_Bar":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._progress.stop()
+
+    def advance(self, optimizer: Optimizer) -> None:
+        """Count one experiment and show the best design so far."""
+        best = ""
+        if self._visible and optimizer.observations["value"].notna().any():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TooLittleDataWarning)
+                best = _line(optimizer.recommend())
+        self._progress.update(self._task, advance=1, best=best)
+
+
+def _line(best: Recommendation) -> str:
+    design = ", ".join(
+        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in best.design.items()
+    )
+    return f"best so far: {design} → {best.mean:.4g} ± {best.std:.2g}"

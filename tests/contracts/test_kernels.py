@@ -1,0 +1,163 @@
+"""Laws that every kernel keeps under every uncertainty."""
+
+import pytest
+import torch
+from gpytorch.mlls import ExactMarginalLogLikelihood
+
+from airbo.embeddings import embedding
+from airbo.models import MMDGP, SKLGP, UGP
+from tests.surrogates import (
+    ALL_SURROGATES,
+    UNCERTAINTY_IDS,
+    box,
+    designs,
+    gram,
+    moments,
+    set_hyperparameters,
+    surrogate,
+    values,
+)
+from tests.uncertainties import ALL_UNCERTAINTIES
+
+every_kernel = pytest.mark.parametrize("kind", ALL_SURROGATES, ids=lambda k: k.__name__)
+every_uncertainty = pytest.mark.parametrize(
+    ("uncertainty", "d"), ALL_UNCERTAINTIES, ids=UNCERTAINTY_IDS
+)
+
+
+def has_equal_covariances(uncertainty, X):
+    C = uncertainty.covariance(X)
+    return torch.allclose(C, C[:1].expand_as(C))
+
+
+@every_kernel
+@every_uncertainty
+def test_a_gram_matrix_is_a_covariance(kind, uncertainty, d):
+    X = designs(9, d, seed=1)
+    X = torch.cat([X, X[:2]])  # the same design twice
+    model = set_hyperparameters(surrogate(kind, uncertainty, d))
+    K = gram(model, X).detach()
+    torch.testing.assert_close(K, K.mT)
+
+    diagonal = K.diagonal()
+    if kind in (UGP,) or "ERBF" in kind.__name__:
+        if uncertainty.is_additive:
+            torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal))
+    else:
+        one = getattr(model.covar_module, "outputscale", torch.ones(())).to(K)
+        torch.testing.assert_close(diagonal, one.expand_as(diagonal))
+
+    if kind is not SKLGP or has_equal_covariances(uncertainty, X):
+        assert torch.linalg.eigvalsh(K)[0] >= -1e-8
+
+    f = model.features(X)
+    torch.testing.assert_close(model.covar_module(f, diag=True), diagonal)
+    flipped = model.covar_module(f, f.flip(0), diag=True)
+    torch.testing.assert_close(flipped, K.flip(1).diagonal())
+
+
+@every_kernel
+@every_uncertainty
+def test_a_batch_equals_a_loop(kind, uncertainty, d):
+    model = surrogate(kind, uncertainty, d)
+    X = designs(6, d, seed=2).reshape(3, 2, d)
+    with torch.no_grad():
+        together = moments(model, X)
+        alone = [torch.stack(m) for m in zip(*(moments(model, x) for x in X), strict=True)]
+        for a, b in zip(together, alone, strict=True):
+            torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-6)
+
+        Q = designs(4, d, seed=3)
+        one_by_one = model.posterior(Q.unsqueeze(-2))
+        jointly = model.posterior(Q)
+    torch.testing.assert_close(one_by_one.mean.squeeze(-2), jointly.mean, atol=1e-6, rtol=1e-6)
+    if kind is not SKLGP or has_equal_covariances(uncertainty, Q):  # else its covariance is cut off
+        torch.testing.assert_close(
+            one_by_one.variance.squeeze(-2), jointly.variance, atol=1e-6, rtol=1e-6
+        )
+    nested = model.posterior(Q.reshape(2, 2, 1, d))
+    torch.testing.assert_close(nested.mean.flatten(), jointly.mean.flatten(), atol=1e-6, rtol=1e-6)
+
+
+@every_kernel
+@every_uncertainty
+def test_the_same_seed_gives_the_same_numbers_and_order_does_not_matter(kind, uncertainty, d):
+    X, Q = designs(7, d), designs(3, d, seed=1)
+    order = torch.tensor([3, 0, 6, 1, 5, 2, 4])
+    first = moments(kind(X, values(X), uncertainty, box(d)), Q)
+    torch.rand(7)  # global random state has no say
+    again = moments(kind(X, values(X), uncertainty, box(d)), Q)
+    shuffled = moments(kind(X[order], values(X[order]), uncertainty, box(d)), Q)
+    for a, b, c in zip(first, again, shuffled, strict=True):
+        assert torch.equal(a, b)
+        torch.testing.assert_close(a, c, atol=1e-7, rtol=1e-7)
+
+
+@every_kernel
+@every_uncertainty
+def test_gradients_of_the_posterior_equal_finite_differences(kind, uncertainty, d):
+    model = surrogate(kind, uncertainty, d)
+    X = designs(2, d, seed=4)
+    probe = X.clone().requires_grad_()
+    posterior = model.posterior(probe)
+    weights = torch.tensor([[1.0], [-0.7]], dtype=torch.float64)
+    total = (weights * posterior.mean).sum() + (weights * posterior.variance).sum()
+    (gradient,) = torch.autograd.grad(total, probe)
+    assert torch.isfinite(gradient).all()
+
+    def value(Z):
+        with torch.no_grad():
+            p = model.posterior(Z)
+            return ((weights * p.mean).sum() + (weights * p.variance).sum()).item()
+
+    h = 1e-5
+    for i in range(2):
+        for j in range(d):
+            step = torch.zeros_like(X)
+            step[i, j] = h
+            slope = (value(X + step) - value(X - step)) / (2 * h)
+            assert gradient[i, j].item() == pytest.approx(slope, abs=2e-4, rel=2e-4)
+
+
+@every_kernel
+@every_uncertainty
+def test_gradients_of_the_likelihood_equal_finite_differences(kind, uncertainty, d):
+    model = set_hyperparameters(surrogate(kind, uncertainty, d))
+    model.train()
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
+
+    def loss():
+        return mll(model(*model.train_inputs), model.train_targets, *model.train_inputs)
+
+    loss().backward()
+    for name, parameter in model.named_parameters():
+        gradient = parameter.grad.clone().flatten()
+        for i in range(parameter.numel()):
+            slopes = []
+            with torch.no_grad():
+                entry = parameter.view(-1)[i : i + 1]
+                start = entry.clone()
+                for step in (1e-5, -1e-5):
+                    entry.copy_(start + step)
+                    slopes.append(loss().item() / (2 * step))
+                entry.copy_(start)
+            assert gradient[i].item() == pytest.approx(sum(slopes), abs=1e-5, rel=1e-4), name
+
+
+@pytest.mark.parametrize("kind", [MMDGP, UGP])
+def test_gram_matrices_computed_in_portions_are_the_same(kind, monkeypatch):
+    for uncertainty, d in ALL_UNCERTAINTIES:
+        X, Q = designs(7, d, seed=1), designs(6, d, seed=2).reshape(2, 3, d)
+        with torch.no_grad():
+            whole = (
+                gram(surrogate(kind, uncertainty, d), X),
+                gram(surrogate(kind, uncertainty, d), Q, X),
+            )
+            monkeypatch.setattr(embedding, "MAX_ELEMENTS", 1)
+            pieces = (
+                gram(surrogate(kind, uncertainty, d), X),
+                gram(surrogate(kind, uncertainty, d), Q, X),
+            )
+            monkeypatch.undo()
+        for a, b in zip(whole, pieces, strict=True):
+            torch.testing.assert_close(a, b)

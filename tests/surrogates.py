@@ -1,0 +1,58 @@
+"""All surrogates and small data sets for them."""
+
+import torch
+
+from airbo import uncertainty as unc
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
+from tests.uncertainties import ALL_UNCERTAINTIES
+
+ALL_SURROGATES = [MMDGP, UGP, SKLGP, ERBFGP, NominalGP]
+UNCERTAINTY_IDS = [f"{i}-{type(u).__name__}-{d}" for i, (u, d) in enumerate(ALL_UNCERTAINTIES)]
+
+SAMPLE_KINDS = [
+    (unc.Normal(0.1), 1),
+    (unc.Beta(0.4, 0.2, scale=0.1), 1),
+    (unc.Normal(cov=[[0.02, 0.01], [0.01, 0.02]]), 2),
+    (unc.Varying(lambda x: unc.Normal(0.05 + 0.1 * x**2)), 2),
+]
+"""One uncertainty per way in which features are made."""
+
+
+def box(d, low=-2.0, high=2.0):
+    return torch.tensor([[low] * d, [high] * d], dtype=torch.float64)
+
+
+def designs(n, d, seed=0, low=-2.0, high=2.0):
+    generator = torch.Generator().manual_seed(seed)
+    return low + (high - low) * torch.rand(n, d, generator=generator, dtype=torch.float64)
+
+
+def values(X):
+    return (1.7 * X).sin().sum(-1, keepdim=True) + 0.3 * X.square().sum(-1, keepdim=True)
+
+
+def surrogate(kind, uncertainty, d, n=7, seed=0, **kwargs):
+    X = designs(n, d, seed)
+    return kind(X, values(X), uncertainty, kwargs.pop("bounds", box(d)), **kwargs)
+
+
+def gram(model, X, Z=None):
+    """Covariance of expected values at designs, with the output scale."""
+    f = model.features(X)
+    g = None if Z is None else model.features(Z)
+    return model.covar_module(f, g).to_dense()
+
+
+def moments(model, X, **kwargs):
+    posterior = model.posterior(X, **kwargs)
+    return posterior.mean, posterior.distribution.covariance_matrix
+
+
+def set_hyperparameters(model, seed=0):
+    """Move every hyper-parameter away from where it started."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.add_(0.3 * noise.to(parameter))
+    return model
