@@ -44,7 +44,7 @@ def describe(where: Mapping[str, Any]) -> str:
 
 
 def _commit() -> str:
-    command = ["git", "rev-parse", "--short", "HEAD"]
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(
             command, cwd=RESULTS.parent, capture_output=True, text=True, check=True

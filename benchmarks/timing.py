@@ -16,7 +16,7 @@ from benchmarks.methods import METHODS, YARDSTICK, Method
 N_DESIGNS = 512
 SLOW_SECONDS = 2.0
 """What takes longer than this is measured in fewer rounds."""
-ROUNDS_OF_THE_SLOW = 2
+ROUNDS_OF_THE_SLOW = 1
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ def _time(model: SingleTaskGP, X: Tensor) -> float:
     return time.perf_counter() - start
 
 
-def methods_of(quick: bool) -> list[Method]:
-    """Leave out what takes minutes in a quick run."""
-    return [m for m in METHODS if not (quick and m.slow)]
+def methods_for(setting: Setting, quick: bool) -> list[Method]:
+    """Leave out what takes minutes."""
+    too_long = quick or setting.joint or setting.n > 10
+    return [m for m in METHODS if not (m.slow and too_long)]

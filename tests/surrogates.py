@@ -4,10 +4,8 @@ import torch
 
 from airbo import uncertainty as unc
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
-from tests.uncertainties import ALL_UNCERTAINTIES
 
 ALL_SURROGATES = [MMDGP, UGP, SKLGP, ERBFGP, NominalGP]
-UNCERTAINTY_IDS = [f"{i}-{type(u).__name__}-{d}" for i, (u, d) in enumerate(ALL_UNCERTAINTIES)]
 
 SAMPLE_KINDS = [
     (unc.Normal(0.1), 1),
@@ -52,7 +50,12 @@ def set_hyperparameters(model, seed=0):
     """Move every hyper-parameter away from where it started."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for _, parameter, constraint in model.named_parameters_and_constraints():
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            parameter.add_(0.3 * noise.to(parameter))
+            change = 0.3 * noise.to(parameter)
+            if constraint is None:
+                parameter.add_(change)
+            else:
+                value = constraint.transform(parameter) * change.exp()
+                parameter.copy_(constraint.inverse_transform(value))
     return model

@@ -3,21 +3,19 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
-from botorch.acquisition import (
-    AcquisitionFunction,
-    LogExpectedImprovement,
-    UpperConfidenceBound,
-    qLogNoisyExpectedImprovement,
-)
-from botorch.models.model import Model
+from botorch.acquisition.acquisition import AcquisitionFunction
+from botorch.acquisition.analytic import LogExpectedImprovement, UpperConfidenceBound
+from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
+from airbo.uncertainty import InputUncertainty
 
 
 @dataclass(frozen=True)
@@ -28,12 +26,15 @@ class Situation:
     """Designs with an observed value."""
     X_pending: Float[Tensor, "p m"] | None = None
     """Designs that were asked for and not answered yet, or that failed."""
+    uncertainty: InputUncertainty | None = None
+    """Where pending designs may land; None: as most observations did."""
 
 
+@runtime_checkable
 class Acquisition(Protocol):
     """Builds a BoTorch acquisition function for a fitted model."""
 
-    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
         """Build the function that the next design maximizes."""
 
 
@@ -48,9 +49,9 @@ class UCB:
         if not 0 <= self.beta < float("inf"):
             raise ValueError(f"beta must be finite and >= 0, got {self.beta}.")
 
-    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
         """Build the bound; BoTorch takes the square of the paper's β."""
-        return UpperConfidenceBound(believing(model, situation.X_pending), beta=self.beta**2)
+        return UpperConfidenceBound(believing(model, situation), beta=self.beta**2)
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,11 @@ class TheoryUCB:
     delta: float = 0.1
     """Probability with which the confidence bound may fail."""
 
-    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
         """Build the bound with the information gain of the model's observations."""
         return UCB(self.beta(model))(model, situation)
 
-    def beta(self, model: Model) -> float:
+    def beta(self, model: GPyTorchModel) -> float:
         """Return β_n for a fitted model."""
         b = rkhs_norm(model) if self.b is None else self.b
         return ucb_beta(model_information_gain(model), b, self.noise_ratio, self.delta)
@@ -78,12 +79,10 @@ class TheoryUCB:
 class EI:
     """Expected improvement on the best posterior mean so far; noisy EI if designs are pending."""
 
-    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
         """Build LogEI, or qLogNEI."""
         if situation.X_pending is None:
-            with torch.no_grad():
-                best = model.posterior(situation.X_observed).mean.max()
-            return LogExpectedImprovement(model, best_f=best)
+            return LogExpectedImprovement(model, best_f=_best_mean(model, situation))
         return qLogNoisyExpectedImprovement(
             model, X_baseline=situation.X_observed, X_pending=situation.X_pending
         )
@@ -100,27 +99,42 @@ class FromFactory:
 
     factory: Callable[..., AcquisitionFunction]
 
-    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
-        """Call the factory with what it asks for."""
-        _, *wanted = inspect.signature(self.factory).parameters.values()
-        if "X_pending" not in [p.name for p in wanted]:
-            model = believing(model, situation.X_pending)
-        with torch.no_grad():
-            best_f = model.posterior(situation.X_observed).mean.max()
-        known: dict[str, Any] = {
-            "X_observed": situation.X_observed,
-            "X_baseline": situation.X_observed,
-            "X_pending": situation.X_pending,
-            "best_f": best_f,
-        }
-        for p in wanted:
-            if p.name not in known and p.default is p.empty and p.kind not in _VARIADIC:
+    def __post_init__(self) -> None:
+        arguments = list(inspect.signature(self.factory).parameters.values())
+        if not arguments or arguments[0].kind is inspect.Parameter.KEYWORD_ONLY:
+            raise TypeError("The acquisition factory must take the model as its first argument.")
+        for p in arguments[1:]:
+            if p.name not in _OFFERED and p.default is p.empty and p.kind not in _VARIADIC:
                 raise TypeError(
-                    f"The acquisition factory asks for {p.name!r}; it can have {list(known)}."
+                    f"The acquisition factory asks for {p.name!r}; besides the model it can have "
+                    f"{', '.join(_OFFERED)}."
                 )
-        return self.factory(model, **{p.name: known[p.name] for p in wanted if p.name in known})
+
+    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
+        """Call the factory with what it asks for."""
+        wanted = set(list(inspect.signature(self.factory).parameters)[1:]) & set(_OFFERED)
+        if "X_pending" not in wanted:
+            model = believing(model, situation)
+        given = {name: _OFFERED[name](model, situation) for name in wanted}
+        made = self.factory(model, **given)
+        if not isinstance(made, AcquisitionFunction):
+            raise TypeError(
+                f"The acquisition factory must return a BoTorch acquisition, got {made!r}."
+            )
+        return made
 
 
+def _best_mean(model: GPyTorchModel, situation: Situation) -> Float[Tensor, ""]:
+    with torch.no_grad():
+        return model.posterior(situation.X_observed).mean.max()
+
+
+_OFFERED: dict[str, Callable[[GPyTorchModel, Situation], Any]] = {
+    "X_observed": lambda model, situation: situation.X_observed,
+    "X_baseline": lambda model, situation: situation.X_observed,
+    "X_pending": lambda model, situation: situation.X_pending,
+    "best_f": _best_mean,
+}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 ACQUISITIONS: dict[str, Acquisition] = {"ucb": UCB(), "ucb-theory": TheoryUCB(), "ei": EI()}
@@ -132,6 +146,8 @@ def find_acquisition(given: object) -> Acquisition:
         return given
     if isinstance(given, str) and given in ACQUISITIONS:
         return ACQUISITIONS[given]
+    if given in (UCB, TheoryUCB, EI):
+        raise TypeError(f"acquisition is the class {given!r}; make one, as in UCB(beta=2.0).")
     if callable(given):
         return FromFactory(given)
     raise ValueError(
@@ -140,17 +156,18 @@ def find_acquisition(given: object) -> Acquisition:
     )
 
 
-def believing(model: Model, X: Float[Tensor, "p m"] | None) -> Model:
+def believing(model: GPyTorchModel, situation: Situation) -> GPyTorchModel:
     """Return the model as if pending designs had given what it expects of them.
 
     The mean stays where it is and the deviation shrinks around them, so that the next design goes
     elsewhere.
     """
+    X = situation.X_pending
     if X is None:
         return model
+    under: dict[str, Any] = {}
+    if isinstance(model, UncertainInputGP):
+        under["uncertainty"] = situation.uncertainty or model.features.uncertainties[0]
     with torch.no_grad():
-        if isinstance(model, UncertainInputGP):
-            expected = model.posterior(X, uncertainty=model.features.uncertainties[0]).mean
-        else:
-            expected = model.posterior(X).mean
-    return model.condition_on_observations(X, expected)
+        expected = model.posterior(X, **under).mean
+    return cast(GPyTorchModel, model.condition_on_observations(X, expected, **under))

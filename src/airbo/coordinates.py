@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.space import Space
-from airbo.uncertainty import Exact, InputUncertainty, Product
+from airbo.uncertainty import Exact, InputUncertainty, Product, base_draws
 
 NamedUncertainty = InputUncertainty | Mapping[str | tuple[str, ...], InputUncertainty] | None
 """One uncertainty over all parameters in order, or one per name or group of names; None: exact."""
@@ -32,10 +32,43 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
     for column in uncertain_columns(uncertainty, space.d):
         if column in space.categorical_columns:
             raise ValueError(
-                f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is not "
-                "supported. Leave it out to have it hit exactly."
+                f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
+                "not supported. Leave it out to have it hit exactly."
             )
+    check_logs(space, uncertainty, _corners(space))
     return uncertainty
+
+
+def check_logs(
+    space: Space, uncertainty: InputUncertainty, X: Float[Tensor, "n {space.d}"]
+) -> None:
+    """Refuse an uncertainty under which a design may land where a parameter has no logarithm."""
+    for column in set(space.log_columns) & set(uncertain_columns(uncertainty, space.d)):
+        lowest = uncertainty.perturb(X, _wide_draws(uncertainty.n_base(space.d)))[..., column].min()
+        if lowest <= 0:
+            name = space.names[column]
+            raise ValueError(
+                f"Parameter {name!r} is logarithmic and its executed input must stay > 0, but the "
+                f"uncertainty takes it to {lowest.item():.3g}. Limit the uncertainty with "
+                ".clipped(low=...), or make the parameter linear."
+            )
+
+
+def _corners(space: Space) -> Float[Tensor, "n {space.d}"]:
+    """Return designs at the bounds and between, with logarithmic parameters at their least."""
+    low, high = space.bounds
+    X = torch.stack([low, (low + high) / 2, high])
+    X[:, space.log_columns] = low[space.log_columns]
+    return X
+
+
+def _wide_draws(n_base: int) -> Float[Tensor, "s {n_base}"]:
+    """Return base draws that reach the tails: each number alone, and all of them together."""
+    tail = 1e-5  # as far out as the nodes that models integrate with
+    middle, ends = torch.full((n_base, n_base), 0.5), torch.eye(n_base, dtype=torch.bool)
+    rows = [middle.masked_fill(ends, t) for t in (tail, 1 - tail)]
+    rows += [torch.full((1, n_base), t) for t in (tail, 1 - tail)]
+    return torch.cat([torch.cat(rows).double(), base_draws(512, n_base)])
 
 
 def uncertain_columns(uncertainty: InputUncertainty, d: int) -> list[int]:
@@ -57,18 +90,22 @@ def without(uncertainty: InputUncertainty, columns: set[int], d: int) -> InputUn
     Raises:
         ValueError: If a column is uncertain together with others that are not in ``columns``.
     """
+    if not columns:
+        return uncertainty
     if set(uncertain_columns(uncertainty, d)) <= columns:
         return Exact()
-    if not isinstance(uncertainty, Product):
-        if columns:
-            raise ValueError("its parameters are uncertain together; give all of them or none")
-        return uncertainty
-    layout = uncertainty.layout(d)
-    blocks = [
-        without(block, {own.index(c) for c in columns if c in own}, len(own))
-        for block, own in zip(uncertainty.blocks, layout, strict=True)
-    ]
-    return Product(blocks, layout)
+    if isinstance(uncertainty, Product):
+        layout = uncertainty.layout(d)
+        blocks = [
+            without(block, {own.index(c) for c in columns if c in own}, len(own))
+            for block, own in zip(uncertainty.blocks, layout, strict=True)
+        ]
+        return Product(blocks, layout)
+    alike = uncertainty.dim is None and uncertainty.independent_columns and uncertainty.is_additive
+    if not alike:
+        raise ValueError("its parameters are uncertain together; give all of them or none")
+    rest = tuple(c for c in range(d) if c not in columns)
+    return Product([uncertainty, Exact()], [rest, tuple(sorted(columns))])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

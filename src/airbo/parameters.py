@@ -13,6 +13,7 @@ from torch import Tensor
 Value = str | bool | int | float
 
 _ROUNDING = 1e-12  # from a value to its logarithm and back
+_SLACK = 1e-6  # what single precision or a printed number may miss a bound by, in ranges
 
 
 class Parameter(ABC):
@@ -68,7 +69,15 @@ class Float(Parameter):
 
     def encode(self, value: object, allow_outside: bool = False) -> float:
         """Return the value as a float."""
-        return _within(finite_number(value, "value"), self.range, allow_outside)
+        number = finite_number(value, "value")
+        return _within(number, self.range, self._slack, allow_outside)
+
+    @property
+    def _slack(self) -> tuple[float, float]:
+        """How far below and above the bounds a value counts as a bound that was rounded."""
+        if self.log:
+            return _SLACK * self.low, _SLACK * self.high
+        return (_SLACK * (self.high - self.low),) * 2
 
     def decode(self, number: float) -> float:
         """Return the number; what leaves the bounds by a rounding error is put back on them."""
@@ -99,7 +108,7 @@ class Integer(Parameter):
 
     def encode(self, value: object, allow_outside: bool = False) -> float:
         """Return the value as a float; ``3.0`` counts as an integer."""
-        return _within(_whole(value, "value"), self.range, allow_outside)
+        return _within(_whole(value, "value"), self.range, (0.0, 0.0), allow_outside)
 
     def decode(self, number: float) -> int:
         """Return the nearest integer."""
@@ -170,8 +179,12 @@ def _whole(value: object, what: str) -> float:
     return number
 
 
-def _within(number: float, bounds: tuple[float, float], allow_outside: bool) -> float:
+def _within(
+    number: float, bounds: tuple[float, float], slack: tuple[float, float], allow_outside: bool
+) -> float:
     low, high = bounds
-    if not (allow_outside or low <= number <= high):
-        raise ValueError(f"value must be between {low:g} and {high:g}, got {number}.")
-    return number
+    if allow_outside or low <= number <= high:
+        return number
+    if low - slack[0] <= number <= high + slack[1]:
+        return min(max(number, low), high)
+    raise ValueError(f"value must be between {low:g} and {high:g}, got {number}.")

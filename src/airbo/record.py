@@ -1,18 +1,28 @@
 """What was asked, what came back: the memory of an optimization."""
 
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from torch import Tensor
 
+from airbo.parameters import Categorical, finite_number
 from airbo.space import Space
-from airbo.uncertainty import InputUncertainty, from_dict
+from airbo.uncertainty import InputUncertainty
 
 Design = dict[str, Any]
 
 VALUE, STATUS, EXECUTED = "value", "status", "executed_"
+OK, FAILED = "ok", "failed"
+LARGEST = 1e100
+"""Larger values are penalties, not measurements, and their squares overflow."""
+
+_ARRAYS = (np.generic, np.ndarray, Tensor)
 
 
 @dataclass(frozen=True)
@@ -32,21 +42,13 @@ class Observation:
         """Whether there is no value."""
         return self.value is None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        data: dict[str, Any] = {"design": self.design, "value": self.value}
-        if self.executed:
-            data["executed"] = dict(self.executed)
-        if self.uncertainty is not None:
-            data["uncertainty"] = self.uncertainty.to_dict()
-        return data
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Observation":
-        """Rebuild an observation from what ``to_dict`` gave."""
-        given = data.get("uncertainty")
-        uncertainty = None if given is None else from_dict(given)
-        return cls(dict(data["design"]), data["value"], data.get("executed", {}), uncertainty)
+def check_names(space: Space) -> None:
+    """Refuse parameters that would share a column with something else in a table."""
+    reserved = {VALUE, STATUS, *(EXECUTED + name for name in space.names)}
+    for name in space.names:
+        if name in reserved:
+            raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")
 
 
 def check_value(value: object) -> float | None:
@@ -54,19 +56,41 @@ def check_value(value: object) -> float | None:
 
     None and NaN say that the experiment failed.
     """
-    if value is None or value is pd.NA:
+    if value is None or value is pd.NA or value is pd.NaT:
         return None
-    try:
-        number = None if isinstance(value, bool | str | bytes) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = None
-    if number is None:
+    number = value.item() if isinstance(value, _ARRAYS) and math.prod(value.shape) == 1 else value
+    if isinstance(number, bool) or not isinstance(number, numbers.Real | Decimal):
         raise TypeError(f"The value must be a number, or None if it failed, got {value!r}.")
     if math.isinf(number):
         raise ValueError(
             f"The value must be finite, or None if the experiment failed, got {number}."
         )
-    return None if math.isnan(number) else number
+    if abs(number) > LARGEST:
+        raise ValueError(
+            f"The value must not exceed {LARGEST:g} in size, got {number}; "
+            "None says that the experiment failed."
+        )
+    return None if math.isnan(number) else float(number)
+
+
+def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the measured part of an executed input, as plain values.
+
+    Numbers may lie outside the bounds, and whole numbers may have been missed by a fraction.
+    """
+    plain: dict[str, Any] = {}
+    for name, value in executed.items():
+        if name not in space.names:
+            raise ValueError(f"executed: unknown parameter {name!r}{space.hint(name)}.")
+        try:
+            if isinstance(space.parameters[name], Categorical):
+                [row] = space.decode(space.encode({**design, name: value}, allow_outside=True))
+                plain[name] = row[name]
+            else:
+                plain[name] = finite_number(value, f"Parameter {name!r}: value")
+        except ValueError as error:
+            raise ValueError(f"executed: {error}") from None
+    return plain
 
 
 def as_table(space: Space, observations: list[Observation]) -> pd.DataFrame:
@@ -76,7 +100,7 @@ def as_table(space: Space, observations: list[Observation]) -> pd.DataFrame:
         {
             **o.design,
             VALUE: math.nan if o.value is None else o.value,
-            STATUS: "failed" if o.failed else "ok",
+            STATUS: FAILED if o.failed else OK,
             **{EXECUTED + name: o.executed.get(name) for name in measured},
         }
         for o in observations
@@ -91,6 +115,8 @@ def from_table(
     """Read designs, values and measured executed inputs from the rows of a table."""
     if value not in table.columns:
         raise ValueError(f"The table has no column {value!r}; it has {list(table.columns)}.")
+    for column in table.columns[table.columns.duplicated()]:
+        raise ValueError(f"The table has two columns {column!r}.")
     known = {*space.names, value, STATUS, *(EXECUTED + name for name in space.names)}
     for column in table.columns:
         if column not in known:
@@ -103,5 +129,5 @@ def from_table(
             for name in space.names
             if EXECUTED + name in row and not pd.isna(row[EXECUTED + name])
         }
-        rows.append((design, row[value], executed))
+        rows.append((design, None if row.get(STATUS) == FAILED else row[value], executed))
     return rows

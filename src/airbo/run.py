@@ -10,8 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from airbo.coordinates import NamedUncertainty
-from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
+from airbo.optimizer import Optimizer, whole_number
+from airbo.recommendation import Recommendation, TooLittleDataWarning
+from airbo.record import Design
 from airbo.space import Space
+from airbo.surrogate import Direction
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,17 @@ class Result:
 
 
 class ExperimentError(RuntimeError):
-    """The function raised an exception; ``optimizer`` holds everything up to then."""
+    """The optimization could not go on; ``optimizer`` holds everything up to then."""
 
-    def __init__(self, design: Design, optimizer: Optimizer, error: BaseException) -> None:
-        """Say which design caused which error."""
+    def __init__(self, what: str, optimizer: Optimizer, design: Design | None = None) -> None:
+        """Say what happened, and at which design."""
         super().__init__(
-            f"The experiment at {design} raised {type(error).__name__}: {error}. "
-            f"{len(optimizer.observations)} observation(s) are kept in .optimizer of this error."
+            f"{what} {len(optimizer.observations)} observation(s) are kept in .optimizer of this "
+            "error."
         )
-        self.design = design
         self.optimizer = optimizer
+        self.design = design
+        """The design of the experiment that raised an exception."""
 
 
 def maximize(
@@ -74,7 +78,8 @@ def maximize(
         optimization early and returns what there is.
 
     Raises:
-        ExperimentError: If ``f`` raises an exception; it holds the optimizer.
+        ExperimentError: If ``f`` raises an exception, the next design cannot be found, or all
+            experiments failed; it holds the optimizer.
     """
     return _optimize(f, "maximize", space, uncertainty, budget, seed, progress, callback, settings)
 
@@ -105,8 +110,7 @@ def _optimize(
     callback: Callable[[Optimizer], object] | None,
     settings: dict[str, Any],
 ) -> Result:
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise ValueError(f"budget must be a whole number >= 1, got {budget!r}.")
+    budget = whole_number("budget", budget, least=1)
     space = space if isinstance(space, Space) else Space(space)
     optimizer = Optimizer(space, uncertainty, direction, seed=seed, **settings)
     with _Bar(direction, budget, progress) as bar:
@@ -117,36 +121,51 @@ def _optimize(
                     callback(optimizer)
                 bar.advance(optimizer)
         except KeyboardInterrupt:
-            if not optimizer.observations["value"].notna().any():
+            if not _has_values(optimizer):
                 raise
+    if not _has_values(optimizer):
+        raise ExperimentError("No experiment gave a value.", optimizer)
     best = optimizer.recommend()
     return Result(best.design, best.mean, best.std, optimizer)
 
 
 def _step(f: Callable[[Design], float | None], optimizer: Optimizer) -> None:
-    design = optimizer.ask()
     try:
-        value = f(dict(design))
-        optimizer.tell(design, value)
+        design = optimizer.ask()
     except Exception as error:
-        raise ExperimentError(design, optimizer, error) from error
+        what = f"Choosing the next design raised {_described(error)}"
+        raise ExperimentError(what, optimizer) from error
+    try:
+        optimizer.tell(design, f(dict(design)))
+    except Exception as error:
+        what = f"The experiment at {design} raised {_described(error)}"
+        raise ExperimentError(what, optimizer, design) from error
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).rstrip('.')}."
+
+
+def _has_values(optimizer: Optimizer) -> bool:
+    return bool(optimizer.observations["value"].notna().any())
 
 
 class _Bar:
     """A progress bar that shows the current recommendation."""
 
     def __init__(self, direction: Direction, budget: int, visible: bool) -> None:
+        console = Console(stderr=True)
         self._progress = Progress(
             TextColumn(direction),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[best]}"),
-            console=Console(stderr=True),
+            console=console,
             disable=not visible,
         )
         self._task = self._progress.add_task(direction, total=budget, best="")
-        self._visible = visible
+        self._visible = visible and console.is_terminal  # elsewhere only the last state is printed
 
     def __enter__(self) -> "_Bar":
         self._progress.start()
@@ -158,7 +177,7 @@ class _Bar:
     def advance(self, optimizer: Optimizer) -> None:
         """Count one experiment and show the best design so far."""
         best = ""
-        if self._visible and optimizer.observations["value"].notna().any():
+        if self._visible and _has_values(optimizer):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TooLittleDataWarning)
                 best = _line(optimizer.recommend())

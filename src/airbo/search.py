@@ -2,13 +2,17 @@
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 
 import torch
-from botorch.acquisition import AcquisitionFunction
+from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.exceptions.warnings import BotorchWarning
-from botorch.optim import optimize_acqf, optimize_acqf_mixed_alternating
-from jaxtyping import Float
+from botorch.optim.optimize import optimize_acqf
+from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
+from jaxtyping import Bool, Float
+from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from airbo.coordinates import from_unit
@@ -17,30 +21,68 @@ from airbo.space import Space
 N_RESTARTS, N_RAW = 8, 256
 MAX_ENUMERATED = 2000
 """Spaces without continuous parameters are searched whole up to this many designs."""
+SAME, NEARBY = 1e-6, 0.01
+"""Distances, in ranges of the parameters, within which designs count as the same, and as alike."""
 
 
 def best_design(
     function: AcquisitionFunction,
     space: Space,
-    exclude: Float[Tensor, "n d"] | None = None,
-    start: Float[Tensor, "s d"] | None = None,
-) -> Float[Tensor, "1 d"]:
+    exclude: Float[Tensor, "n {space.d}"] | None = None,
+    avoid: Float[Tensor, "m {space.d}"] | None = None,
+    start: Float[Tensor, "s {space.d}"] | None = None,
+) -> Float[Tensor, "1 {space.d}"]:
     """Maximize a BoTorch acquisition over the designs of a space, in the unit cube.
 
     Args:
         function: A function of designs in model coordinates.
         space: Says which designs there are.
         exclude: Designs that must not be returned, unless there are no others.
+        avoid: Designs that must not be returned, nor any near them, unless there are no others.
         start: Designs to start the search from, besides random ones.
     """
     if space.categorical_columns:
         function = _OnUnitCube(function, space)
     Z = _search(function, space, start)
-    if exclude is None or not len(exclude) or not _taken(Z, exclude).any():
-        return Z
-    others = _pool(space)
-    free = others[~_taken(others, exclude)]
-    return best_of(function, free) if len(free) else Z
+    nothing = Z[:0]
+    exclude, avoid = (nothing if E is None else E for E in (exclude, avoid))
+    for avoided in (avoid, nothing):
+        if not _taken(Z, exclude, avoided).any():
+            return Z
+        free = free_designs(space, exclude, avoided)
+        if len(free):
+            return best_of(function, free)
+    return Z
+
+
+def free_designs(
+    space: Space,
+    exclude: Float[Tensor, "n {space.d}"],
+    avoid: Float[Tensor, "m {space.d}"] | None = None,
+) -> Float[Tensor, "k {space.d}"]:
+    """Return designs all over the space, as points of the unit cube, that may be proposed."""
+    pool = _pool(space)
+    return pool[~_taken(pool, exclude, pool[:0] if avoid is None else avoid)]
+
+
+def near(
+    Z: Float[Tensor, "n d"], others: Float[Tensor, "m d"], distance: float = SAME
+) -> Bool[Tensor, "n"]:
+    """Say which points of the unit cube lie within ``distance`` of one of the others."""
+    return torch.cdist(Z, others, p=math.inf).lt(distance).any(-1)
+
+
+@contextmanager
+def without_numerical_warnings() -> Iterator[None]:
+    """Keep quiet about line searches that ended early and jitter on a diagonal.
+
+    The best point found is good all the same.
+    """
+    with warnings.catch_warnings():
+        for category in (BotorchWarning, NumericalWarning):
+            warnings.simplefilter("ignore", category)
+        warnings.filterwarnings("ignore", "Optimization failed", RuntimeWarning)
+        yield
 
 
 def best_of(function: AcquisitionFunction, Z: Float[Tensor, "n d"]) -> Float[Tensor, "1 d"]:
@@ -68,26 +110,22 @@ def _search(
     discrete = space.discrete_values
     if len(discrete) == space.d and _size(space) <= MAX_ENUMERATED:
         return best_of(function, _pool(space))
-    with warnings.catch_warnings():
-        # BoTorch says when a line search ended early; the best point found is good all the same
-        warnings.simplefilter("ignore", BotorchWarning)
-        warnings.filterwarnings("ignore", "Optimization failed", RuntimeWarning)
-        if discrete:
-            categories = {c: discrete[c] for c in space.categorical_columns}
-            numbers = {c: v for c, v in discrete.items() if c not in categories}
-            Z, _ = optimize_acqf_mixed_alternating(
-                function,
-                space.model_bounds,
-                discrete_dims=numbers,
-                cat_dims=categories,
-                q=1,
-                num_restarts=N_RESTARTS,
-                raw_samples=N_RAW,
-            )
-        else:
-            Z, _ = optimize_acqf(
-                function, space.model_bounds, q=1, num_restarts=N_RESTARTS, raw_samples=N_RAW
-            )
+    if discrete:
+        categories = {c: discrete[c] for c in space.categorical_columns}
+        numbers = {c: v for c, v in discrete.items() if c not in categories}
+        Z, _ = optimize_acqf_mixed_alternating(
+            function,
+            space.model_bounds,
+            discrete_dims=numbers,
+            cat_dims=categories,
+            q=1,
+            num_restarts=N_RESTARTS,
+            raw_samples=N_RAW,
+        )
+    else:
+        Z, _ = optimize_acqf(
+            function, space.model_bounds, q=1, num_restarts=N_RESTARTS, raw_samples=N_RAW
+        )
     found = space.round(Z.detach())
     return found if start is None else best_of(function, torch.cat([found, space.round(start)]))
 
@@ -104,5 +142,5 @@ def _pool(space: Space) -> Float[Tensor, "n d"]:
     return space.round(Z)
 
 
-def _taken(Z: Float[Tensor, "n d"], exclude: Float[Tensor, "m d"]) -> Tensor:
-    return (Z.unsqueeze(-2) - exclude).abs().amax(-1).lt(1e-6).any(-1)
+def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:
+    return near(Z, exclude) | near(Z, avoid, NEARBY)

@@ -165,7 +165,7 @@ def test_a_base_kernel_without_closed_form_is_sampled_by_the_default_estimator()
     kernel.lengthscale = 0.3
     embedding = Quadrature().embed([unc.Normal(0.2)], kernel, box(1))
     X = designs(4, 1)
-    points = unit(unc.Normal(0.2).perturb(X, unc.base_draws(4096, 1)))
+    points = unit(unc.Normal(0.2).perturb(X, unc.base_draws(256, 1)))
     truth = kernel(points.unsqueeze(1), points.unsqueeze(0)).to_dense().mean(dim=(-2, -1))
     torch.testing.assert_close(
         embedding.inner(embedding(X), embedding(X)), truth, atol=2e-3, rtol=0

@@ -28,6 +28,7 @@ from airbo.uncertainty import (
     Varying,
     base_draws,
 )
+from airbo.uncertainty.parameters import per_design
 
 N_FINE = 2048
 """Draws that stand for P_x before they are compressed."""
@@ -66,8 +67,9 @@ def components(
     """Write P_x as independent blocks of weighted Gaussians.
 
     Gaussians stay as they are. One-dimensional distributions become the nodes of their own Gauss
-    quadrature, two for three of ``n_atoms``, because it is that much sharper. Whatever else can be sampled is cut into ``n_atoms`` cells of equal
-    probability, and each cell becomes the Gaussian with its mean and its variances.
+    quadrature, two for three of ``n_atoms``, because it is that much sharper. Whatever else can be
+    sampled is cut into ``n_atoms`` cells of equal probability, and each cell becomes the Gaussian
+    with its mean and its variances.
 
     Args:
         uncertainty: The distribution of the executed input.
@@ -115,7 +117,7 @@ def _(u: Uniform | Beta | ChiSquared, X: Tensor, n_atoms: int) -> list[Block]:
     shape, loc, scale = standard
     nodes, weights = _gauss_rule(shape, _n_nodes(n_atoms))
     loc, scale = (
-        torch.as_tensor(p, dtype=X.dtype, device=X.device).expand_as(X) for p in (loc, scale)
+        per_design(p, X, name, 1).expand_as(X) for name, p in (("loc", loc), ("scale", scale))
     )
     means = (X + loc).unsqueeze(-2) + scale.unsqueeze(-2) * X.new_tensor(nodes).unsqueeze(-1)
     return [_block((c,), X.new_tensor(weights), m) for c, m in enumerate(means.split(1, -1))]

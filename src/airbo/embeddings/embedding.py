@@ -135,17 +135,21 @@ class Embedding(Features):
         if precisions.dim() == 1:
             precisions = precisions.unsqueeze(-1).expand(-1, self.d)
 
+        # While fitting, all scales count: the likelihood has to be smooth in the hyper-parameters.
+        least = 0.0 if self.training else 1e-6
+        heavy = weights.detach() > least * weights.detach().sum()
+
         # Under fixed precisions the integrals do not depend on the hyper-parameters: while they
         # are fitted, the ones between the observations are worked out once.
         fixed = not (precisions.requires_grad or f1.requires_grad or f2.requires_grad)
         small = f1.dim() == 2 and len(f1) ** 2 * len(weights) <= 4 * MAX_ELEMENTS
         if fixed and small and f1.shape == f2.shape and torch.equal(f1, f2):
-            key = "diagonal" if diag else "grams"
+            name = "diagonal" if diag else "grams"
+            key = torch.cat([f1.flatten(), precisions.flatten()])
             grams = partial(self._grams, precisions)
-            per_scale = self.remembered(key, f1, lambda: self._in_portions(grams, f1, f2, diag))
-            return scales.constant + per_scale @ weights
+            per_scale = self.remembered(name, key, lambda: self._in_portions(grams, f1, f2, diag))
+            return scales.constant + per_scale @ weights.where(heavy, 0)
 
-        heavy = weights.detach() > 1e-6 * weights.detach().sum()
         weights, precisions = weights[heavy], precisions[heavy]
         return scales.constant + self._in_portions(
             lambda *pair: self._grams(precisions, *pair) @ weights, f1, f2, diag

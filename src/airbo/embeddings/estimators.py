@@ -55,7 +55,7 @@ class Quadrature(Estimator):
         if gaussian_scales(base_kernel) is None:
             samples = Empirical(_POINTS_PER_ATOM * self.n_atoms)
             return samples.embed(uncertainties, base_kernel, bounds, seed)
-        if suits_landmarks(uncertainties[0], bounds.shape[-1], self.n_atoms):
+        if any(suits_landmarks(u, bounds, self.n_atoms) for u in uncertainties):
             return LandmarkEmbedding(3 * self.n_atoms, uncertainties, base_kernel, bounds)
         return _QuadratureEmbedding(self.n_atoms, uncertainties, base_kernel, bounds)
 

@@ -24,7 +24,8 @@ class LandmarkEmbedding(Embedding):
 
     The features are coordinates in a Euclidean space, so that comparing designs is a matrix
     product, however finely P_x is resolved. Landmarks stand on an even grid that covers all
-    executed inputs, and more are added where a design needs them.
+    executed inputs, and more are added where a design outside the bounds needs them, up to one
+    width of the domain: a design far off must not thin out the landmarks of all others.
     """
 
     depends_on_hyperparameters = True
@@ -57,7 +58,8 @@ class LandmarkEmbedding(Embedding):
 
         # ψ = L⁻¹ E k(Z, u)
         K_ZZ = self.base_kernel(Z).to_dense()
-        K_ZZ = K_ZZ + JITTER * K_ZZ[0, 0].detach() * torch.eye(len(Z)).to(K_ZZ)
+        jitter = max(JITTER, 100 * torch.finfo(K_ZZ.dtype).eps) * K_ZZ[0, 0].detach()
+        K_ZZ = K_ZZ + jitter * torch.eye(len(Z)).to(K_ZZ)
         return torch.linalg.solve_triangular(torch.linalg.cholesky(K_ZZ), mean.mT, upper=False).mT
 
     def inner(
@@ -74,7 +76,9 @@ class LandmarkEmbedding(Embedding):
         return choose(choice, [[to_atoms(block, self.n_atoms)] for [block] in options])[0]
 
     def _landmarks(self, atoms: Tensor) -> Float[Tensor, "m 1"]:
-        low, high = (atoms.detach().amin().item(), atoms.detach().amax().item())
+        nearest, farthest = self._limits()
+        low = max(atoms.detach().amin().item(), nearest)
+        high = min(atoms.detach().amax().item(), farthest)
         if low < self._reach[0] or high > self._reach[1]:
             self._reach = (min(low - MARGIN, self._reach[0]), max(high + MARGIN, self._reach[1]))
             self.version += 1
@@ -82,10 +86,24 @@ class LandmarkEmbedding(Embedding):
         Z = torch.linspace(*self._reach, min(m, MAX_LANDMARKS), dtype=atoms.dtype)
         return Z.to(atoms).unsqueeze(-1)
 
+    def _limits(self) -> tuple[float, float]:
+        """Return where the executed inputs of all designs in the bounds lie, and 1 beyond."""
 
-def suits_landmarks(uncertainty: InputUncertainty, d: int, n_atoms: int) -> bool:
+        def find() -> tuple[float, float]:
+            X = self.low + self.width * torch.linspace(0, 1, 33).to(self.low).unsqueeze(-1)
+            with torch.no_grad():
+                options = [self._in_model_coordinates(X, u) for u in self.uncertainties]
+                atoms = [to_atoms(block, self.n_atoms).means for [block] in options]
+            return min(a.amin().item() for a in atoms) - 1, max(a.amax().item() for a in atoms) + 1
+
+        return self.remembered("limits", self.low, find)
+
+
+def suits_landmarks(
+    uncertainty: InputUncertainty, bounds: Float[Tensor, "2 d"], n_atoms: int
+) -> bool:
     """Say whether P_x lives on a line and takes more than one component to describe."""
-    if d != 1:
+    if bounds.shape[-1] != 1:
         return False
-    X = torch.full((1, 1), 0.5, dtype=torch.float64)
+    X = bounds.mean(dim=0, keepdim=True)
     return components(uncertainty, X, n_atoms)[0].weights.shape[-1] > 1

@@ -29,7 +29,7 @@ class UncertainInputGP(SingleTaskGP):
     are computed once per design, and once per fit for the observations.
     """
 
-    deployment: InputUncertainty | None = None
+    deployment: InputUncertainty | None
     """Uncertainty that ``posterior`` refers to unless told otherwise; None: that of most
     observations."""
 
@@ -40,10 +40,12 @@ class UncertainInputGP(SingleTaskGP):
         features: Features,
         kernel: Kernel,
         likelihood: Likelihood | None = None,
+        deployment: InputUncertainty | None = None,
     ) -> None:
         """Assemble the model out of its parts; ``train_X`` may carry uncertainty numbers."""
         super().__init__(train_X, train_Y, covar_module=kernel, likelihood=likelihood)
         self.features = features
+        self.deployment = deployment
         self.to(train_X)
 
     def forward(self, x: Float[Tensor, "*batch n c"]) -> MultivariateNormal:
@@ -132,10 +134,12 @@ class UncertainInputGP(SingleTaskGP):
 
     def _numbered(self, X: Tensor, uncertainty: InputUncertainty | None) -> Tensor:
         d = self.features.d
-        if X.shape[-1] not in (d, d + 1):
+        if X.dim() < 2 or X.shape[-1] not in (d, self.train_inputs[0].shape[-1]):
             raise ValueError(f"The designs must have {d} columns, got shape {tuple(X.shape)}.")
         if uncertainty is None:
             return X
+        if not isinstance(uncertainty, InputUncertainty):
+            raise TypeError(f"uncertainty must be an airbo.uncertainty, got {uncertainty!r}.")
         if uncertainty not in self.features.uncertainties:
             self.prediction_strategy = None  # the observations will be compared in a new way
         return self._with_numbers(X[..., :d], self.features.number_of(uncertainty))
@@ -148,6 +152,12 @@ class UncertainInputGP(SingleTaskGP):
 
 def check_data(train_X: Tensor, train_Y: Tensor, bounds: Tensor | None) -> Float[Tensor, "2 d"]:
     """Refuse data that no surrogate can use; return the bounds."""
+    for name, given in (("train_X", train_X), ("train_Y", train_Y), ("bounds", bounds)):
+        _check_floating(name, train_X if given is None else given)
+    if train_Y.dtype != train_X.dtype:
+        raise TypeError(
+            f"train_Y must have the dtype of train_X, {train_X.dtype}, got {train_Y.dtype}."
+        )
     if train_X.dim() != 2 or 0 in train_X.shape:
         raise ValueError(
             f"train_X must have shape (n, d), n and d >= 1, got {tuple(train_X.shape)}."
@@ -170,14 +180,21 @@ def check_data(train_X: Tensor, train_Y: Tensor, bounds: Tensor | None) -> Float
 
 
 def number_uncertainties(
-    train_X: Float[Tensor, "n d"], uncertainty: Uncertainties
+    train_X: Float[Tensor, "n d"],
+    uncertainty: Uncertainties,
+    deployment: InputUncertainty | None = None,
 ) -> tuple[Float[Tensor, "n c"], list[InputUncertainty]]:
     """Number the distinct uncertainties and write the numbers into a further column of the designs.
 
-    Number 0, under which the model predicts unless told otherwise, is the most frequent one. The
-    column is left out where there is only one.
+    Number 0 is that of most observations, and the last that of ``deployment``, if it is another
+    one. The column is left out where all observations have the same.
     """
     n, d = train_X.shape
+    if not isinstance(uncertainty, InputUncertainty | list | tuple | None):
+        raise TypeError(
+            "uncertainty must be an airbo.uncertainty, a list with one per observation, or None, "
+            f"got {uncertainty!r}."
+        )
     if uncertainty is None or isinstance(uncertainty, InputUncertainty):
         each = [uncertainty or Exact()] * n
     else:
@@ -189,10 +206,17 @@ def number_uncertainties(
             raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {u!r}.")
         u.check_dim(d)
     distinct = [u for u, _ in Counter(each).most_common()]
+    known = [*distinct, deployment] if deployment and deployment not in distinct else distinct
     if len(distinct) == 1:
-        return train_X, distinct
+        return train_X, known
     numbers = train_X.new_tensor([distinct.index(u) for u in each])
-    return torch.cat([train_X, numbers.unsqueeze(-1)], dim=-1), distinct
+    return torch.cat([train_X, numbers.unsqueeze(-1)], dim=-1), known
+
+
+def _check_floating(name: str, given: object) -> None:
+    if not isinstance(given, Tensor) or not given.is_floating_point():
+        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+        raise TypeError(f"{name} must be a tensor of floating-point numbers, got {kind}.")
 
 
 def _bounds_of(X: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:

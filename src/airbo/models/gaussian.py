@@ -15,6 +15,7 @@ from airbo.kernels import ERBFKernel, SKLKernel
 from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import lengthscale_prior, observation_noise, scaled
+from airbo.uncertainty import InputUncertainty
 
 
 class ERBFGP(UncertainInputGP):
@@ -33,18 +34,30 @@ class ERBFGP(UncertainInputGP):
         bounds: Float[Tensor, "2 d"] | None = None,
         estimator: Any = None,
         likelihood: Likelihood | None = None,
+        deployment: InputUncertainty | None = None,
         seed: int = 0,
     ) -> None:
         """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
         bounds = check_data(train_X, train_Y, bounds)
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         d = train_X.shape[-1]
         moments = Moments(uncertainties, bounds)
         kernel = ERBFKernel(moments, ard_num_dims=d, lengthscale_prior=lengthscale_prior(d))
         kernel.lengthscale = lengthscale_prior(d).mode
         covariance = scaled(kernel)
         likelihood = likelihood or UnseenInputLikelihood(observation_noise(), moments, covariance)
-        super().__init__(inputs, train_Y, moments, covariance, likelihood)
+        super().__init__(inputs, train_Y, moments, covariance, likelihood, deployment)
+
+    def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> "ERBFGP":
+        """Return a model with further data, whose noise looks at its own features.
+
+        GPyTorch copies model and likelihood one by one, and what they share would fall apart.
+        """
+        model = super().get_fantasy_model(inputs, targets, **kwargs)
+        if isinstance(model.likelihood, UnseenInputLikelihood):
+            noise = model.likelihood.noise_covar
+            noise.features, noise.kernel = model.features, model.covar_module
+        return model
 
 
 class SKLGP(UncertainInputGP):
@@ -64,18 +77,18 @@ class SKLGP(UncertainInputGP):
         bounds: Float[Tensor, "2 d"] | None = None,
         estimator: Any = None,
         likelihood: Likelihood | None = None,
+        deployment: InputUncertainty | None = None,
         seed: int = 0,
     ) -> None:
         """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
         bounds = check_data(train_X, train_Y, bounds)
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         d = train_X.shape[-1]
         moments = Moments(uncertainties, bounds)
         kernel = SKLKernel(moments, lengthscale_prior=lengthscale_prior(d))
         kernel.lengthscale = lengthscale_prior(d).mode
-        super().__init__(
-            inputs, train_Y, moments, scaled(kernel), likelihood or observation_noise()
-        )
+        likelihood = likelihood or observation_noise()
+        super().__init__(inputs, train_Y, moments, scaled(kernel), likelihood, deployment)
 
     def forward(self, x: Float[Tensor, "*batch n c"]) -> MultivariateNormal:
         """Return the prior at designs, with a covariance made positive semi-definite."""

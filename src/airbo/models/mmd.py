@@ -10,6 +10,7 @@ from airbo.embeddings import Estimator, Quadrature, default_base_kernel
 from airbo.kernels import MMDKernel
 from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
 from airbo.models.priors import observation_noise, scaled
+from airbo.uncertainty import InputUncertainty
 
 
 class MMDGP(UncertainInputGP):
@@ -24,6 +25,7 @@ class MMDGP(UncertainInputGP):
     - ``estimator``: how MMDs are estimated; by default ``Quadrature()``;
     - ``base_kernel``: any GPyTorch kernel on the unit cube; by default the paper's;
     - ``likelihood``: by default Gaussian observation noise of unknown size;
+    - ``deployment``: what the model predicts under; by default as most observations were made;
     - ``seed``: fixes all draws.
     """
 
@@ -36,14 +38,14 @@ class MMDGP(UncertainInputGP):
         estimator: Estimator | None = None,
         base_kernel: Kernel | None = None,
         likelihood: Likelihood | None = None,
+        deployment: InputUncertainty | None = None,
         seed: int = 0,
     ) -> None:
         """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
         bounds = check_data(train_X, train_Y, bounds)
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         base_kernel = (base_kernel or default_base_kernel(train_X.shape[-1])).to(train_X)
         embedding = (estimator or Quadrature()).embed(uncertainties, base_kernel, bounds, seed)
         kernel = MMDKernel(embedding, alpha=1.0, alpha_prior=LogNormalPrior(0.0, 1.0))
-        super().__init__(
-            inputs, train_Y, embedding, scaled(kernel), likelihood or observation_noise()
-        )
+        likelihood = likelihood or observation_noise()
+        super().__init__(inputs, train_Y, embedding, scaled(kernel), likelihood, deployment)

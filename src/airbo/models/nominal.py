@@ -10,6 +10,7 @@ from torch import Tensor
 
 from airbo.embeddings.features import Nominal
 from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
+from airbo.uncertainty import InputUncertainty
 
 
 class NominalGP(UncertainInputGP):
@@ -28,11 +29,12 @@ class NominalGP(UncertainInputGP):
         estimator: Any = None,
         base_kernel: Kernel | None = None,
         likelihood: Likelihood | None = None,
+        deployment: InputUncertainty | None = None,
         seed: int = 0,
     ) -> None:
         """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
         bounds = check_data(train_X, train_Y, bounds)
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         features = Nominal(uncertainties, bounds)
         kernel = base_kernel or get_covar_module_with_dim_scaled_prior(train_X.shape[-1])
-        super().__init__(inputs, train_Y, features, kernel, likelihood)
+        super().__init__(inputs, train_Y, features, kernel, likelihood, deployment)

@@ -10,6 +10,7 @@ from airbo.embeddings.base_kernels import RATIONAL_QUADRATIC_EXPONENTS
 from airbo.kernels import IntegralKernel
 from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
 from airbo.models.priors import observation_noise, scaled
+from airbo.uncertainty import InputUncertainty
 
 
 class UGP(UncertainInputGP):
@@ -27,13 +28,15 @@ class UGP(UncertainInputGP):
         estimator: Estimator | None = None,
         base_kernel: Kernel | None = None,
         likelihood: Likelihood | None = None,
+        deployment: InputUncertainty | None = None,
         seed: int = 0,
     ) -> None:
         """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
         bounds = check_data(train_X, train_Y, bounds)
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         typical = 1.0 if base_kernel else 1 / len(RATIONAL_QUADRATIC_EXPONENTS)
         base_kernel = (base_kernel or default_base_kernel(train_X.shape[-1])).to(train_X)
         embedding = (estimator or Quadrature()).embed(uncertainties, base_kernel, bounds, seed)
         kernel = scaled(IntegralKernel(embedding), typical)
-        super().__init__(inputs, train_Y, embedding, kernel, likelihood or observation_noise())
+        likelihood = likelihood or observation_noise()
+        super().__init__(inputs, train_Y, embedding, kernel, likelihood, deployment)

@@ -1,0 +1,216 @@
+"""How good the recommended design is after the evaluations one can afford.
+
+    python -m benchmarks.regret --seeds 12 --jobs 2
+
+Every surrogate sees the same initial designs, and the same draws of executed inputs, per seed. A
+finished run is written at once; started again, the program goes on where it was.
+"""
+
+import argparse
+import json
+import os
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from botorch.acquisition import UpperConfidenceBound
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from botorch.optim import optimize_acqf
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+import airbo
+from airbo.problems import RKHS, DoublePeak, Problem, Wave
+from airbo.search import N_RAW, N_RESTARTS
+from airbo.uncertainty import Exact, InputUncertainty
+
+RESULTS = Path(os.environ.get("R", Path(__file__).parent / "results" / "regret"))
+N_INITIAL, N_STEPS = 10, 50
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, what experiments are made under, and what the answer is used under."""
+
+    problem: Problem
+    experiments: InputUncertainty | None = None
+    """None: as the problem says."""
+
+    @property
+    def under(self) -> InputUncertainty:
+        return self.experiments or self.problem.uncertainty
+
+
+CASES = {
+    "double-peak": Case(DoublePeak()),
+    "rkhs": Case(RKHS()),
+    "wave (P varies with x)": Case(Wave()),
+    "double-peak (exact now, beta later)": Case(DoublePeak(), Exact()),
+}
+SURROGATES = ("mmd", "nominal", "ugp")
+
+
+def observe(case: Case, x: float, generator: torch.Generator) -> float:
+    """Run one experiment."""
+    X = torch.tensor([[x]], dtype=torch.float64)
+    base = torch.rand(1, max(1, case.under.n_base(1)), generator=generator, dtype=torch.float64)
+    return case.problem(case.under.perturb(X, base)[0]).item()
+
+
+def run(name: str, surrogate: str, seed: int) -> dict[str, Any]:
+    """Optimize once and record the regret of the recommendation after every evaluation."""
+    torch.set_num_threads(1)
+    case = CASES[name]
+    low, high = case.problem.bounds.flatten().tolist()
+    optimizer = airbo.Optimizer(
+        airbo.Space({"x": (low, high)}),
+        case.experiments if case.experiments is not None else case.problem.uncertainty,
+        surrogate=surrogate,
+        deployment=case.problem.uncertainty,
+        seed=seed,
+        n_initial=N_INITIAL,
+        initial="random",
+    )
+    draws = torch.Generator().manual_seed(seed)
+    regrets, seconds = [], []
+    for _ in range(N_INITIAL + N_STEPS):
+        start = time.perf_counter()
+        design = optimizer.ask()
+        seconds.append(time.perf_counter() - start)
+        optimizer.tell(design, observe(case, design["x"], draws))
+        if len(seconds) >= N_INITIAL:
+            start = time.perf_counter()
+            x = _recommended(optimizer)
+            seconds[-1] += time.perf_counter() - start  # the fit, which the next ask reuses
+            regrets.append(case.problem.regret(torch.tensor([[x]], dtype=torch.float64)).item())
+    return {
+        "case": name,
+        "surrogate": surrogate,
+        "seed": seed,
+        "regrets": regrets,
+        "seconds_per_ask": float(np.median(seconds[N_INITIAL:])),
+        "plain_seconds_per_ask": plain_ask_seconds(optimizer),
+    }
+
+
+def _recommended(optimizer: airbo.Optimizer) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", airbo.TooLittleDataWarning)
+        return float(optimizer.recommend().design["x"])
+
+
+def plain_ask_seconds(optimizer: airbo.Optimizer) -> float:
+    """Time the same step with a plain BoTorch SingleTaskGP: fit, UCB, as many restarts."""
+    table = optimizer.observations
+    seconds = []
+    for n in (20, 40, 60):
+        X = torch.tensor(table[["x"]].to_numpy()[:n])
+        Y = torch.tensor(table[["value"]].to_numpy()[:n])
+        start = time.perf_counter()
+        model = SingleTaskGP(X, Y)
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        bounds = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+        acquisition = UpperConfidenceBound(model, beta=4.0)
+        optimize_acqf(acquisition, bounds, q=1, num_restarts=N_RESTARTS, raw_samples=N_RAW)
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds))
+
+
+def bootstrap(values: np.ndarray, n: int = 10_000) -> tuple[float, float]:
+    """Return the 95% bootstrap interval of the mean."""
+    picks = np.random.default_rng(0).integers(0, len(values), (n, len(values)))
+    low, high = np.quantile(values[picks].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def file_of(name: str, surrogate: str, seed: int) -> Path:
+    slug = name.replace(" ", "-").replace("(", "").replace(")", "").replace(",", "")
+    return RESULTS / f"{slug}_{surrogate}_{seed}.json"
+
+
+def write(result: dict[str, Any]) -> None:
+    """Write a finished run in one piece."""
+    path = file_of(result["case"], result["surrogate"], result["seed"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(result))
+    part.rename(path)
+
+
+def table_of(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Summarize the runs of every case and surrogate."""
+    rows = []
+    for case in CASES:
+        for surrogate in SURROGATES:
+            mine = [r for r in results if (r["case"], r["surrogate"]) == (case, surrogate)]
+            if not mine:
+                continue
+            curves = np.array([r["regrets"] for r in mine])
+            low, high = bootstrap(curves[:, -1])
+            rows.append(
+                {
+                    "case": case,
+                    "surrogate": surrogate,
+                    "seeds": len(mine),
+                    "regret at 10": curves[:, 0].mean(),
+                    "at 35": curves[:, N_STEPS // 2].mean(),
+                    "at 60: mean": curves[:, -1].mean(),
+                    "95% interval": f"{low:.3f} to {high:.3f}",
+                    "median": float(np.median(curves[:, -1])),
+                    "seconds per ask": float(np.median([r["seconds_per_ask"] for r in mine])),
+                    "times plain loop": float(
+                        np.median([r["seconds_per_ask"] / r["plain_seconds_per_ask"] for r in mine])
+                    ),
+                }
+            )
+    return rows
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """Write the summary as a Markdown table."""
+    head = list(rows[0])
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    lines += ["| " + " | ".join(_cell(row[h]) for h in head) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    wanted = [
+        (case, surrogate, seed)
+        for surrogate in SURROGATES
+        for seed in range(args.seeds)
+        for case in CASES
+    ]
+    missing = [key for key in wanted if not file_of(*key).exists()]
+    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns) as progress, ProcessPoolExecutor(args.jobs) as pool:
+        task = progress.add_task("runs", total=len(wanted), completed=len(wanted) - len(missing))
+        for future in as_completed([pool.submit(run, *key) for key in missing]):
+            write(future.result())
+            progress.advance(task)
+    rows = table_of([json.loads(file_of(*key).read_text()) for key in wanted])
+    (RESULTS.parent / "regret.md").write_text(markdown(rows))
+    shown = Table(*rows[0])
+    for row in rows:
+        shown.add_row(*map(_cell, row.values()))
+    Console().print(shown)
+
+
+if __name__ == "__main__":
+    main()

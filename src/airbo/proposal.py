@@ -1,0 +1,47 @@
+"""Which design to try next, as a point of the unit cube."""
+
+import torch
+from botorch.models.gpytorch import GPyTorchModel
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.acquisition import Acquisition, Situation
+from airbo.history import History
+from airbo.search import best_design, free_designs, near, without_numerical_warnings
+from airbo.seeding import initial_point
+from airbo.surrogate import Surrogate
+
+
+def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 d"]:
+    """Return the next point of the initial sequence, skipping designs that are taken."""
+    space = history.space
+    pending = history.unit(history.pending)
+    taken = torch.cat([pending, history.unit([o.design for o in history.observations])])
+    for i in range(history.n_asked, history.n_asked + 100):
+        Z = space.round(initial_point(kind, i, space.d, seed))
+        if not near(Z, taken).any():
+            return Z
+    for excluded in (taken, pending):
+        free = free_designs(space, excluded)
+        if len(free):
+            return free[torch.randint(len(free), (1,))]
+    return Z
+
+
+def next_design(
+    history: History, model: GPyTorchModel, surrogate: Surrogate, acquisition: Acquisition
+) -> Float[Tensor, "1 d"]:
+    """Maximize the acquisition over the space."""
+    waiting = history.waiting
+    situation = Situation(
+        surrogate.model_designs([o.design for o in history.known]),
+        surrogate.model_designs(waiting) if waiting else None,
+        surrogate.in_model_coordinates(surrogate.uncertainty),
+    )
+    with without_numerical_warnings():
+        return best_design(
+            acquisition(model, situation),
+            history.space,
+            exclude=history.unit(history.pending),
+            avoid=history.unit(history.recently_failed),
+        )

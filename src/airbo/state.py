@@ -1,0 +1,151 @@
+"""The state of an optimizer as JSON: versioned, and without anything that could run."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+from airbo.acquisition import EI, UCB, TheoryUCB
+from airbo.history import History
+from airbo.record import Observation
+from airbo.space import Space
+from airbo.uncertainty import InputUncertainty, from_dict
+
+VERSION = 1
+IN_CODE = "given in code"
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that an optimizer knows, and how it was set up."""
+
+    settings: Mapping[str, Any]
+    """The arguments of the optimizer, by name."""
+    history: History
+
+    def to_json(self) -> str:
+        """Write the state; what only code can say is marked as such."""
+        data = {
+            "airbo_optimizer": VERSION,
+            **{name: _described(value) for name, value in self.settings.items()},
+            "n_asked": self.history.n_asked,
+            "pending": self.history.pending,
+            "observations": [_described_observation(o) for o in self.history.observations],
+        }
+        return json.dumps(data, indent=1)
+
+    @classmethod
+    def from_json(
+        cls, text: str, given: Mapping[str, Any], uncertainties: Mapping[int, InputUncertainty]
+    ) -> "State":
+        """Read a state.
+
+        Args:
+            text: What ``to_json`` returned.
+            given: Settings that replace the saved ones; needed for those that are code.
+            uncertainties: The same for uncertainties of single observations, by row.
+        """
+        data = _versioned(text)
+        try:
+            settings = {name: _setting(name, data[name], given) for name in _READERS}
+            rows = enumerate(data["observations"])
+            observations = [_observation(row, fields, uncertainties) for row, fields in rows]
+            pending = [dict(design) for design in data["pending"]]
+            history = History(settings["space"], observations, pending, data["n_asked"])
+            return cls(settings, history)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"The state of this optimizer is damaged: {error!r}.") from error
+
+
+def _versioned(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
+        raise ValueError(f"This is not the state of an optimizer: {error}.") from None
+    if not isinstance(data, dict) or "airbo_optimizer" not in data:
+        raise ValueError("This is not the state of an optimizer.")
+    if data["airbo_optimizer"] != VERSION:
+        raise ValueError(
+            f"This state has version {data['airbo_optimizer']}; this airbo reads version {VERSION}."
+        )
+    return data
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, Space):
+        return value.to_dict()
+    if isinstance(value, InputUncertainty):
+        try:
+            return value.to_dict()
+        except TypeError:  # it holds a callable
+            return IN_CODE
+    if is_dataclass(value) and type(value) in _ACQUISITIONS.values():
+        return {"kind": type(value).__name__, **asdict(value)}  # type: ignore[arg-type]
+    return IN_CODE if callable(value) else value
+
+
+def _described_observation(o: Observation) -> dict[str, Any]:
+    data: dict[str, Any] = {"design": o.design, "value": o.value}
+    if o.executed:
+        data["executed"] = dict(o.executed)
+    if o.uncertainty is not None:
+        data["uncertainty"] = _described(o.uncertainty)
+    return data
+
+
+def _setting(name: str, saved: Any, given: Mapping[str, Any]) -> Any:
+    if name in given:
+        return given[name]
+    if saved == IN_CODE:
+        raise ValueError(
+            f"The {name} of this optimizer is code and was not saved: "
+            f"give it as from_json(text, {name}=...)."
+        )
+    return _READERS[name](saved)
+
+
+def _observation(
+    row: int, fields: Mapping[str, Any], uncertainties: Mapping[int, InputUncertainty]
+) -> Observation:
+    saved = fields.get("uncertainty")
+    if row in uncertainties:
+        uncertainty: InputUncertainty | None = uncertainties[row]
+    elif saved == IN_CODE:
+        raise ValueError(
+            f"The uncertainty of observation {row} is code and was not saved: "
+            f"give it as from_json(text, uncertainties={{{row}: ...}})."
+        )
+    else:
+        uncertainty = _uncertainty(saved)
+    executed = dict(fields.get("executed", {}))
+    return Observation(dict(fields["design"]), fields["value"], executed, uncertainty)
+
+
+def _uncertainty(saved: Any) -> InputUncertainty | None:
+    return None if saved is None else from_dict(saved)
+
+
+def _acquisition(saved: Any) -> Any:
+    if isinstance(saved, str):
+        return saved
+    fields = dict(saved)
+    return _ACQUISITIONS[fields.pop("kind")](**fields)
+
+
+def _as_it_is(saved: Any) -> Any:
+    return saved
+
+
+_ACQUISITIONS: dict[str, type] = {kind.__name__: kind for kind in (UCB, TheoryUCB, EI)}
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "space": Space.from_dict,
+    "uncertainty": _uncertainty,
+    "deployment": _uncertainty,
+    "direction": _as_it_is,
+    "surrogate": _as_it_is,
+    "acquisition": _acquisition,
+    "seed": _as_it_is,
+    "n_initial": _as_it_is,
+    "initial": _as_it_is,
+}

@@ -1,0 +1,151 @@
+"""From observations to a fitted model."""
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from botorch.exceptions.errors import ModelFittingError
+from botorch.exceptions.warnings import BotorchWarning
+from botorch.fit import fit_gpytorch_mll
+from botorch.models.gpytorch import GPyTorchModel
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.coordinates import InModelCoordinates, check_logs, n_model_columns, to_model, without
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP, UncertainInputGP
+from airbo.record import Design, Observation
+from airbo.space import Space
+from airbo.uncertainty import InputUncertainty
+
+Direction = Literal["maximize", "minimize"]
+SurrogateFactory = Callable[..., GPyTorchModel]
+
+SURROGATES: dict[str, SurrogateFactory] = {
+    "default": MMDGP,
+    "mmd": MMDGP,
+    "ugp": UGP,
+    "skl": SKLGP,
+    "erbf": ERBFGP,
+    "nominal": NominalGP,
+}
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """Says how observations become a model, in model coordinates."""
+
+    space: Space
+    build: SurrogateFactory
+    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty and bounds to a
+    BoTorch model."""
+    uncertainty: InputUncertainty
+    """Where designs may land in the experiments, in user units."""
+    deployment: InputUncertainty
+    """Where they may land when they are used."""
+
+    direction: Direction
+    """Whether values are to be large or small."""
+
+    @property
+    def sign(self) -> int:
+        """What values are multiplied with, so that larger is better."""
+        return 1 if self.direction == "maximize" else -1
+
+    def fit(self, known: Sequence[Observation]) -> GPyTorchModel:
+        """Fit a model to observations that have a value."""
+        X = torch.cat([self.model_input(o) for o in known])
+        Y = self.sign * torch.tensor([[o.value] for o in known], dtype=torch.float64)
+        offered = {
+            "uncertainty": [self.in_model_coordinates(self.made_under(o)) for o in known],
+            "deployment": self.in_model_coordinates(self.deployment),
+            "bounds": torch.tensor([[0.0], [1.0]]).to(X).repeat(1, n_model_columns(self.space)),
+        }
+        model = self.build(X, Y, **_accepted(self.build, offered))
+        if not isinstance(model, GPyTorchModel):
+            raise TypeError(f"The surrogate factory must return a BoTorch GP, got {model!r}.")
+        fit_hyperparameters(model)
+        if isinstance(model, UncertainInputGP):
+            # known from the start, whatever is asked of the model first
+            model.features.number_of(self.in_model_coordinates(self.uncertainty))
+        return model
+
+    def check(self, o: Observation) -> None:
+        """Refuse an observation that no model could use."""
+        under = self.made_under(o)
+        self.model_input(o)
+        check_logs(self.space, under, self._numbers(o))
+
+    def made_under(self, o: Observation) -> InputUncertainty:
+        """Return where the experiment may have landed, given what was measured of it."""
+        uncertainty = self.uncertainty if o.uncertainty is None else o.uncertainty
+        measured = {self.space.names.index(name) for name in o.executed}
+        try:
+            return without(uncertainty, measured, self.space.d)
+        except ValueError as error:
+            raise ValueError(f"executed: of {list(o.executed)}, {error}.") from None
+
+    def model_input(self, o: Observation) -> Float[Tensor, "1 m"]:
+        """Write a design for a model, with what was measured of the executed input in its place."""
+        return to_model(self.space, self._numbers(o))
+
+    def model_designs(self, designs: Sequence[Design]) -> Float[Tensor, "n m"]:
+        """Write designs for a model."""
+        return to_model(self.space, self.space.encode(designs, allow_outside=True))
+
+    def in_model_coordinates(self, uncertainty: InputUncertainty) -> InModelCoordinates:
+        """Write an uncertainty in user units for a model."""
+        return InModelCoordinates(uncertainty, self.space)
+
+    def _numbers(self, o: Observation) -> Float[Tensor, "1 {self.space.d}"]:
+        X = self.space.encode(o.design, allow_outside=True)
+        for name, value in o.executed.items():
+            column = self.space.names.index(name)
+            if column in self.space.categorical_columns:
+                X[0, column] = self.space.parameters[name].encode(value)
+            else:
+                X[0, column] = value
+        return X
+
+
+def find_surrogate(given: str | SurrogateFactory) -> SurrogateFactory:
+    """Return the surrogate of a name, or a factory as it is."""
+    if callable(given):
+        return given
+    if isinstance(given, str) and given in SURROGATES:
+        return SURROGATES[given]
+    raise ValueError(
+        f"surrogate must be one of {', '.join(map(repr, SURROGATES))} or a function that builds a "
+        f"BoTorch model, got {given!r}."
+    )
+
+
+def fit_hyperparameters(model: GPyTorchModel) -> None:
+    """Maximize the marginal likelihood; where that fails, warn and keep the prior's values."""
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BotorchWarning)  # says that a line search ended early
+        try:
+            fit_gpytorch_mll(mll)
+            return
+        except ModelFittingError as error:
+            reason = str(error)
+    model.load_state_dict(start)
+    model.eval()
+    warnings.warn(
+        f"The hyper-parameters could not be fitted ({reason}); the model uses its prior ones.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _accepted(build: SurrogateFactory, offered: dict[str, object]) -> dict[str, object]:
+    """Leave out what a factory has no argument for, as BoTorch's own models."""
+    arguments = inspect.signature(build).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in arguments.values()):
+        return offered
+    return {name: value for name, value in offered.items() if name in arguments}

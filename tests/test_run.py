@@ -1,0 +1,164 @@
+import math
+
+import pytest
+
+import airbo
+from airbo import ExperimentError
+from airbo import uncertainty as unc
+
+LINE = {"x": (0.0, 1.0)}
+QUICK = {"surrogate": "nominal", "n_initial": 3}
+
+
+@pytest.fixture(autouse=True)
+def quick_search(monkeypatch):
+    monkeypatch.setattr("airbo.search.N_RESTARTS", 2)
+    monkeypatch.setattr("airbo.search.N_RAW", 32)
+
+
+def parabola(design):
+    return -((design["x"] - 0.3) ** 2)
+
+
+def stopping(f, step, error):
+    """f, with an exception in place of one value."""
+    count = iter(range(1000))
+
+    def stopped(design):
+        if next(count) == step:
+            raise error
+        return f(design)
+
+    return stopped
+
+
+def test_maximize_finds_the_largest_and_minimize_the_smallest_expected_value():
+    up = airbo.maximize(parabola, LINE, unc.Normal(0.01), budget=8, progress=False, **QUICK)
+    down = airbo.minimize(lambda d: -parabola(d), LINE, unc.Normal(0.01), budget=8, **QUICK)
+    assert up.design["x"] == pytest.approx(0.3, abs=0.05)
+    assert up.mean == pytest.approx(0.0, abs=0.05)
+    assert up.std < 0.1
+    assert len(up.observations) == 8
+    assert down.design == up.design
+    assert down.mean == -up.mean
+
+
+def test_the_optimizer_of_a_result_goes_on():
+    result = airbo.maximize(parabola, LINE, budget=5, seed=3, progress=False, **QUICK)
+    other = airbo.Optimizer(LINE, seed=3, **QUICK)
+    for _ in range(5):
+        design = other.ask()
+        other.tell(design, parabola(design))
+    assert result.optimizer.ask() == other.ask()
+
+
+def test_what_f_does_to_its_design_is_its_own_business():
+    def careless(design):
+        return parabola({"x": design.pop("x")})
+
+    result = airbo.maximize(careless, LINE, budget=4, progress=False, **QUICK)
+    assert result.observations["x"].notna().all()
+
+
+def test_settings_are_those_of_the_optimizer():
+    Q = unc.Normal(0.1)
+    result = airbo.maximize(parabola, LINE, budget=4, progress=False, deployment=Q, **QUICK)
+    assert result.optimizer.deployment == Q
+    with pytest.raises(TypeError, match="sead"):
+        airbo.maximize(parabola, LINE, budget=4, sead=3)
+
+
+def test_the_callback_sees_every_experiment():
+    seen = []
+    airbo.maximize(parabola, LINE, budget=4, progress=False, **QUICK,
+                   callback=lambda optimizer: seen.append(len(optimizer.observations)))  # fmt: skip
+    assert seen == [1, 2, 3, 4]
+
+
+def test_failed_experiments_are_part_of_the_record():
+    result = airbo.maximize(lambda d: None if d["x"] > 0.8 else d["x"], LINE, budget=6,
+                            progress=False, **QUICK)  # fmt: skip
+    assert set(result.observations["status"]) == {"ok", "failed"}
+    assert result.design["x"] <= 0.8
+
+
+def test_the_progress_bar_prints_one_line_where_there_is_no_terminal(capfd):
+    airbo.maximize(parabola, LINE, budget=5, **QUICK)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert len(err.strip().splitlines()) <= 1
+
+
+def test_no_progress_bar_prints_nothing(capfd):
+    airbo.maximize(parabola, LINE, budget=4, progress=False, **QUICK)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_on_a_terminal_the_bar_shows_the_current_recommendation_and_changes_no_design(
+    capfd, monkeypatch
+):
+    silent = airbo.maximize(parabola, LINE, budget=5, progress=False, **QUICK)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "160")
+    shown = airbo.maximize(parabola, LINE, budget=5, **QUICK)
+    err = capfd.readouterr().err
+    assert "5/5" in err
+    assert "best so far: x = " in err
+    assert shown.observations.equals(silent.observations)
+
+
+def test_ctrl_c_returns_what_there_is():
+    f = stopping(parabola, 4, KeyboardInterrupt())
+    result = airbo.maximize(f, LINE, budget=50, progress=False, **QUICK)
+    assert len(result.observations) == 4
+    assert len(result.optimizer.pending) == 1
+    assert result.design["x"] in result.observations["x"].tolist()
+
+
+@pytest.mark.parametrize("f", [parabola, lambda design: None], ids=["at once", "after failures"])
+def test_ctrl_c_before_any_value_is_ctrl_c(f):
+    step = 0 if f is parabola else 2
+    with pytest.raises(KeyboardInterrupt):
+        airbo.maximize(stopping(f, step, KeyboardInterrupt()), LINE, budget=9, **QUICK)
+
+
+def test_an_exception_in_f_names_the_design_and_loses_nothing():
+    f = stopping(parabola, 3, OSError("the laser is off."))
+    with pytest.raises(ExperimentError, match=r"raised OSError: the laser is off\. 3 obs") as info:
+        airbo.maximize(f, LINE, budget=9, progress=False, **QUICK)
+    error = info.value
+    assert isinstance(error.__cause__, OSError)
+    assert str(error.design["x"]) in str(error)
+    assert error.optimizer.pending == [error.design]
+    assert len(error.optimizer.observations) == 3
+    error.optimizer.tell(error.design, parabola(error.design))
+    error.optimizer.ask()
+
+
+@pytest.mark.parametrize("value", [math.inf, "3", True], ids=repr)
+def test_a_value_that_makes_no_sense_is_an_error_of_f(value):
+    with pytest.raises(ExperimentError, match="The value must be") as info:
+        airbo.maximize(lambda design: value, LINE, budget=9, progress=False, **QUICK)
+    assert len(info.value.optimizer.pending) == 1
+
+
+def test_an_exception_while_choosing_loses_nothing():
+    def broken(train_X, train_Y):
+        raise ArithmeticError("no model today")
+
+    with pytest.raises(ExperimentError, match=r"Choosing .* no model today\. 3 obs") as info:
+        airbo.maximize(parabola, LINE, budget=9, progress=False, **QUICK | {"surrogate": broken})
+    assert len(info.value.optimizer.observations) == 3
+
+
+def test_only_failed_experiments_are_an_error_that_keeps_them():
+    with pytest.raises(ExperimentError, match=r"No experiment gave a value\. 4 obs") as info:
+        airbo.maximize(lambda design: None, LINE, budget=4, progress=False, **QUICK)
+    assert len(info.value.optimizer.observations) == 4
+
+
+@pytest.mark.parametrize("budget", [0, -3, 2.5, "9", True, None], ids=repr)
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_a_budget_that_is_no_number_of_experiments_is_refused(budget):
+    with pytest.raises(ValueError, match="budget must be a whole number >= 1"):
+        airbo.maximize(parabola, LINE, budget=budget)
