@@ -16,6 +16,7 @@ NOT_GAUSSIAN = ("beta", "varying beta", "step chi²", "ring + normal")
 
 def main() -> None:
     torch.set_num_threads(1)
+    where = record.provenance()
     cases = [c for c in CASES if c.name in NOT_GAUSSIAN]
     errors: dict[str, dict[str, float]] = {}
     with progress() as bar:
@@ -26,14 +27,14 @@ def main() -> None:
                 column[f"n_atoms = {n}"] = reference.error(Quadrature(n))
             column["truth ±"] = reference.doubt
 
-    path = record.store("atoms", {"errors": errors})
+    path = record.store("atoms", where, {"errors": errors})
     names = list(next(iter(errors.values())))
     rows = [[name, *(table.error(column[name]) for column in errors.values())] for name in names]
     text = (
         "# Kernel error against quadrature nodes\n\n"
         "Largest |exp(-MMD²) - truth| between eight designs. Gaussians and their mixtures need no "
         "nodes and are left out.\n\n"
-        f"{table.markdown(['', *errors], rows)}\n\n{record.describe(record.provenance())}\n"
+        f"{table.markdown(['', *errors], rows)}\n\n{record.describe(where)}\n"
     )
     path.with_suffix(".md").write_text(text, encoding="utf-8")
     Console().print(text, markup=False, soft_wrap=True)

@@ -33,6 +33,7 @@ def bound(m: int) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
+    where = record.provenance()
     case = next(c for c in CASES if c.name == "beta")
     kernel = RationalQuadraticSum(SHORT).double()
     X = torch.tensor(DESIGNS, dtype=torch.float64)
@@ -65,7 +66,7 @@ def main() -> None:
                 "empirical_sobol": error(m, Empirical(m), sobol=True),
             }
 
-    path = record.store("bound", {"mmd": mmd, "epsilon": EPSILON, "results": results})
+    path = record.store("bound", where, {"mmd": mmd, "epsilon": EPSILON, "results": results})
     header = [
         "m", "h = ⌈√m log m⌉", "bound", "Empirical(m)", "Nystrom(m, h)", "Nystrom(m, 10)",
         "Empirical(m), Sobol draws",
@@ -79,7 +80,7 @@ def main() -> None:
         "# Error of the MMD: bound and measurement\n\n"
         f"95% quantile of |estimate - MMD| over {N_REPEATS} independent sets of samples, between "
         f"beta(0.4, 0.2, 0.1) at x = 0.5 and at x = 0.55, l = {SHORT}; the MMD is {mmd:.4f}.\n\n"
-        f"{table.markdown(header, rows)}\n\n{record.describe(record.provenance())}\n"
+        f"{table.markdown(header, rows)}\n\n{record.describe(where)}\n"
     )
     path.with_suffix(".md").write_text(text, encoding="utf-8")
     Console().print(text, markup=False, soft_wrap=True)

@@ -15,6 +15,7 @@ SEED = 0
 
 
 def provenance() -> dict[str, Any]:
+    """Describe the code that is running; to be called at the start, before the files change."""
     return {
         "commit": _commit(),
         "date": datetime.now(UTC).date().isoformat(),
@@ -26,10 +27,10 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def store(name: str, results: Mapping[str, Any]) -> Path:
+def store(name: str, where: Mapping[str, Any], results: Mapping[str, Any]) -> Path:
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    content = {"provenance": provenance(), **results}
+    content = {"provenance": where, **results}
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 

@@ -25,10 +25,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, coarser truth")
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
+    where = record.provenance()
 
     results = {"errors": measure_errors(quick), "seconds": measure_times(quick)}
-    path = record.store("quick" if quick else "surrogates", results)
-    text = report(results)
+    path = record.store("quick" if quick else "surrogates", where, results)
+    text = report(results, where)
     path.with_suffix(".md").write_text(text, encoding="utf-8")
     draw(results, path.with_suffix(".png"))
     console = Console()
@@ -78,7 +79,7 @@ def measure_times(quick: bool) -> dict[str, dict[str, float]]:
     return seconds
 
 
-def report(results: Mapping[str, Any]) -> str:
+def report(results: Mapping[str, Any], where: Mapping[str, Any]) -> str:
     """Put ratios and errors side by side, one row per method."""
     errors, seconds = results["errors"], results["seconds"]
     ratios = {label: timing.ratios(times) for label, times in seconds.items()}
@@ -91,16 +92,15 @@ def report(results: Mapping[str, Any]) -> str:
         for name in [*names, "truth ±"]
     ]
     header = ["", *(f"time, {label}" for label in ratios), *(f"error, {c}" for c in columns)]
-    where = record.describe(record.provenance())
     return (
         "# Surrogates: cost and accuracy\n\n"
-        "Time: posterior mean and variance at 512 designs that were not seen before, as a multiple "
-        "of BoTorch's SingleTaskGP on the same data; medians of interleaved rounds; – was left out "
-        "because it takes minutes.\n"
+        "Time: processor time of the posterior mean and variance at 512 designs that were not seen "
+        "before, as a multiple of BoTorch's SingleTaskGP on the same data; medians of "
+        "interleaved rounds; – was left out because it takes minutes.\n"
         "Error: largest |exp(-MMD²) - truth| between eight designs, at the default length scale "
         "(0.3 √d) and at l = 0.05, in the unit cube.\n"
         "The last row says how well the truth is known.\n\n"
-        f"{table.markdown(header, rows)}\n\n{where}\n"
+        f"{table.markdown(header, rows)}\n\n{record.describe(where)}\n"
     )
 
 

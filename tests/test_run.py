@@ -12,8 +12,8 @@ QUICK = {"surrogate": "nominal", "n_initial": 3}
 
 @pytest.fixture(autouse=True)
 def quick_search(monkeypatch):
-    monkeypatch.setattr("airbo.search.N_RESTARTS", 2)
-    monkeypatch.setattr("airbo.search.N_RAW", 32)
+    monkeypatch.setattr("airbo.optimizer.search.N_RESTARTS", 2)
+    monkeypatch.setattr("airbo.optimizer.search.N_RAW", 32)
 
 
 def parabola(design):

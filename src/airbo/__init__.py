@@ -1,8 +1,8 @@
 """Bayesian optimization when the input you ask for is not the input you get."""
 
 from airbo.optimizer import Optimizer
+from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
 from airbo.parameters import Categorical, Float, Integer
-from airbo.recommendation import Recommendation, TooLittleDataWarning
 from airbo.run import ExperimentError, Result, maximize, minimize
 from airbo.space import Space
 

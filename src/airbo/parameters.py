@@ -5,7 +5,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
 from torch import Tensor
@@ -167,9 +167,18 @@ def finite_number(value: object, what: str) -> float:
     value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ValueError(f"{what} must be a number, got {value!r}.")
-    if not math.isfinite(value):
-        raise ValueError(f"{what} must be finite, got {value}.")
-    return float(value)
+    number = as_float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{what} must be finite, got {number}.")
+    return number
+
+
+def as_float(number: SupportsFloat) -> float:
+    """Return the nearest float, an infinite one for whole numbers that are too large."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def _whole(value: object, what: str) -> float:

@@ -10,11 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from airbo.coordinates import NamedUncertainty
-from airbo.optimizer import Optimizer, whole_number
-from airbo.recommendation import Recommendation, TooLittleDataWarning
-from airbo.record import Design
+from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
+from airbo.optimizer.optimizer import whole_number
 from airbo.space import Space
-from airbo.surrogate import Direction
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from airbo import search
+from airbo.optimizer import search
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,15 @@ def calls(optimizer):
     ("P", "settings"),
     [
         (unc.Normal(0.1), {"surrogate": "mmd", "n_initial": 6}),
-        (None, {"surrogate": "mmd", "n_initial": 6, "deployment": unc.Normal(0.1), "direction": "minimize"}),
+        (
+            None,
+            {
+                "surrogate": "mmd",
+                "n_initial": 6,
+                "deployment": unc.Normal(0.1),
+                "direction": "minimize",
+            },
+        ),
         (unc.Beta(2.0, 3.0, scale=0.2), {"surrogate": "skl", "acquisition": "ei"}),
         (unc.Normal(0.1), {"acquisition": UCB(beta=0.5), "initial": "random", "seed": 4}),
     ],
@@ -137,7 +146,8 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 import torch
-from airbo import Optimizer, search
+from airbo import Optimizer
+from airbo.optimizer import search
 from airbo import uncertainty as unc
 from tests.optimizer.common import cheap, hill
 
@@ -177,6 +187,7 @@ def test_a_process_that_was_killed_goes_on_in_a_new_one_with_the_very_same_desig
     child = start(path, n, patience=600)
     while not (path.exists() and n_observations(path) == n // 2):
         assert child.poll() is None
+        time.sleep(0.05)
     child.send_signal(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL
     assert n_observations(path) == n // 2
@@ -227,11 +238,11 @@ def test_code_of_one_observation_is_asked_for_by_its_row():
     varying = unc.Varying(noise_that_grows)
     optimizer = cheap(LINE, unc.Normal(0.1))
     optimizer.tell({"x": 0.5}, 1.0)
-    optimizer.tell({"x": 0.5}, 1.0, uncertainty=varying)
+    optimizer.tell({"x": 0.5}, 1.0, uncertainty={"x": varying})
     text = optimizer.to_json()
     with pytest.raises(ValueError, match=r"observation 1 is code .*uncertainties=\{1: \.\.\.\}"):
         Optimizer.from_json(text)
-    assert Optimizer.from_json(text, uncertainties={1: varying}).to_json() == text
+    assert Optimizer.from_json(text, uncertainties={1: {"x": varying}}).to_json() == text
 
 
 @pytest.mark.parametrize("acquisition", ["ei", UCB(beta=0.3), TheoryUCB(b=2.0, delta=0.2)], ids=str)

@@ -178,6 +178,8 @@ BAD_REPORTS = [
     ((GOOD, math.inf), "must be finite"),
     ((GOOD, -math.inf), "must be finite"),
     ((GOOD, 1e300), "must not exceed"),
+    ((GOOD, 10**400), "must be finite"),
+    ((GOOD | {"speed": 10**400}, 1.0), "'speed': value must be finite"),
     ((GOOD, "3"), "must be a number"),
     ((GOOD, True), "must be a number"),
     ((GOOD, np.True_), "must be a number"),

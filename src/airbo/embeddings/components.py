@@ -179,7 +179,7 @@ def _(u: InModelCoordinates, X: Tensor, n_atoms: int) -> list[Block]:
     straight, log = [], set(space.log_columns)
     for block in _components(u.uncertainty, to_user(space, X), n_atoms):
         straight += _single_columns(block, n_atoms) if log & set(block.columns) else [block]
-    if any(b.kind and log & set(b.columns) for b in straight):
+    if any(b.kind == 2 and log & set(b.columns) for b in straight):
         return [_cells(u, X, n_atoms)]
 
     blocks = []
@@ -194,8 +194,14 @@ def _(u: InModelCoordinates, X: Tensor, n_atoms: int) -> list[Block]:
         means = space.to_model(full)[..., columns]
         spread = block.spread
         if spread is not None:
-            width = (bounds[1] - bounds[0])[list(block.columns)]
-            spread = spread / (width.square() if block.kind == 1 else width.outer(width))
+            # a cell on a log scale is narrow: its deviation there is that of its tangent
+            low, high = bounds[:, list(block.columns)]
+            bent = torch.tensor([c in log for c in block.columns], device=X.device)
+            width = torch.where(
+                bent, block.means * torch.where(bent, high / low, 1.0).log(), high - low
+            )
+            areas = width.square() if block.kind == 1 else (high - low).outer(high - low)
+            spread = spread / areas
             spread = spread[..., own] if block.kind == 1 else spread[..., own, :][..., own]
         blocks.append(Block(tuple(position[c] for c in columns), block.weights, means, spread))
     choices = sorted(set(range(X.shape[-1])) - set(position.values()))
@@ -240,8 +246,6 @@ def _n_nodes(n_atoms: int) -> int:
 
 def _single_columns(block: Block, n_atoms: int) -> list[Block]:
     """Split a block that is one axis-parallel Gaussian, or one point, into atoms per column."""
-    if len(block.columns) == 1:
-        return [to_atoms(block, n_atoms)]
     if block.weights.shape[-1] > 1 or block.kind == 2:
         return [block]
     return [

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import torch
 from botorch.models import SingleTaskGP
+from botorch.models.transforms import Standardize
 from gpytorch import settings
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel
@@ -43,7 +44,15 @@ class UncertainInputGP(SingleTaskGP):
         deployment: InputUncertainty | None = None,
     ) -> None:
         """Assemble the model out of its parts; ``train_X`` may carry uncertainty numbers."""
-        super().__init__(train_X, train_Y, covar_module=kernel, likelihood=likelihood)
+        # values that differ by rounding errors only count as equal
+        standardize = Standardize(m=1, min_stdv=max(1e-12 * train_Y.abs().max().item(), 1e-300))
+        super().__init__(
+            train_X,
+            train_Y,
+            covar_module=kernel,
+            likelihood=likelihood,
+            outcome_transform=standardize,
+        )
         self.features = features
         self.deployment = deployment
         self.to(train_X)

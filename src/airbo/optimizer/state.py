@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 from airbo.acquisition import EI, UCB, TheoryUCB
-from airbo.history import History
-from airbo.record import Observation
+from airbo.coordinates import NamedUncertainty, by_columns
+from airbo.optimizer.history import History
+from airbo.optimizer.record import Observation
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, from_dict
 
@@ -36,7 +37,7 @@ class State:
 
     @classmethod
     def from_json(
-        cls, text: str, given: Mapping[str, Any], uncertainties: Mapping[int, InputUncertainty]
+        cls, text: str, given: Mapping[str, Any], uncertainties: Mapping[int, NamedUncertainty]
     ) -> "State":
         """Read a state.
 
@@ -48,8 +49,10 @@ class State:
         data = _versioned(text)
         try:
             settings = {name: _setting(name, data[name], given) for name in _READERS}
-            rows = enumerate(data["observations"])
-            observations = [_observation(row, fields, uncertainties) for row, fields in rows]
+            observations = [
+                _observation(settings["space"], row, fields, uncertainties)
+                for row, fields in enumerate(data["observations"])
+            ]
             pending = [dict(design) for design in data["pending"]]
             history = History(settings["space"], observations, pending, data["n_asked"])
             return cls(settings, history)
@@ -105,18 +108,19 @@ def _setting(name: str, saved: Any, given: Mapping[str, Any]) -> Any:
 
 
 def _observation(
-    row: int, fields: Mapping[str, Any], uncertainties: Mapping[int, InputUncertainty]
+    space: Space, row: int, fields: Mapping[str, Any], uncertainties: Mapping[int, NamedUncertainty]
 ) -> Observation:
     saved = fields.get("uncertainty")
     if row in uncertainties:
-        uncertainty: InputUncertainty | None = uncertainties[row]
+        given = uncertainties[row]
     elif saved == IN_CODE:
         raise ValueError(
             f"The uncertainty of observation {row} is code and was not saved: "
             f"give it as from_json(text, uncertainties={{{row}: ...}})."
         )
     else:
-        uncertainty = _uncertainty(saved)
+        given = _uncertainty(saved)
+    uncertainty = None if given is None else by_columns(space, given)
     executed = dict(fields.get("executed", {}))
     return Observation(dict(fields["design"]), fields["value"], executed, uncertainty)
 

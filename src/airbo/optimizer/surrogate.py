@@ -1,6 +1,7 @@
 """From observations to a fitted model."""
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from airbo.coordinates import InModelCoordinates, check_logs, n_model_columns, to_model, without
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP, UncertainInputGP
-from airbo.record import Design, Observation
+from airbo.optimizer.record import Design, Observation
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
 
@@ -58,7 +59,8 @@ class Surrogate:
     def fit(self, known: Sequence[Observation]) -> GPyTorchModel:
         """Fit a model to observations that have a value."""
         X = torch.cat([self.model_input(o) for o in known])
-        Y = self.sign * torch.tensor([[o.value] for o in known], dtype=torch.float64)
+        values = torch.tensor([[o.value] for o in known], dtype=torch.float64)
+        Y = self.sign * values / value_unit(known)
         offered = {
             "uncertainty": [self.in_model_coordinates(self.made_under(o)) for o in known],
             "deployment": self.in_model_coordinates(self.deployment),
@@ -111,6 +113,18 @@ class Surrogate:
         return X
 
 
+def value_unit(known: Sequence[Observation]) -> float:
+    """Return the unit in which a model sees values: 1, or less if they differ very little.
+
+    GPyTorch takes every variance below 1e-10 for a rounding error.
+    """
+    values = torch.tensor([o.value for o in known], dtype=torch.float64)
+    spread = (values.max() - values.min()).item()
+    if spread >= 1e-3 or spread <= 1e-12 * values.abs().max().item():
+        return 1.0
+    return float(10.0 ** math.floor(math.log10(spread)))
+
+
 def find_surrogate(given: str | SurrogateFactory) -> SurrogateFactory:
     """Return the surrogate of a name, or a factory as it is."""
     if callable(given):
@@ -124,7 +138,13 @@ def find_surrogate(given: str | SurrogateFactory) -> SurrogateFactory:
 
 
 def fit_hyperparameters(model: GPyTorchModel) -> None:
-    """Maximize the marginal likelihood; where that fails, warn and keep the prior's values."""
+    """Maximize the marginal likelihood; where that fails, warn and keep the prior's values.
+
+    A model without free hyper-parameters is left as it is.
+    """
+    if not any(p.requires_grad for p in model.parameters()):
+        model.eval()
+        return
     mll = ExactMarginalLogLikelihood(model.likelihood, model)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     with warnings.catch_warnings():

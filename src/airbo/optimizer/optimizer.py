@@ -9,18 +9,22 @@ from botorch.models.gpytorch import GPyTorchModel
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
-from airbo.history import History
-from airbo.intake import NOT_GIVEN, read, read_one
-from airbo.proposal import initial_design, next_design
-from airbo.recommendation import Predictor, Recommendation, TooLittleDataWarning
-from airbo.record import Design, as_table, check_names
-from airbo.seeding import reproducible
+from airbo.optimizer.history import History
+from airbo.optimizer.intake import NOT_GIVEN, read, read_one
+from airbo.optimizer.proposal import initial_design, next_design
+from airbo.optimizer.recommendation import Predictor, Recommendation
+from airbo.optimizer.record import Design, as_table, check_names
+from airbo.optimizer.seeding import reproducible
+from airbo.optimizer.state import State
+from airbo.optimizer.surrogate import (
+    Direction,
+    Surrogate,
+    SurrogateFactory,
+    find_surrogate,
+    value_unit,
+)
 from airbo.space import Space
-from airbo.state import State
-from airbo.surrogate import Direction, Surrogate, SurrogateFactory, find_surrogate
 from airbo.uncertainty import InputUncertainty
-
-__all__ = ["Design", "Direction", "Optimizer", "Recommendation", "TooLittleDataWarning"]
 
 
 class Optimizer:
@@ -181,7 +185,7 @@ class Optimizer:
         """
         if policy not in ("observed", "anywhere"):
             raise ValueError(f"policy must be 'observed' or 'anywhere', got {policy!r}.")
-        predictor = Predictor(self._surrogate, self._model("own"))
+        predictor = self._predictor()
         if policy == "anywhere":
             with reproducible(self.seed, 1):
                 best = predictor.best_anywhere(self._history)
@@ -197,8 +201,12 @@ class Optimizer:
             designs: One dict, several dicts, or a table.
         """
         rows = self.space.decode(self.space.encode(designs))
-        means, stds = Predictor(self._surrogate, self._model("own")).predict(rows)
+        means, stds = self._predictor().predict(rows)
         return pd.DataFrame(rows).assign(mean=means.numpy(), std=stds.numpy())
+
+    def _predictor(self) -> Predictor:
+        model = self._model("own")
+        return Predictor(self._surrogate, model, value_unit(self._history.known))
 
     def _model(self, user: Literal["own", "shown"]) -> GPyTorchModel:
         """Return the model of all observations: one for the optimizer, one for its user."""
@@ -241,7 +249,7 @@ class Optimizer:
         deployment: NamedUncertainty = None,
         surrogate: str | SurrogateFactory | None = None,
         acquisition: Any = None,
-        uncertainties: Mapping[int, InputUncertainty] | None = None,
+        uncertainties: Mapping[int, NamedUncertainty] | None = None,
     ) -> "Optimizer":
         """Restore an optimizer.
 

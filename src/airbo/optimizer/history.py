@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.record import Design, Observation
-from airbo.search import near
+from airbo.optimizer.record import Design, Observation
+from airbo.optimizer.search import near
 from airbo.space import Space
 
 

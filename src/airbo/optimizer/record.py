@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from airbo.parameters import Categorical, finite_number
+from airbo.parameters import Categorical, as_float, finite_number
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
 
@@ -61,16 +61,15 @@ def check_value(value: object) -> float | None:
     number = value.item() if isinstance(value, _ARRAYS) and math.prod(value.shape) == 1 else value
     if isinstance(number, bool) or not isinstance(number, numbers.Real | Decimal):
         raise TypeError(f"The value must be a number, or None if it failed, got {value!r}.")
-    if math.isinf(number):
+    real = as_float(number)
+    if math.isinf(real):
+        raise ValueError(f"The value must be finite, or None if the experiment failed, got {real}.")
+    if abs(real) > LARGEST:
         raise ValueError(
-            f"The value must be finite, or None if the experiment failed, got {number}."
-        )
-    if abs(number) > LARGEST:
-        raise ValueError(
-            f"The value must not exceed {LARGEST:g} in size, got {number}; "
+            f"The value must not exceed {LARGEST:g} in size, got {real}; "
             "None says that the experiment failed."
         )
-    return None if math.isnan(number) else float(number)
+    return None if math.isnan(real) else real
 
 
 def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) -> dict[str, Any]:

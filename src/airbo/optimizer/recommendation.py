@@ -10,10 +10,10 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.history import History
-from airbo.record import Design
-from airbo.search import best_design, without_numerical_warnings
-from airbo.surrogate import Surrogate
+from airbo.optimizer.history import History
+from airbo.optimizer.record import Design
+from airbo.optimizer.search import best_design, without_numerical_warnings
+from airbo.optimizer.surrogate import Surrogate
 
 
 class TooLittleDataWarning(UserWarning):
@@ -38,13 +38,15 @@ class Predictor:
     surrogate: Surrogate
     model: GPyTorchModel
     """What the surrogate made of the observations."""
+    unit: float
+    """What the model counts values in."""
 
     def predict(self, designs: Sequence[Design]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         """Return mean and standard deviation of the expected value of designs."""
         with torch.no_grad():
             posterior = self.model.posterior(self.surrogate.model_designs(designs))
         mean, variance = posterior.mean.squeeze(-1), posterior.variance.squeeze(-1)
-        return self.surrogate.sign * mean, variance.sqrt()
+        return self.surrogate.sign * self.unit * mean, self.unit * variance.sqrt()
 
     def best_of(self, designs: Sequence[Design]) -> Recommendation:
         """Recommend one of some designs."""

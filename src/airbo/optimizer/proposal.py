@@ -6,10 +6,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.acquisition import Acquisition, Situation
-from airbo.history import History
-from airbo.search import best_design, free_designs, near, without_numerical_warnings
-from airbo.seeding import initial_point
-from airbo.surrogate import Surrogate
+from airbo.optimizer.history import History
+from airbo.optimizer.search import best_design, free_designs, near, without_numerical_warnings
+from airbo.optimizer.seeding import initial_point
+from airbo.optimizer.surrogate import Surrogate
 
 
 def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 d"]:

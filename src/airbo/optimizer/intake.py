@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from airbo.record import VALUE, Observation, check_executed, check_value, from_table
-from airbo.surrogate import Surrogate
+from airbo.optimizer.record import VALUE, Observation, check_executed, check_value, from_table
+from airbo.optimizer.surrogate import Surrogate
 from airbo.uncertainty import InputUncertainty
 
 NOT_GIVEN: Any = object()

@@ -1,0 +1,8 @@
+"""Ask, tell, recommend: the one object with state, and what it is made of."""
+
+from airbo.optimizer.optimizer import Optimizer
+from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
+from airbo.optimizer.record import Design
+from airbo.optimizer.surrogate import Direction
+
+__all__ = ["Design", "Direction", "Optimizer", "Recommendation", "TooLittleDataWarning"]

@@ -1,0 +1,163 @@
+import math
+
+import pytest
+import torch
+
+from airbo import Float, Integer, Space
+from airbo import uncertainty as unc
+from airbo.coordinates import (
+    InModelCoordinates,
+    by_columns,
+    check_logs,
+    from_unit,
+    n_model_columns,
+    number_columns,
+    to_model,
+    to_user,
+    uncertain_columns,
+    without,
+)
+
+MIXED = Space(
+    {"x": (10.0, 30.0), "t": ["A", "B", "C"], "d": Float(0.01, 1.0, log=True), "n": Integer(1, 5)}
+)
+SQUARE = Space({"x": (0, 1), "y": (0, 1)})
+X = MIXED.encode([{"x": 15, "t": "B", "d": 0.1, "n": 3}, {"x": 30, "t": "A", "d": 1.0, "n": 1}])
+JOINT = unc.Normal(cov=[[0.02, 0.01], [0.01, 0.02]])
+
+
+def base(uncertainty, n=64):
+    return unc.base_draws(n, uncertainty.n_base(4))
+
+
+# -- names
+
+
+def test_parameters_that_are_not_named_are_hit_exactly():
+    P = by_columns(MIXED, {"n": unc.Normal(0.5)})
+    samples = P.perturb(X, base(P))
+    assert (samples[..., :3] == X[:, None, :3]).all()
+    assert samples[..., 3].std() > 0
+
+
+def test_groups_and_names_in_any_order_reach_their_columns():
+    P = by_columns(MIXED, {("n", "x"): JOINT, "d": unc.Uniform(0.0, 0.5)})
+    covariance = P.covariance(X)[0]
+    assert covariance[0, 3].item() == pytest.approx(0.01)
+    assert covariance[2, 2].item() == pytest.approx(0.25 / 12, rel=1e-3)
+    assert covariance[1].abs().sum() == 0
+
+
+@pytest.mark.parametrize("given", [None, {}, unc.Exact()], ids=repr)
+def test_nothing_given_means_exact(given):
+    assert by_columns(MIXED, given) == unc.Exact()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"t": unc.Normal(0.1)}, "'t' is categorical: uncertainty on categories is not supported"),
+        ({("x", "t"): unc.Normal(0.1)}, "'t' is categorical"),
+        (unc.Normal(0.1), "'t' is categorical"),
+        ({"z": unc.Normal(0.1)}, "unknown parameter 'z'"),
+        ({"x": unc.Normal(0.1), ("x", "n"): JOINT}, "more than one uncertainty"),
+        ({("x", "x"): JOINT}, "more than one uncertainty"),
+        ({"x": JOINT}, "uncertainty of 'x' does not fit"),
+        ({"x": 0.1}, "must be an airbo.uncertainty"),
+        ("x", "must be an airbo.uncertainty"),
+        ({"d": unc.Normal(0.1)}, r"'d' is logarithmic .* \.clipped\(low"),
+    ],
+)
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_an_uncertainty_that_does_not_fit_the_space_is_refused(given, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        by_columns(MIXED, given)
+
+
+def test_a_logarithmic_parameter_may_be_uncertain_as_long_as_it_stays_positive():
+    for P in (unc.Normal(1e-3), unc.Normal(0.1).clipped(low=1e-3), unc.Uniform(-0.009, 0.1)):
+        by_columns(MIXED, {"d": P})
+    varying = unc.Varying(lambda x: unc.Normal(0.1 * x))
+    by_columns(Space({"d": Float(0.01, 1.0, log=True)}), varying)
+    with pytest.raises(ValueError, match="'d' is logarithmic"):
+        check_logs(MIXED, by_columns(MIXED, {"d": unc.Normal(1e-3)}), X - torch.tensor(0.0999))
+
+
+# -- measured columns
+
+
+def test_columns_that_are_uncertain_are_found_inside_products():
+    assert uncertain_columns(by_columns(MIXED, {("n", "x"): JOINT}), 4) == [0, 3]
+
+
+def test_without_all_its_columns_nothing_is_uncertain():
+    assert without(JOINT, {0, 1}, 2) == unc.Exact()
+    assert without(JOINT, set(), 2) == JOINT
+
+
+def test_without_one_of_several_independent_columns_the_others_stay_as_they_are():
+    for P in (unc.Normal(0.1), by_columns(SQUARE, {"x": unc.Normal(0.1), "y": unc.Normal(0.1)})):
+        rest = without(P, {0}, 2).covariance(torch.zeros(1, 2, dtype=torch.float64))[0]
+        torch.testing.assert_close(rest, torch.diag(torch.tensor([0.0, 0.01])).double())
+
+
+@pytest.mark.parametrize(
+    "P", [JOINT, unc.Ring(0.1), unc.Varying(lambda x: unc.Normal(x))], ids=repr
+)
+def test_columns_that_are_uncertain_together_cannot_be_taken_apart(P):
+    with pytest.raises(ValueError, match="give all of them or none"):
+        without(P, {0}, 2)
+
+
+# -- model coordinates
+
+
+def test_a_category_becomes_one_column_per_choice_all_equally_far_apart():
+    choices = to_model(MIXED, MIXED.encode([dict(x=10, t=t, d=0.1, n=1) for t in "ABC"]))
+    assert choices.shape == (3, n_model_columns(MIXED)) == (3, 6)
+    assert number_columns(MIXED) == {0: 0, 2: 4, 3: 5}
+    torch.testing.assert_close(torch.pdist(choices), torch.ones(3, dtype=torch.float64))
+
+
+def test_user_units_come_back_from_model_coordinates():
+    torch.testing.assert_close(to_user(MIXED, to_model(MIXED, X)), X)
+    torch.testing.assert_close(from_unit(MIXED, MIXED.to_model(X)), to_model(MIXED, X))
+
+
+def test_samples_in_model_coordinates_are_samples_in_user_units_translated():
+    P = by_columns(MIXED, {"x": unc.Normal(2.0), "d": unc.Uniform(0.0, 0.1)})
+    Q = InModelCoordinates(P, MIXED)
+    samples = Q.perturb(to_model(MIXED, X), base(P))
+    torch.testing.assert_close(samples, to_model(MIXED, P.perturb(X, base(P))))
+
+
+def test_uncertainty_is_in_the_units_of_the_user():
+    metres, millimetres = Space({"x": (0, 2), "y": (0, 1)}), Space({"x": (0, 2000), "y": (0, 1)})
+    P = InModelCoordinates(by_columns(metres, {"x": unc.Normal(0.1)}), metres)
+    Q = InModelCoordinates(by_columns(millimetres, {"x": unc.Normal(100.0)}), millimetres)
+    Z = torch.tensor([[0.2, 0.3]], dtype=torch.float64)
+    draws = unc.base_draws(32, 2)
+    torch.testing.assert_close(P.perturb(Z, draws), Q.perturb(Z, draws))
+    torch.testing.assert_close(P.covariance(Z), Q.covariance(Z))
+    assert P.covariance(Z)[0, 0, 0].sqrt().item() == pytest.approx(0.05)
+
+
+def test_moments_in_model_coordinates_are_those_of_the_samples():
+    P = InModelCoordinates(
+        by_columns(MIXED, {"x": unc.Normal(2.0), "n": unc.Uniform(0.0, 1.0)}), MIXED
+    )
+    Z = to_model(MIXED, X)
+    samples = P.perturb(Z, base(P, 4096))
+    torch.testing.assert_close(P.mean(Z), samples.mean(-2), atol=2e-3, rtol=0)
+    centred = samples - samples.mean(-2, keepdim=True)
+    torch.testing.assert_close(P.covariance(Z), centred.mT @ centred / 4096, atol=1e-3, rtol=0)
+
+
+def test_a_logarithmic_scale_bends_a_shift_into_something_that_changes_with_the_design():
+    shift = by_columns(MIXED, {"d": unc.Uniform(0.0, 0.1)})
+    assert shift.is_additive
+    assert not InModelCoordinates(shift, MIXED).is_additive
+    assert InModelCoordinates(by_columns(MIXED, {"x": unc.Normal(1.0)}), MIXED).is_additive
+    covariance = InModelCoordinates(shift, MIXED).covariance(to_model(MIXED, X))[:, 4, 4]
+    assert covariance[0] > 10 * covariance[1]
+    assert math.sqrt(covariance[0]) < 0.1
