@@ -9,17 +9,17 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from rich.console import Console
 from torch import Tensor
 
-from airbo.models import MMDGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
 from airbo.problems import RKHS
 from benchmarks import record, table
 from benchmarks.cases import CASES
 from benchmarks.run import progress
 
-SURROGATES = (NominalGP, MMDGP)
+SURROGATES = (NominalGP, MMDGP, UGP, ERBFGP, SKLGP)
 UNCERTAINTIES = {
     c.name: c.uncertainty for c in CASES if c.name in ("normal", "varying beta", "step chi²")
 }
-N_OBSERVATIONS = (10,)
+N_OBSERVATIONS = (10, 30)
 
 
 def observe(problem: RKHS, n: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -35,14 +35,17 @@ def fitted(surrogate: type, problem: RKHS, X: Tensor, Y: Tensor) -> MMDGP:
     return model
 
 
-def score(model: MMDGP, problem: RKHS) -> tuple[float, float]:
+def score(model: MMDGP, expected: Tensor) -> tuple[float, float]:
     """Return the RMSE against the true expectation and how often the 95% band holds it."""
-    grid = torch.linspace(0, 1, 401, dtype=torch.float64).unsqueeze(-1)
     with torch.no_grad():
-        posterior = model.posterior(grid)
-        error = posterior.mean.squeeze(-1) - problem.expected(grid)
+        posterior = model.posterior(grid())
+        error = posterior.mean.squeeze(-1) - expected
         inside = error.abs() <= 1.96 * posterior.variance.squeeze(-1).sqrt()
     return error.square().mean().sqrt().item(), inside.double().mean().item()
+
+
+def grid() -> Tensor:
+    return torch.linspace(0, 1, 401, dtype=torch.float64).unsqueeze(-1)
 
 
 def main() -> None:
@@ -58,11 +61,12 @@ def main() -> None:
         task = bar.add_task("", total=len(settings) * n_seeds)
         for name, n in settings:
             problem = RKHS(UNCERTAINTIES[name])
+            expected = problem.expected(grid())
             by_surrogate = scores[f"{name}, n = {n}"] = {s.__name__: [] for s in SURROGATES}
             for seed in range(n_seeds):
                 X, Y = observe(problem, n, seed)
                 for surrogate in SURROGATES:
-                    result = score(fitted(surrogate, problem, X, Y), problem)
+                    result = score(fitted(surrogate, problem, X, Y), expected)
                     by_surrogate[surrogate.__name__].append(result)
                 bar.update(task, advance=1, description=f"{name}, n = {n}")
 

@@ -1,36 +1,46 @@
-"""Error against cost, one point per estimator."""
+"""Error against cost, one point per estimator and one panel per uncertainty."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 
 COLOURS = {"Quadrature": "#0072B2", "Empirical": "#E69F00", "Nystrom": "#009E73"}
 LABELS = {  # where the name stands, so that none covers another
-    "Nystrom(100, 10)": ((-8, 6), "right"),
-    "Nystrom(160, 10)": ((8, -14), "left"),
-    "Empirical(100)": ((-8, -4), "right"),
+    "Nystrom(100, 10)": ((-4, 10), "center"),
+    "Nystrom(160, 10)": ((0, -16), "center"),
+    "Empirical(100)": ((-9, -4), "right"),
+    "Nystrom(1000, 100)": ((8, -16), "right"),
+    "Quadrature (default)": ((0, 9), "center"),
 }
 
+Numbers = Mapping[str, float]
 
-def error_against_cost(
-    errors: Mapping[str, float], costs: Mapping[str, float], path: Path, subtitle: str
-) -> None:
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+
+def error_against_cost(panels: Mapping[str, tuple[Numbers, Numbers]], path: Path) -> None:
+    """Draw panels of errors and costs by estimator."""
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(9, 3.8), sharex=True, sharey=True, layout="constrained"
+    )
+    for ax, (title, (errors, costs)) in zip(axes, panels.items(), strict=True):
+        _draw(ax, errors, costs)
+        ax.set_title(title, fontsize=10, loc="left")
+        ax.set_xlabel("time of a posterior, SingleTaskGP = 1")
+    axes[0].set_ylabel("largest kernel error")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def _draw(ax: Axes, errors: Numbers, costs: Numbers) -> None:
     for name, error in errors.items():
         colour = next(c for kind, c in COLOURS.items() if name.startswith(kind))
         offset, side = LABELS.get(name, ((8, 5), "left"))
-        axes.plot(costs[name], error, "o", color=colour, ms=8, mec="white")
-        axes.annotate(
-            name, (costs[name], error), offset, textcoords="offset points", ha=side, fontsize=9
+        ax.plot(costs[name], error, "o", color=colour, ms=8, mec="white")
+        ax.annotate(
+            name, (costs[name], error), offset, textcoords="offset points", ha=side, fontsize=8
         )
-    axes.axhline(1e-3, color="0.6", lw=1, ls="--")
-    axes.text(1.05, 1.15e-3, "error 10⁻³", color="0.4", fontsize=9)
-    axes.axvline(1, color="0.6", lw=1, ls="--")
-    axes.set(xscale="log", yscale="log", xlim=(0.7, max(costs.values()) * 12), ylim=(2e-5, 0.5))
-    axes.set_xlabel("time of a posterior, SingleTaskGP = 1")
-    axes.set_ylabel("largest kernel error")
-    axes.set_title(subtitle, fontsize=10, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    ax.axhline(1e-3, color="0.7", lw=1, ls="--")
+    ax.axvline(1, color="0.7", lw=1, ls="--")
+    ax.set(xscale="log", yscale="log", xlim=(0.7, 2e4), ylim=(1e-6, 0.5))
+    ax.spines[["top", "right"]].set_visible(False)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -104,16 +105,19 @@ def report(results: Mapping[str, Any], where: Mapping[str, Any]) -> str:
     )
 
 
-def draw(results: Mapping[str, Any], path: Any) -> None:
-    label = f"{TIMED[0]}, t-batch, n = 10"
-    costs = timing.ratios(results["seconds"][label])
-    worst = {
-        name: max(by_column.values())
-        for name, by_column in results["errors"].items()
-        if name in costs
-    }
-    subtitle = f"Worst error over all uncertainties; time for {label}, 512 designs"
-    error_against_cost(worst, costs, path, subtitle)
+def draw(results: Mapping[str, Any], path: Path) -> None:
+    """Plot the worse of the two errors of each timed case against the time of the same case."""
+    panels = {}
+    for name in TIMED:
+        label = f"{name}, t-batch, n = 10"
+        costs = timing.ratios(results["seconds"][label])
+        errors = {
+            method: max(error for column, error in by_column.items() if column.startswith(name))
+            for method, by_column in results["errors"].items()
+            if method in costs
+        }
+        panels[f"{label}, 512 designs"] = (errors, costs)
+    error_against_cost(panels, path)
 
 
 if __name__ == "__main__":

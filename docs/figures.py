@@ -242,14 +242,16 @@ def observations(problem: RKHS) -> tuple[Tensor, Tensor]:
 
 
 def draw_density(ax: Axes, uncertainty: unc.InputUncertainty) -> None:
-    """Show the distribution of the deviation, design by design, as shades."""
-    X = torch.linspace(0, 1, 200, dtype=torch.float64).unsqueeze(-1)
-    draws = unc.base_draws(4096, uncertainty.n_base(1))
-    deviations = (uncertainty.perturb(X, draws) - X.unsqueeze(-2)).squeeze(-1)
-    levels = torch.linspace(0.025, 0.5, 20, dtype=torch.float64)
-    for level in levels.tolist():
-        low, high = (deviations.quantile(q, dim=-1) for q in (level, 1 - level))
-        ax.fill_between(X.squeeze(-1), low, high, color=DATA, alpha=0.06, lw=0)
+    """Show the density of the deviation, design by design: dark where it is likely."""
+    X = torch.linspace(0, 1, 300, dtype=torch.float64).unsqueeze(-1)
+    draws = unc.base_draws(8192, uncertainty.n_base(1))
+    deviations = (uncertainty.perturb(X, draws) - X.unsqueeze(-2)).squeeze(-1).numpy()
+    low, high = np.quantile(deviations, [0.005, 0.995])
+    edges = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low), 61)
+    shares = np.stack([np.histogram(column, edges)[0] for column in deviations], axis=-1)
+    shades = np.sqrt(shares / shares.max(axis=0))  # each design on its own scale
+    shades = np.ma.masked_equal(shades, 0)
+    ax.pcolormesh(X.squeeze(-1), (edges[:-1] + edges[1:]) / 2, shades, cmap="Oranges", vmax=1.4)
 
 
 def save(figure: plt.Figure, name: str) -> None:

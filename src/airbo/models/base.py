@@ -66,7 +66,7 @@ class UncertainInputGP(SingleTaskGP):
         self,
         X: Float[Tensor, "*batch q c"],
         *args: Any,
-        uncertainty: InputUncertainty | None = None,
+        uncertainty: InputUncertainty | Sequence[InputUncertainty] | None = None,
         **kwargs: Any,
     ) -> Any:
         """Predict the expected value at designs.
@@ -74,13 +74,18 @@ class UncertainInputGP(SingleTaskGP):
         Args:
             X: Designs in user units.
             *args: As in BoTorch.
-            uncertainty: Predict the same designs under another uncertainty than the model's.
+            uncertainty: Predict the same designs under another uncertainty than the model's, or
+                each of the q designs under its own.
             **kwargs: As in BoTorch.
 
         Returns:
             A BoTorch posterior in the units of the observed values.
         """
-        return super().posterior(self._numbered(X, uncertainty or self.deployment), *args, **kwargs)
+        if isinstance(uncertainty, Sequence):
+            X = self._each_numbered(X, uncertainty)
+        else:
+            X = self._numbered(X, uncertainty or self.deployment)
+        return super().posterior(X, *args, **kwargs)
 
     def condition_on_observations(
         self,
@@ -152,6 +157,16 @@ class UncertainInputGP(SingleTaskGP):
         if uncertainty not in self.features.uncertainties:
             self.prediction_strategy = None  # the observations will be compared in a new way
         return self._with_numbers(X[..., :d], self.features.number_of(uncertainty))
+
+    def _each_numbered(self, X: Tensor, uncertainties: Sequence[InputUncertainty]) -> Tensor:
+        if X.dim() < 2 or len(uncertainties) != X.shape[-2]:
+            raise ValueError(
+                f"There are {len(uncertainties)} uncertainties for designs of shape "
+                f"{tuple(X.shape)}."
+            )
+        rows = X.split(1, dim=-2)
+        numbered = [self._numbered(row, u) for row, u in zip(rows, uncertainties, strict=True)]
+        return torch.cat(numbered, dim=-2)
 
     def _with_numbers(self, X: Tensor, number: int = 0) -> Tensor:
         if X.shape[-1] > self.features.d:

@@ -55,9 +55,10 @@ class Optimizer:
             uncertainty: Where a design may land during the experiments, by name or group of names
                 in the units of the parameters; None: designs are hit exactly.
             direction: Whether values are to be large or small.
-            surrogate: ``"default"``, ``"mmd"``, ``"ugp"``, ``"skl"``, ``"erbf"``, ``"nominal"``, or
-                a function (train_X, train_Y) -> BoTorch model, which may have further arguments
-                uncertainty and bounds.
+            surrogate: ``"default"`` (``"mmd"``, the paper's, or ``"ugp"`` if ``deployment`` differs
+                from ``uncertainty``), ``"mmd"``, ``"ugp"``, ``"skl"``, ``"erbf"``, ``"nominal"``,
+                or a function (train_X, train_Y) -> BoTorch model, which may have further arguments
+                uncertainty, deployment and bounds.
             acquisition: ``"ucb"``, ``"ucb-theory"``, ``"ei"``, one of ``airbo.acquisition`` with
                 other settings, or a function that makes a BoTorch acquisition of a model.
             seed: Fixes all choices.
@@ -78,7 +79,11 @@ class Optimizer:
         self.direction: Direction = direction
         self.surrogate = surrogate
         self._surrogate = Surrogate(
-            self.space, find_surrogate(surrogate), self.uncertainty, self.deployment, direction
+            self.space,
+            find_surrogate(surrogate, self.deployment == self.uncertainty),
+            self.uncertainty,
+            self.deployment,
+            direction,
         )
         self.acquisition = acquisition
         self._acquisition = find_acquisition(acquisition)
@@ -176,13 +181,17 @@ class Optimizer:
         """
         return self._model("shown")
 
-    def recommend(self, policy: Literal["observed", "anywhere"] = "observed") -> Recommendation:
+    def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> Recommendation:
         """Return the design with the best expected value under the deployment uncertainty.
 
         Args:
             policy: ``"observed"``: among the designs that were tried, the paper's outcome;
-                ``"anywhere"``: in the whole space.
+                ``"anywhere"``: in the whole space. By default the first, and the second if designs
+                are used under another uncertainty than they were tried under: what teaches most
+                about a design is then not that design.
         """
+        if policy is None:
+            policy = "observed" if self.deployment == self.uncertainty else "anywhere"
         if policy not in ("observed", "anywhere"):
             raise ValueError(f"policy must be 'observed' or 'anywhere', got {policy!r}.")
         predictor = self._predictor()

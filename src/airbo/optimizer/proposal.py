@@ -1,11 +1,16 @@
 """Which design to try next, as a point of the unit cube."""
 
+from typing import cast
+
 import torch
 from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.acquisition import Acquisition, Situation
+from airbo.acquisition import Acquisition, InformationAbout, Situation, believing
+from airbo.coordinates import from_unit
+from airbo.embeddings.features import Nominal
+from airbo.models import UncertainInputGP
 from airbo.optimizer.history import History
 from airbo.optimizer.search import best_design, free_designs, near, without_numerical_warnings
 from airbo.optimizer.seeding import initial_point
@@ -31,17 +36,31 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 d
 def next_design(
     history: History, model: GPyTorchModel, surrogate: Surrogate, acquisition: Acquisition
 ) -> Float[Tensor, "1 d"]:
-    """Maximize the acquisition over the space."""
+    """Maximize the acquisition over the space.
+
+    Where designs are tried under another uncertainty than they will be used under, this is the
+    design to learn about, and what is proposed is the experiment that teaches most about it.
+    """
     waiting = history.waiting
+    experiments, deployment = (
+        surrogate.in_model_coordinates(u) for u in (surrogate.uncertainty, surrogate.deployment)
+    )
     situation = Situation(
         surrogate.model_designs([o.design for o in history.known]),
         surrogate.model_designs(waiting) if waiting else None,
-        surrogate.in_model_coordinates(surrogate.uncertainty),
+        experiments,
     )
+    taken = {
+        "exclude": history.unit(history.pending),
+        "avoid": history.unit(history.recently_failed),
+    }
     with without_numerical_warnings():
-        return best_design(
-            acquisition(model, situation),
-            history.space,
-            exclude=history.unit(history.pending),
-            avoid=history.unit(history.recently_failed),
-        )
+        Z = best_design(acquisition(model, situation), history.space, **taken)
+        if experiments == deployment or not isinstance(model, UncertainInputGP):
+            return Z
+        if isinstance(model.features, Nominal):
+            return Z
+        informed = cast(UncertainInputGP, believing(model, situation))
+        target = from_unit(history.space, Z)
+        teaching = InformationAbout(informed, target, deployment, experiments)
+        return best_design(teaching, history.space, start=Z, **taken)
