@@ -35,7 +35,7 @@ def test_beta_of_the_paper_has_the_mean_and_spread_of_the_notes():
         (unc.Beta(0.4, 0.2, -1, 3), scipy.stats.beta(0.4, 0.2, -1, 3)),
         (unc.ChiSquared(0.5, 0.1, 2), scipy.stats.chi2(0.5, 0.1, 2)),
     ],
-    ids=repr,
+    ids=["normal", "uniform", "beta", "chi-squared"],
 )
 def test_samples_are_the_quantiles_that_scipy_gives(uncertainty, reference):
     u = unc.base_draws(256, 2)

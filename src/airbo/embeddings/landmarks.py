@@ -51,16 +51,31 @@ class LandmarkEmbedding(Embedding):
             atoms = self.remembered("atoms", key, lambda: self._atoms(X, choice))
         Z = self._landmarks(atoms.means)  # (m, 1)
 
-        # E k(Z, u), summed over the nodes of each design
-        K_uZ = self.base_kernel(atoms.means.flatten(-3, -2), Z).to_dense()
-        K_uZ = K_uZ.unflatten(-2, atoms.weights.shape[-2:])  # (..., n, j, m)
-        mean = (atoms.weights.unsqueeze(-2) @ K_uZ).squeeze(-2)
+        mean = self._mean(atoms, Z)  # E k(Z, u)
 
-        # ψ = L⁻¹ E k(Z, u)
+        # ψ = L⁻¹ E k(Z, u), all designs at once
         K_ZZ = self.base_kernel(Z).to_dense()
         jitter = max(JITTER, 100 * torch.finfo(K_ZZ.dtype).eps) * K_ZZ[0, 0].detach()
         K_ZZ = K_ZZ + jitter * torch.eye(len(Z)).to(K_ZZ)
-        return torch.linalg.solve_triangular(torch.linalg.cholesky(K_ZZ), mean.mT, upper=False).mT
+        L = torch.linalg.cholesky(K_ZZ)
+        return torch.linalg.solve_triangular(L, mean.flatten(0, -2).mT, upper=False).mT.view_as(
+            mean
+        )
+
+    def _mean(self, atoms: Block, Z: Float[Tensor, "m 1"]) -> Float[Tensor, "*batch n m"]:
+        """Sum the base kernel over the nodes of each design."""
+        if atoms.weights.dim() == 2 and bool((atoms.weights == 0).any()):
+            # designs with fewer nodes than others: leave out what only fills up
+            used = atoms.weights != 0
+            rows = used.nonzero()[:, 0]
+            K_uZ = (
+                atoms.weights[used].unsqueeze(-1)
+                * self.base_kernel(atoms.means[used], Z).to_dense()
+            )
+            return K_uZ.new_zeros(len(used), len(Z)).index_add(0, rows, K_uZ)
+        K_uZ = self.base_kernel(atoms.means.flatten(-3, -2), Z).to_dense()
+        K_uZ = K_uZ.unflatten(-2, atoms.weights.shape[-2:])  # (..., n, j, m)
+        return (atoms.weights.unsqueeze(-2) @ K_uZ).squeeze(-2)
 
     def inner(
         self,
