@@ -110,6 +110,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of designs and draws")
     parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="where to draw")
     args = parser.parse_args()
+    torch.set_num_threads(1)  # the matrices are small: more threads only wait for each other
     console, problem = Console(), DoublePeak()
     console.print(
         "You ask for a design x; it lands near x or near x + 0.1, you do not see where. "
@@ -121,7 +122,7 @@ def main() -> None:
     console.print(summary(problem, runs))
     picture(problem, runs, args.picture)
     console.print(
-        f"Picture: {args.picture}. One seed is an anecdote: docs/optimizer.md has twelve, "
+        f"Picture: {args.picture}. One seed is an anecdote: docs/optimizer.md has more, "
         "with their spread."
     )
 
