@@ -13,7 +13,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from airbo.embeddings.base_kernels import gaussian_scales
-from airbo.embeddings.components import Block, choose
+from airbo.embeddings.blocks import Block, choose
 from airbo.embeddings.features import Features
 from airbo.embeddings.inner import atoms_inner, gaussian_inner
 from airbo.uncertainty import InputUncertainty

@@ -10,7 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.embeddings.base_kernels import gaussian_scales
-from airbo.embeddings.components import Block, components
+from airbo.embeddings.blocks import Block
+from airbo.embeddings.components import components
 from airbo.embeddings.embedding import Embedding
 from airbo.embeddings.landmarks import LandmarkEmbedding, suits_landmarks
 from airbo.uncertainty import InputUncertainty, base_draws

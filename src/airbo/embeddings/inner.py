@@ -5,7 +5,7 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.components import Block
+from airbo.embeddings.blocks import Block
 
 Pairs = Float[Tensor, "..."]
 """(..., n, q) for all pairs of designs, (..., n) for matching ones (``diag``)."""

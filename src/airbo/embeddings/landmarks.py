@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.components import Block, choose, components, to_atoms
+from airbo.embeddings.blocks import Block, choose, to_atoms
+from airbo.embeddings.components import components
 from airbo.embeddings.embedding import Embedding
 from airbo.uncertainty import InputUncertainty
 

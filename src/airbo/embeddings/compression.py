@@ -1,0 +1,60 @@
+"""Few points, or cells, in place of many samples."""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+def gauss_rule(samples: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], ...]:
+    """Compress one-dimensional samples into the ``n`` nodes and weights of their Gauss rule.
+
+    Polynomials up to degree ``2 n - 1`` have the same mean under the rule as over the samples
+    (Lanczos tridiagonalization); fewer distinct samples than ``n`` are returned as they are.
+    """
+    values, counts = np.unique(samples, return_counts=True)
+    if len(values) <= n:
+        return values, counts / counts.sum()
+    center, width = values.mean(), np.ptp(values) / 2
+    t = (values - center) / width
+    basis = [np.sqrt(counts / counts.sum())]
+    alpha, beta = [], []
+    for _ in range(n):
+        q = t * basis[-1]
+        alpha.append(q @ basis[-1])
+        for _twice in range(2):
+            q = q - np.stack(basis).T @ (np.stack(basis) @ q)
+        beta.append(np.linalg.norm(q))
+        basis.append(q / beta[-1])
+    nodes, vectors = np.linalg.eigh(np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1))
+    return center + width * nodes, vectors[0] ** 2
+
+
+def compress(samples: Float[Tensor, "s d"], n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Cut samples into about ``n`` cells; return their weights, means and variances."""
+    n = 2 ** math.ceil(math.log2(n))
+    usable = len(samples) - len(samples) % n
+    if usable == 0:
+        return samples.new_full((len(samples),), 1 / len(samples)), samples, 0 * samples
+    order = bisect(samples[:usable], n)
+    return samples.new_full((n,), 1 / n), *moments(samples[order])
+
+
+def bisect(points: Float[Tensor, "s r"], n: int) -> Int64[Tensor, "j c"]:
+    """Split points into ``n`` cells of equal size, each time across the widest column."""
+    cells = [torch.arange(len(points), device=points.device)]
+    while len(cells) < n:
+        halves: list[Tensor] = []
+        for cell in cells:
+            column = points[cell].var(dim=0).argmax()
+            halves += cell[points[cell, column].argsort(stable=True)].chunk(2)
+        cells = halves
+    return torch.stack(cells)
+
+
+def moments(cells: Float[Tensor, "*cells s d"]) -> tuple[Tensor, Tensor]:
+    """Return the mean and the variances of every cell."""
+    return cells.mean(dim=-2), cells.var(dim=-2, correction=0)
