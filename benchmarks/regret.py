@@ -23,9 +23,7 @@ from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.optim import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 import airbo
 from airbo.optimizer.search import N_RAW, N_RESTARTS
@@ -202,11 +200,9 @@ def main() -> None:
             write(future.result())
             progress.advance(task)
     rows = table_of([json.loads(file_of(*key).read_text()) for key in wanted])
-    (RESULTS.parent / "regret.md").write_text(markdown(rows))
-    shown = Table(*rows[0])
-    for row in rows:
-        shown.add_row(*map(_cell, row.values()))
-    Console().print(shown)
+    text = markdown(rows)
+    (RESULTS.parent / "regret.md").write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":
