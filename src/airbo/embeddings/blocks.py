@@ -25,6 +25,8 @@ class Block:
     means: Float[Tensor, "*batch n j b"]
     spread: Float[Tensor, "..."] | None = None
     """Covariances; their diagonals where there is nothing else; None where all are 0: atoms."""
+    isotropic: bool = False
+    """Whether the deviation from the design looks the same in all directions."""
 
     @property
     def kind(self) -> int:
@@ -39,14 +41,27 @@ class Block:
         return replace(self, spread=spread if kind else None)
 
 
+def in_unit_cube(
+    blocks: list[Block], low: Float[Tensor, " d"], width: Float[Tensor, " d"]
+) -> list[Block]:
+    """Scale blocks in user units to model coordinates."""
+    scaled = []
+    for block in blocks:
+        start, range_ = (v[list(block.columns)] for v in (low, width))
+        areas = range_.square() if block.kind == 1 else range_.outer(range_)
+        spread = None if block.spread is None else block.spread / areas
+        isotropic = block.isotropic and bool((range_ == range_[0]).all())
+        means = (block.means - start) / range_
+        scaled.append(replace(block, means=means, spread=spread, isotropic=isotropic))
+    return scaled
+
+
 def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[list[Block]]) -> list[Block]:
     """Take the blocks of option ``choice[i]`` for design ``i``, on a common set of columns."""
     if len(options) == 1:
         return options[0]
-    partition = _coarsest([block.columns for option in options for block in option])
     chosen = []
-    for columns in partition:
-        alternatives = [_merge(option, columns) for option in options]
+    for alternatives in aligned(options):
         n = max(a.weights.shape[-1] for a in alternatives)
         kind = max(a.kind for a in alternatives)
         result, *others = (_pad(a, n).of_kind(kind) for a in alternatives)
@@ -54,6 +69,33 @@ def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[list[Block]]) ->
             result = _where(choice == number, other, result)
         chosen.append(result)
     return chosen
+
+
+def aligned(options: Sequence[list[Block]]) -> list[list[Block]]:
+    """Write all options on a common set of columns; return the alternatives for each of them."""
+    partition = _coarsest([block.columns for option in options for block in option])
+    return [[_merge(option, columns) for option in options] for columns in partition]
+
+
+def difference(p: Block, q: Block) -> Block:
+    """Return the distribution of u - v for independent u ~ p, v ~ q, over the same columns."""
+    kind = max(p.kind, q.kind)
+    p, q = p.of_kind(kind), q.of_kind(kind)
+
+    def pairs(s: Tensor, t: Tensor, n_event: int) -> Tensor:
+        both = s.unsqueeze(-1 - n_event) + t.unsqueeze(-2 - n_event)
+        return both.flatten(-2 - n_event, -1 - n_event)
+
+    spread = None
+    if p.spread is not None and q.spread is not None:
+        spread = pairs(p.spread, q.spread, kind)
+    return Block(
+        p.columns,
+        (p.weights.unsqueeze(-1) * q.weights.unsqueeze(-2)).flatten(-2),
+        pairs(p.means, -q.means, 1),
+        spread,
+        p.isotropic and q.isotropic,
+    )
 
 
 def to_atoms(block: Block, n_atoms: int) -> Block:
@@ -84,7 +126,10 @@ def _coarsest(parts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 def _merge(blocks: list[Block], columns: tuple[int, ...]) -> Block:
     """Join the blocks within ``columns`` into one: the product of independent Gaussian sums."""
-    joined = reduce(_times, [b for b in blocks if set(b.columns) <= set(columns)])
+    parts = [b for b in blocks if set(b.columns) <= set(columns)]
+    if [b.columns for b in parts] == [columns]:
+        return parts[0]
+    joined = reduce(_times, parts)
     order = [joined.columns.index(c) for c in columns]
     spread = joined.spread
     if spread is not None:

@@ -112,7 +112,8 @@ def _(u: GaussianMixture, X: Tensor, n_atoms: int) -> list[Block]:
 @_components.register
 def _(u: Ring, X: Tensor, n_atoms: int) -> list[Block]:
     circle = u.perturb(X, _midpoints(1, n_atoms).to(X))  # equal angles
-    return [_block(_all_columns(X), X.new_full((n_atoms,), 1 / n_atoms), circle)]
+    block = _block(_all_columns(X), X.new_full((n_atoms,), 1 / n_atoms), circle)
+    return [replace(block, isotropic=True)]
 
 
 @_components.register
@@ -165,7 +166,10 @@ def _(u: InModelCoordinates, X: Tensor, n_atoms: int) -> list[Block]:
         full = to_user(space, X).unsqueeze(-2).expand(*block.means.shape[:-1], space.d).clone()
         full[..., list(block.columns)] = block.means
         means = space.to_model(full)[..., columns]
-        spread = block.spread
+        spread, isotropic = block.spread, False
+        if block.isotropic:
+            low, high = bounds[:, columns]
+            isotropic = bool((high - low == (high - low)[0]).all()) and not log & set(columns)
         if spread is not None:
             # a cell on a log scale is narrow: its deviation there is that of its tangent
             low, high = bounds[:, list(block.columns)]
@@ -176,7 +180,8 @@ def _(u: InModelCoordinates, X: Tensor, n_atoms: int) -> list[Block]:
             areas = width.square() if block.kind == 1 else (high - low).outer(high - low)
             spread = spread / areas
             spread = spread[..., own] if block.kind == 1 else spread[..., own, :][..., own]
-        blocks.append(Block(tuple(position[c] for c in columns), block.weights, means, spread))
+        own_columns = tuple(position[c] for c in columns)
+        blocks.append(Block(own_columns, block.weights, means, spread, isotropic))
     choices = sorted(set(range(X.shape[-1])) - set(position.values()))
     if choices:
         exact = _shifted(X[..., choices], X.new_ones(1), X.new_zeros(1, len(choices)))

@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 
-def gauss_rule(samples: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], ...]:
+def gauss_rule(
+    samples: NDArray[np.float64], n: int, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], ...]:
     """Compress one-dimensional samples into the ``n`` nodes and weights of their Gauss rule.
 
     Polynomials up to degree ``2 n - 1`` have the same mean under the rule as over the samples
     (Lanczos tridiagonalization); fewer distinct samples than ``n`` are returned as they are.
+    Samples count alike unless ``weights`` are given.
     """
-    values, counts = np.unique(samples, return_counts=True)
+    values, which = np.unique(samples, return_inverse=True)
+    counts = np.bincount(which, weights)
     if len(values) <= n:
         return values, counts / counts.sum()
     center, width = values.mean(), np.ptp(values) / 2

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from airbo.embeddings.base_kernels import gaussian_scales
 from airbo.embeddings.blocks import Block
-from airbo.embeddings.components import components
 from airbo.embeddings.embedding import Embedding
-from airbo.embeddings.landmarks import LandmarkEmbedding, suits_landmarks
+from airbo.embeddings.mixtures import MixtureEmbedding
+from airbo.embeddings.quadrature import QuadratureEmbedding
 from airbo.uncertainty import InputUncertainty, base_draws
 
 
@@ -56,9 +56,7 @@ class Quadrature(Estimator):
         if gaussian_scales(base_kernel) is None:
             samples = Empirical(_POINTS_PER_ATOM * self.n_atoms)
             return samples.embed(uncertainties, base_kernel, bounds, seed)
-        if any(suits_landmarks(u, bounds, self.n_atoms) for u in uncertainties):
-            return LandmarkEmbedding(3 * self.n_atoms, uncertainties, base_kernel, bounds)
-        return _QuadratureEmbedding(self.n_atoms, uncertainties, base_kernel, bounds)
+        return QuadratureEmbedding(self.n_atoms, uncertainties, base_kernel, bounds)
 
 
 @dataclass(frozen=True)
@@ -146,16 +144,7 @@ _POINTS_PER_ATOM = 4
 """Plain samples that stand in for one quadrature node under a base kernel without closed forms."""
 
 
-class _QuadratureEmbedding(Embedding):
-    def __init__(self, n_atoms: int, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
-        self.n_atoms = n_atoms
-
-    def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
-        return components(uncertainty, X, self.n_atoms)
-
-
-class _SampleEmbedding(Embedding):
+class _SampleEmbedding(MixtureEmbedding):
     def __init__(self, n_samples: int, seed: int, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.n_samples, self.seed = n_samples, seed

@@ -11,6 +11,9 @@ from torch import Tensor
 
 from airbo.uncertainty import InputUncertainty
 
+MAX_DESIGNS = 4096
+"""Number of designs whose features are computed at a time."""
+
 
 class Features(Module, ABC):
     """Maps designs in user units to features of P_x in model coordinates.
@@ -23,9 +26,6 @@ class Features(Module, ABC):
     depends_on_hyperparameters = False
     """Whether the features change while a model is fitted."""
 
-    version: int
-    """Grows whenever features made before can no longer be compared with new ones."""
-
     def __init__(
         self, uncertainties: Sequence[InputUncertainty], bounds: Float[Tensor, "2 d"]
     ) -> None:
@@ -34,7 +34,7 @@ class Features(Module, ABC):
         self.uncertainties = list(uncertainties)
         self.register_buffer("low", bounds[0].clone())
         self.register_buffer("width", (bounds[1] - bounds[0]).clone())
-        self.version = 0
+        self._changes = 0
         self._memory: dict[str, tuple[Tensor, Any]] = {}
 
     @property
@@ -42,20 +42,25 @@ class Features(Module, ABC):
         """Number of columns of a design."""
         return len(self.low)
 
+    @property
+    def version(self) -> int:
+        """Grows whenever features made before can no longer be compared with new ones."""
+        return self._changes
+
     def number_of(self, uncertainty: InputUncertainty) -> int:
         """Return the number of an uncertainty, taking it into the list if it is new."""
         if uncertainty not in self.uncertainties:
             uncertainty.check_dim(self.d)
             self.uncertainties.append(uncertainty)
             self._memory.clear()
-            self.version += 1
+            self._changes += 1
         return self.uncertainties.index(uncertainty)
 
     def forward(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:
         """Return the features of designs, with or without the column of uncertainty numbers."""
         if X.requires_grad or self.depends_on_hyperparameters:
-            return self.compute(*self._split(X))
-        return self.remembered("features", X, lambda: self.compute(*self._split(X)))
+            return self._computed(X)
+        return self.remembered("features", X, lambda: self._computed(X))
 
     @abstractmethod
     def compute(
@@ -70,6 +75,14 @@ class Features(Module, ABC):
             known = (key.detach().clone(), compute())
             self._memory[name] = known
         return known[1]
+
+    def _computed(self, X: Tensor) -> Tensor:
+        """Compute features of so many designs at a time that what they take fits in memory."""
+        if X.shape[:-1].numel() <= MAX_DESIGNS:
+            return self.compute(*self._split(X))
+        rows = X.reshape(-1, X.shape[-1]).split(MAX_DESIGNS)
+        features = torch.cat([self.compute(*self._split(part)) for part in rows])
+        return features.unflatten(0, X.shape[:-1])
 
     def _split(self, X: Tensor) -> tuple[Tensor, Tensor]:
         designs, numbers = X[..., : self.d], X[..., self.d :]

@@ -22,6 +22,10 @@ Uncertainties = InputUncertainty | Sequence[InputUncertainty | None] | None
 """One uncertainty for all observations, or one per observation; None: hit exactly."""
 
 
+MAX_EAGER = 64
+"""Number of designs up to which their covariances are worked out before they are asked for."""
+
+
 class UncertainInputGP(SingleTaskGP):
     """Exact Gaussian process whose covariance compares features of P_x.
 
@@ -85,7 +89,10 @@ class UncertainInputGP(SingleTaskGP):
             X = self._each_numbered(X, uncertainty)
         else:
             X = self._numbered(X, uncertainty or self.deployment)
-        return super().posterior(X, *args, **kwargs)
+        # the variances of many designs do not need the covariances between them
+        eager = settings.max_eager_kernel_size.value() if X.shape[-2] <= MAX_EAGER else 0
+        with settings.max_eager_kernel_size(eager):
+            return super().posterior(X, *args, **kwargs)
 
     def condition_on_observations(
         self,
@@ -127,7 +134,7 @@ class UncertainInputGP(SingleTaskGP):
         batch_shape = torch.broadcast_shapes(X.shape[:-2], train_inputs[0].shape[:-2])
         return (
             self.mean_module(X),
-            self.covar_module(f).to_dense(),
+            self.covar_module(f),  # of many designs, often only the diagonal is needed
             self.covar_module(f, known).to_dense(),
             batch_shape,
             X.shape[-2:-1],

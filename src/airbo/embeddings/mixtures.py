@@ -1,0 +1,158 @@
+"""Distributions as sums of weighted Gaussians, compared pair by pair."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from airbo.embeddings.base_kernels import gaussian_scales
+from airbo.embeddings.blocks import Block, choose, in_unit_cube
+from airbo.embeddings.components import components
+from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, in_portions
+from airbo.embeddings.inner import atoms_inner, gaussian_inner
+from airbo.uncertainty import InputUncertainty
+
+
+@dataclass(frozen=True)
+class _Layout:
+    columns: tuple[int, ...]
+    n_components: int
+    kind: int
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of weights, means and, unless the block is made of atoms, spreads."""
+        j, b = self.n_components, len(self.columns)
+        return ((j,), (j, b), (j, *[b] * self.kind))[: 3 if self.kind else 2]
+
+    @property
+    def size(self) -> int:
+        return sum(map(math.prod, self.shapes))
+
+
+class MixtureEmbedding(Embedding):
+    """Embeds P_x as weighted Gaussians, or atoms: right for every uncertainty."""
+
+    @abstractmethod
+    def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
+        """Write P_x in user units as weighted components."""
+
+    def compute(
+        self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
+    ) -> Float[Tensor, "*batch n f"]:
+        """Pack the components of P_x, in model coordinates."""
+        options = [self._in_model_coordinates(X, u) for u in self.uncertainties]
+        return torch.cat([_pack(block) for block in choose(choice, options)], dim=-1)
+
+    def inner(
+        self,
+        f1: Float[Tensor, "*#batch n f"],
+        f2: Float[Tensor, "*#batch q f"],
+        diag: bool = False,
+    ) -> Float[Tensor, "..."]:
+        r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
+        if self._only_atoms:
+            return self._in_portions(self._atoms_inner, f1, f2, diag)
+        return self._scales_inner(f1, f2, diag)
+
+    def _in_model_coordinates(self, X: Tensor, uncertainty: InputUncertainty) -> list[Block]:
+        return in_unit_cube(self.blocks(X, uncertainty), self.low, self.width)
+
+    def _layout(self) -> list[_Layout]:
+        """Probe how features are laid out; it is the same for every design."""
+
+        def probe() -> list[_Layout]:
+            X = (self.low + 0.5 * self.width).unsqueeze(0)
+            with torch.no_grad():
+                options = [self._in_model_coordinates(X, u) for u in self.uncertainties]
+                blocks = choose(torch.zeros(1, dtype=torch.long, device=X.device), options)
+            return [_Layout(b.columns, b.weights.shape[-1], b.kind) for b in blocks]
+
+        return self.remembered("layout", self.low, probe)
+
+    @property
+    def _only_atoms(self) -> bool:
+        return [part.kind for part in self._layout()] == [0]
+
+    def _unpack(self, f: Tensor) -> list[Block]:
+        layout = self._layout()
+        parts = f.split([part.size for part in layout], dim=-1)
+        return [_unpack(part, where) for part, where in zip(parts, layout, strict=True)]
+
+    def _atoms_inner(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        return atoms_inner(self.base_kernel, self._unpack(f1)[0], self._unpack(f2)[0], diag)
+
+    def _scales_inner(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        scales = gaussian_scales(self.base_kernel)
+        if scales is None:
+            name = type(self.base_kernel).__name__
+            raise TypeError(f"The base kernel {name} is not a sum of Gaussians.")
+        if not self.training:
+            key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
+            scales = self.remembered("scales", key, scales.shortened)
+        weights, precisions = scales.weights, scales.precisions
+        if precisions.dim() == 1:
+            precisions = precisions.unsqueeze(-1).expand(-1, self.d)
+
+        # Under fixed precisions the integrals do not depend on the hyper-parameters: while they
+        # are fitted, the ones between the observations are worked out once.
+        fixed = not (precisions.requires_grad or f1.requires_grad or f2.requires_grad)
+        small = f1.dim() == 2 and len(f1) ** 2 * len(weights) <= MAX_REMEMBERED
+        if self.training and fixed and small and f1.shape == f2.shape and torch.equal(f1, f2):
+            name = "diagonal" if diag else "grams"
+            key = torch.cat([f1.flatten(), precisions.flatten()])
+            grams = partial(self._grams, precisions)
+            each = self.remembered(name, key, lambda: self._in_portions(grams, f1, f2, diag, 1))
+            return scales.constant + each @ weights
+        return scales.constant + self._in_portions(
+            lambda *pair: self._grams(precisions, *pair) @ weights, f1, f2, diag
+        )
+
+    def _grams(self, precisions: Tensor, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        return gaussian_inner(self._unpack(f1), self._unpack(f2), precisions, diag)
+
+    def _in_portions(
+        self,
+        function: Callable[..., Tensor],
+        f1: Tensor,
+        f2: Tensor,
+        diag: bool,
+        n_trailing: int = 0,
+    ) -> Tensor:
+        per_pair = max(
+            part.n_components**2 * len(part.columns) ** max(1, part.kind) for part in self._layout()
+        )
+        n_scales = 1 if self._only_atoms else 50
+        return in_portions(function, f1, f2, diag, per_pair * n_scales, n_trailing)
+
+
+class ComponentEmbedding(MixtureEmbedding):
+    """Takes the components of P_x from closed forms, quadrature rules or cells."""
+
+    def __init__(self, n_atoms: int, *args: object) -> None:
+        """Resolve what is not Gaussian with ``n_atoms`` components."""
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.n_atoms = n_atoms
+
+    def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
+        """Write P_x in user units as weighted components."""
+        return components(uncertainty, X, self.n_atoms)
+
+
+def _pack(block: Block) -> Tensor:
+    parts = [block.weights, block.means.flatten(-2)]
+    if block.spread is not None:
+        parts.append(block.spread.flatten(-1 - block.kind))
+    return torch.cat(parts, dim=-1)
+
+
+def _unpack(f: Tensor, layout: _Layout) -> Block:
+    parts = f.split([math.prod(shape) for shape in layout.shapes], dim=-1)
+    return Block(
+        layout.columns, *(p.unflatten(-1, s) for p, s in zip(parts, layout.shapes, strict=True))
+    )

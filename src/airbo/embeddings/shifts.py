@@ -1,0 +1,183 @@
+"""Embeddings under additive uncertainty: all that counts is the difference of two designs."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float, Int64
+from linear_operator import to_dense
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from airbo.embeddings.base_kernels import RationalQuadraticSum
+from airbo.embeddings.blocks import Block, in_unit_cube
+from airbo.embeddings.components import components
+from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding
+from airbo.embeddings.factors import Factor, factors
+from airbo.embeddings.kappa import Kappa
+from airbo.uncertainty import InputUncertainty
+
+FINER = 3
+"""Resolution of what is tabulated, as a multiple of that of the rest."""
+MAX_KINDS = 4
+"""Number of uncertainties up to which each pair of them has its own function."""
+
+
+class ShiftEmbedding(Embedding):
+    r"""Embeds designs under :math:`x' = x + \delta` with :math:`\delta` independent of x.
+
+    Under a stationary base kernel
+
+    .. math:: \langle\psi_x, \psi_{x'}\rangle = \kappa(x - x')
+              = \mathbb E\, k(x - x' + \delta - \delta')
+
+    so that a design is its own feature, and what P does is in :math:`\kappa`. On a line it is
+    tabulated; in several columns it is a sum over the Gaussians of the base kernel, each a product
+    over independent groups of columns.
+    """
+
+    def __init__(self, n_atoms: int, *args: object) -> None:
+        """Resolve what is not Gaussian in several columns with ``n_atoms`` components."""
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.n_atoms = n_atoms
+
+    def compute(
+        self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
+    ) -> Float[Tensor, "*batch n c"]:
+        """Return designs in model coordinates and the numbers of their uncertainties."""
+        return torch.cat([(X - self.low) / self.width, choice.unsqueeze(-1).to(X)], dim=-1)
+
+    def inner(
+        self,
+        f1: Float[Tensor, "*#batch n f"],
+        f2: Float[Tensor, "*#batch q f"],
+        diag: bool = False,
+    ) -> Float[Tensor, "..."]:
+        r"""Return :math:`\kappa` of the differences of all pairs, or matching ones."""
+        if len(self.uncertainties) == 1:
+            return self._kappa(0, 0, f1, f2, diag)
+        total: Tensor | float = 0.0
+        for a in _numbers(f1):
+            for b in _numbers(f2):
+                mine, yours = f1[..., -1] == a, f2[..., -1] == b
+                both = mine & yours if diag else mine.unsqueeze(-1) & yours.unsqueeze(-2)
+                total = total + torch.where(both, self._kappa(a, b, f1, f2, diag), 0.0)
+        assert isinstance(total, Tensor)
+        return total
+
+    def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
+        """Return what the uncertainty of each design says; the design does not matter."""
+        norms = [self._at_zero(a) for a in range(len(self.uncertainties))]
+        if len(norms) == 1:
+            return norms[0].expand(f.shape[:-1])
+        return torch.stack(norms)[f[..., -1].long()]
+
+    def mmd2(
+        self,
+        f1: Float[Tensor, "*#batch n f"],
+        f2: Float[Tensor, "*#batch q f"],
+        diag: bool = False,
+    ) -> Float[Tensor, "..."]:
+        r"""Return :math:`\|\psi_P - \psi_Q\|^2`; no sum over designs where there is one P."""
+        if len(self.uncertainties) > 1:
+            return super().mmd2(f1, f2, diag)
+        if diag and f1.data_ptr() == f2.data_ptr() and f1.shape == f2.shape:
+            return torch.zeros_like(f1[..., 0])
+        return 2 * (self._at_zero(0) - self.inner(f1, f2, diag))
+
+    def _kappa(self, a: int, b: int, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        f1, f2 = f1[..., : self.d], f2[..., : self.d]
+        if self._is_exact(a, b):
+            return to_dense(self.base_kernel(f1, f2, diag=diag))
+        if self.training:
+            return self._while_fitting(a, b, f1, f2, diag)
+        return self._prepared(a, b)(f1, f2, diag)
+
+    def _at_zero(self, a: int) -> Float[Tensor, ""]:
+        if self.training or self._is_exact(a, a):
+            origin = self.low.new_zeros(1, self.d)
+            return self._kappa(a, a, origin, origin, True)[0]
+        return self._prepared(a, a).at_zero
+
+    def _is_exact(self, a: int, b: int) -> bool:
+        def look() -> bool:
+            return all(factor.is_exact for factor in self._factors(a, b))
+
+        return self.remembered(f"exact {a} {b}", self.low, look)
+
+    def _prepared(self, a: int, b: int) -> Kappa:
+        """Return the function for the hyper-parameters as they are: made once, used often."""
+        assert isinstance(self.base_kernel, RationalQuadraticSum)
+        kernel = self.base_kernel
+
+        def prepare() -> Kappa:
+            scales = kernel.gaussian_scales()
+            return Kappa.under_fixed_hyperparameters(self._factors(a, b), scales)
+
+        return self.remembered(f"kappa {a} {b}", kernel.raw_lengthscales, prepare)
+
+    def _while_fitting(self, a: int, b: int, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        """Sum over all Gaussians: the likelihood has to be smooth in the hyper-parameters.
+
+        Only their weights depend on these, so that the rest is worked out once per fit; or anew
+        each time, where it takes too much memory.
+        """
+        assert isinstance(self.base_kernel, RationalQuadraticSum)
+        scales = self.base_kernel.gaussian_scales()
+        kappa = Kappa(self._factors(a, b), scales)
+        n_pairs = f1.shape[:-1].numel() * (1 if diag else f2.shape[-2])
+        if kappa.on_a_line or f1.requires_grad or f2.requires_grad:
+            return kappa(f1, f2, diag)
+        if n_pairs * len(scales.weights) > MAX_REMEMBERED:
+            again = checkpoint(kappa, f1, f2, diag, use_reentrant=False)
+            assert isinstance(again, Tensor)
+            return again
+        key = torch.cat([f1.flatten(), f2.flatten()])
+        each = self.remembered(f"{a} {b} {diag}", key, lambda: kappa.per_scale(f1, f2, diag))
+        return scales.constant + each @ scales.weights
+
+    def _factors(self, a: int, b: int) -> list[Factor]:
+        def build() -> list[Factor]:
+            p, q = self.uncertainties[a], self.uncertainties[b]
+            return _factors(
+                p, q, tuple(self.low.tolist()), tuple(self.width.tolist()), self.n_atoms
+            )
+
+        return self.remembered(f"factors {a} {b}", self.low, build)
+
+
+def suits_shifts(uncertainties: Sequence[InputUncertainty], base_kernel: Kernel) -> bool:
+    """Say whether differences of designs are all that counts, and are cheap to evaluate."""
+    return (
+        isinstance(base_kernel, RationalQuadraticSum)
+        and len(uncertainties) <= MAX_KINDS
+        and all(u.is_additive for u in uncertainties)
+    )
+
+
+@lru_cache(maxsize=64)
+def _factors(
+    p: InputUncertainty,
+    q: InputUncertainty,
+    low: tuple[float, ...],
+    width: tuple[float, ...],
+    n_atoms: int,
+) -> list[Factor]:
+    """Work out what does not depend on hyper-parameters, once per pair of uncertainties."""
+    precisions = RationalQuadraticSum().double().gaussian_scales().precisions
+    coarse_and_fine = (n_atoms, FINER * n_atoms)
+    deviations = [[_deviation(u, low, width, n) for n in coarse_and_fine] for u in (p, q)]
+    return factors(deviations[0], deviations[1], precisions)
+
+
+def _deviation(
+    u: InputUncertainty, low: tuple[float, ...], width: tuple[float, ...], n_atoms: int
+) -> list[Block]:
+    """Write where a design lands, relative to it and in model coordinates, as one row of blocks."""
+    origin, scale = (torch.tensor(v, dtype=torch.float64) for v in (low, width))
+    return in_unit_cube(components(u, origin.unsqueeze(0), n_atoms), origin, scale)
+
+
+def _numbers(f: Float[Tensor, "*batch n f"]) -> list[int]:
+    return [int(number) for number in f[..., -1].detach().unique()]

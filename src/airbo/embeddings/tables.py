@@ -1,0 +1,51 @@
+"""Smooth functions of one number, looked up instead of worked out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cubic splines through the values of several functions on an even grid."""
+
+    low: float
+    high: float
+    coefficients: Float[Tensor, "n 4 functions"]
+    """Of the powers 3, 2, 1 and 0 of the place within each cell of the grid."""
+
+    @classmethod
+    def of(cls, low: float, high: float, values: NDArray[np.float64]) -> "Table":
+        """Interpolate functions, one per column of ``values``, between ``low`` and ``high``."""
+        spline = CubicSpline(np.arange(float(len(values))), values)
+        return cls(low, high, torch.from_numpy(np.ascontiguousarray(spline.c.swapaxes(0, 1))))
+
+    def summed(self, weights: Float[Tensor, " functions"]) -> "Table":
+        """Return the table of one function, a weighted sum of all."""
+        weights = weights.unsqueeze(-1)
+        return Table(self.low, self.high, self.coefficients.to(weights) @ weights)
+
+    def outside(self, t: Float[Tensor, "*shape"]) -> Tensor:
+        """Say where ``t`` is not on the grid."""
+        return (t < self.low) | (t > self.high)
+
+    def __call__(self, t: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape functions"]:
+        """Return the values of all functions."""
+        n = len(self.coefficients)
+        position = (t.flatten() - self.low) * (n / (self.high - self.low))
+        cell = position.detach().long().clamp_(0, n - 1)
+        x = position - cell
+        if self.coefficients.shape[-1] == 1:
+            a, b, c, d = self.coefficients.to(t).squeeze(-1).index_select(0, cell).unbind(-1)
+            return (((a * x + b) * x + c) * x + d).reshape(*t.shape, 1)
+        powers = torch.stack([x * x * x, x * x, x, torch.ones_like(x)], dim=-1)
+        rows = 4 * cell.unsqueeze(-1) + torch.arange(4, device=t.device)
+        table = self.coefficients.to(t).flatten(0, 1)
+        values = embedding_bag(rows, table, per_sample_weights=powers, mode="sum")
+        return values.unflatten(0, t.shape)
