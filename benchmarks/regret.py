@@ -108,7 +108,7 @@ def _recommended(optimizer: airbo.Optimizer) -> float:
 
 
 def plain_ask_seconds(optimizer: airbo.Optimizer) -> float:
-    """Return the processor time of the same step with a plain BoTorch SingleTaskGP: fit, UCB, as many restarts."""
+    """Return the processor time of the same step with a plain BoTorch SingleTaskGP."""
     table = optimizer.observations
     seconds = []
     for n in (20, 40, 60):
