@@ -101,8 +101,14 @@ class ShiftEmbedding(Embedding):
         return self._prepared(a, a).at_zero
 
     def _is_exact(self, a: int, b: int) -> bool:
+        """Say whether the base kernel itself is asked for.
+
+        Beside another uncertainty it is not: all pairs have to see the same sum of Gaussians.
+        """
+
         def look() -> bool:
-            return all(factor.is_exact for factor in self._factors(a, b))
+            alone = len(self.uncertainties) == 1
+            return alone and all(factor.is_exact for factor in self._factors(a, b))
 
         return self.remembered(f"exact {a} {b}", self.low, look)
 
