@@ -43,6 +43,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "airbo needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[test,dev,plot]"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[test,dev,plot,docs]"
 	@touch $@
 	@echo "$(VENV) is ready."

@@ -35,9 +35,17 @@ def float_parameters(draw):
 
 
 @st.composite
+def grid_parameters(draw):
+    low, step = (draw(st.integers(1, 99)) / scale for scale in (10, 100))
+    return Float(low, low + draw(st.integers(1, 30)) * step, step=step)
+
+
+@st.composite
 def integer_parameters(draw):
-    low = draw(st.integers(-50, 50))
-    return Integer(low, low + draw(st.integers(1, 30)))
+    log = draw(st.booleans())
+    low = draw(st.integers(1 if log else -50, 50))
+    step = 1 if log else draw(st.integers(1, 3))
+    return Integer(low, low + step * draw(st.integers(1, 30)), log=log, step=step)
 
 
 def categorical_parameters():
@@ -47,7 +55,9 @@ def categorical_parameters():
 
 @st.composite
 def spaces(draw):
-    kinds = st.one_of(float_parameters(), integer_parameters(), categorical_parameters())
+    kinds = st.one_of(
+        float_parameters(), grid_parameters(), integer_parameters(), categorical_parameters()
+    )
     parameters = draw(st.lists(kinds, min_size=1, max_size=4))
     return Space({f"p{i}": parameter for i, parameter in enumerate(parameters)})
 
@@ -58,6 +68,9 @@ def values(parameter):
         return st.sampled_from(parameter.choices)
     if isinstance(parameter, Integer):
         return st.integers(parameter.low, parameter.high)
+    if parameter.step is not None:
+        grid = (parameter.low + k * parameter.step for k in range(parameter.n_values))
+        return st.sampled_from([parameter.decode(number) for number in grid])
     return st.floats(parameter.low, parameter.high)
 
 
@@ -123,7 +136,42 @@ def test_columns_and_lengths_follow_the_order_of_the_parameters():
     assert (MILL.log_columns, MILL.integer_columns, MILL.categorical_columns) == ([1], [2], [3])
     assert MILL.bounds.tolist() == [[50.0, 0.1, 1.0, 0.0], [200.0, 2.0, 5.0, 2.0]]
     assert MILL.model_bounds.tolist() == [[0.0] * 4, [1.0] * 4]
-    assert MILL.discrete_values == {2: [0.0, 0.25, 0.5, 0.75, 1.0], 3: [0.0, 0.5, 1.0]}
+    assert MILL.n_values == {2: 5, 3: 3}
+    assert MILL.values(2) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert MILL.values(3) == [0.0, 0.5, 1.0]
+
+
+@given(spaces(), st.integers(0, 2**32))
+def test_rounding_finds_a_nearest_value_of_every_column(space, seed):
+    generator = torch.Generator().manual_seed(seed)
+    Z = torch.rand(5, space.d, generator=generator, dtype=torch.float64)
+    rounded = space.round(Z)
+    torch.testing.assert_close(space.round(rounded), rounded)  # a second time changes nothing
+    for column in range(space.d):
+        if column not in space.n_values:
+            assert rounded[:, column].equal(Z[:, column])
+            continue
+        values = torch.tensor(space.values(column), dtype=torch.float64)
+        assert len(values) == space.n_values[column]
+        gaps = (rounded[:, column, None] - values).abs().amin(-1)
+        assert gaps.max() < 1e-9
+        if column not in space.log_columns:  # whole numbers are rounded before the logarithm
+            nearest = (Z[:, column, None] - values).abs().amin(-1)
+            torch.testing.assert_close((rounded - Z)[:, column].abs(), nearest)
+
+
+def test_what_is_proposed_lies_on_the_grid_with_its_short_decimals():
+    space = Space({"x": Float(0.1, 1.0, step=0.1), "n": Integer(1, 9, step=4)})
+    Z = torch.linspace(0, 1, 50, dtype=torch.float64)[:, None].repeat(1, 2)
+    rows = space.decode(space.from_model(space.round(Z)))
+    assert {row["x"] for row in rows} == {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0}
+    assert {row["n"] for row in rows} == {1, 5, 9}
+
+
+def test_what_is_told_may_lie_beside_the_grid():
+    space = Space({"x": Float(0.0, 1.0, step=0.5), "n": Integer(0, 4, step=2)})
+    design = {"x": 0.3, "n": 1}
+    assert space.decode(space.encode(design)) == [design]
 
 
 def test_the_middle_of_a_log_parameter_is_the_geometric_mean():
@@ -254,6 +302,14 @@ def test_an_array_that_does_not_fit_the_space_is_refused(array, message):
         (lambda: Float(0.0, math.inf), "high must be finite, got inf"),
         (lambda: Float(math.nan, 1.0), "low must be finite, got nan"),
         (lambda: Float(0.0, 1.0, log=True), r"A log parameter needs low > 0, got low=0\.0"),
+        (lambda: Float(0.0, 1.0, step=0.3), "a whole number of steps, got .* 3.33333 steps"),
+        (lambda: Float(0.0, 1.0, step=2.0), "a whole number of steps"),
+        (lambda: Float(0.0, 1.0, step=0.0), "step must be > 0, got 0.0"),
+        (lambda: Float(0.0, 1.0, step=math.nan), "step must be finite, got nan"),
+        (lambda: Float(1.0, 2.0, log=True, step=1.0), "A log parameter cannot have a step"),
+        (lambda: Integer(0, 5, step=2), "a whole number of steps, got .* 2.5 steps"),
+        (lambda: Integer(0, 5, log=True), "A log parameter needs low > 0, got low=0"),
+        (lambda: Integer(2, 6, log=True, step=2), "A log parameter cannot have a step"),
         (lambda: Integer(5, 1), "low must be < high"),
         (lambda: Categorical(["A"]), "At least two choices"),
         (lambda: Categorical(["A", "B", "A"]), "choices must differ"),
@@ -277,7 +333,7 @@ def test_a_parameter_that_makes_no_sense_is_refused_at_birth(make, message):
         ({"name": "x", "type": "complex"}, "Parameter 'x': type must be one of"),
         ({"name": "x", "type": "float", "low": 0}, "Parameter 'x': .*'high'"),
         ({"name": "x", "type": "float", "low": 1, "high": 0}, "Parameter 'x': low must be < high"),
-        ({"name": "x", "type": "float", "low": 0, "high": 1, "step": 2}, "Parameter 'x': .*'step'"),
+        ({"name": "x", "type": "float", "low": 0, "high": 1, "by": 2}, "Parameter 'x': .*'by'"),
     ],
 )
 def test_a_description_that_makes_no_sense_is_refused(fields, message):

@@ -214,8 +214,7 @@ def to_user(space: Space, M: Float[Tensor, "*batch m"]) -> Float[Tensor, "*batch
 
 
 def _sizes(space: Space) -> list[int]:
-    discrete = space.discrete_values
-    return [len(discrete[c]) if c in space.categorical_columns else 1 for c in range(space.d)]
+    return [space.n_values[c] if c in space.categorical_columns else 1 for c in range(space.d)]
 
 
 def _product(

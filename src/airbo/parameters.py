@@ -5,6 +5,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
@@ -27,6 +28,11 @@ class Parameter(ABC):
     def range(self) -> tuple[float, float]:
         """Smallest and largest value, in numeric user units."""
 
+    @property
+    @abstractmethod
+    def n_values(self) -> int | None:
+        """Number of values that can be proposed; None if there is one between any two."""
+
     @abstractmethod
     def encode(self, value: object, allow_outside: bool = False) -> float:
         """Translate a value into its number, or say in a ``ValueError`` what is wrong with it."""
@@ -45,6 +51,7 @@ class Float(Parameter):
         high: Largest value.
         log: Whether ratios matter rather than differences; needs ``low > 0``.
         unit: For people to read.
+        step: Propose only low, low + step, low + 2 step, ..., high. What is told may lie between.
     """
 
     kind: ClassVar[str] = "float"
@@ -53,19 +60,25 @@ class Float(Parameter):
     high: float | int
     log: bool = False
     unit: str | None = None
+    step: float | int | None = None
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             object.__setattr__(self, name, finite_number(getattr(self, name), name))
-        if not self.low < self.high:
-            raise ValueError(f"low must be < high, got low={self.low}, high={self.high}.")
-        if self.log and not self.low > 0:
-            raise ValueError(f"A log parameter needs low > 0, got low={self.low}.")
+        _check_bounds(self)
+        if self.step is not None:
+            object.__setattr__(self, "step", finite_number(self.step, "step"))
+            _check_step(self.low, self.high, self.step, self.log)
 
     @property
     def range(self) -> tuple[float, float]:
         """The bounds."""
         return self.low, self.high
+
+    @property
+    def n_values(self) -> int | None:
+        """Number of points of the grid, if there is one."""
+        return None if self.step is None else round((self.high - self.low) / self.step) + 1
 
     def encode(self, value: object, allow_outside: bool = False) -> float:
         """Return the value as a float."""
@@ -80,31 +93,52 @@ class Float(Parameter):
         return (_SLACK * (self.high - self.low),) * 2
 
     def decode(self, number: float) -> float:
-        """Return the number; what leaves the bounds by a rounding error is put back on them."""
+        """Return the number; a rounding error away from a bound or the grid is taken back."""
         nearest = min(max(number, self.low), self.high)
-        return nearest if math.isclose(number, nearest, rel_tol=_ROUNDING) else number
+        if math.isclose(number, nearest, rel_tol=_ROUNDING):
+            number = nearest
+        if self.step is None:
+            return number
+        k = round((number - self.low) / self.step)
+        on_grid = float(Decimal(str(self.low)) + k * Decimal(str(self.step)))
+        return on_grid if abs(number - on_grid) < 1e-9 * self.step else number
 
 
 @dataclass(frozen=True)
 class Integer(Parameter):
-    """A whole number between two bounds, both included."""
+    """A whole number between two bounds, both included.
+
+    Args:
+        low: Smallest value.
+        high: Largest value.
+        unit: For people to read.
+        log: Whether ratios matter rather than differences; needs ``low > 0``.
+        step: Propose only low, low + step, low + 2 step, ..., high. What is told may lie between.
+    """
 
     kind: ClassVar[str] = "integer"
 
     low: int
     high: int
     unit: str | None = None
+    log: bool = False
+    step: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
+        for name in ("low", "high", "step"):
             object.__setattr__(self, name, int(_whole(getattr(self, name), name)))
-        if not self.low < self.high:
-            raise ValueError(f"low must be < high, got low={self.low}, high={self.high}.")
+        _check_bounds(self)
+        _check_step(self.low, self.high, self.step, self.log and self.step != 1)
 
     @property
     def range(self) -> tuple[float, float]:
         """The bounds."""
         return float(self.low), float(self.high)
+
+    @property
+    def n_values(self) -> int:
+        """Number of integers that can be proposed."""
+        return (self.high - self.low) // self.step + 1
 
     def encode(self, value: object, allow_outside: bool = False) -> float:
         """Return the value as a float; ``3.0`` counts as an integer."""
@@ -141,6 +175,11 @@ class Categorical(Parameter):
         """First and last position."""
         return 0.0, len(self.choices) - 1.0
 
+    @property
+    def n_values(self) -> int:
+        """Number of choices."""
+        return len(self.choices)
+
     def encode(self, value: object, allow_outside: bool = False) -> float:
         """Return the position of the value among the choices."""
         value = _plain(value)
@@ -152,6 +191,27 @@ class Categorical(Parameter):
     def decode(self, number: float) -> Value:
         """Return the choice at the nearest position."""
         return self.choices[min(max(round(number), 0), len(self.choices) - 1)]
+
+
+def _check_bounds(parameter: Float | Integer) -> None:
+    low, high = parameter.low, parameter.high
+    if not low < high:
+        raise ValueError(f"low must be < high, got low={low}, high={high}.")
+    if parameter.log and not low > 0:
+        raise ValueError(f"A log parameter needs low > 0, got low={low}.")
+
+
+def _check_step(low: float | int, high: float | int, step: float | int, log: bool) -> None:
+    if log:
+        raise ValueError("A log parameter cannot have a step.")
+    if not step > 0:
+        raise ValueError(f"step must be > 0, got {step}.")
+    n = (high - low) / step
+    if not math.isclose(n, max(round(n), 1), rel_tol=1e-9):
+        raise ValueError(
+            f"high must be low plus a whole number of steps, got low={low}, high={high}, "
+            f"step={step}: {n:.6g} steps."
+        )
 
 
 def _plain(value: Any) -> Any:

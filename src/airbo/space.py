@@ -9,6 +9,7 @@ A design is written in three ways:
 """
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -181,10 +182,15 @@ class Space:
     def round(self, Z: jt.Float[Tensor, "*batch {self.d}"]) -> jt.Float[Tensor, "*batch {self.d}"]:
         """Move model coordinates to the nearest ones that a design can have."""
         Z = Z.clamp(0.0, 1.0)
-        discrete = self.integer_columns + self.categorical_columns
-        steps = (self.bounds[1] - self.bounds[0]).to(Z)[discrete]
+        even = [column for column in self.n_values if column not in self.log_columns]
+        steps = torch.tensor([self.n_values[column] - 1 for column in even]).to(Z)
         rounded = Z.clone()
-        rounded[..., discrete] = (Z[..., discrete] * steps).round() / steps
+        rounded[..., even] = (Z[..., even] * steps).round() / steps
+        uneven = [column for column in self.n_values if column in self.log_columns]
+        if uneven:
+            X = self.from_model(Z)
+            X[..., uneven] = X[..., uneven].round()
+            rounded[..., uneven] = self.to_model(X)[..., uneven]
         return rounded
 
     @property
@@ -203,14 +209,18 @@ class Space:
         return self._columns(Categorical)
 
     @property
-    def discrete_values(self) -> dict[int, list[float]]:
-        """All model coordinates that a column of integers or categories can have."""
-        values = {}
-        for column in sorted(self.integer_columns + self.categorical_columns):
-            low, high = self._parameters[column].range
-            steps = int(high - low)
-            values[column] = [step / steps for step in range(steps + 1)]
-        return values
+    def n_values(self) -> dict[int, int]:
+        """Number of values of each column that has only some: integers, categories, grids."""
+        counts = ((column, p.n_values) for column, p in enumerate(self._parameters))
+        return {column: n for column, n in counts if n is not None}
+
+    def values(self, column: int) -> list[float]:
+        """Return all model coordinates of a column that has only some."""
+        n = self.n_values[column]
+        if not self._parameters[column].log:
+            return [k / (n - 1) for k in range(n)]
+        low, high = self._parameters[column].range
+        return [math.log(v / low) / math.log(high / low) for v in range(int(low), int(high) + 1)]
 
     def _columns(self, kind: type[Parameter]) -> list[int]:
         return [column for column, p in enumerate(self._parameters) if isinstance(p, kind)]

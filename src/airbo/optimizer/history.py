@@ -1,7 +1,7 @@
 """What was asked, and what came back, in order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jaxtyping import Float
 from torch import Tensor
@@ -21,6 +21,10 @@ class History:
     """Designs that were asked for and not told yet."""
     n_asked: int = 0
     """How often a design was asked for."""
+
+    def copy(self) -> "History":
+        """Return a history that holds the same, and that can go its own way."""
+        return replace(self, observations=[*self.observations], pending=[*self.pending])
 
     def ask(self, design: Design) -> None:
         """Remember a design that was proposed."""

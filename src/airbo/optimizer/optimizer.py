@@ -1,5 +1,6 @@
 """Ask, tell, recommend: the one object with state."""
 
+import copy
 import operator
 from collections.abc import Mapping
 from typing import Any, Literal, overload
@@ -18,6 +19,7 @@ from airbo.optimizer.seeding import reproducible
 from airbo.optimizer.state import State
 from airbo.optimizer.surrogate import (
     Direction,
+    FittedModel,
     Surrogate,
     SurrogateFactory,
     find_surrogate,
@@ -94,7 +96,7 @@ class Optimizer:
         )
         self.initial: Literal["sobol", "random"] = initial
         self._history = History(self.space)
-        self._models: dict[str, tuple[int, GPyTorchModel]] = {}
+        self._own_model, self._shown_model = FittedModel(), FittedModel()
 
     @property
     def deployment(self) -> InputUncertainty:
@@ -104,14 +106,22 @@ class Optimizer:
     # -- asking
 
     @overload
-    def ask(self) -> Design: ...
+    def ask(self, *, number: int | None = None) -> Design: ...
     @overload
-    def ask(self, n: int) -> list[Design]: ...
-    def ask(self, n: int | None = None) -> Design | list[Design]:
+    def ask(self, n: int, *, number: int | None = None) -> list[Design]: ...
+    def ask(self, n: int | None = None, *, number: int | None = None) -> Design | list[Design]:
         """Propose the next design, or ``n`` designs that go together.
 
         Whatever was asked and not told yet is taken into account.
+
+        Args:
+            n: How many designs to return, in a list; None: one, as it is.
+            number: Which experiment of the whole campaign this is, from 0, where several optimizers
+                with one seed share the work: each number has random numbers of its own. By default
+                as many as this optimizer has been asked for.
         """
+        if number is not None:
+            self._history.n_asked = whole_number("number", number, least=0)
         if n is None:
             return self._ask_one()
         return [self._ask_one() for _ in range(whole_number("n", n, least=1))]
@@ -123,7 +133,7 @@ class Optimizer:
             if n < self.n_initial or not history.known:
                 Z = initial_design(history, self.initial, self.seed)
             else:
-                Z = next_design(history, self._model("own"), self._surrogate, self._acquisition)
+                Z = next_design(history, self._model(), self._surrogate, self._acquisition)
         [design] = self.space.decode(self.space.from_model(Z))
         history.ask(design)
         return dict(design)
@@ -155,9 +165,19 @@ class Optimizer:
         for observation in new:
             self._history.tell(observation)
 
-    def forget(self, design: Design) -> None:
+    def expect(self, design: Mapping[str, Any], allow_outside: bool = False) -> None:
+        """Count a design as pending that somebody else has asked for.
+
+        Args:
+            design: The design of an experiment that is under way or planned.
+            allow_outside: Whether it may lie outside the bounds of the space.
+        """
+        [plain] = self.space.decode(self.space.encode(design, allow_outside))
+        self._history.ask(plain)
+
+    def forget(self, design: Mapping[str, Any]) -> None:
         """Give up a design that was asked for and that nobody will answer."""
-        [plain] = self.space.decode(self.space.encode(design))
+        [plain] = self.space.decode(self.space.encode(design, allow_outside=True))
         if not self._history.answer(plain):
             raise ValueError(f"The design {plain} is not pending.")
 
@@ -179,7 +199,7 @@ class Optimizer:
 
         It equals the one that the optimizer uses, which nothing done to this one changes.
         """
-        return self._model("shown")
+        return self._fitted(self._shown_model)
 
     def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> Recommendation:
         """Return the design with the best expected value under the deployment uncertainty.
@@ -214,21 +234,55 @@ class Optimizer:
         return pd.DataFrame(rows).assign(mean=means.numpy(), std=stds.numpy())
 
     def _predictor(self) -> Predictor:
-        model = self._model("own")
-        return Predictor(self._surrogate, model, value_unit(self._history.known))
+        return Predictor(self._surrogate, self._model(), value_unit(self._history.known))
 
-    def _model(self, user: Literal["own", "shown"]) -> GPyTorchModel:
-        """Return the model of all observations: one for the optimizer, one for its user."""
-        n = len(self._history.observations)
-        if user not in self._models or self._models[user][0] != n:
-            known = self._history.known
-            if not known:
-                raise ValueError("There is no model yet: no experiment has given a value.")
-            with reproducible(self.seed, 0):
-                self._models[user] = (n, self._surrogate.fit(known))
-        return self._models[user][1]
+    def _model(self) -> GPyTorchModel:
+        """Return the model that the optimizer uses."""
+        return self._fitted(self._own_model)
+
+    def _fitted(self, last: FittedModel) -> GPyTorchModel:
+        """Return the model of all observations: the last one, if there are no others since."""
+        known = self._history.known
+        if not known:
+            raise ValueError("There is no model yet: no experiment has given a value.")
+        with reproducible(self.seed, 0):
+            return last.of(known, self._surrogate)
 
     # -- saving
+
+    def copy(self) -> "Optimizer":
+        """Return an optimizer in the same state, which then goes its own way.
+
+        Neither of them fits a model again that the other has fitted to the same observations.
+        """
+        twin = copy.copy(self)
+        twin._history = self._history.copy()
+        twin._shown_model = FittedModel()
+        return twin
+
+    def as_of(self, n: int) -> "Optimizer":
+        """Return an optimizer that knows the first ``n`` observations only, and nothing pending."""
+        earlier = copy.copy(self)
+        known = self._history.observations[: whole_number("n", n, least=0)]
+        earlier._history = History(self.space, known, n_asked=len(known))
+        earlier._own_model, earlier._shown_model = FittedModel(), FittedModel()
+        return earlier
+
+    def with_surrogate(self, surrogate: str | SurrogateFactory) -> "Optimizer":
+        """Return an optimizer with the same record and another surrogate."""
+        other = Optimizer(
+            self.space,
+            self.uncertainty,
+            self.direction,
+            surrogate,
+            self.acquisition,
+            self.seed,
+            deployment=self._deployment,
+            n_initial=self.n_initial,
+            initial=self.initial,
+        )
+        other._history = self._history.copy()
+        return other
 
     def to_json(self) -> str:
         """Return the whole state as text.
@@ -284,7 +338,8 @@ class Optimizer:
             fields = (o.design, o.value, o.executed, o.uncertainty)
             checked = read_one(optimizer._surrogate, *fields, allow_outside=True)
             history.observations.append(checked)
-        history.pending = optimizer.space.decode(optimizer.space.encode(saved.pending))
+        pending = optimizer.space.encode(saved.pending, allow_outside=True)
+        history.pending = optimizer.space.decode(pending)
         history.n_asked = whole_number("n_asked", saved.n_asked, least=0)
         return optimizer
 

@@ -19,6 +19,8 @@ from airbo.coordinates import from_unit
 from airbo.space import Space
 
 N_RESTARTS, N_RAW = 8, 256
+MAX_STEPPED = 20
+"""Numbers with more values than this are searched as if continuous, and rounded."""
 MAX_ENUMERATED = 2000
 """Spaces without continuous parameters are searched whole up to this many designs."""
 SAME, NEARBY = 1e-6, 0.01
@@ -107,12 +109,12 @@ class _OnUnitCube(AcquisitionFunction):
 def _search(
     function: AcquisitionFunction, space: Space, start: Tensor | None
 ) -> Float[Tensor, "1 d"]:
-    discrete = space.discrete_values
-    if len(discrete) == space.d and _size(space) <= MAX_ENUMERATED:
+    if _is_small(space):
         return best_of(function, _pool(space))
-    if discrete:
-        categories = {c: discrete[c] for c in space.categorical_columns}
-        numbers = {c: v for c, v in discrete.items() if c not in categories}
+    categories = {c: space.values(c) for c in space.categorical_columns}
+    few = [c for c, n in space.n_values.items() if n <= MAX_STEPPED and c not in categories]
+    numbers = {c: space.values(c) for c in few}
+    if categories or numbers:
         Z, _ = optimize_acqf_mixed_alternating(
             function,
             space.model_bounds,
@@ -130,14 +132,17 @@ def _search(
     return found if start is None else best_of(function, torch.cat([found, space.round(start)]))
 
 
-def _size(space: Space) -> int:
-    return math.prod(len(values) for values in space.discrete_values.values())
+def _is_small(space: Space) -> bool:
+    """Say whether all designs can be listed."""
+    counts = space.n_values
+    return len(counts) == space.d and math.prod(counts.values()) <= MAX_ENUMERATED
 
 
 def _pool(space: Space) -> Float[Tensor, "n d"]:
     """Return all designs of a small discrete space, or many spread over any other."""
-    if len(space.discrete_values) == space.d and _size(space) <= MAX_ENUMERATED:
-        return torch.tensor(list(product(*space.discrete_values.values())), dtype=torch.float64)
+    if _is_small(space):
+        values = [space.values(column) for column in range(space.d)]
+        return torch.tensor(list(product(*values)), dtype=torch.float64)
     Z = torch.rand(4 * N_RAW, space.d, dtype=torch.float64)
     return space.round(Z)
 

@@ -1,5 +1,6 @@
 """Random numbers that depend on the seed of an optimizer and on nothing else."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,12 +10,18 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+_GLOBAL_STATE = threading.RLock()
+"""Held by the one thread that has seeded the global generators of torch and NumPy."""
+
 
 @contextmanager
 def reproducible(seed: int, step: int) -> Iterator[None]:
-    """Seed the random numbers of a block of code, and leave those outside as they were."""
-    numpy_state = np.random.get_state()
-    with torch.random.fork_rng(devices=[]):
+    """Seed the random numbers of a block of code, and leave those outside as they were.
+
+    Such blocks run one at a time, also if they belong to different threads.
+    """
+    with _GLOBAL_STATE, torch.random.fork_rng(devices=[]):
+        numpy_state = np.random.get_state()
         torch.manual_seed(_stream(seed, step))
         np.random.seed(_stream(seed, step) % 2**32)
         try:

@@ -112,6 +112,21 @@ class Surrogate:
         return X
 
 
+@dataclass
+class FittedModel:
+    """The model that was fitted last, for as long as the observations stay the same."""
+
+    known: Sequence[Observation] = ()
+    model: GPyTorchModel | None = None
+
+    def of(self, known: Sequence[Observation], surrogate: Surrogate) -> GPyTorchModel:
+        """Return the model of some observations; it is fitted if it is not the last one."""
+        if self.model is None or self.known != known:
+            self.model = surrogate.fit(known)
+            self.known = known
+        return self.model
+
+
 def value_unit(known: Sequence[Observation]) -> float:
     """Return the unit in which a model sees values: 1, or less if they differ very little.
 

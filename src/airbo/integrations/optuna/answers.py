@@ -1,0 +1,68 @@
+"""The robust answer of a study, not its luckiest trial."""
+
+import copy
+from dataclasses import replace
+from typing import Literal
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from airbo.integrations.optuna.sampler import AIRBOSampler
+from airbo.optimizer import Optimizer, Recommendation
+
+
+def optimizer_of(study: Study, sampler: AIRBOSampler | None = None) -> Optimizer:
+    """Return an optimizer that knows what a study knows; nothing done to it comes back.
+
+    Args:
+        study: The study.
+        sampler: Says what the uncertainty is and which model to use; by default the study's own.
+    """
+    _, optimizer = _sampler(study, sampler).look(study)
+    return optimizer
+
+
+def recommend(
+    study: Study,
+    *,
+    sampler: AIRBOSampler | None = None,
+    policy: Literal["observed", "anywhere"] | None = None,
+) -> Recommendation:
+    """Return the design with the best expected value, and what to expect of it.
+
+    Args:
+        study: The study.
+        sampler: Says what the uncertainty is and which model to use; by default the study's own.
+        policy: Where to look; see ``airbo.Optimizer.recommend``.
+    """
+    trials, optimizer = _sampler(study, sampler).look(study)
+    best = optimizer.recommend(policy)
+    return replace(best, design=trials.space.params(best.design))
+
+
+def robust_trial(study: Study, *, sampler: AIRBOSampler | None = None) -> FrozenTrial:
+    """Return the trial whose parameters have the best expected value.
+
+    ``study.best_trial`` is the one with the best value so far, which may have been luck.
+
+    Args:
+        study: The study.
+        sampler: Says what the uncertainty is and which model to use; by default the study's own.
+    """
+    trials, optimizer = _sampler(study, sampler).look(study)
+    best = optimizer.recommend("observed").design
+    designs = optimizer.space.encode([t.design for t in trials.told], allow_outside=True)
+    for told, design in zip(trials.told, optimizer.space.decode(designs), strict=True):
+        if told.value is not None and design == best:
+            return copy.deepcopy(told.trial)
+    raise AssertionError(f"The recommended design {best} is that of a trial.")
+
+
+def _sampler(study: Study, given: AIRBOSampler | None) -> AIRBOSampler:
+    sampler = study.sampler if given is None else given
+    if not isinstance(sampler, AIRBOSampler):
+        raise TypeError(
+            "The study has to be made with an AIRBOSampler, or one has to be given as sampler=..., "
+            f"got {type(sampler).__name__}."
+        )
+    return sampler

@@ -1,0 +1,121 @@
+"""What a trial's user attributes say about its experiment."""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import FrozenTrial
+
+from airbo.uncertainty import InputUncertainty, from_dict
+
+EXECUTED = "executed"
+"""Measured parameters of the executed input, by name."""
+UNCERTAINTY = "airbo:uncertainty"
+"""What this trial was made under, if not what the sampler says; see describe_uncertainty."""
+GAVE_UP = "airbo:gave_up"
+"""Nobody has done, or will do, the experiment: a failed trial that says nothing of its design."""
+
+REPLACED = "airbo:replaced:"
+"""Study attribute, followed by the number of a trial: it was corrected, another one counts."""
+
+ByName = Mapping[str | tuple[str, ...], InputUncertainty]
+
+
+def describe_uncertainty(uncertainty: ByName | None) -> list[dict[str, Any]]:
+    """Write an uncertainty by name so that JSON, and a user attribute, can hold it."""
+    return [
+        {"parameters": list(group(names)), "uncertainty": u.to_dict()}
+        for names, u in (uncertainty or {}).items()
+    ]
+
+
+def read_uncertainty(description: Any) -> dict[str | tuple[str, ...], InputUncertainty]:
+    """Return the uncertainty by name that :func:`describe_uncertainty` described."""
+    try:
+        return {tuple(row["parameters"]): from_dict(row["uncertainty"]) for row in description}
+    except (TypeError, KeyError) as error:
+        raise ValueError(
+            "An uncertainty by name is described by a list of 'parameters' and 'uncertainty', "
+            f"got {description!r}."
+        ) from error
+
+
+def check_by_name(what: str, given: Any) -> ByName:
+    """Return an uncertainty by name, or say what is wrong with it."""
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{what} must be a dict from names of parameters, or tuples of names, to "
+            f"uncertainties, got {given!r}."
+        )
+    for names, uncertainty in given.items():
+        is_group = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+        if not (isinstance(names, str) or (is_group and names)):
+            raise TypeError(f"{what}: expected a name or a tuple of names, got {names!r}.")
+        if not isinstance(uncertainty, InputUncertainty):
+            raise TypeError(
+                f"The {what} of {names!r} must be an airbo.uncertainty, got {uncertainty!r}."
+            )
+    return dict(given)
+
+
+def within(uncertainty: ByName, names: Collection[str]) -> ByName:
+    """Leave out the uncertainties of parameters that are not among some.
+
+    Raises:
+        ValueError: If only some parameters of a group are.
+    """
+    for own in map(group, uncertainty):
+        missing = [name for name in own if name not in names]
+        if missing and len(missing) < len(own):
+            raise ValueError(
+                f"The parameters {list(own)} are uncertain together, but {missing} cannot be "
+                "chosen together with the others: it has only one value, or not every complete "
+                "trial has it with the same range."
+            )
+    return {own: u for own, u in uncertainty.items() if group(own)[0] in names}
+
+
+def group(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a group of parameters, which may be a single one."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def uncertainty_of(trial: FrozenTrial, names: Collection[str]) -> ByName | None:
+    """Return what some parameters of a trial were set under; None: what the sampler says."""
+    description = trial.user_attrs.get(UNCERTAINTY)
+    if description is None:
+        return None
+    try:
+        return within(read_uncertainty(description), names)
+    except ValueError as error:
+        attribute = f"Trial {trial.number}, user attribute {UNCERTAINTY!r}"
+        raise ValueError(f"{attribute}: {error}") from error
+
+
+def executed_of(trial: FrozenTrial) -> dict[str, Any]:
+    """Return what was measured of the executed input; None, NaN and inf say that it was not.
+
+    Raises:
+        ValueError: If it is not a dict of numbers by names of the trial's parameters.
+    """
+    measured = trial.user_attrs.get(EXECUTED, {})
+    if not isinstance(measured, Mapping):
+        raise ValueError(_refusal(f"expected a dict of numbers by name, got {measured!r}"))
+    for name, value in measured.items():
+        if name not in trial.params:
+            there = list(trial.params)
+            raise ValueError(_refusal(f"unknown parameter {name!r}; there are {there}"))
+        if isinstance(trial.distributions[name], CategoricalDistribution) or value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(_refusal(f"{name!r} must be a number, got {value!r}"))
+    return {name: value for name, value in measured.items() if _is_measured(value)}
+
+
+def _is_measured(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def _refusal(what: str) -> str:
+    return f"User attribute {EXECUTED!r}: {what}."

@@ -1,0 +1,98 @@
+"""From the trials of a study to an optimizer."""
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from airbo.integrations.optuna.attributes import ByName, group, within
+from airbo.integrations.optuna.trials import Told, Trials
+from airbo.optimizer import Optimizer
+from airbo.optimizer.surrogate import SurrogateFactory
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Bridge:
+    """Makes optimizers of trials, the same of the same trials."""
+
+    uncertainty: ByName
+    """Where trials may land, by name or group of names."""
+    deployment: ByName | None
+    """Where the answer may land; None: as the trials."""
+    surrogate: str | SurrogateFactory
+    acquisition: Any
+    n_startup_trials: int
+    names: Collection[str] = ()
+    """Names of parameters that are known beforehand."""
+
+    _last: tuple[Any, list[Told], Optimizer] | None = None
+    """What the last optimizer was made of, and itself, to be told only what is new."""
+    _unused: set[str | tuple[str, ...]] = field(default_factory=set)
+    """Uncertainties that a warning has named already."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be made again."""
+        return {**self.__dict__, "_last": None}
+
+    def is_start(self, trials: Trials) -> bool:
+        """Say whether the model does not choose yet."""
+        n = len(trials.told) + len(trials.pending)
+        return n < self.n_startup_trials or all(told.value is None for told in trials.told)
+
+    def optimizer(self, trials: Trials, seed: int) -> Optimizer:
+        """Return an optimizer that knows these trials; nothing done to it comes back."""
+        optimizer = self._told(trials, seed).copy()
+        for design in trials.pending.values():
+            optimizer.expect(design, allow_outside=True)
+        return optimizer
+
+    def _told(self, trials: Trials, seed: int) -> Optimizer:
+        """Return an optimizer that knows the finished trials: that of last time, if they go on."""
+        key, told = (trials.space, trials.direction, seed), trials.told
+        last_key, last_told, last = self._last or (None, [], None)
+        if last is not None and key == last_key and last_told == told[: len(last_told)]:
+            optimizer, new = last.copy(), told[len(last_told) :]
+        else:
+            optimizer, new = self.new_optimizer(trials, seed), told
+        for trial in new:
+            trial.tell(optimizer, trials.space)
+        self._last = (key, told, optimizer)
+        return optimizer
+
+    def new_optimizer(self, trials: Trials, seed: int) -> Optimizer:
+        """Return an optimizer for the search space of some trials that knows none of them."""
+        deployment = self.deployment
+        return Optimizer(
+            trials.space.space,
+            self._used("uncertainty", self.uncertainty, trials),
+            trials.direction,
+            self.surrogate,
+            self.acquisition,
+            seed,
+            deployment=None if deployment is None else self._used("deployment", deployment, trials),
+            n_initial=max(self.n_startup_trials, 1),
+        )
+
+    def _used(self, what: str, given: ByName, trials: Trials) -> ByName:
+        """Return the uncertainties of parameters that the model chooses; warn of all others."""
+        known = {*trials.space.distributions, *trials.seen, *self.names}
+        for name in (name for names in given for name in group(names)):
+            if name not in known:
+                hint = trials.space.space.hint(name)
+                raise ValueError(
+                    f"{what} names {name!r}, but no trial has such a parameter{hint}. Leave it out "
+                    "if only some trials will have it: the model knows only parameters that all "
+                    "complete trials have."
+                )
+        used = within(given, trials.space.distributions)
+        for names in given.keys() - used.keys() - self._unused:
+            self._unused.add(names)
+            _logger.warning(
+                "The %s of %r is not used: the model knows only parameters that all complete "
+                "trials have, with the same range and more than one value.",
+                what,
+                names,
+            )
+        return used

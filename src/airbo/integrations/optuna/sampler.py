@@ -1,0 +1,246 @@
+"""The sampler: a study is an optimizer whose record is the study's trials."""
+
+import logging
+import threading
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.search_space import intersection_search_space
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from airbo.acquisition import find_acquisition
+from airbo.integrations.optuna.attributes import ByName, check_by_name, executed_of
+from airbo.integrations.optuna.bridge import Bridge
+from airbo.integrations.optuna.search_space import SearchSpace
+from airbo.integrations.optuna.trials import (
+    DESIGN,
+    FIXED,
+    Trials,
+    get_trials,
+    has_rival,
+    is_usable,
+)
+from airbo.optimizer import Design, Optimizer
+from airbo.optimizer.optimizer import whole_number
+from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
+from airbo.space import Space
+
+MAX_TRIES = 4
+"""How often parameters are chosen because somebody else has just chosen the same."""
+
+_logger = logging.getLogger(__name__)
+_one_at_a_time = threading.RLock()
+"""Threads of one process take turns: torch, NumPy and warnings have global state."""
+
+
+class AIRBOSampler(BaseSampler):
+    """Proposes parameters with the best expected value, where they are not hit exactly.
+
+    Nothing that matters is kept in the sampler: each trial is chosen from the trials that the study
+    has at that moment, so that many processes on one storage work together. Running and enqueued
+    trials are pending designs; failed ones, and those with infinite values, failed experiments.
+
+    Random numbers depend on the seed and the number of the trial, and on nothing else.
+    """
+
+    def __init__(
+        self,
+        uncertainty: ByName | None = None,
+        *,
+        deployment: ByName | None = None,
+        surrogate: str | SurrogateFactory = "default",
+        acquisition: Any = "ucb",
+        n_startup_trials: int = 10,
+        independent_sampler: BaseSampler | None = None,
+        search_space: Space | Mapping[str, BaseDistribution] | None = None,
+        consider_pruned_trials: bool = False,
+        warn_independent_sampling: bool = True,
+        seed: int | None = None,
+    ) -> None:
+        """Say how badly parameters are hit, and how to choose them.
+
+        Args:
+            uncertainty: Where a trial may land, by parameter name or tuple of names, in the units
+                of the parameters; what is not named is hit exactly.
+            deployment: Where the answer may land when it is used; by default as in the trials.
+            surrogate: As for ``airbo.Optimizer``.
+            acquisition: As for ``airbo.Optimizer``.
+            n_startup_trials: Trials that are spread over the space before the model chooses.
+            independent_sampler: Draws the first trials, and parameters that not all trials have. By
+                default the first trials are a Sobol sequence as soon as the parameters are known,
+                and all else is uniform random.
+            search_space: The parameters, where they are known beforehand: Optuna's distributions,
+                or a space of airbo. By default those that all complete trials have, with the
+                same ranges.
+            consider_pruned_trials: Whether a pruned trial counts with the last value that it
+                reported; otherwise it is a failed experiment.
+            warn_independent_sampling: Whether to warn when a parameter is not chosen by the model.
+            seed: Fixes all choices; None: random.
+        """
+        find_surrogate(surrogate)
+        find_acquisition(acquisition)
+        self._given = None if search_space is None else SearchSpace.of(search_space)
+        self._bridge = Bridge(
+            check_by_name("uncertainty", {} if uncertainty is None else uncertainty),
+            None if deployment is None else check_by_name("deployment", deployment),
+            surrogate,
+            acquisition,
+            whole_number("n_startup_trials", n_startup_trials, least=0),
+            names=() if self._given is None else tuple(self._given.distributions),
+        )
+        self._independent_sampler = independent_sampler
+        self._use_pruned = consider_pruned_trials
+        self._warn_independent_sampling = warn_independent_sampling
+        self._seed = None if seed is None else whole_number("seed", seed, least=0)
+        self._drawn_seed: int | None = None
+        if self._given is not None:  # what does not fit is said now
+            self._bridge.new_optimizer(Trials(self._given.with_choice()), seed=0)
+
+    @property
+    def seed(self) -> int:
+        """The seed that was given, or one that was drawn."""
+        if self._seed is not None:
+            return self._seed
+        if self._drawn_seed is None:
+            self._drawn_seed = int(np.random.SeedSequence().generate_state(1)[0])
+        return self._drawn_seed
+
+    def reseed_rng(self) -> None:
+        """Draw another seed if none was given.
+
+        A given one stays: random numbers depend on the number of the trial, so that workers
+        with the same seed do not repeat each other.
+        """
+        self._drawn_seed = None
+        if self._independent_sampler is not None:
+            self._independent_sampler.reseed_rng()
+
+    # -- parameters that the model chooses
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """Return the parameters that all complete trials have, without those of one value."""
+        return dict(self._space_of(study).distributions)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Choose the parameters of a trial, given all the others."""
+        self._raise_error_if_multi_objective(study)
+        if not search_space:
+            return {}
+        space = self._described(search_space)
+        with _one_at_a_time:
+            design = self._choose(study, trial, space)
+        return {} if design is None else space.params(design)
+
+    def _choose(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Design | None:
+        """Return the design of a trial, and let all others know; None: the model cannot choose."""
+        for more_tries in reversed(range(MAX_TRIES)):
+            trials = Trials.of(study, space, self._use_pruned, leave_out=trial.number)
+            if self._independent_sampler is not None and self._bridge.is_start(trials):
+                return None
+            design = self._bridge.optimizer(trials, self.seed).ask(number=trial.number)
+            design |= space.design(trial.system_attrs.get(FIXED, {}))
+
+            # another process may have chosen the same while we were searching
+            known = {trial.number, *trials.pending}
+            if more_tries and has_rival(study, space, design, known):
+                continue
+            study._storage.set_trial_system_attr(trial._trial_id, DESIGN, design)
+            # or in the same moment: then the later trial gives way
+            if not has_rival(study, space, design, known, up_to=trial.number):
+                break
+        return design
+
+    def look(self, study: Study) -> tuple[Trials, Optimizer]:
+        """Return what is known of a study, and an optimizer that knows it.
+
+        Nothing done to the optimizer comes back.
+        """
+        self._raise_error_if_multi_objective(study)
+        space = self._space_of(study)
+        if not space.distributions:
+            raise ValueError(
+                "No parameter is known that could be chosen: the study has no complete trial, or "
+                "its complete trials have no parameter with the same range in common."
+            )
+        with _one_at_a_time:
+            trials = Trials.of(study, space, self._use_pruned)
+            return trials, self._bridge.optimizer(trials, self.seed)
+
+    def _space_of(self, study: Study) -> SearchSpace:
+        if self._given is not None:
+            return self._given.with_choice()
+        return SearchSpace.of(intersection_search_space(get_trials(study))).with_choice()
+
+    def _described(self, distributions: Mapping[str, BaseDistribution]) -> SearchSpace:
+        """Return what Optuna asks to choose, with the units that were given."""
+        known = {} if self._given is None else self._given.parameters
+        return SearchSpace(distributions, known)
+
+    # -- parameters that it does not know
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """Draw one parameter without the model."""
+        self._raise_error_if_multi_objective(study)
+        sampler = self._independent_sampler
+        if sampler is None:
+            entropy = [self.seed, trial.number, zlib.crc32(param_name.encode())]
+            sampler = RandomSampler(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+        if self._warn_independent_sampling:
+            self._warn_of(sampler, study, trial, param_name)
+        return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def _warn_of(self, sampler: BaseSampler, study: Study, trial: FrozenTrial, name: str) -> None:
+        complete = [t for t in get_trials(study) if t.state == TrialState.COMPLETE]
+        if len(complete) < max(self._bridge.n_startup_trials, 1):
+            return
+        _logger.warning(
+            "The parameter `%s` in Trial#%d is sampled independently by `%s`: the model of "
+            "`AIRBOSampler` knows only parameters that all complete trials have, with the same "
+            "range. Set `warn_independent_sampling` to `False` if this is intended.",
+            name,
+            trial.number,
+            type(sampler).__name__,
+        )
+
+    # -- before and after
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Pass the trial on to the independent sampler."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Look at what a trial says of itself as long as somebody can still mend it."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.after_trial(study, trial, state, values)
+        if state == TrialState.COMPLETE and values and not all(map(is_usable, values)):
+            _logger.warning(
+                "Trial %d gave %s, which no model can use: it counts as failed.",
+                trial.number,
+                values[0],
+            )
+        try:
+            executed_of(trial)
+        except ValueError as error:
+            raise ValueError(f"Trial {trial.number}: {error}") from error

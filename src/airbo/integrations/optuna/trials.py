@@ -1,0 +1,185 @@
+"""The trials of a study, as an optimizer sees them: experiments told, and designs pending."""
+
+import logging
+import math
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any
+
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from airbo.integrations.optuna.attributes import (
+    EXECUTED,
+    GAVE_UP,
+    REPLACED,
+    UNCERTAINTY,
+    executed_of,
+    uncertainty_of,
+)
+from airbo.integrations.optuna.search_space import SearchSpace
+from airbo.optimizer import Design, Direction, Optimizer
+from airbo.optimizer.record import LARGEST
+from airbo.optimizer.search import NEARBY, near
+
+DESIGN = "airbo:design"
+"""System attribute: the design of a trial, from the moment when it is chosen."""
+FIXED = "fixed_params"
+"""System attribute in which Optuna keeps the parameters of enqueued trials."""
+UNFINISHED = (TrialState.RUNNING, TrialState.WAITING)
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A finished trial: equal ones teach an optimizer the same."""
+
+    trial: FrozenTrial = field(compare=False)
+    design: Design
+    value: float | None
+    """None if the experiment failed."""
+    executed: Any
+    """What its user attributes say of the executed input, and of its uncertainty, unread."""
+    uncertainty: Any
+
+    def tell(self, optimizer: Optimizer, space: SearchSpace) -> None:
+        """Report the trial to an optimizer."""
+        under = uncertainty_of(self.trial, space.distributions)
+        try:
+            measured = space.design(executed_of(self.trial))
+            optimizer.tell(self.design, self.value, measured, under, allow_outside=True)
+        except ValueError as error:
+            number = self.trial.number
+            if not self.executed:
+                raise ValueError(f"Trial {number}: {error}") from error
+            # a finished trial cannot be mended any more
+            _logger.warning(
+                "Trial %d: %s It is used as if nothing had been measured.", number, error
+            )
+            optimizer.tell(self.design, self.value, None, under, allow_outside=True)
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What a study knows at one moment about the parameters of a search space."""
+
+    space: SearchSpace
+    direction: Direction = "minimize"
+    told: list[Told] = field(default_factory=list)
+    """Finished trials, in the order of their numbers."""
+    pending: dict[int, Design] = field(default_factory=dict)
+    """Designs that are under way or planned, by the number of their trial."""
+    seen: frozenset[str] = frozenset()
+    """Names of all parameters that any trial has."""
+
+    @classmethod
+    def of(
+        cls,
+        study: Study,
+        space: SearchSpace,
+        use_pruned: bool = False,
+        leave_out: int | None = None,
+    ) -> "Trials":
+        """Read the trials; those that lack a parameter of the search space teach nothing.
+
+        Args:
+            study: The study.
+            space: The parameters of the designs.
+            use_pruned: Whether the last value of a pruned trial counts; otherwise it has failed.
+            leave_out: Number of a trial that is only being made.
+        """
+        told: list[Told] = []
+        seen: set[str] = set()
+        trials = get_trials(study)
+        replaced = _replaced(study)
+        for trial in trials:
+            _refuse_constraints(trial)
+            seen |= trial.distributions.keys()
+            if trial.state.is_finished() and (design := _design(trial, space, replaced)):
+                told.append(_told(trial, design, use_pruned))
+        pending = _pending(trials, space, replaced)
+        if leave_out is not None:
+            pending.pop(leave_out, None)
+        return cls(space, _direction(study), told, pending, frozenset(seen))
+
+
+def has_rival(
+    study: Study,
+    space: SearchSpace,
+    design: Design,
+    besides: Container[int],
+    up_to: int | None = None,
+) -> bool:
+    """Say whether a design, or one near it, is pending in a trial now.
+
+    Args:
+        study: The study.
+        space: The parameters of the design.
+        design: The design.
+        besides: Numbers of trials that do not matter.
+        up_to: The first number of later trials, which do not matter either; None: all do.
+    """
+    pending = _pending(get_trials(study, UNFINISHED), space, _replaced(study)).items()
+    rivals = [d for n, d in pending if n not in besides and (up_to is None or n < up_to)]
+    box = space.space
+    Z, others = (box.to_model(box.encode(d, allow_outside=True)) for d in ([design], rivals))
+    return bool(near(Z, others, NEARBY).any())
+
+
+def get_trials(study: Study, states: tuple[TrialState, ...] | None = None) -> list[FrozenTrial]:
+    """Return the trials of a study as they are now, not to be changed."""
+    return study._get_trials(deepcopy=False, states=states, use_cache=False)
+
+
+def is_usable(value: float | None) -> bool:
+    """Say whether a value can be a measurement: not infinite, and no penalty."""
+    return value is not None and math.isfinite(value) and abs(value) <= LARGEST
+
+
+def _replaced(study: Study) -> set[str]:
+    """Return the numbers of trials that were corrected: another trial stands for each."""
+    marks = study._storage.get_study_user_attrs(study._study_id)
+    return {key.removeprefix(REPLACED) for key in marks if key.startswith(REPLACED)}
+
+
+def _direction(study: Study) -> Direction:
+    return "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
+
+
+def _pending(
+    trials: list[FrozenTrial], space: SearchSpace, replaced: set[str]
+) -> dict[int, Design]:
+    unfinished = (trial for trial in trials if not trial.state.is_finished())
+    designs = ((trial.number, _design(trial, space, replaced)) for trial in unfinished)
+    return {number: design for number, design in designs if design is not None}
+
+
+def _design(trial: FrozenTrial, space: SearchSpace, replaced: set[str]) -> Design | None:
+    """Return the design of a trial; None if it does not count, or is not of this search space.
+
+    A value that came although the experiment was given up does count.
+    """
+    given_up = GAVE_UP in trial.user_attrs and trial.state != TrialState.COMPLETE
+    if given_up or str(trial.number) in replaced:
+        return None
+    design = space.design(trial.params)
+    if not trial.state.is_finished():
+        chosen = space.possible(trial.system_attrs.get(DESIGN, {}))
+        design = chosen | space.design(trial.system_attrs.get(FIXED, {})) | design
+    return design if space.is_whole(design) else None
+
+
+def _told(trial: FrozenTrial, design: Design, use_pruned: bool) -> Told:
+    counts = trial.state == TrialState.COMPLETE or (use_pruned and trial.state == TrialState.PRUNED)
+    value = trial.value if counts and is_usable(trial.value) else None
+    attributes = trial.user_attrs
+    return Told(trial, design, value, attributes.get(EXECUTED), attributes.get(UNCERTAINTY))
+
+
+def _refuse_constraints(trial: FrozenTrial) -> None:
+    if trial.constraints:
+        raise ValueError(
+            f"AIRBOSampler does not support constraints, but trial {trial.number} has some: "
+            f"{dict(trial.constraints)}."
+        )
