@@ -191,8 +191,8 @@ def main() -> None:
     args = parser.parse_args()
     wanted = [
         (name, surrogate, seed)
-        for seed in range(args.seeds)
         for name, case in CASES.items()
+        for seed in range(args.seeds)
         for surrogate in case.surrogates
     ]
     missing = [key for key in wanted if not file_of(*key).exists()]
