@@ -8,7 +8,7 @@ READY := $(VENV)/.installed
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format bench docs-figures
+.PHONY: help demo test slow check format bench docs docs-figures
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ format: $(READY)  ## format the code and repair what ruff can repair
 
 bench: $(READY)  ## measure speed, as ratios within one run
 	@$(BIN)/python -m benchmarks.run
+
+docs: $(READY)  ## build the documentation site in site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs-figures: $(READY)  ## draw the pictures of the README and the docs
 	@$(BIN)/python docs/figures.py

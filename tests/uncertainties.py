@@ -97,6 +97,7 @@ SAVEABLE = [
     (unc.Clipped(unc.Normal(0.5), low=[0.0, 0.1]), 2),
     (unc.Beta(0.4, 0.2).clipped(high=0.9), 1),
     (unc.Ring(0.5).clipped(-0.4, 0.6), 2),
+    (unc.Scaled(unc.SciPy(scipy.stats.gamma(2, scale=0.1)), 0.5), 2),
 ]
 """Those that can be written as JSON."""
 
@@ -117,6 +118,7 @@ UNSAVEABLE = [
     (unc.Piecewise([0.0], [unc.Varying(proportional_normal), unc.Exact()]), 2),
     (unc.Sampler(stretched), 2),
     (unc.Sampler.from_numpy(jitter, additive=True), 2),
+    (unc.Scaled(unc.Sampler(stretched), 2.0), 2),
 ]
 """Those that hold something that cannot."""
 

@@ -1,13 +1,19 @@
 """Bayesian optimization when the input you ask for is not the input you get."""
 
-from airbo.optimizer import Optimizer
-from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
-from airbo.parameters import Categorical, Float, Integer
-from airbo.run import ExperimentError, Result, maximize, minimize
-from airbo.space import Space
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airbo.campaign import Campaign
+    from airbo.optimizer import Optimizer
+    from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
+    from airbo.parameters import Categorical, Float, Integer
+    from airbo.run import ExperimentError, Result, maximize, minimize
+    from airbo.space import Space
 
 __version__ = "0.1.0"
 __all__ = [
+    "Campaign",
     "Categorical",
     "ExperimentError",
     "Float",
@@ -20,3 +26,46 @@ __all__ = [
     "maximize",
     "minimize",
 ]
+
+_HOMES = {
+    "Campaign": "airbo.campaign",
+    "Categorical": "airbo.parameters",
+    "ExperimentError": "airbo.run",
+    "Float": "airbo.parameters",
+    "Integer": "airbo.parameters",
+    "Optimizer": "airbo.optimizer",
+    "Recommendation": "airbo.optimizer.recommendation",
+    "Result": "airbo.run",
+    "Space": "airbo.space",
+    "TooLittleDataWarning": "airbo.optimizer.recommendation",
+    "maximize": "airbo.run",
+    "minimize": "airbo.run",
+}
+_MODULES = {
+    "acquisition",
+    "campaign",
+    "embeddings",
+    "integrations",
+    "kernels",
+    "models",
+    "optimizer",
+    "problems",
+    "report",
+    "run",
+    "space",
+    "theory",
+    "uncertainty",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is used when it is used: PyTorch takes seconds, ``airbo --help`` must not."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"airbo.{name}")
+    raise AttributeError(f"module 'airbo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, *_MODULES])

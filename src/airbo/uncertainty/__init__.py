@@ -22,6 +22,7 @@ from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.mixture import GaussianMixture
 from airbo.uncertainty.product import Product
 from airbo.uncertainty.sampler import Sampler
+from airbo.uncertainty.scaled import Scaled, scale
 from airbo.uncertainty.spec import from_dict, from_json
 from airbo.uncertainty.varying import Piecewise, Varying
 
@@ -38,6 +39,7 @@ __all__ = [
     "Product",
     "Ring",
     "Sampler",
+    "Scaled",
     "SciPy",
     "Torch",
     "Uniform",
@@ -45,4 +47,5 @@ __all__ = [
     "base_draws",
     "from_dict",
     "from_json",
+    "scale",
 ]

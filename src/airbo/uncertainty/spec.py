@@ -13,13 +13,14 @@ from airbo.uncertainty.external import SciPy, Torch
 from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.mixture import GaussianMixture
 from airbo.uncertainty.product import Product
+from airbo.uncertainty.scaled import Scaled
 from airbo.uncertainty.varying import Piecewise
 
 _KINDS: dict[str, type[InputUncertainty]] = {
     kind.__name__: kind
     for kind in (
         Exact, Normal, Uniform, Beta, ChiSquared, GaussianMixture, Ring, Empirical, SciPy, Torch,
-        Product, Piecewise, Clipped,
+        Product, Piecewise, Clipped, Scaled,
     )
 }  # fmt: skip
 

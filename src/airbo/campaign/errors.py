@@ -1,0 +1,46 @@
+"""What can go wrong in a campaign, in words for its user."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class CampaignError(Exception):
+    """Something that was asked of a campaign is not possible; the message says why."""
+
+    exit_code = 1
+    """What the command line ends with."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One mistake in a file."""
+
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}"
+
+
+class FileError(CampaignError):
+    """A file has mistakes; all of them are named."""
+
+    exit_code = 3
+
+    def __init__(self, file: str, mistakes: Sequence[Mistake]) -> None:
+        """Name the file and its mistakes, in the order of the lines."""
+        self.file = file
+        self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line)
+        count = "a mistake" if len(self.mistakes) == 1 else f"{len(self.mistakes)} mistakes"
+        listed = "\n".join(f"  {mistake}" for mistake in self.mistakes)
+        super().__init__(f"{file} has {count}:\n{listed}")
+
+
+class StorageError(CampaignError):
+    """The storage, or another file, cannot be read or written, or belongs to something else."""
+
+    exit_code = 4
+
+
+class AlreadyTold(CampaignError):
+    """The experiment has another outcome already."""

@@ -1,0 +1,194 @@
+"""Where a campaign is kept: an Optuna storage, opened with care."""
+
+import errno
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import optuna
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+from airbo.campaign.errors import StorageError
+
+BUSY_SECONDS = 20
+"""How long to wait for a database that another process is writing to."""
+LOCK_SECONDS = 5
+"""When the lock of a journal is taken from a process that died with it; a write takes far less."""
+
+N_TRIES = 10
+"""How often to look again while others make the tables of a new database."""
+
+_MADE_BY_OTHERS = ("already exists", "duplicate", "unique constraint", "tuple concurrently")
+_SQLITE, _JOURNAL = "sqlite:///", "journal:///"
+_PASSWORD = re.compile(r"(://[^/@\s]*?:)[^/\s]*@")
+_SECRET_QUERY = re.compile(r"((?:password|passwd|sslpassword)=)[^&\s]*", re.IGNORECASE)
+
+
+def masked(text: object) -> str:
+    """Return a URL, or a message that holds one, without passwords.
+
+    >>> masked("postgresql://ann:secret@host/lab")
+    'postgresql://ann:***@host/lab'
+    """
+    return _SECRET_QUERY.sub(r"\1***", _PASSWORD.sub(r"\1***@", str(text)))
+
+
+def local_file(url: str, folder: Path) -> Path | None:
+    """Return the file of a storage that is one; relative paths count from ``folder``."""
+    for scheme in (_SQLITE, _JOURNAL):
+        if url.startswith(scheme) and len(url) > len(scheme):
+            return folder / url.removeprefix(scheme).partition("?")[0]
+    return None
+
+
+def open_storage(url: str, folder: Path) -> BaseStorage:
+    """Open a storage, and make it if it is a file that does not exist.
+
+    Nothing that these storages read is unpickled: Optuna keeps JSON in them. (Its Redis journal
+    does keep a pickle, and is not among them.)
+    """
+    with explained(url):
+        file = local_file(url, folder)
+        if file is not None and not file.parent.is_dir():
+            raise StorageError(f"There is no folder {file.parent} for the storage {file.name}.")
+        if url.startswith(_JOURNAL) and file is not None:
+            return _journal(file)
+        if url.startswith(_SQLITE) and file is not None:
+            waiting = {"connect_args": {"timeout": BUSY_SECONDS}}
+            return optuna.storages.get_storage(_rdb(f"{_SQLITE}{file.resolve()}", waiting))
+        if not url.startswith(("postgresql", "mysql")):
+            raise StorageError(
+                "storage must be a URL such as sqlite:///campaign.db, journal:///campaign.journal "
+                f"or postgresql+psycopg://user@host/database, got {masked(url)!r}."
+            )
+        _check_url(url)
+        return optuna.storages.get_storage(_rdb(_with_driver(url), {"pool_pre_ping": True}))
+
+
+def _check_url(url: str) -> None:
+    try:
+        make_url(url)
+    except ValueError as error:  # a port that is no number
+        raise ArgumentError(str(error)) from None
+
+
+def _rdb(url: str, engine: dict[str, Any]) -> RDBStorage:
+    """Open a database; make its tables, together with whoever else is doing so now."""
+    for attempt in range(1, N_TRIES):
+        try:
+            return RDBStorage(url, engine_kwargs=engine)
+        except SQLAlchemyError as error:
+            if not any(sign in str(error).lower() for sign in _MADE_BY_OTHERS):
+                raise
+            time.sleep(0.1 * attempt)
+    return RDBStorage(url, engine_kwargs=engine)
+
+
+def close_storage(storage: BaseStorage) -> None:
+    """Close the connections to a database."""
+    storage.remove_session()
+    backend = getattr(storage, "_backend", None)  # what Optuna's cache is in front of
+    if isinstance(backend, RDBStorage):
+        backend.engine.dispose()
+
+
+def _with_driver(url: str) -> str:
+    """Name the driver that ``airbo[postgres]`` installs, where the URL names none."""
+    return re.sub(r"^postgresql://", "postgresql+psycopg://", url)
+
+
+def _journal(file: Path) -> BaseStorage:
+    lock = JournalFileSymlinkLock(str(file), grace_period=LOCK_SECONDS)
+    if file.exists():
+        _mend(file, lock)
+    return JournalStorage(JournalFileBackend(str(file), lock_obj=lock))
+
+
+def _mend(file: Path, lock: JournalFileSymlinkLock) -> None:
+    """Take off a last line that was cut short, by a full disk for example: it never counted."""
+    if _ends_well(file):
+        return
+    lock.acquire()
+    try:
+        if not _ends_well(file):
+            os.truncate(file, file.read_bytes().rfind(b"\n") + 1)
+    finally:
+        lock.release()
+
+
+def _ends_well(file: Path) -> bool:
+    with file.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 1))
+        return size == 0 or stream.read(1) == b"\n"
+
+
+@contextmanager
+def explained(url: str) -> Iterator[None]:
+    """Turn what databases and disks raise into one paragraph for the user."""
+    try:
+        yield
+    except optuna.exceptions.StorageInternalError as error:
+        raise StorageError(_reason(error.__cause__ or error, url)) from None
+    except (SQLAlchemyError, OSError, ImportError) as error:
+        raise StorageError(_reason(error, url)) from None
+    except RuntimeError as error:
+        if "lock" not in str(error) and "version" not in str(error):
+            raise
+        raise StorageError(_reason(error, url)) from None
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def explains(method: Method) -> Method:
+    """Let a method of something with a ``url`` say in words what is wrong with the storage."""
+
+    @wraps(method)
+    def explaining(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with explained(self.url):
+            return method(self, *args, **kwargs)
+
+    return cast(Method, explaining)
+
+
+_REASONS = {
+    "database is locked": "It is locked: another program is writing to it and does not let go. "
+    "Close that program (a database browser, a copy in progress) and try again.",
+    "readonly database": "It is read-only. Make the file and its folder writable.",
+    "read-only": "It is read-only. Make the file and its folder writable.",
+    "disk is full": "The disk is full. Make room and try again; what was told before is kept.",
+    "unable to open database file": "The file cannot be opened: is the folder there, and writable?",
+    "file is not a database": "The file is something else, not an SQLite database.",
+    "disk i/o error": "The disk reports an error, or the folder is not writable.",
+    "permission denied": "You may not read or write it: permission denied.",
+    "could not be loaded": "The database driver is not installed; "
+    "for PostgreSQL: pip install 'airbo[postgres]'.",
+    "connection refused": "The server does not answer: is it running, at this host and port?",
+    "password authentication failed": "The server refused user name or password.",
+}
+
+
+def _reason(error: BaseException, url: str) -> str:
+    """Say what is wrong with a storage, without passwords and without a traceback."""
+    about = f"The storage {masked(url)} cannot be used. "
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return about + _REASONS["disk is full"]
+    if isinstance(error, ImportError | NoSuchModuleError):
+        return about + _REASONS["could not be loaded"]
+    if isinstance(error, ArgumentError):
+        return about + "It is not a valid URL."
+    text = str(getattr(error, "orig", None) or error)
+    for sign, reason in _REASONS.items():
+        if sign in text.lower():
+            return about + reason
+    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    return about + masked(f"{first.strip().rstrip('.')}.")

@@ -1,0 +1,83 @@
+"""All commands, with examples. Heavy imports wait until a command needs them."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+import airbo
+from airbo.cli import data_commands as data
+from airbo.cli import experiment_commands as experiments
+from airbo.cli import file_commands as files
+
+app = typer.Typer(
+    name="airbo",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Find the best design when the input you ask for is not the input you get.
+
+    A campaign is one file, campaign.toml, and the experiments in the storage that it names.
+    Several people and machines can work on one campaign.
+
+    \b
+    airbo init                    write a campaign file
+    airbo check                   what the file says, and its mistakes
+    airbo ask -n 4                the next designs to try
+    airbo tell 3 1.25             what experiment 3 gave
+    airbo recommend               the design to use
+
+    \b
+    Exit codes: 0 done; 1 not possible (the message says why); 2 wrong usage;
+    3 a file has mistakes; 4 the storage or another file cannot be used;
+    130 interrupted.
+    """,
+)
+
+
+def _version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"airbo {airbo.__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Take options that belong to no command."""
+
+
+def _add(command: Callable[..., None], *examples: str, **settings: Any) -> None:
+    app.command(epilog="\n\n".join(["Examples:", *examples]), **settings)(command)
+
+
+_add(
+    files.init,
+    "airbo init",
+    "airbo init --name milling --parameter speed=50:200:m/min --uncertainty speed=normal:2",
+)
+_add(files.check, "airbo check", "airbo check other.toml --no-picture")
+_add(experiments.ask, "airbo ask", "airbo ask -n 4 --json")
+_add(
+    experiments.tell,
+    "airbo tell 3 1.25  (experiment 3 gave 1.25)",
+    "airbo tell 3=1.25 4=-1.31  (several at once)",
+    "airbo tell speed=120 depth=0.5 1.25  (by its design, asked for or not)",
+    "airbo tell 3 1.25 --executed speed=121.3  (the real speed was measured)",
+    "airbo tell 3 1.52 --correct  (it was 1.52, not 1.25)",
+    "airbo tell 5 1.1 --uncertainty 'speed = {kind = \"normal\", std = 5.0}'  (another machine)",
+    context_settings={"ignore_unknown_options": True},  # negative numbers look like options
+)
+_add(experiments.fail, "airbo fail 5", "airbo fail 6 7 --gave-up")
+_add(experiments.status, "airbo status")
+_add(experiments.recommend, "airbo recommend", "airbo recommend --anywhere --json")
+_add(data.import_, "airbo import before.csv", name="import")
+_add(data.export, "airbo export -o experiments.csv", "airbo export --json")
+_add(data.report, "airbo report", "airbo report -o milling.html")
+_add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
+_add(experiments.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')

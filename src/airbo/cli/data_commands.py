@@ -1,0 +1,108 @@
+"""Commands about tables and pages."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airbo.cli.options import DEFAULT, AsJson, File, open_campaign, read_under
+from airbo.cli.output import reporting
+
+
+def import_(
+    data: Annotated[Path, typer.Argument(help="A CSV file with a header.")],
+    again: Annotated[bool, typer.Option("--again", help="Count the same table again.")] = False,
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
+    ] = False,
+    ignore_others: Annotated[
+        bool, typer.Option("--ignore-others", help="Skip columns with other names.")
+    ] = False,
+    uncertainty: Annotated[
+        str | None, typer.Option(help="TOML: what these experiments were made under.")
+    ] = None,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Take over experiments that were done before: all rows of a CSV file, or none.
+
+    The header names the parameters and "value"; "status" (ok or failed) and "executed_<name>" are
+    optional. Every mistake is named with its line. The same table twice counts once.
+    """
+    with reporting(as_json) as out:
+        campaign = open_campaign(file)
+        done = campaign.import_table(
+            data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
+            uncertainty=read_under(campaign.settings, uncertainty),
+        )  # fmt: skip
+        count = f"{len(done.numbers)} experiments"
+        if done.already:
+            out.show(f"These {count} were imported before. Nothing changed; --again counts them.")
+        else:
+            first, last = done.numbers[0], done.numbers[-1]
+            out.show(f"Imported {count} from {data}, as number {first} to {last}.")
+        out.result({"imported": done.numbers, "already": done.already})
+
+
+def export(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file; default: print it.")
+    ] = None,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Write all experiments as CSV, which `airbo import` reads."""
+    with reporting(as_json) as out:
+        from airbo.campaign.data import to_csv
+        from airbo.campaign.files import write_whole
+
+        campaign = open_campaign(file)
+        table = campaign.export()
+        if output is not None:
+            write_whole(output, to_csv(table))
+            out.show(f"Wrote {len(table)} experiments to {output}.")
+        elif not as_json:
+            typer.echo(to_csv(table), nl=False)
+        rows = json.loads(table.to_json(orient="records"))
+        out.result({"experiments": rows, "file": output})
+
+
+def report(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page; default: beside the file.")
+    ] = None,
+    history: Annotated[
+        int, typer.Option(help="Earlier states that the model is fitted to again.", min=0)
+    ] = 12,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Write one HTML page that shows what was found; it works offline and can be sent by mail."""
+    with reporting(as_json) as out:
+        from airbo.campaign.errors import CampaignError
+        from airbo.cli.pages import write_page
+
+        campaign = open_campaign(file)
+        if not campaign.status().n_ok:
+            raise CampaignError("There is nothing to report yet: no experiment gave a value.")
+        path = output or file.with_suffix(".html")
+        write_page(campaign, path, history, out)
+        out.show(f"Wrote {path}.")
+        out.result({"file": path})
+
+
+def dashboard(
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="At which port.", min=0, max=65535)] = 8080,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Open optuna-dashboard on the storage of the campaign, for this machine only.
+
+    It has no password: --host 0.0.0.0 shows the campaign to everybody who reaches this machine.
+    """
+    with reporting(as_json) as out:
+        from airbo.cli.pages import serve
+
+        serve(open_campaign(file), host, port, out)

@@ -1,0 +1,208 @@
+"""Commands about experiments: ask, tell, recommend."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from airbo.cli.options import DEFAULT, AsJson, File, as_data, open_campaign, read_under
+from airbo.cli.output import Output, reporting
+
+if TYPE_CHECKING:
+    from airbo.campaign import Campaign, Told
+
+
+def ask(
+    n: Annotated[int, typer.Option("-n", help="How many designs.", min=1)] = 1,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the next designs to try; what is pending is taken into account."""
+    with reporting(as_json) as out:
+        from airbo.cli.views import design_table
+
+        campaign = open_campaign(file)
+        for given_up in campaign.tidy():
+            out.note(f"Experiment {given_up.number} was not answered in time and is given up.")
+        asked = campaign.ask(n)
+        out.show(design_table(campaign.settings, asked, title="Try these designs"))
+        first = asked[0].number
+        out.show(f"Then: airbo tell {first} VALUE   (or, without a value: airbo fail {first})")
+        out.result({"asked": [as_data(e) for e in asked]})
+
+
+def tell(
+    words: Annotated[
+        list[str], typer.Argument(help="NUMBER VALUE, NUMBER=VALUE ..., or NAME=VALUE ... VALUE.")
+    ],
+    executed: Annotated[
+        list[str] | None, typer.Option(help="A measured executed input: NAME=VALUE.")
+    ] = None,
+    uncertainty: Annotated[
+        str | None, typer.Option(help="TOML: what this experiment was made under.")
+    ] = None,
+    correct: Annotated[bool, typer.Option("--correct", help="Replace what was told.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Another experiment with the same design and value.")
+    ] = False,
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
+    ] = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Report what experiments gave. The same report twice counts once."""
+    with reporting(as_json) as out:
+        from airbo.campaign.errors import CampaignError
+        from airbo.cli.words import named_values, sayings
+
+        campaign = open_campaign(file)
+        space = campaign.settings.space
+        said = sayings(words, space)
+        measured = named_values(executed or [], space)
+        if measured and len(said) > 1:
+            raise CampaignError("--executed is for one experiment at a time.")
+        under = read_under(campaign.settings, uncertainty)
+        told = campaign.tell_all(
+            [(s.what, s.value) for s in said], executed=measured or None, uncertainty=under,
+            correct=correct, again=again, allow_outside=allow_outside,
+        )  # fmt: skip
+        _report(out, campaign, told)
+
+
+def fail(
+    numbers: Annotated[list[int], typer.Argument(help="Numbers of experiments.", min=0)],
+    gave_up: Annotated[
+        bool, typer.Option("--gave-up", help="It was not tried, and nobody will.")
+    ] = False,
+    correct: Annotated[bool, typer.Option("--correct", help="Replace what was told.")] = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Report experiments that gave no value.
+
+    A failed experiment was tried: the model looks elsewhere for a while. One that was given up says
+    nothing about its design.
+    """
+    with reporting(as_json) as out:
+        campaign = open_campaign(file)
+        if gave_up:
+            told = [campaign.give_up(number) for number in numbers]
+        else:
+            told = campaign.tell_all([(n, None) for n in numbers], correct=correct)
+        _report(out, campaign, told)
+
+
+def _report(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
+    from airbo.cli.views import value_with_unit
+
+    settings = campaign.settings
+    for t in told:
+        e = t.experiment
+        outcome = e.outcome if e.value is None else value_with_unit(settings, e.value)
+        words = {
+            "told": f"Experiment {e.number}: {outcome}.",
+            "already told": f"Experiment {e.number} was told before: {outcome}. Nothing changed.",
+            "corrected": f"Experiment {e.number} is corrected: {outcome}.",
+            "added": f"Added as experiment {e.number}: {outcome}.",
+        }
+        out.show(words[t.done])
+    out.result({"told": [{**as_data(t.experiment), "done": t.done} for t in told]})
+
+
+def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
+    """Say where the campaign stands: what is done, what is pending, what has changed."""
+    with reporting(as_json) as out:
+        from airbo.campaign.words import in_words
+        from airbo.cli.views import design_table, value_with_unit
+
+        campaign = open_campaign(file)
+        now, settings = campaign.status(), campaign.settings
+        out.show(
+            f"Campaign {settings.name!r}: {now.n_ok} experiments with a value, {now.n_failed} "
+            f"failed, {now.n_given_up} given up, {len(now.pending)} pending."
+        )
+        if now.best is not None:
+            value = value_with_unit(settings, now.best.value)
+            design = in_words(settings.space, now.best.design)
+            out.show(f"Best observed: {value} in experiment {now.best.number} ({design}).")
+        if now.pending:
+            out.show(
+                design_table(settings, now.pending, title="Pending: airbo tell, or airbo fail")
+            )
+        for late in now.overdue:
+            out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")
+        for note in now.notes:
+            out.note(note)
+        out.result(
+            {
+                "name": settings.name,
+                "ok": now.n_ok,
+                "failed": now.n_failed,
+                "given_up": now.n_given_up,
+                "pending": [as_data(e) for e in now.pending],
+                "overdue": [e.number for e in now.overdue],
+                "best_observed": None if now.best is None else as_data(now.best),
+                "notes": now.notes,
+            }
+        )
+
+
+def recommend(
+    anywhere: Annotated[
+        bool, typer.Option("--anywhere", help="Look at all designs, not only those tried.")
+    ] = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Say which design to use, and what to expect of it on average."""
+    with reporting(as_json) as out:
+        from airbo.campaign.words import in_words
+        from airbo.cli.views import value_with_unit
+
+        campaign = open_campaign(file)
+        settings = campaign.settings
+        best = campaign.recommend("anywhere" if anywhere else None)
+        mean, std = (value_with_unit(settings, v) for v in (best.mean, best.std))
+        out.show(f"Use {in_words(settings.space, best.design)}.")
+        out.show(
+            f"Expected {settings.value_name}: {mean} ± {std}. This is the mean over where the "
+            "design lands; ± is one standard deviation of what the model does not know."
+        )
+        out.result({"design": best.design, "mean": best.mean, "std": best.std,
+                    "unit": settings.value_unit})  # fmt: skip
+
+
+def run(
+    command: Annotated[
+        str, typer.Option(help="What does an experiment, with parameters in braces.")
+    ],
+    budget: Annotated[
+        int, typer.Option(help="Experiments that the campaign shall have in the end.", min=1)
+    ],
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds after which an experiment has failed.", min=0)
+    ] = None,
+    max_failures: Annotated[
+        int, typer.Option(help="Stop after so many failures in a row.", min=1)
+    ] = 5,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Do experiments unattended: ask, run the command, tell, until the budget is used.
+
+    The last line that the command prints is the value; another exit code than 0, or a time-out, is
+    a failed experiment. No shell sees the command. Started again after a crash, it goes on; several
+    machines can run it at the same time.
+    """
+    with reporting(as_json) as out:
+        from airbo.cli.unattended import watch
+
+        campaign = open_campaign(file)
+        steps = watch(campaign, out, command, budget, timeout, max_failures)
+        values = [s.answer.value for s in steps]
+        n_failed = values.count(None)
+        out.show(f"Done: {len(steps)} experiments here, {n_failed} of them failed.")
+        out.result({
+            "done": [{"trial": s.experiment.number, "value": s.answer.value,
+                      "reason": s.answer.reason} for s in steps],
+        })  # fmt: skip

@@ -1,0 +1,142 @@
+"""Commands about the campaign file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airbo.cli.options import DEFAULT, AsJson, open_campaign
+from airbo.cli.output import reporting
+
+if TYPE_CHECKING:
+    from airbo.campaign import Settings
+
+_NO_MATPLOTLIB = "No picture: matplotlib is not installed (pip install 'airbo[plot]')."
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = DEFAULT,
+    name: Annotated[str | None, typer.Option(help="Name of the campaign.")] = None,
+    direction: Annotated[str, typer.Option(help="maximize or minimize.")] = "maximize",
+    value: Annotated[str, typer.Option(help="What is measured: NAME:UNIT.")] = "value",
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="A real number: NAME=LOW:HIGH:UNIT.")
+    ] = None,
+    integer: Annotated[
+        list[str] | None, typer.Option(help="A whole number: NAME=LOW:HIGH:UNIT.")
+    ] = None,
+    choice: Annotated[list[str] | None, typer.Option(help="One of several: NAME=A,B,C.")] = None,
+    uncertainty: Annotated[
+        list[str] | None, typer.Option(help="NAME=normal:STD, NAME=uniform:LOW:HIGH, NAME=log.csv.")
+    ] = None,
+    storage: Annotated[str, typer.Option(help="URL of the storage; default: an SQLite file.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a campaign file with comments: from flags, or by asking a few questions."""
+    from airbo.cli.new import from_flags, from_questions
+    from airbo.cli.template import text_of
+
+    with reporting(as_json) as out:
+        from airbo.campaign.errors import CampaignError
+        from airbo.campaign.files import write_whole
+        from airbo.campaign.settings import parse
+
+        if file.exists() and not force:
+            raise CampaignError(f"{file} exists already; --force replaces it.")
+        if parameter or integer or choice:
+            new = from_flags(
+                name or file.resolve().parent.name, direction, value, storage,
+                parameter or [], integer or [], choice or [], uncertainty or [],
+            )  # fmt: skip
+        else:
+            new = from_questions()
+        text = text_of(new)
+        parse(text, file)
+        write_whole(file, text)
+        out.show(f"Wrote {file}. Look at it, then: airbo check {file}")
+        out.result({"file": str(file)})
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="The campaign file.")] = DEFAULT,
+    picture: Annotated[
+        Path | None, typer.Option(help="Where to draw; default: beside the file.")
+    ] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a campaign file means, draw its uncertainty, and name all mistakes by line."""
+    with reporting(as_json) as out:
+        from airbo.campaign import Settings
+        from airbo.cli import sketch, views
+
+        settings = Settings.read(file)
+        out.show(_headline(settings), views.parameter_table(settings))
+        found = sketch.landings(settings)
+        if found:
+            out.show(sketch.sketch_table("Where a design lands in the experiments", found))
+        else:
+            out.show("Every parameter is hit exactly in the experiments.")
+        used = sketch.landings(settings, use=True) if settings.deployment is not None else []
+        if used:
+            out.show(sketch.sketch_table("Where the recommended design lands in use", used))
+        drawn = None
+        if not no_picture:
+            path = picture or file.with_name(f"{file.stem}_uncertainty.png")
+            drawn = path if sketch.draw(settings, path) else None
+            out.show(f"Picture: {drawn}" if drawn else _NO_MATPLOTLIB)
+        notes = _notes_of_storage(settings)
+        for note in notes:
+            out.note(note)
+        out.result(
+            {
+                **_described(settings),
+                "lands": sketch.as_data(found),
+                "lands_in_use": sketch.as_data(used),
+                "picture": drawn,
+                "notes": notes,
+            }
+        )
+
+
+def _headline(settings: "Settings") -> str:
+    from airbo.campaign.storage import masked
+    from airbo.cli.views import heading
+
+    value = heading(settings.value_name, settings.value_unit)
+    return (
+        f"Campaign {settings.name!r}: {settings.direction} the expected {value}. Surrogate "
+        f"{settings.surrogate}, acquisition {settings.acquisition}, {settings.n_initial} designs "
+        f"before the model chooses, seed {settings.seed}. Storage: {masked(settings.storage)}."
+    )
+
+
+def _described(settings: "Settings") -> dict[str, Any]:
+    from airbo.campaign.storage import masked
+    from airbo.integrations.optuna import describe_uncertainty
+
+    use = settings.deployment
+    return {
+        "name": settings.name,
+        "direction": settings.direction,
+        "value": {"name": settings.value_name, "unit": settings.value_unit},
+        **settings.space.to_dict(),
+        "uncertainty": describe_uncertainty(settings.uncertainty),
+        "deployment": None if use is None else describe_uncertainty(use),
+        "surrogate": settings.surrogate,
+        "acquisition": settings.acquisition,
+        "n_initial": settings.n_initial,
+        "seed": settings.seed,
+        "storage": masked(settings.storage),
+    }
+
+
+def _notes_of_storage(settings: "Settings") -> list[str]:
+    """Say what has changed since the campaign began, if it has; do not begin it."""
+    from airbo.campaign.storage import local_file
+
+    file = local_file(settings.storage, settings.path.parent)
+    if file is None or not file.exists():
+        return []
+    return open_campaign(settings.path).status().notes

@@ -1,0 +1,136 @@
+"""The uncertainty of a campaign in pictures: a line of blocks, and a PNG."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from rich.table import Table
+from torch import Tensor
+
+from airbo.campaign.files import write_whole
+from airbo.campaign.settings import Settings
+from airbo.campaign.words import with_unit
+from airbo.coordinates import by_columns, uncertain_columns
+from airbo.uncertainty import base_draws
+
+N_DRAWS, N_BARS = 2048, 24
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_QUANTILES = (0.025, 0.5, 0.975)
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where one parameter lands when a design is asked for."""
+
+    name: str
+    unit: str
+    asked: float
+    samples: Float[Tensor, " s"]
+
+    @property
+    def quantiles(self) -> list[float]:
+        """What 2.5%, 50% and 97.5% of the executed inputs stay below."""
+        levels = torch.tensor(_QUANTILES, dtype=torch.float64)
+        return torch.quantile(self.samples, levels).tolist()
+
+    @property
+    def bars(self) -> str:
+        """A histogram in one line.
+
+        >>> Landing("x", "", 0.5, torch.linspace(0, 1, 24, dtype=torch.float64)).bars
+        '████████████████████████'
+        """
+        low, high = self.samples.min().item(), self.samples.max().item()
+        if low == high:
+            return "█".center(N_BARS)
+        counts = torch.histc(self.samples, N_BARS, low, high)
+        heights = (counts / counts.max() * (len(_BLOCKS) - 1)).round().int().tolist()
+        return "".join(_BLOCKS[h] if c else " " for h, c in zip(heights, counts, strict=True))
+
+
+def landings(settings: Settings, use: bool = False) -> list[Landing]:
+    """Sample where designs land: in the middle of the space, and at its ends if that differs.
+
+    Args:
+        settings: The campaign.
+        use: Whether the recommended design is meant, in use, and not the experiments.
+    """
+    space = settings.space
+    uncertainty = by_columns(space, settings.deployment if use else settings.uncertainty)
+    columns = uncertain_columns(uncertainty, space.d)
+    low, high = space.bounds
+    middle = space.from_model(torch.full((1, space.d), 0.5, dtype=torch.float64))[0]
+    X = middle[None] if uncertainty.is_additive else torch.stack([low, middle, high])
+    samples = uncertainty.perturb(X, base_draws(N_DRAWS, uncertainty.n_base(space.d)))
+    return [
+        Landing(space.names[c], settings.unit(space.names[c]), X[i, c].item(), samples[i, :, c])
+        for c in columns
+        for i in range(len(X))
+    ]
+
+
+def sketch_table(title: str, found: list[Landing]) -> Table:
+    """Put quantiles and histograms into a table."""
+    table = Table(title=title, title_justify="left")
+    for column in ("parameter", "asked for", "lands below (2.5%)", "(50%)", "(97.5%)", "histogram"):
+        table.add_column(column, justify="left" if column == "histogram" else "right")
+    for landing in found:
+        numbers = [with_unit(v, landing.unit) for v in (landing.asked, *landing.quantiles)]
+        table.add_row(landing.name, *numbers, landing.bars)
+    return table
+
+
+def draw(settings: Settings, path: Path) -> bool:
+    """Draw histograms of executed inputs; return False if matplotlib is not installed."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    by_name: dict[str, list[Landing]] = {}
+    for landing in landings(settings):
+        by_name.setdefault(landing.name, []).append(landing)
+    figure, axes = plt.subplots(
+        1, max(1, len(by_name)), figsize=(4.2 * max(1, len(by_name)), 3.2), squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for axis, (name, found) in zip(axes[0], by_name.items(), strict=False):
+        _draw_one(axis, name, found)
+    if not by_name:
+        axes[0, 0].text(0.5, 0.5, "every parameter is hit exactly", ha="center")
+        axes[0, 0].axis("off")
+    figure.suptitle(f"{settings.name}: where a design lands")
+    stream = io.BytesIO()
+    figure.savefig(stream, dpi=120, format="png")
+    plt.close(figure)
+    write_whole(path, stream.getvalue())
+    return True
+
+
+def _draw_one(axis: Any, name: str, found: list[Landing]) -> None:
+    for landing in found:
+        asked = with_unit(landing.asked, landing.unit)
+        line = axis.axvline(landing.asked, ls=":", lw=1.2, color="k")
+        line.set_label("asked for" if landing is found[0] else None)
+        axis.hist(landing.samples.numpy(), bins=40, alpha=0.6, label=f"lands, if {asked}")
+    axis.set_xlabel(f"{name} [{found[0].unit}]" if found[0].unit else name)
+    axis.set_yticks([])
+    axis.margins(y=0.4)  # room for the legend
+    axis.legend(frameon=False, fontsize=8)
+
+
+def as_data(found: list[Landing]) -> list[dict[str, Any]]:
+    """Describe landings for programs."""
+    return [
+        {
+            "parameter": landing.name,
+            "asked": landing.asked,
+            "quantiles": dict(zip(map(str, _QUANTILES), landing.quantiles, strict=True)),
+        }
+        for landing in found
+    ]

@@ -1,0 +1,107 @@
+"""What a model expects of designs, as its user counts them."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from botorch.models.gpytorch import GPyTorchModel
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from airbo.coordinates import InModelCoordinates, to_model
+from airbo.models import UncertainInputGP
+from airbo.optimizer import Optimizer
+from airbo.optimizer.record import OK, STATUS, VALUE, Observation
+from airbo.optimizer.surrogate import value_unit
+from airbo.space import Space
+from airbo.uncertainty import InputUncertainty
+
+_TOGETHER = 16
+"""Designs predicted jointly: the cost grows with the square, and so does what is shared."""
+_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Numbers that are believed, and how far off they may be: one standard deviation."""
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+    def __getitem__(self, i: Any) -> "Estimate":
+        """Return a part."""
+        return Estimate(np.asarray(self.mean[i]), np.asarray(self.std[i]))
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """A fitted model that is asked, and answers, in the user's units and direction."""
+
+    space: Space
+    model: GPyTorchModel
+    unit: float
+    """What a value of the model counts, negative if values are to be small."""
+
+    @classmethod
+    def of(cls, optimizer: Optimizer) -> "Beliefs":
+        """Take the model of an optimizer that has seen a value."""
+        table = optimizer.observations
+        values = table.loc[table[STATUS] == OK, VALUE]
+        sign = 1 if optimizer.direction == "maximize" else -1
+        unit = sign * value_unit([Observation({}, float(value)) for value in values])
+        return cls(optimizer.space, optimizer.model, unit)
+
+    def under(self, uncertainty: InputUncertainty) -> "Beliefs":
+        """Return the same beliefs about designs that land otherwise."""
+        model = copy.deepcopy(self._over_distributions)
+        model.deployment = InModelCoordinates(uncertainty, self.space)
+        return replace(self, model=model)
+
+    def expected(self, X: Float[Tensor, "n d"], noise: bool = False) -> Estimate:
+        """Return the expected value of designs in numeric user units.
+
+        Args:
+            X: The designs.
+            noise: Whether to say how far a single experiment may be off, not its expectation.
+        """
+        parts = [self._portion(part, noise) for part in X.split(_AT_ONCE)]
+        mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
+        return Estimate(self.unit * mean, abs(self.unit) * np.sqrt(variance))
+
+    def compare(
+        self, X: Float[Tensor, "2 d"], uncertainties: Sequence[InputUncertainty]
+    ) -> tuple[Estimate, Estimate]:
+        """Look at two designs, each under its own uncertainty.
+
+        Returns:
+            What to expect of the second one, and by how much that differs from the first.
+        """
+        each = [InModelCoordinates(u, self.space) for u in uncertainties]
+        with torch.no_grad():
+            joint = self._over_distributions.posterior(to_model(self.space, X), uncertainty=each)
+            mean, C = joint.mean.squeeze(-1).numpy(), joint.distribution.covariance_matrix.numpy()
+        variances = np.array([C[1, 1], C[0, 0] + C[1, 1] - 2 * C[0, 1]])
+        stds = abs(self.unit) * np.sqrt(variances.clip(min=0))
+        means = self.unit * np.array([mean[1], mean[1] - mean[0]])
+        both = Estimate(means, stds)
+        return both[0], both[1]
+
+    @property
+    def _over_distributions(self) -> UncertainInputGP:
+        if not isinstance(self.model, UncertainInputGP):
+            kind = type(self.model).__name__
+            raise TypeError(f"{kind} does not know where designs land; use surrogate='ugp'.")
+        return self.model
+
+    def _portion(self, X: Tensor, noise: bool) -> tuple[Tensor, Tensor]:
+        missing = -len(X) % _TOGETHER
+        padded = torch.cat([X, X[-1:].expand(missing, -1)])
+        Z = to_model(self.space, padded).unflatten(0, (-1, _TOGETHER))
+        with torch.no_grad():
+            posterior = self.model.posterior(Z, observation_noise=noise)
+            mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
+        return mean[: len(X)], variance[: len(X)].clamp_min(0)

@@ -1,0 +1,223 @@
+"""What an optimizer has found out, worked out once for everything that shows it."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from airbo.coordinates import uncertain_columns
+from airbo.models import ERBFGP, UGP
+from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
+from airbo.optimizer.record import OK, STATUS, VALUE
+from airbo.parameters import Parameter
+from airbo.report.beliefs import Beliefs, Estimate
+from airbo.space import Space
+from airbo.uncertainty import InputUncertainty, base_draws
+
+N_DRAWS = 4096
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A design that was tried, with all that came of it."""
+
+    design: Design
+    expected: Estimate
+    n_values: int
+    n_failed: int
+    observed: float
+    """Mean of the observed values."""
+
+
+class Findings:
+    """What an optimizer has found out.
+
+    Everything is worked out when it is first asked for, and only once.
+    """
+
+    def __init__(self, optimizer: Optimizer, name: str = "value", unit: str | None = None) -> None:
+        """Look at an optimizer.
+
+        Args:
+            optimizer: It is not changed.
+            name: What the observed values are, for people to read.
+            unit: The unit of the observed values.
+        """
+        self.optimizer = optimizer
+        self.name = name
+        self.unit = unit
+
+    @property
+    def space(self) -> Space:
+        """The parameters."""
+        return self.optimizer.space
+
+    @property
+    def deployment(self) -> InputUncertainty:
+        """Where designs land in use."""
+        return self.optimizer.deployment
+
+    @property
+    def sign(self) -> int:
+        """1 if values are to be large, -1 if small."""
+        return 1 if self.optimizer.direction == "maximize" else -1
+
+    @cached_property
+    def known(self) -> NDArray[np.float64]:
+        """The observed values, in order, without failed experiments."""
+        table = self.optimizer.observations
+        return table.loc[table[STATUS] == OK, VALUE].to_numpy(dtype=np.float64)
+
+    # -- the answer
+
+    @cached_property
+    def _answer(self) -> tuple[Recommendation, str | None]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            best = self.optimizer.recommend()
+        doubts = [w for w in caught if issubclass(w.category, TooLittleDataWarning)]
+        for other in caught:
+            if other not in doubts:
+                warnings.warn(other.message, stacklevel=2)
+        return best, str(doubts[0].message) if doubts else None
+
+    @property
+    def best(self) -> Recommendation:
+        """The recommendation."""
+        return self._answer[0]
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the model cannot tell yet which design is best; None if it can."""
+        return self._answer[1]
+
+    @cached_property
+    def center(self) -> Float[Tensor, "1 d"]:
+        """The recommended design in numeric user units."""
+        return self.space.encode(self.best.design, allow_outside=True)
+
+    @cached_property
+    def beliefs(self) -> Beliefs:
+        """The model of the optimizer."""
+        return Beliefs.of(self.optimizer)
+
+    @cached_property
+    def what_if(self) -> Beliefs:
+        """A model of the same observations that can say what other uncertainties would do.
+
+        Its kernel has to be linear in P, so that it can put one expectation together from
+        others; where that of the optimizer is not, a UGP is fitted besides.
+        """
+        if isinstance(self.beliefs.model, UGP | ERBFGP):
+            return self.beliefs
+        return Beliefs.of(self.optimizer.with_surrogate("ugp"))
+
+    @property
+    def second_model(self) -> bool:
+        """Whether other uncertainties are judged by another model than the optimizer's."""
+        return self.what_if is not self.beliefs
+
+    # -- where designs land
+
+    @property
+    def uncertain(self) -> list[str]:
+        """Names of the parameters that are not hit exactly in use."""
+        columns = uncertain_columns(self.deployment, self.space.d)
+        return [self.space.names[column] for column in columns]
+
+    @cached_property
+    def executed(self) -> Float[Tensor, "s d"]:
+        """Draws of where the recommended design lands in use, in numeric user units."""
+        draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.d))
+        return self.deployment.perturb(self.center, draws)[0]
+
+    def executed_interval(self, name: str) -> tuple[float, float]:
+        """Return where a parameter lands in 95 of 100 cases, at the recommended design."""
+        column = self.executed[:, self.space.names.index(name)].numpy()
+        low, high = np.quantile(column, [0.025, 0.975])
+        return float(low), float(high)
+
+    # -- designs that were tried
+
+    @cached_property
+    def tried(self) -> list[Tried]:
+        """Distinct designs inside the space that gave a value, the best first."""
+        names = list(self.space.names)
+        groups: dict[tuple[object, ...], list[float]] = {}
+        for row in self.optimizer.observations[[*names, VALUE]].to_dict("records"):
+            groups.setdefault(tuple(row[name] for name in names), []).append(row[VALUE])
+        designs = [dict(zip(names, key, strict=True)) for key in groups]
+        inside = self._inside(designs)
+        kept = [
+            (design, values)
+            for design, values, is_in in zip(designs, groups.values(), inside, strict=True)
+            if is_in and not all(map(math.isnan, values))
+        ]
+        if not kept:
+            return []
+        X = self.space.encode([design for design, _ in kept])
+        expected = self.beliefs.expected(X)
+        rows = [
+            Tried(
+                design,
+                expected[i],
+                n_values=sum(not math.isnan(v) for v in values),
+                n_failed=sum(map(math.isnan, values)),
+                observed=float(np.nanmean(values)),
+            )
+            for i, (design, values) in enumerate(kept)
+        ]
+        return sorted(rows, key=lambda row: -self.sign * float(row.expected.mean))
+
+    def _inside(self, designs: list[Design]) -> list[bool]:
+        Z = self.space.to_model(self.space.encode(designs, allow_outside=True))
+        inside: list[bool] = (Z.sub(0.5).abs().amax(-1) <= 0.5 + 1e-9).tolist()
+        return inside
+
+    @cached_property
+    def n_outside(self) -> int:
+        """Number of experiments outside the space."""
+        table = self.optimizer.observations[list(self.space.names)]
+        return self._inside(table.to_dict("records")).count(False)  # type: ignore[arg-type]
+
+    # -- along parameters
+
+    def grid(self, name: str, n: int) -> NDArray[np.float64]:
+        """Return values of a parameter in numeric user units, about ``n`` if it is a number."""
+        column = self.space.names.index(name)
+        parameter = self.space.parameters[name]
+        n_values = self.space.n_values.get(column)
+        if n_values is not None and (n_values <= n or column in self.space.categorical_columns):
+            positions = np.array(self.space.values(column))
+        else:
+            positions = np.linspace(0, 1, n)
+        Z = torch.zeros(len(positions), self.space.d, dtype=torch.float64)
+        Z[:, column] = torch.from_numpy(positions)
+        values = self.space.from_model(self.space.round(Z))[:, column].tolist()
+        return np.unique([parameter.encode(parameter.decode(value)) for value in values])
+
+    def along(self, columns: dict[str, NDArray[np.float64]]) -> Float[Tensor, "n d"]:
+        """Return the recommended design with some parameters replaced, value by value."""
+        n = len(next(iter(columns.values())))
+        X = self.center.repeat(n, 1)
+        for name, values in columns.items():
+            X[:, self.space.names.index(name)] = torch.from_numpy(values)
+        return X
+
+    def is_discrete(self, name: str) -> bool:
+        """Whether a parameter is shown as single points."""
+        column = self.space.names.index(name)
+        integer = column in self.space.integer_columns
+        return integer or self.space.n_values.get(column, math.inf) <= 30
+
+    def parameter(self, name: str) -> Parameter:
+        """Return a parameter by name, or say which there are."""
+        if name not in self.space.names:
+            raise ValueError(f"Unknown parameter {name!r}{self.space.hint(name)}.")
+        return self.space.parameters[name]

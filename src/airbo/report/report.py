@@ -1,0 +1,278 @@
+"""The report: what was found, how sure that is, and what it rests on."""
+
+import datetime
+import os
+from pathlib import Path
+
+from airbo import __version__
+from airbo.optimizer import Optimizer
+from airbo.optimizer.optimizer import whole_number
+from airbo.optimizer.record import OK, STATUS
+from airbo.report import words
+from airbo.report.answer import add_answer
+from airbo.report.findings import Findings, Tried
+from airbo.report.page import Page
+from airbo.report.pairs import pair_figure, pairs_by_influence
+from airbo.report.precision import (
+    Found,
+    Offer,
+    gains,
+    precision_figure,
+    precision_offers,
+    times,
+    verdict,
+)
+from airbo.report.progress import MAX_EARLIER, earlier_recommendations, progress_figure
+from airbo.report.settings import add_settings, surrogate_name
+from airbo.report.slices import Slice, parameter_figure
+
+MAX_PAIRS = 10
+MAX_SIDE_BY_SIDE = 3
+N_BEST = 10
+
+
+def write_report(
+    optimizer: Optimizer,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Report",
+    value_name: str = "value",
+    value_unit: str | None = None,
+    date: datetime.date | str | None = None,
+    history: int = MAX_EARLIER,
+    progress: bool = False,
+) -> Path:
+    """Write one HTML page that says what was found; it works offline and needs no other file.
+
+    Args:
+        optimizer: What to report on; it is not changed.
+        path: The file to write. It is replaced only when the whole page is ready.
+        title: The heading of the page.
+        value_name: What the observed values are, such as ``"roughness"``.
+        value_unit: Their unit.
+        date: What the page is dated; by default it has no date.
+        history: To how many earlier states of the record the model is fitted again, to show the
+            recommendation over time; 0: none.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The path.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"A report is a file, but {str(target)!r} is a folder.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
+    n_states = whole_number("history", history, least=0)
+    html = _page(Findings(optimizer, value_name, value_unit), title, date, n_states, progress)
+    _replace(target, html)
+    return target
+
+
+def _replace(target: Path, text: str) -> None:
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _page(
+    findings: Findings,
+    title: str,
+    date: datetime.date | str | None,
+    n_states: int,
+    progress: bool,
+) -> str:
+    page = Page(title, _subtitle(findings, date))
+    add_answer(page, findings)
+    if len(findings.optimizer.observations):
+        _add_progress(page, findings, n_states, progress)
+    if len(findings.known):
+        slices = [Slice(findings, name) for name in findings.space.names]
+        _add_slices(page, findings, slices)
+        _add_pairs(page, findings, slices)
+        _add_best(page, findings)
+        _add_precision(page, findings)
+    add_settings(page, findings)
+    return page.html()
+
+
+def _subtitle(findings: Findings, date: datetime.date | str | None) -> str:
+    table = findings.optimizer.observations
+    n, n_failed = len(table), int((table[STATUS] != OK).sum())
+    parts = [f"{n} experiment{'s' if n != 1 else ''}"]
+    parts += [f"{n_failed} of them failed"] if n_failed else []
+    n_pending = len(findings.optimizer.pending)
+    parts += [f"{n_pending} pending"] if n_pending else []
+    parts += [str(date)] if date is not None else []
+    return " · ".join([*parts, f"airbo {__version__}"])
+
+
+# -- charts
+
+
+def _add_progress(page: Page, findings: Findings, n_states: int, progress: bool) -> None:
+    page.section("Progress")
+    earlier = earlier_recommendations(findings, n_states, progress) if n_states else []
+    if earlier:
+        page.note(
+            "Solid: the expected value of the design that would have been recommended after so "
+            "many experiments, as today's model judges it. Dotted: what was believed of it then, "
+            f"± one standard deviation. The model was fitted again at {len(earlier)} of the "
+            "states on the way. Observed values scatter, so the largest and the smallest are "
+            "often luck."
+        )
+    page.charts([("", progress_figure(findings, earlier))])
+
+
+def _add_slices(page: Page, findings: Findings, slices: list[Slice]) -> None:
+    page.section("Along each parameter")
+    page.note(
+        "The other parameters are as recommended (star). Blue: the expected value in use, with a "
+        "band, or bars, of ± two standard deviations of what the model does not know. "
+        + _nominal_view(findings)
+    )
+    page.charts([(_slice_title(findings, s.name), parameter_figure(s)) for s in slices])
+
+
+def _nominal_view(findings: Findings) -> str:
+    if not findings.uncertain:
+        return "Designs are hit exactly in use, so there is no other view to compare with."
+    text = (
+        "Grey, dashed: what the design itself would give if it were hit exactly. Below each chart: "
+        "where the recommended design lands in use."
+    )
+    return f"{text} {_second_model(findings)}" if findings.second_model else text
+
+
+def _second_model(findings: Findings) -> str:
+    return (
+        f"The surrogate of this optimization ({surrogate_name(findings)}) cannot say what other "
+        "uncertainties would do; a second model, ugp, was fitted to the same experiments for that."
+    )
+
+
+def _slice_title(findings: Findings, name: str) -> str:
+    return name if name in findings.uncertain else f"{name} (hit exactly)"
+
+
+def _add_pairs(page: Page, findings: Findings, slices: list[Slice]) -> None:
+    pairs = pairs_by_influence(findings, slices)
+    if not pairs:
+        return
+    page.section("Pairs of parameters")
+    page.note(
+        "The expected value in use; bright is good. The other parameters are as recommended, but "
+        "those of the designs shown may differ: hover over a point to see all of it."
+    )
+    shown = pairs[:MAX_PAIRS]
+    figures = [(f"{b} over {a}", pair_figure(findings, a, b)) for a, b in shown]
+    if len(figures) <= MAX_SIDE_BY_SIDE:
+        page.charts(figures)
+        return
+    left_out = len(pairs) - len(shown)
+    if left_out:
+        page.note(
+            f"The {len(shown)} pairs that change the expected value most; "
+            f"{left_out} others are left out."
+        )
+    page.choice("Pair of parameters", figures)
+
+
+# -- tables
+
+
+def _add_best(page: Page, findings: Findings) -> None:
+    page.section("The best designs tried")
+    if not findings.tried:
+        page.text("No design inside the present ranges has been tried.")
+        return
+    page.note(
+        "Ordered by what the model expects in use, from all experiments together. The observed "
+        "mean is that of the experiments at this very design, often one: the model trusts its "
+        "neighbours too."
+    )
+    parameters = findings.space.parameters
+    header = [words.label(n, words.unit_of(p)) for n, p in parameters.items()]
+    header += [words.label("expected", findings.unit), "experiments"]
+    header += [words.label("observed mean", findings.unit)]
+    rows = [_tried_row(findings, row) for row in findings.tried[:N_BEST]]
+    page.table(["", *header], [[str(i), *row] for i, row in enumerate(rows, start=1)])
+
+
+def _tried_row(findings: Findings, row: Tried) -> list[str]:
+    cells = [
+        words.number(row.design[name], 5)
+        if isinstance(row.design[name], float)
+        else str(row.design[name])
+        for name in findings.space.names
+    ]
+    failed = f" + {row.n_failed} failed" if row.n_failed else ""
+    count = f"{row.n_values}{failed}"
+    return [*cells, words.plus_minus(row.expected), count, words.number(row.observed)]
+
+
+def _add_precision(page: Page, findings: Findings) -> None:
+    page.section("What precision would buy")
+    offers = precision_offers(findings)
+    if not offers:
+        page.text("Designs are hit exactly in use: there is no precision to gain.")
+        return
+    page.text(_summary(findings, offers))
+    page.note(
+        "What to expect if all deviations from the design were half or twice as large: at the "
+        "recommended design, and at the best design for them, which need not be the same. Changes "
+        "are against the same with deviations as they are. ± is one standard deviation of what "
+        "the model does not know; a change below two of them is no clear difference. The best "
+        "design was sought among those tried, others all over the space, and closer by. Nobody "
+        "has tried these precisions: this is what the model makes of the experiments there are."
+    )
+    if findings.second_model:
+        page.note(_second_model(findings) + _disagreement(findings, offers[0]))
+    page.charts([("", precision_figure(findings, offers))])
+    header = ["deviations", "recommended design", "change", "best design for it", "", "change"]
+    page.table(header, [_offer_row(findings, offer) for offer in offers])
+
+
+def _summary(findings: Findings, offers: list[Offer]) -> str:
+    found = gains(findings, offers)
+    if not found:
+        return (
+            "The model sees no clear gain in hitting designs more precisely: either there is "
+            "little, or too little is known."
+        )
+    best = found[0]
+    change = (best.best or best.same).change  # type: ignore[union-attr]
+    gained = words.with_unit(words.plus_minus(change, signed=True), findings.unit)
+    return f"Most is to be gained with {best.who} twice as precise: {gained}."
+
+
+def _disagreement(findings: Findings, today: Offer) -> str:
+    """Say so where the second model expects something else of the recommended design."""
+    if today.same is None:
+        return ""
+    other, best = today.same.expected, findings.best
+    apart = abs(float(other.mean) - best.mean)
+    if apart <= 2 * (float(other.std) ** 2 + best.std**2) ** 0.5:
+        return ""
+    return (
+        f" The two do not agree on the recommended design ({words.plus_minus(other)} here): "
+        "do not rely on this section."
+    )
+
+
+def _offer_row(findings: Findings, offer: Offer) -> list[str]:
+    who = "as it is" if offer.factor == 1.0 else f"{offer.who} {times(offer.factor)}"
+    if offer.same is None:
+        return [who, f"not possible. {offer.impossible}", "", "", "", ""]
+    best = _found_cells(findings, offer.best)
+    design = words.design(findings.space, offer.best.design) if offer.best else "not sought"
+    return [who, *_found_cells(findings, offer.same), design, *best]
+
+
+def _found_cells(findings: Findings, found: Found | None) -> list[str]:
+    if found is None:
+        return ["", ""]
+    return [words.plus_minus(found.expected), verdict(findings, found.change)]

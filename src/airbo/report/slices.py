@@ -1,0 +1,216 @@
+"""The expected value along one parameter, through the recommended design."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from airbo.optimizer.record import OK, STATUS, VALUE
+from airbo.parameters import Categorical, Parameter
+from airbo.report import style
+from airbo.report.beliefs import Estimate
+from airbo.report.findings import Findings
+from airbo.report.words import label, plus_minus, value
+from airbo.uncertainty import scale
+
+N_POINTS, N_POINTS_IN_MANY = 41, 25
+N_BINS = 48
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What to expect along one parameter, the others being as recommended."""
+
+    findings: Findings
+    name: str
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Values of the parameter, in numeric user units."""
+        few = self.findings.is_discrete(self.name) or self.findings.space.d > 4
+        own = self.findings.grid(self.name, N_POINTS_IN_MANY if few else N_POINTS)
+        column = self.findings.space.names.index(self.name)
+        return np.union1d(own, self.findings.center[:, column].numpy())
+
+    @cached_property
+    def expected(self) -> Estimate:
+        """The expected value in use, by the model of the optimizer."""
+        return self.findings.beliefs.expected(self.findings.along({self.name: self.values}))
+
+    @cached_property
+    def nominal(self) -> Estimate | None:
+        """The value if the design were hit exactly; None if it is."""
+        findings = self.findings
+        if not findings.uncertain:
+            return None
+        exact = findings.what_if.under(scale(findings.deployment, 0))
+        return exact.expected(findings.along({self.name: self.values}))
+
+    @property
+    def influence(self) -> float:
+        """How much the expected value changes along the parameter."""
+        return float(np.ptp(self.expected.mean))
+
+
+def parameter_figure(along: Slice) -> go.Figure:
+    """Draw the expected value along a parameter, and under it where the design lands."""
+    findings, name = along.findings, along.name
+    parameter = findings.parameter(name)
+    lands = name in findings.uncertain
+    figure = make_subplots(
+        rows=1 + lands,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.04,
+        row_heights=[0.78, 0.22] if lands else [1.0],
+    )
+    draw = _add_points if findings.is_discrete(name) else _add_curve
+    if along.nominal is not None:
+        draw(figure, along, along.nominal, "hit exactly", style.NOMINAL, style.FAINT)
+    draw(figure, along, along.expected, "expected in use", style.MODEL, style.BAND)
+    if findings.space.d == 1:
+        _add_observations(figure, along)
+    _add_best(figure, along)
+    if lands:
+        _add_executed(figure, along)
+    style.styled(figure, height=400 if lands else 340)
+    bottom = style.axis(name, parameter)
+    figure.update_xaxes(**{**bottom, "title": None}, range=_range(along))
+    figure.update_xaxes(title=bottom["title"], row=1 + lands, col=1)
+    figure.update_yaxes(title=style.plain(label(findings.name, findings.unit)), row=1, col=1)
+    return figure
+
+
+def _add_curve(
+    figure: go.Figure, along: Slice, estimate: Estimate, name: str, color: str, band: str
+) -> None:
+    x, nominal = along.values, color == style.NOMINAL
+    low, high = estimate.mean - 2 * estimate.std, estimate.mean + 2 * estimate.std
+    figure.add_scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        fill="toself",
+        fillcolor=band,
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+        legendgroup=name,
+    )
+    figure.add_scatter(
+        x=x,
+        y=estimate.mean,
+        mode="lines",
+        name=name,
+        legendgroup=name,
+        line={"color": color, "width": 2 if nominal else 2.5, "dash": "dash" if nominal else None},
+        hovertext=_hover(along, estimate, name),
+        hoverinfo="text",
+    )
+
+
+def _add_points(
+    figure: go.Figure, along: Slice, estimate: Estimate, name: str, color: str, band: str
+) -> None:
+    nominal = color == style.NOMINAL
+    figure.add_scatter(
+        x=_shown(along, along.values),
+        y=estimate.mean,
+        error_y={"array": 2 * estimate.std, "thickness": 1.5, "width": 5},
+        mode="markers",
+        name=name,
+        marker={"color": color, "size": 9, "symbol": "circle-open" if nominal else "circle"},
+        hovertext=_hover(along, estimate, name),
+        hoverinfo="text",
+    )
+
+
+def _add_observations(figure: go.Figure, along: Slice) -> None:
+    table = along.findings.optimizer.observations
+    table = table[table[STATUS] == OK]
+    X = along.findings.space.encode(table[[along.name]], allow_outside=True)
+    figure.add_scatter(
+        x=_shown(along, X[:, 0].numpy()),
+        y=table[VALUE].to_numpy(dtype=np.float64),
+        mode="markers",
+        name="observed",
+        marker={"color": style.DATA, "size": 6},
+        hoverinfo="y",
+    )
+
+
+def _add_best(figure: go.Figure, along: Slice) -> None:
+    findings = along.findings
+    column = findings.space.names.index(along.name)
+    center = findings.center[:, column].numpy()
+    figure.add_scatter(
+        x=_shown(along, center),
+        y=[findings.best.mean],
+        mode="markers",
+        name="recommended",
+        marker={"color": style.BEST, "size": 13, "symbol": "star"},
+        hovertext=value(findings.parameter(along.name), findings.best.design[along.name]),
+        hoverinfo="text",
+    )
+
+
+def _add_executed(figure: go.Figure, along: Slice) -> None:
+    """Draw a histogram of the executed inputs, equal steps on the scale of the axis."""
+    findings = along.findings
+    x = findings.executed[:, findings.space.names.index(along.name)].numpy()
+    log = findings.parameter(along.name).log
+    t = np.log(x) if log else x
+    low, high = np.quantile(t, [0.002, 0.998])
+    width = high - low or 1e-3 * np.ptp(_bounds(findings.parameter(along.name)))
+    edges = np.linspace(low - 0.05 * width, high + 0.05 * width, N_BINS + 1)
+    shares = np.histogram(t, edges)[0] / len(t)
+    outline = np.repeat(np.exp(edges) if log else edges, 2)
+    heights = np.concatenate([[0], np.repeat(shares, 2), [0]])
+    figure.add_scatter(
+        x=outline,
+        y=heights,
+        fill="tozeroy",
+        mode="lines",
+        name="where the recommended design lands",
+        line={"color": style.BEST, "width": 1},
+        hoverinfo="skip",
+        showlegend=False,
+        row=2,
+        col=1,
+    )
+    figure.update_yaxes(title="lands", showticklabels=False, rangemode="tozero", row=2, col=1)
+
+
+def _bounds(parameter: Parameter) -> NDArray[np.float64]:
+    bounds = np.array(parameter.range)
+    return np.log(bounds) if parameter.log else bounds
+
+
+def _range(along: Slice) -> list[float] | None:
+    """Show the whole parameter, and where the design may land beyond its bounds."""
+    findings, parameter = along.findings, along.findings.parameter(along.name)
+    if isinstance(parameter, Categorical):
+        return None
+    reached = [*parameter.range, *findings.center[:, findings.space.names.index(along.name)]]
+    if along.name in findings.uncertain:
+        reached += findings.executed_interval(along.name)
+    ends = np.array([min(reached), max(reached)])
+    low, high = np.log10(ends) if parameter.log else ends
+    return [float(low - 0.03 * (high - low)), float(high + 0.03 * (high - low))]
+
+
+def _shown(along: Slice, numbers: NDArray[np.float64]) -> list[float | str]:
+    parameter = along.findings.parameter(along.name)
+    if not isinstance(parameter, Categorical):
+        return numbers.tolist()
+    return [style.plain(parameter.decode(x)) for x in numbers]
+
+
+def _hover(along: Slice, estimate: Estimate, name: str) -> list[str]:
+    parameter = along.findings.parameter(along.name)
+    return [
+        style.plain(f"{value(parameter, parameter.decode(x))}: {plus_minus(estimate[i])}, {name}")
+        for i, x in enumerate(along.values.tolist())
+    ]

@@ -1,0 +1,62 @@
+"""A PostgreSQL server of our own, on loopback, for as long as a block of code runs."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAMS = ("initdb", "pg_ctl")
+PASSWORD = "top secret"
+
+
+def missing() -> str:
+    """Say why there can be no server; nothing if there can."""
+    absent = [program for program in PROGRAMS if shutil.which(program) is None]
+    if absent:
+        return f"PostgreSQL is not installed: no {' and no '.join(absent)} on the PATH"
+    if os.geteuid() == 0 and shutil.which("runuser") is None:
+        return "PostgreSQL does not run as root, and there is no runuser to become somebody else"
+    return ""
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Start a server with a user and a password; yield the URL of its database."""
+    folder = Path(tempfile.mkdtemp(prefix="airbo-postgres-"))
+    folder.chmod(0o755)
+    as_user = []
+    if os.geteuid() == 0:
+        shutil.chown(folder, "nobody")
+        as_user = ["runuser", "-u", "nobody", "--"]
+    data, password = folder / "data", folder / "password"
+    password.write_text(PASSWORD)
+    port = _free_port()
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
+
+    def run(*command):
+        subprocess.run(
+            [*as_user, *map(str, command)], check=True, cwd=folder, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, timeout=120,
+        )  # fmt: skip
+
+    try:
+        run("initdb", "-D", data, "-U", "lab", "-A", "scram-sha-256", f"--pwfile={password}",
+            "--no-sync")  # fmt: skip
+        run("pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
+        try:
+            quoted = PASSWORD.replace(" ", "%20")
+            yield f"postgresql://lab:{quoted}@127.0.0.1:{port}/postgres"
+        finally:
+            run("pg_ctl", "-D", data, "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder)
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]

@@ -1,0 +1,139 @@
+"""Processes that work on a campaign and may be killed at any moment.
+
+The fork server imports PyTorch once; a process then starts in milliseconds.
+"""
+
+import itertools
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import torch
+
+from airbo.campaign import Campaign
+from airbo.campaign.unattended import Command, run_unattended
+
+WRITES = (
+    "create_new_trial",
+    "set_trial_param",
+    "set_trial_user_attr",
+    "set_trial_system_attr",
+    "set_trial_state_values",
+    "set_study_user_attr",
+)
+
+
+def context():
+    """Return what starts processes."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([__name__])
+    return server
+
+
+def start(target, *args):
+    """Start a process that calls a function of this module."""
+    process = context().Process(target=target, args=args, daemon=True)
+    process.start()
+    return process
+
+
+def finish(process, seconds=60):
+    """Wait for a process to end; return its exit code."""
+    process.join(seconds)
+    assert process.exitcode is not None, "the process hangs"
+    return process.exitcode
+
+
+def killed_before_write(path: Path, operation: str, n: int) -> None:
+    """Do something to a campaign, and be killed just before write number ``n`` to the storage."""
+    torch.set_num_threads(1)
+    campaign = Campaign.open(path)
+    count = itertools.count()
+
+    def counted(method):
+        def write(*args, **kwargs):
+            if next(count) == n:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return method(*args, **kwargs)
+
+        return write
+
+    for name in WRITES:
+        setattr(campaign.storage, name, counted(getattr(campaign.storage, name)))
+    OPERATIONS[operation](campaign)
+
+
+def run_to(path: Path, budget: int) -> None:
+    """Do experiments unattended; the value of each is its design."""
+    torch.set_num_threads(1)
+    campaign = Campaign.open(path)
+    run(campaign, budget)
+
+
+def run(campaign: Campaign, budget: int = 3) -> None:
+    """Do experiments whose value is their design."""
+    run_unattended(campaign, Command("echo {x}", campaign.settings.space), budget)
+
+
+def work(path: Path, log: Path, budget: int, pause: float) -> None:
+    """Ask and tell until the campaign has ``budget`` values; log what was told, and times."""
+    torch.set_num_threads(1)
+    campaign = Campaign.open(path)
+    with log.open("a") as file:
+        while sum(e.has_outcome for e in campaign.experiments) < budget:
+            begin = time.perf_counter()
+            [experiment] = campaign.ask()
+            seconds = time.perf_counter() - begin
+            time.sleep(pause)
+            campaign.tell(experiment.number, hill(experiment.design))
+            file.write(f"{experiment.number} {hill(experiment.design)!r} {seconds}\n")
+            file.flush()
+
+
+def hill(design) -> float:
+    """A function of the design alone, so that no value can be mistaken for another."""
+    return 1 - (design["x"] - 0.3) ** 2
+
+
+def ask(campaign: Campaign) -> None:
+    campaign.ask(2)
+
+
+def tell(campaign: Campaign) -> None:
+    campaign.tell(0, 1.5, executed={"x": 0.4})
+
+
+def tell_several(campaign: Campaign) -> None:
+    campaign.tell_all([(0, 1.5), (1, 2.5)])
+
+
+def tell_design(campaign: Campaign) -> None:
+    campaign.tell({"x": 0.123}, 1.5)
+
+
+def fail(campaign: Campaign) -> None:
+    campaign.fail(0)
+
+
+def give_up(campaign: Campaign) -> None:
+    campaign.give_up(0)
+
+
+def correct(campaign: Campaign) -> None:
+    campaign.tell(2, 7.5, correct=True)
+
+
+def tell_late(campaign: Campaign) -> None:
+    campaign.tell(3, 8.5)
+
+
+def import_rows(campaign: Campaign) -> None:
+    campaign.import_table(campaign.settings.path.with_name("before.csv"))
+
+
+OPERATIONS = {
+    f.__name__: f
+    for f in (ask, tell, tell_several, tell_design, fail, give_up, correct, tell_late, import_rows)
+} | {"run": run}

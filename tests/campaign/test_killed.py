@@ -1,0 +1,125 @@
+"""Killed at any moment and taken up again is the same as never killed."""
+
+import random
+import shutil
+import signal
+import time
+
+import pytest
+
+from airbo import Campaign
+from tests.campaign import processes
+from tests.campaign.common import LINE, SQLITE, campaign, told
+
+STORAGES = {"sqlite": SQLITE, "journal": LINE}
+BEFORE = "x,value,executed_x\n0.25,1.0,\n0.5,2.0,0.52\n0.75,3.0,\n"
+
+
+def prepared(folder, text=LINE):
+    """A campaign with two pending experiments, one told, and one given up."""
+    folder.mkdir(parents=True)
+    (folder / "before.csv").write_text(BEFORE)
+    c = campaign(folder, text)
+    c.ask(4)
+    c.tell(2, 5.5)
+    c.give_up(3)
+    return c
+
+
+def rest(c):
+    """What was told but for experiments 0 to 3."""
+    return sorted(e.value for e in c.experiments if e.has_outcome and e.number > 3)
+
+
+def outcome(c, number):
+    e = c.experiment(number)
+    return e.outcome, e.value, dict(e.executed)
+
+
+def kill_everywhere(folder, operation, text=LINE):
+    """Yield the campaign, reopened, after a kill before each write of an operation."""
+    fresh = prepared(folder / "fresh", text).settings.path.parent
+    for n in range(100):
+        path = shutil.copytree(fresh, folder / str(n)) / "campaign.toml"
+        code = processes.finish(processes.start(processes.killed_before_write, path, operation, n))
+        if code == 0:
+            assert n > 0
+            return
+        assert code == -signal.SIGKILL
+        yield Campaign.open(path)
+    raise AssertionError("the operation does not end")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["tell", "tell_several", "tell_design", "fail", "give_up", "correct", "tell_late"],
+)
+def test_a_report_that_was_killed_can_be_repeated(tmp_path, operation):
+    never_killed = prepared(tmp_path / "never")
+    processes.OPERATIONS[operation](never_killed)
+    for c in kill_everywhere(tmp_path, operation):
+        processes.OPERATIONS[operation](c)
+        assert told(c) == told(never_killed)
+        assert [e.number for e in c.experiments] == [e.number for e in never_killed.experiments]
+        processes.OPERATIONS[operation](c)
+        assert told(c) == told(never_killed)
+
+
+def test_killed_while_asking_leaves_what_was_told_and_can_ask_again(tmp_path):
+    for c in kill_everywhere(tmp_path, "ask"):
+        assert outcome(c, 2) == ("ok", 5.5, {})
+        assert [e.outcome for e in c.experiments[:4]] == ["pending", "pending", "ok", "given up"]
+        [new] = c.ask()
+        assert new.is_pending
+        designs = [e.design["x"] for e in c.experiments]
+        assert len(set(designs)) == len(designs)
+
+
+def test_killed_while_correcting_leaves_the_old_value_or_the_new_one(tmp_path):
+    seen = set()
+    for c in kill_everywhere(tmp_path, "correct"):
+        [value] = [e.value for e in c.experiments if e.value is not None]
+        assert outcome(c, 2) == ("ok", value, {})
+        assert list(c.optimizer().observations["value"]) == [value]
+        seen.add(value)
+    assert seen == {5.5, 7.5}
+
+
+@pytest.mark.parametrize("storage", [pytest.param("sqlite", marks=pytest.mark.slow), "journal"])
+def test_killed_while_importing_leaves_all_rows_or_none(tmp_path, storage):
+    seen = set()
+    for c in kill_everywhere(tmp_path, "import_rows", STORAGES[storage]):
+        seen.add(len(rest(c)))
+        assert rest(c) in ([], [1.0, 2.0, 3.0])
+        processes.import_rows(c)
+        assert rest(c) == [1.0, 2.0, 3.0]
+        assert not c.status().notes
+    assert seen == {0, 3}
+
+
+def test_a_killed_run_goes_on_to_the_same_end(tmp_path):
+    for c in kill_everywhere(tmp_path, "run"):
+        processes.run(c)
+        done = [e for e in c.experiments if e.has_outcome]
+        assert len(done) == 3
+        assert all(e.value == e.design["x"] for e in done if e.number != 2)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_run_killed_at_random_moments_loses_and_doubles_nothing(tmp_path, storage):
+    rng = random.Random(0)
+    path = campaign(tmp_path, STORAGES[storage]).settings.path
+    acknowledged = {}
+    for budget in range(2, 22, 2):
+        process = processes.start(processes.run_to, path, budget)
+        time.sleep(rng.uniform(0.02, 0.6))
+        process.kill()
+        processes.finish(process)
+        c = Campaign.open(path)
+        now = {e.number: e.value for e in c.experiments if e.has_outcome}
+        assert now.items() >= acknowledged.items()
+        acknowledged = now
+    assert processes.finish(processes.start(processes.run_to, path, 22)) == 0
+    done = [e for e in Campaign.open(path).experiments if e.has_outcome]
+    assert len(done) == 22
+    assert all(e.value == e.design["x"] for e in done)

@@ -1,0 +1,253 @@
+"""The commands: what they print for people and programs, and how they end."""
+
+import json
+import re
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import airbo
+from airbo.cli.app import app
+from airbo.cli.words import sayings
+from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
+
+SPACE = settings(MILL).space
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
+    return tmp_path
+
+
+def airbo_(*words, code=0, **options):
+    """Run a command; return what it printed."""
+    result = CliRunner().invoke(app, [str(w) for w in words], **options)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def data(*words, code=0):
+    return json.loads(airbo_(*words, "--json", code=code).stdout)
+
+
+def test_a_day_in_json(here):
+    write(here, MILL)
+    assert data("check", "--no-picture")["name"] == "milling"
+    asked = data("ask", "-n", 3)["asked"]
+    assert [e["trial"] for e in asked] == [0, 1, 2]
+    assert data("tell", 0, -1.5, "--executed", "speed=101")["told"][0]["executed"] == {"speed": 101}
+    assert data("tell", "1=2.5")["told"][0]["done"] == "told"
+    assert data("tell", "1=2.5")["told"][0]["done"] == "already told"
+    assert data("tell", 1, 3, "--correct")["told"][0]["done"] == "corrected"
+    assert data("fail", 2)["told"][0]["outcome"] == "failed"
+    added = data("tell", "speed=120", "depth=0.5", "passes=2", "tool=B", "-7e-1")["told"][0]
+    assert (added["value"], added["done"]) == (-0.7, "added")
+    now = data("status")
+    assert (now["ok"], now["failed"], now["pending"]) == (3, 1, [])
+    assert now["best_observed"]["value"] == -1.5
+    best = data("recommend")
+    assert set(best) == {"design", "mean", "std", "unit"}
+    assert best["unit"] == "µm"
+    rows = data("export")["experiments"]
+    assert [r["value"] for r in rows] == [-1.5, 3, None, -0.7]
+    airbo_("export", "-o", "all.csv")
+    other = here / "other"
+    other.mkdir()
+    write(other, MILL)
+    assert len(data("import", "all.csv", "-f", other / "campaign.toml")["imported"]) == 4
+    assert data("import", "all.csv", "-f", other / "campaign.toml")["already"] is True
+
+
+def test_people_read_units(here):
+    write(here, MILL)
+    assert "speed [m/min]" in airbo_("ask").stdout
+    assert "roughness [µm]" in airbo_("check", "--no-picture").stdout
+    assert "normal: std 2 m/min" in airbo_("check", "--no-picture").stdout
+    assert "Experiment 0: 1.25 µm." in airbo_("tell", 0, 1.25).stdout
+    assert re.search(r"speed = [\d.]+ m/min", airbo_("status").stdout)
+    told = airbo_("recommend")
+    assert re.search(r"Expected roughness: .* µm ± .* µm", told.stdout)
+    assert "cannot tell this design from the others" in told.stderr.replace("\n", " ")
+
+
+def test_check_draws_the_uncertainty(here):
+    write(here, MILL)
+    printed = airbo_("check").stdout
+    assert "█" in printed
+    assert "121.082 m/min" in printed
+    assert (here / "campaign_uncertainty.png").read_bytes().startswith(b"\x89PNG")
+    write(here, edited(LINE, "std = 0.05", "std = 0.05, clip_low = 0.0"))
+    lands = data("check", "--no-picture")["lands"]
+    assert [w["asked"] for w in lands] == [0.0, 0.5, 1.0]
+    assert lands[0]["quantiles"]["0.025"] == 0.0
+
+
+def test_check_does_not_begin_a_campaign_and_says_what_changed(here):
+    write(here, SQLITE)
+    airbo_("check", "--no-picture")
+    assert not (here / "campaign.db").exists()
+    airbo_("tell", "x=0.5", 1)
+    write(here, edited(SQLITE, "std = 0.05", "std = 0.1"))
+    assert "under another uncertainty" in airbo_("check", "--no-picture").stderr
+    assert "under another uncertainty" in data("status")["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["status", "-f", "none.toml"], 4, "There is no campaign file none.toml"),
+        (["tell", "7", "1"], 1, "There is no experiment 7"),
+        (["tell", "0", "nan"], 1, "finite number, got 'nan'. For an experiment that gave no value"),
+        (["tell", "0", "inf"], 1, "finite number, got 'inf'"),
+        (["tell", "0", "1,5"], 1, "Write a decimal point, not a comma"),
+        (["tell", "0"], 1, "not understood"),
+        (["tell", "x=2", "1"], 1, "must be between 0 and 1"),
+        (["tell", "y=2", "1"], 1, "Unknown parameter 'y'"),
+        (["tell", "0", "1", "--executed", "x"], 1, "name=value"),
+        (["tell", "0", "1", "--uncertainty", "x ="], 3, "not valid TOML"),
+        (["fail", "-1"], 2, "No such option"),
+        (["ask", "-n", "0"], 2, "greater than or equal to 1"),
+        (["recommend"], 1, "nothing to recommend yet"),
+        (["report"], 1, "nothing to report yet"),
+        (["import", "none.csv"], 4, "none.csv cannot be read"),
+        (["export", "-o", "no/where.csv"], 4, "cannot be written"),
+        (["run", "--command", "do {y}", "--budget", "3"], 1, "there are {x}"),
+        (["nonsense"], 2, "No such command"),
+    ],
+)
+def test_what_is_not_possible_is_said_in_one_paragraph(here, words, code, message):
+    write(here, LINE)
+    result = airbo_(*words, code=code)
+    assert message in re.sub(r"[\s│]+", " ", result.stderr)
+    assert result.stdout == ""
+    if code != 2:
+        said = json.loads(airbo_(*words, "--json", code=code).stdout)
+        assert message in said["error"]
+        assert said["exit_code"] == code
+
+
+def test_mistakes_are_listed_for_programs(here):
+    write(here, edited(edited(LINE, "std", "sd"), "low = 0.0", "low = 5"))
+    assert [m["line"] for m in data("check", code=3)["mistakes"]] == [6, 9]
+    assert "line 9: " in airbo_("check", code=3).stderr
+
+
+def test_passwords_are_not_printed(here):
+    write(
+        here, edited(LINE, "journal:///campaign.journal", "postgresql://ann:geheim@127.0.0.1:9/x")
+    )
+    printed = [airbo_("check", "--no-picture"), airbo_("status", code=4), airbo_("ask", code=4)]
+    assert "ann:***@" in printed[0].stdout
+    assert "geheim" not in "".join(r.output for r in printed)
+
+
+# -- init
+
+
+def test_init_from_flags_writes_a_file_that_check_understands(here):
+    airbo_(
+        "init", "--name", "my mill", "--value", "rate:mm³/s", "--direction", "minimize",
+        "--parameter", "speed=50:200:m/min", "--integer", "passes=1:5", "--choice", "tool=A,B",
+        "--uncertainty", "speed=uniform:-2:3",
+    )  # fmt: skip
+    said = data("check", "--no-picture")
+    assert (said["name"], said["direction"]) == ("my mill", "minimize")
+    assert said["value"] == {"name": "rate", "unit": "mm³/s"}
+    assert [p["type"] for p in said["parameters"]] == ["float", "integer", "categorical"]
+    assert said["uncertainty"][0]["uncertainty"] == {"kind": "Uniform", "low": -2.0, "high": 3.0}
+
+
+def test_init_asks_questions(here):
+    answers = ["drill", "maximize", "depth", "mm", "power", "1", "9", "kW", "0.2", "bit", "A,B", ""]
+    airbo_("init", input="\n".join(answers) + "\n")
+    said = data("check", "--no-picture")
+    assert [p["name"] for p in said["parameters"]] == ["power", "bit"]
+    assert said["uncertainty"][0]["uncertainty"] == {"kind": "Normal", "std": 0.2}
+
+
+def test_init_never_overwrites_by_accident(here):
+    (here / "campaign.toml").write_text("mine")
+    flags = ["--parameter", "x=0:1"]
+    assert "--force replaces it" in airbo_("init", *flags, code=1).stderr
+    assert (here / "campaign.toml").read_text() == "mine"
+    airbo_("init", *flags, "--force")
+    assert "[parameters.x]" in (here / "campaign.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        (["--parameter", "x=1:0"], 3, "low must be < high"),
+        (["--parameter", "x"], 2, "is written as speed=50:200:m/min"),
+        (["--parameter", "x=0:1", "--uncertainty", "y=normal:1"], 2, "names 'y'"),
+        (["--parameter", "x=0:1", "--uncertainty", "x=odd:1"], 2, "is written as one of"),
+        (["--parameter", "x=0:1", "--direction", "up"], 3, "direction must be one of"),
+        (["--choice", "x=A"], 3, "At least two choices"),
+    ],
+)
+def test_init_writes_nothing_if_something_is_wrong(here, flags, code, message):
+    result = airbo_("init", *flags, code=code)
+    assert message in re.sub(r"[\s│]+", " ", result.stderr)
+    assert list(here.iterdir()) == []
+
+
+# -- run, dashboard, help
+
+
+def test_run_shows_each_experiment_where_there_is_no_terminal(here):
+    write(here, LINE)
+    result = airbo_("run", "--command", "echo {x}", "--budget", 3)
+    assert re.findall(r"^(\d)/3  \d: x = [\d.]+ mm → ", result.stderr, re.MULTILINE) == list("123")
+    assert "Done: 3 experiments here, 0 of them failed." in result.stdout
+    assert data("run", "--command", "echo {x}", "--budget", 4)["done"][0]["trial"] == 3
+
+
+def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypatch):
+    import optuna_dashboard
+
+    write(here, LINE)
+    calls = []
+    monkeypatch.setattr(optuna_dashboard, "run_server", lambda s, **where: calls.append(where))
+    assert "http://127.0.0.1:8080/" in airbo_("dashboard").stdout
+    assert "Everybody" in airbo_("dashboard", "--host", "0.0.0.0", "--port", 9).stderr
+    assert calls == [{"host": "127.0.0.1", "port": 8080}, {"host": "0.0.0.0", "port": 9}]
+    monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
+    assert "pip install 'airbo[dashboard]'" in airbo_("dashboard", code=1).stderr
+
+
+def test_every_command_has_help_with_examples_and_json():
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]
+    assert len(names) == 12
+    for name in names:
+        text = airbo_(name, "--help").stdout
+        assert f"airbo {name}" in text.split("Examples:")[1]
+        assert "--json" in text
+    assert airbo_("--version").stdout == f"airbo {airbo.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("3 1.25", [(3, 1.25)]),
+        ("3 -1e-3", [(3, -0.001)]),
+        ("3=1 4=-2", [(3, 1.0), (4, -2.0)]),
+        ("1.5 speed=60 depth=1 passes=2 tool=A",
+         [({"speed": 60.0, "depth": 1.0, "passes": 2, "tool": "A"}, 1.5)]),
+    ],
+)  # fmt: skip
+def test_words_of_tell(words, expected):
+    assert [(s.what, s.value) for s in sayings(words.split(), SPACE)] == expected
+
+
+@pytest.mark.parametrize("words", ["3=1 4", "3=1 3=2", "1 2 3", "speed=60 3=1", "x 1", "speed=60"])
+def test_words_that_are_not_understood(words):
+    from airbo.campaign import CampaignError
+
+    with pytest.raises(CampaignError):
+        sayings(words.split(), SPACE)

@@ -1,0 +1,24 @@
+import pytest
+
+from airbo.optimizer import search
+from airbo.report import pairs, precision, report, slices
+
+
+@pytest.fixture(autouse=True)
+def coarse(request, monkeypatch):
+    """Draw with few points: most tests are about what is shown, not about how smooth it is."""
+    if "fine" in request.fixturenames:
+        return
+    monkeypatch.setattr(pairs, "N_PER_SIDE", 5)
+    monkeypatch.setattr(report, "MAX_PAIRS", 4)
+    monkeypatch.setattr(search, "N_RESTARTS", 1)
+    monkeypatch.setattr(search, "N_RAW", 16)
+    monkeypatch.setattr(slices, "N_POINTS", 7)
+    monkeypatch.setattr(slices, "N_POINTS_IN_MANY", 5)
+    for name in ("N_SPREAD", "N_LOCAL", "N_TRIED"):
+        monkeypatch.setattr(precision, name, 8)
+
+
+@pytest.fixture
+def fine():
+    """Draw as for users."""

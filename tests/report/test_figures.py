@@ -1,0 +1,217 @@
+"""The charts show what the optimizer says."""
+
+import numpy as np
+import pytest
+import torch
+
+import airbo
+from airbo import uncertainty as unc
+from airbo.report import (
+    Findings,
+    Slice,
+    earlier_recommendations,
+    pair_figure,
+    parameter_figure,
+    progress_figure,
+)
+from airbo.report.pairs import pairs_by_influence
+from tests.report.common import hostile, milling, one, optimizer, ten
+
+
+@pytest.fixture(scope="module")
+def found():
+    opt = milling(n=9, failed=[2], surrogate="ugp")
+    opt.ask()
+    return Findings(opt)
+
+
+def traces(figure):
+    return {trace.name: trace for trace in figure.data if trace.name}
+
+
+def test_expected_values_are_those_of_the_optimizer(found):
+    rng = np.random.default_rng(0)
+    designs = found.space.decode(
+        found.space.from_model(found.space.round(torch.from_numpy(rng.random((37, 4)))))
+    )
+    ours = found.beliefs.expected(found.space.encode(designs))
+    theirs = found.optimizer.predict(designs)
+    np.testing.assert_allclose(ours.mean, theirs["mean"], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(ours.std, theirs["std"], rtol=1e-4)
+
+
+def test_less_is_more_turned_over():
+    up = Findings(one(n=5))
+    down = Findings(flipped(up.optimizer))
+    assert down.best.design == up.best.design
+    assert down.best.mean == pytest.approx(-up.best.mean)
+    a, b = Slice(up, "x"), Slice(down, "x")
+    np.testing.assert_allclose(a.expected.mean, -b.expected.mean, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(a.nominal.mean, -b.nominal.mean, rtol=1e-6, atol=1e-9)
+    assert [row.design for row in up.tried] == [row.design for row in down.tried]
+
+
+def flipped(opt):
+    other = airbo.Optimizer(opt.space, opt.uncertainty, direction="minimize")
+    table = opt.observations
+    other.tell(table.assign(value=-table["value"]))
+    return other
+
+
+def test_every_slice_goes_through_the_recommendation(found):
+    for name in found.space.names:
+        along = Slice(found, name)
+        at = along.values == found.center[0, found.space.names.index(name)].item()
+        assert along.expected.mean[at] == pytest.approx(found.best.mean)
+        assert along.expected.std[at] == pytest.approx(found.best.std, rel=1e-4)
+
+
+def test_axes_have_units_and_scales(found):
+    figures = {name: parameter_figure(Slice(found, name)) for name in found.space.names}
+    bottom = figures["depth"].layout.xaxis2
+    assert (bottom.type, bottom.title.text) == ("log", "depth (mm)")
+    assert figures["speed"].layout.xaxis2.title.text == "speed (m/min)"
+    assert figures["speed"].layout.xaxis2.type == "linear"
+    assert figures["tool"].layout.xaxis.type == "category"
+
+
+def test_whole_numbers_and_choices_are_points_with_bars(found, fine):
+    passes = traces(parameter_figure(Slice(found, "passes")))["expected in use"]
+    assert (passes.mode, list(passes.x)) == ("markers", [1, 2, 3, 4, 5])
+    tool = traces(parameter_figure(Slice(found, "tool")))["expected in use"]
+    assert (tool.mode, list(tool.x)) == ("markers", ["A", "B &amp; C"])
+    assert (np.array(tool.error_y.array) > 0).all()
+
+
+def test_many_whole_numbers_are_thinned_out_and_stay_whole(fine):
+    findings = Findings(optimizer({"n": airbo.Integer(1, 1000)}, n=4))
+    values = Slice(findings, "n").values
+    assert len(values) <= 26
+    assert (values == values.round()).all()
+
+
+def test_the_density_lies_where_the_design_lands(found):
+    landed = traces(parameter_figure(Slice(found, "speed")))["where the recommended design lands"]
+    x, y = np.array(landed.x), np.array(landed.y)
+    edges, shares = x[::2], y[1:-1:2]
+    centers = (edges[1:] + edges[:-1]) / 2
+    assert shares.sum() == pytest.approx(1, abs=0.01)
+    mean = (shares * centers).sum() / shares.sum()
+    assert mean == pytest.approx(found.best.design["speed"], abs=0.1)
+    assert (shares * (centers - mean) ** 2).sum() ** 0.5 == pytest.approx(8.0, rel=0.03)
+
+
+def test_what_is_hit_exactly_has_no_density(found):
+    assert "where the recommended design lands" not in traces(
+        parameter_figure(Slice(found, "tool"))
+    )
+
+
+def test_nominal_view_is_that_of_a_model_under_exact_use():
+    opt = one(n=6, surrogate="ugp")
+    along = Slice(Findings(opt), "x")
+    X, model = torch.from_numpy(along.values).unsqueeze(-1), opt.model
+    with torch.no_grad():
+        posterior = model.posterior(X, uncertainty=unc.Exact())
+    np.testing.assert_allclose(along.nominal.mean, posterior.mean.squeeze(-1), rtol=1e-5)
+    assert not np.allclose(along.nominal.mean, along.expected.mean, rtol=1e-2)
+
+
+def test_observations_and_failures_are_counted(found):
+    shown = traces(progress_figure(found))
+    assert len(shown["observed"].x) == 8
+    assert list(shown["failed"].x) == [3]
+
+
+def test_earlier_recommendations_are_those_of_an_optimizer_that_knew_no_more(found):
+    earlier = earlier_recommendations(found, n_states=3)
+    assert [e.n for e in earlier] == [1, 5, 9]
+    for e in earlier:
+        young = airbo.Optimizer(
+            found.space, found.optimizer.uncertainty, surrogate="ugp", n_initial=11
+        )
+        young.tell(found.optimizer.observations[: e.n])
+        best = Findings(young).best
+        assert e.design == best.design
+        assert float(e.then.mean) == pytest.approx(best.mean)
+    last = earlier[-1]
+    assert float(last.now.mean) == pytest.approx(found.best.mean) == float(last.then.mean)
+
+
+def test_states_start_with_the_first_value():
+    findings = Findings(one(n=5, failed=[0, 1]))
+    assert [e.n for e in earlier_recommendations(findings, n_states=9)] == [3, 4, 5]
+    assert earlier_recommendations(findings, n_states=0) == []
+    assert earlier_recommendations(Findings(one(n=2, failed=[0, 1]))) == []
+
+
+def test_all_pairs_of_numbers_and_the_most_influential_first():
+    opt = optimizer(
+        {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0), "t": ["x", "y"]},
+        n=12,
+        f=lambda design: 3 * design["c"] + design["b"] + 0.01 * design["a"],
+        surrogate="nominal",
+    )
+    findings = Findings(opt)
+    pairs = pairs_by_influence(findings, [Slice(findings, name) for name in "abct"])
+    assert pairs == [("b", "c"), ("a", "c"), ("a", "b")]
+
+
+def test_the_surface_is_the_expected_value(found, fine):
+    surface = pair_figure(found, "speed", "depth").data[0]
+    rng = np.random.default_rng(1)
+    rows, columns = rng.integers(49, size=(2, 30))
+    x, y = np.array(surface.x), np.array(surface.y)
+    X = found.along({"speed": x[columns], "depth": y[rows]})
+    expected = found.beliefs.expected(X).mean
+    error = np.abs(np.array(surface.z)[rows, columns] - expected)
+    assert error.max() < 0.01 * np.ptp(surface.z)
+
+
+def test_designs_tried_failed_pending_and_recommended_are_marked(found):
+    shown = traces(pair_figure(found, "speed", "depth"))
+    counts = {name: len(trace.x) for name, trace in shown.items()}
+    assert counts == {"tried": 8, "failed": 1, "pending": 1, "recommended": 1}
+    assert shown["recommended"].x[0] == found.best.design["speed"]
+
+
+def test_bright_is_good_in_both_directions():
+    for direction in ("maximize", "minimize"):
+        opt = optimizer(
+            {"a": (0.0, 1.0), "b": (0.0, 1.0)}, n=2, direction=direction, surrogate="nominal"
+        )
+        assert pair_figure(Findings(opt), "a", "b").data[0].reversescale == (
+            direction == "minimize"
+        )
+
+
+def test_names_are_text_in_charts():
+    findings = Findings(hostile())
+    for name in findings.space.names:
+        assert "<" not in parameter_figure(Slice(findings, name)).to_json()
+    assert "<" not in pair_figure(findings, findings.space.names[0], "c").to_json()
+
+
+def test_the_best_designs_count_their_experiments():
+    opt = one(n=3)
+    design = {"x": opt.observations["x"][1]}
+    opt.tell(design, 0.5)
+    opt.tell(design, None)
+    row = next(row for row in Findings(opt).tried if row.design == design)
+    values = opt.observations.loc[opt.observations["x"] == design["x"], "value"]
+    assert (row.n_values, row.n_failed) == (2, 1)
+    assert row.observed == pytest.approx(values.mean())
+
+
+def test_designs_outside_the_space_are_not_among_the_best():
+    opt = one(n=3)
+    opt.tell({"x": 1.5}, 100.0, allow_outside=True)
+    findings = Findings(opt)
+    assert len(findings.tried) == 3
+    assert findings.n_outside == 1
+
+
+def test_unknown_parameters_are_named():
+    findings = Findings(ten(n=2, surrogate="nominal"))
+    with pytest.raises(ValueError, match="Unknown parameter 'x11'; did you mean 'x1'"):
+        findings.parameter("x11")

@@ -1,0 +1,69 @@
+"""The page in a real browser: drawn, silent, alone."""
+
+import pytest
+
+from airbo.report import write_report
+from tests.report.browser import CHROMIUM, MISSING, Browser
+from tests.report.common import HOSTILE, hostile, milling, optimizer
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason=MISSING),
+    pytest.mark.usefixtures("as_without_shape_checks"),
+]
+
+DRAWN = "[...document.querySelectorAll('.chart')].filter(c => c.querySelector('.main-svg')).length"
+SHOWN = "document.querySelectorAll('.chart:not(.hidden)').length"
+EMPTY = """[...document.querySelectorAll('.chart:not(.hidden) .plot')].filter(
+    c => c.querySelectorAll('.trace, .contour, .heatmaplayer image').length == 0).length"""
+TOO_WIDE = "document.documentElement.scrollWidth - window.innerWidth"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+def check_silent(browser):
+    assert browser.problems == []
+    assert [url for url in browser.requests if not url.startswith(("file:", "data:"))] == []
+
+
+def test_all_charts_are_drawn_without_complaint_or_request(browser, tmp_path):
+    opt = milling(n=3, failed=[1], surrogate="ugp")
+    opt.ask(2)
+    browser.open(write_report(opt, tmp_path / "r.html", history=2))
+    n_charts = 1 + 4 + 3 + 1  # progress, parameters, pairs of numbers, precision
+    assert browser.run(SHOWN) == browser.run(DRAWN) == n_charts
+    assert browser.run(EMPTY) == 0
+    assert browser.run(TOO_WIDE) <= 0
+    check_silent(browser)
+
+
+def test_a_chosen_pair_is_drawn_and_fits_a_phone(browser, tmp_path):
+    opt = optimizer({name: (0.0, 1.0) for name in "abcd"}, n=3, surrogate="nominal")
+    path = write_report(opt, tmp_path / "r.html", history=0)
+    browser.resize(390, 800)
+    browser.open(path)
+    assert browser.run(TOO_WIDE) <= 0
+    before = browser.run(DRAWN)
+    browser.run(
+        "const s = document.querySelector('select'); s.value = s.options[3].value;"
+        "s.dispatchEvent(new Event('change'))"
+    )
+    assert browser.run(DRAWN) == before + 1
+    shown = "document.querySelector('select ~ .chart:not(.hidden)').id == s.value"
+    assert browser.run(shown) is True
+    assert browser.run(TOO_WIDE) <= 0
+    browser.resize(1200, 900)
+    check_silent(browser)
+
+
+def test_nothing_in_a_name_or_a_title_runs(browser, tmp_path):
+    names = {"title": HOSTILE, "value_name": HOSTILE, "value_unit": HOSTILE, "date": HOSTILE}
+    browser.open(write_report(hostile(), tmp_path / "r.html", history=1, **names))
+    assert browser.run("typeof window.hacked") == "undefined"
+    assert browser.run("document.querySelector('h1').textContent") == HOSTILE
+    titles = "[...document.querySelectorAll('.xtitle')].map(t => t.textContent)"
+    assert f"{HOSTILE} ({HOSTILE})" in browser.run(titles)
+    check_silent(browser)

@@ -1,0 +1,199 @@
+"""The page as a whole: it is written for every kind of optimization, and says what is true."""
+
+import datetime
+import html
+import re
+from pathlib import Path
+
+import pytest
+from botorch.models import SingleTaskGP
+
+import airbo
+from airbo import uncertainty as unc
+from airbo.report import Findings, write_report
+from airbo.report.answer import add_answer
+from airbo.report.page import Page
+from airbo.report.settings import add_settings
+from tests.report.common import HOSTILE, hostile, milling, one, optimizer, ten
+
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
+
+CASES = {
+    "one parameter": lambda: one(n=4),
+    "mixed parameters, minimize": lambda: milling(direction="minimize", n=4, surrogate="ugp"),
+    "ten parameters": lambda: ten(n=3, surrogate="ugp"),
+    "hit exactly": lambda: optimizer({"a": (0.0, 1.0), "b": (0.0, 1.0)}, n=3, surrogate="nominal"),
+    "three experiments, one failed": lambda: one(n=3, failed=[1], surrogate="ugp"),
+    "one experiment": lambda: one(n=1, surrogate="ugp"),
+    "categories only": lambda: optimizer({"a": ["x", "y"], "b": [True, False]}, n=3),
+    "many integers": lambda: optimizer({"a": airbo.Integer(1, 400, log=True)}, n=3),
+    "equal values": lambda: one(n=3, f=lambda design: 2.0, surrogate="ugp"),
+    "tiny values": lambda: one(n=4, f=lambda design: 1e-9 * design["x"], surrogate="ugp"),
+    "nothing but failures": lambda: one(n=3, failed=[0, 1, 2]),
+    "nothing yet": lambda: one(n=0),
+    "used elsewhere": lambda: one(n=3, deployment={"x": unc.Normal(0.2)}),
+    "nominal surrogate": lambda: one(n=3, surrogate="nominal"),
+    "surrogate of BoTorch": lambda: one(n=3, surrogate=SingleTaskGP),
+    "a function of the design": lambda: optimizer(
+        {"x": (0.0, 1.0)}, unc.Varying(growing), n=3, surrogate="ugp"
+    ),
+}
+
+
+def growing(x):
+    return unc.Normal(0.05 + 0.1 * x)
+
+
+def words_of(page):
+    """Return what a reader sees of a page, without charts."""
+    page = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page)))
+
+
+@pytest.mark.parametrize("make", CASES.values(), ids=CASES)
+def test_every_optimization_gets_a_page(make, tmp_path):
+    opt = make()
+    path = write_report(opt, tmp_path / "report.html", history=1)
+    text = words_of(path.read_text(encoding="utf-8"))
+    assert "nan" not in re.findall(r"\w+", text)
+    for name in opt.space.names:
+        assert name in text
+    has_values = opt.observations["value"].notna().any()
+    assert ("What precision would buy" in text) == has_values
+    assert ("No experiment has given a value yet" in text) != has_values
+
+
+def shown(add, findings):
+    """Return one part of a page as HTML."""
+    page = Page("title", "subtitle")
+    add(page, findings)
+    return page.html()
+
+
+def test_the_first_sentence_says_what_to_set_and_what_to_expect():
+    opt = milling(n=10, surrogate="ugp")
+    best = opt.recommend()
+    page = shown(add_answer, Findings(opt, "wear", "µm"))
+    [lead] = map(html.unescape, re.findall(r'<p class="lead">(.*?)</p>', page))
+    sentence = (
+        rf"Set speed = (.*) m/min, depth = (.*) mm, passes = {best.design['passes']} "
+        rf"and tool = {best.design['tool']}\. Expect a mean wear of (.*) ± (.*) µm\."
+    )
+    speed, depth, mean, std = map(float, re.fullmatch(sentence, lead).groups())
+    assert speed == pytest.approx(best.design["speed"], rel=1e-4)
+    assert depth == pytest.approx(best.design["depth"], rel=1e-4)
+    assert mean == pytest.approx(best.mean, abs=0.1 * best.std)
+    assert std == pytest.approx(best.std, rel=0.06)
+
+
+def test_too_little_data_is_said_first():
+    page = shown(add_answer, Findings(one(n=2, surrogate="ugp")))
+    [lead] = re.findall(r'<p class="lead doubt">(.*?)</p>', page)
+    assert lead.startswith("Too little is known to recommend a design: after 2 values the model")
+
+
+def test_a_design_at_the_end_of_its_range_is_pointed_out():
+    opt = one(n=8, f=lambda design: design["x"], surrogate="ugp")
+    assert "end of its range" not in shown(add_answer, Findings(one(n=8, surrogate="ugp")))
+    opt.tell({"x": 1.0}, 1.0)
+    opt.tell({"x": 1.0}, 1.0)
+    assert "x stands at the upper end of its range" in shown(add_answer, Findings(opt))
+
+
+def test_a_report_changes_nothing(tmp_path):
+    opt, twin = (one(n=5, surrogate="ugp") for _ in range(2))
+    before = opt.to_json()
+    write_report(opt, tmp_path / "r.html", history=2)
+    assert opt.to_json() == before
+    assert opt.recommend() == twin.recommend()
+    opt.n_initial = twin.n_initial = 1
+    assert opt.ask() == twin.ask()
+
+
+def test_the_same_optimizer_gives_the_same_page(tmp_path):
+    pages = [
+        write_report(
+            one(n=3, surrogate="ugp"),
+            tmp_path / f"{i}.html",
+            date=datetime.date(2026, 5, 1),
+            history=2,
+        ).read_bytes()
+        for i in range(2)
+    ]
+    assert pages[0] == pages[1]
+    assert b"2026-05-01" in pages[0]
+
+
+def test_names_and_titles_are_text(tmp_path):
+    path = write_report(
+        hostile(),
+        tmp_path / "r.html",
+        title=HOSTILE,
+        value_name=HOSTILE,
+        value_unit=HOSTILE,
+        date=HOSTILE,
+        history=1,
+    )
+    page = path.read_text(encoding="utf-8")
+    assert html.escape(HOSTILE) in page
+    assert "<script>window" not in page
+    assert "<img" not in page.split("<script>")[0]
+
+
+def test_the_library_of_the_charts_is_in_the_page_once(tmp_path):
+    page = write_report(one(n=2, surrogate="ugp"), tmp_path / "r.html", history=0).read_text(
+        encoding="utf-8"
+    )
+    assert len(page) < 6e6
+    assert len(re.findall("<script src|<link", page)) == 0
+    assert page.count("plotly.js v") == 1
+
+
+def test_settings_are_in_words():
+    opt = milling(n=2, deployment={"speed": unc.Normal(3.0)})
+    opt.tell(
+        {"speed": 300.0, "depth": 1.0, "passes": 2, "tool": "A"},
+        0.0,
+        executed={"speed": 301.0},
+        allow_outside=True,
+    )
+    text = words_of(shown(add_settings, Findings(opt)))
+    for said in (
+        "50 to 200 m/min",
+        "0.1 to 2 mm, log scale",
+        "whole numbers 1 to 5",
+        "one of A, B & C",
+        "normal, standard deviation 8 m/min",
+        "normal, standard deviation 3 m/min",
+        "experiments outside the ranges 1",
+        "experiments with a measured executed input 1",
+        "default: ugp",
+        f"airbo {airbo.__version__}",
+    ):
+        assert said in text
+
+
+def test_bad_requests_are_refused_before_any_work(tmp_path):
+    opt = one(n=2)
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere"):
+        write_report(opt, tmp_path / "nowhere" / "r.html")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_report(opt, tmp_path)
+    with pytest.raises(ValueError, match="history must be a whole number >= 0, got -1"):
+        write_report(opt, tmp_path / "r.html", history=-1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "r.html"
+    path.write_text("old")
+
+    def full(self, *args, **kwargs):
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_report(one(n=1, failed=[0]), path, history=0)
+    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+    assert path.read_bytes() == b"old"

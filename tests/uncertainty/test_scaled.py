@@ -1,0 +1,75 @@
+"""Laws of larger and smaller deviations."""
+
+import pytest
+import torch
+
+from airbo import uncertainty as unc
+from tests.uncertainties import ALL_UNCERTAINTIES, proportional_normal
+
+UNLIMITED = [pair for pair in ALL_UNCERTAINTIES if not isinstance(pair[0], unc.Clipped)]
+unlimited = pytest.mark.parametrize(("uncertainty", "d"), UNLIMITED, ids=repr)
+
+
+def deviations(uncertainty, d):
+    X = torch.linspace(-1, 1, 3 * d, dtype=torch.float64).reshape(3, d)
+    base = unc.base_draws(32, uncertainty.n_base(d), seed=2)
+    return uncertainty.perturb(X, base) - X.unsqueeze(-2)
+
+
+@unlimited
+@pytest.mark.parametrize("factor", [0, 0.5, 2.0])
+def test_every_deviation_is_multiplied(uncertainty, d, factor):
+    scaled = deviations(unc.scale(uncertainty, factor), d)
+    torch.testing.assert_close(scaled, factor * deviations(uncertainty, d), atol=1e-9, rtol=1e-7)
+
+
+@unlimited
+def test_scaling_twice_is_scaling_once(uncertainty, d):
+    twice = unc.scale(unc.scale(uncertainty, 0.5), 3.0)
+    torch.testing.assert_close(deviations(twice, d), deviations(unc.scale(uncertainty, 1.5), d))
+
+
+@pytest.mark.parametrize(
+    "uncertainty",
+    [u for u, _ in UNLIMITED if not isinstance(u, unc.SciPy | unc.Torch | unc.Sampler)],
+    ids=repr,
+)
+def test_kinds_that_can_say_so_stay_what_they_are(uncertainty):
+    assert type(unc.scale(uncertainty, 0.5)) is type(uncertainty)
+    assert unc.scale(uncertainty, 0.5) == unc.scale(uncertainty, 0.5)
+    assert unc.scale(uncertainty, 0.5) != uncertainty or uncertainty == unc.Exact()
+
+
+def test_limits_do_not_move():
+    assert unc.scale(unc.Normal(0.5).clipped(0, 1), 2) == unc.Normal(1.0).clipped(0, 1)
+
+
+def test_a_wrapper_in_a_wrapper_is_one_wrapper():
+    black_box = unc.Sampler(lambda X, base: X.unsqueeze(-2) + base)
+    assert unc.scale(unc.scale(black_box, 0.5), 4) == unc.Scaled(black_box, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("factor", "error", "message"),
+    [
+        (-1, ValueError, "factor must be >= 0"),
+        (float("nan"), ValueError, "factor must be finite"),
+        ([1, 2], ValueError, "factor must have at most 0 dimensions"),
+        ("half", TypeError, "factor must be a number"),
+    ],
+)
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_bad_factors_are_refused(factor, error, message):
+    for kind in (unc.Normal(1.0), unc.Varying(proportional_normal)):
+        with pytest.raises(error, match=message):
+            unc.scale(kind, factor)
+    with pytest.raises(error, match=message):
+        unc.Scaled(unc.Normal(1.0), factor)
+
+
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_what_is_no_uncertainty_is_refused():
+    with pytest.raises(TypeError, match=r"must be an airbo\.uncertainty, got 0\.1"):
+        unc.scale(0.1, 2)
+    with pytest.raises(TypeError, match=r"Scaled needs an uncertainty, got 0\.1"):
+        unc.Scaled(0.1, 2)
