@@ -124,6 +124,18 @@ def test_a_table_is_the_functions_that_it_was_made_of():
     assert table.outside(torch.tensor([-1.1, 0.0, 2.1])).tolist() == [True, False, True]
 
 
+def test_exact_designs_beside_independent_columns_stay_independent_columns():
+    both = [unc.Exact(), unc.Beta(0.4, 0.2, scale=0.5)]
+    shift = embed(both, 4).eval()
+    factors = shift._factors(0, 1)
+    assert [type(f).__name__ for f in factors] == ["Tabulated"]  # one table for all columns
+    numbered = torch.cat([designs(6, 4), torch.tensor([0, 1] * 3).unsqueeze(-1)], dim=-1)
+    components = embed(both, 4, kind=ComponentEmbedding, n_atoms=24).eval()
+    with torch.no_grad():
+        ours, theirs = (e.inner(e(numbered), e(numbered)) for e in (shift, components))
+    torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=0)
+
+
 def test_what_is_too_large_to_remember_is_the_same_when_worked_out_anew(monkeypatch):
     X, uncertainty = designs(12, 3), unc.Normal(0.2)
     results = []
