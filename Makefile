@@ -8,7 +8,7 @@ READY := $(VENV)/.installed
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format bench docs docs-figures
+.PHONY: help demo test slow check format bench bench-quick docs docs-figures
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +32,11 @@ format: $(READY)  ## format the code and repair what ruff can repair
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)  ## measure speed, as ratios within one run
-	@$(BIN)/python -m benchmarks.run
+bench: $(READY)  ## measure speed, memory and accuracy, as ratios within one run (a quarter of an hour)
+	@$(TEST_ENV) $(BIN)/python -m benchmarks.run
+
+bench-quick: $(READY)  ## the same with fewer settings and rounds (a minute)
+	@$(TEST_ENV) $(BIN)/python -m benchmarks.run --quick
 
 docs: $(READY)  ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

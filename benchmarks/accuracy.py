@@ -5,15 +5,24 @@ from dataclasses import dataclass
 
 import torch
 from gpytorch.kernels import Kernel
+from rich.progress import Progress
 from torch import Tensor
 
 from airbo.embeddings import Estimator, RationalQuadraticSum, default_base_kernel
 from airbo.kernels import MMDKernel
-from benchmarks.cases import Case
-from benchmarks.truth import true_kernel
+from airbo.models import MMDGP
+from benchmarks.cases import CASES, Case
+from benchmarks.data import fit, observe
+from benchmarks.methods import DEFAULT, METHODS
+from benchmarks.truth import true_mmd2
 
 SHORT = 0.05
 """A length scale at which the shape of P_x matters, in model coordinates."""
+N_FITTED = 30
+"""Observations to which hyper-parameters are fitted."""
+N_PAIRS = {True: 2**15, False: 2**19}
+WHILE_FITTING = "default, while fitting"
+DOUBT = "truth ±"
 
 
 @dataclass(frozen=True)
@@ -23,30 +32,69 @@ class Reference:
     case: Case
     lengthscale: str
     kernel: Kernel
+    alpha: float
     designs: Tensor
     truth: Tensor
     doubt: float
 
-    def error(self, estimator: Estimator) -> float:
-        """Return the largest error of exp(-MMD²) between the designs."""
+    @property
+    def label(self) -> str:
+        return f"{self.case.name}, l {self.lengthscale}"
+
+    def error(self, estimator: Estimator, fitting: bool = False) -> float:
+        """Return the largest error of exp(-α MMD²) between the designs.
+
+        Args:
+            estimator: How MMD² is estimated.
+            fitting: Whether as in the fit of a model, or as in its predictions.
+        """
         embedding = estimator.embed([self.case.uncertainty], self.kernel, self.case.bounds)
         with torch.no_grad():
-            features = embedding(self.designs)
-            estimate = MMDKernel(embedding).to(features)(features).to_dense()
+            features = embedding.train(fitting)(self.designs)
+            kernel = MMDKernel(embedding, alpha=self.alpha).to(features).train(fitting)
+            estimate = kernel(features).to_dense()
         return (estimate - self.truth).abs().max().item()
 
 
 def references(
-    cases: Sequence[Case], n_pairs: int, step: Callable[[], None]
+    cases: Sequence[Case], n_pairs: int, step: Callable[[], None], fitted: bool = False
 ) -> Iterator[Reference]:
-    """Work out the truth twice, from independent draws; what differs is the doubt."""
+    """Work out the truth twice, from independent draws; half of what differs is the doubt."""
     for case in cases:
         X = case.close_designs()
-        kernels = {"default": default_base_kernel(case.d), "0.05": RationalQuadraticSum(SHORT)}
-        for name, kernel in kernels.items():
-            kernel = kernel.double()
-            with torch.no_grad():
-                first, second = (true_kernel(case, X, kernel, n_pairs, s) for s in (11, 12))
+        settings = {"default": (default_base_kernel(case.d).double(), 1.0)}
+        if fitted:
+            settings["fitted"] = _fitted(case)
+        settings["0.05"] = (RationalQuadraticSum(SHORT).double(), 1.0)
+        kernels = [kernel for kernel, _ in settings.values()]
+        with torch.no_grad():
+            twice = [true_mmd2(case, X, kernels, n_pairs, seed) for seed in (11, 12)]
+        step()
+        for (name, (kernel, alpha)), mmd2, again in zip(settings.items(), *twice, strict=True):
+            first, second = torch.exp(-alpha * mmd2), torch.exp(-alpha * again)
             doubt = (first - second).abs().max().item() / 2
-            step()
-            yield Reference(case, name, kernel, X, (first + second) / 2, doubt)
+            yield Reference(case, name, kernel, alpha, X, (first + second) / 2, doubt)
+
+
+def measure(quick: bool, bar: Progress) -> dict[str, dict[str, float]]:
+    """Return the largest kernel error per setting and method; and how well the truth is known."""
+    methods = [m for m in METHODS if m.estimator is not None and not (quick and m.slow)]
+    task = bar.add_task("kernel errors", total=len(CASES))
+    errors: dict[str, dict[str, float]] = {}
+    for reference in references(CASES, N_PAIRS[quick], lambda: bar.advance(task), fitted=True):
+        column = errors[reference.label] = {}
+        for method in methods:
+            assert method.estimator is not None
+            column[method.name] = reference.error(method.estimator)
+        assert DEFAULT.estimator is not None
+        column[WHILE_FITTING] = reference.error(DEFAULT.estimator, fitting=True)
+        column[DOUBT] = reference.doubt
+    return errors
+
+
+def _fitted(case: Case) -> tuple[Kernel, float]:
+    """Return the base kernel and α of a model that was fitted to observations."""
+    X, Y = observe(case, N_FITTED, seed=3)
+    model = fit(MMDGP(X, Y, case.uncertainty, case.bounds))
+    kernel = model.covar_module.base_kernel
+    return kernel.embedding.base_kernel, kernel.alpha.item()

@@ -20,9 +20,9 @@ def main() -> None:
     cases = [c for c in CASES if c.name in NOT_GAUSSIAN]
     errors: dict[str, dict[str, float]] = {}
     with progress() as bar:
-        task = bar.add_task("kernel errors", total=2 * len(cases))
+        task = bar.add_task("kernel errors", total=len(cases))
         for reference in references(cases, N_PAIRS, lambda: bar.advance(task)):
-            column = errors[f"{reference.case.name}, l {reference.lengthscale}"] = {}
+            column = errors[reference.label] = {}
             for n in N_ATOMS:
                 column[f"n_atoms = {n}"] = reference.error(Quadrature(n))
             column["truth ±"] = reference.doubt

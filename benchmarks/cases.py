@@ -1,4 +1,4 @@
-"""The uncertainties of the paper, each with the range of its designs."""
+"""Uncertainties with the range of their designs: the paper's, and others in 1 to 10 columns."""
 
 import math
 from dataclasses import dataclass
@@ -15,6 +15,15 @@ NEIGHBOUR = 0.05
 
 def wavy_beta(x: Tensor) -> unc.Beta:
     return unc.Beta(0.5, 0.5, scale=0.09 * (torch.sin(4 * math.pi * x) + 1))
+
+
+def widening_normal(x: Tensor) -> unc.Normal:
+    return unc.Normal(0.02 + 0.1 * x)
+
+
+def stretched(X: Tensor, base: Tensor) -> Tensor:
+    """Land further off, and on both sides, where the design is larger."""
+    return X.unsqueeze(-2) + (0.02 + 0.1 * X.unsqueeze(-2)) * torch.sin(7 * base)
 
 
 @dataclass(frozen=True)
@@ -45,11 +54,22 @@ class Case:
         return self.bounds[0] + cube * (self.bounds[1] - self.bounds[0])
 
 
+def in_unit_cube(name: str, uncertainty: unc.InputUncertainty, d: int) -> Case:
+    return Case(f"{name} {d}-D", uncertainty, (0.0,) * d, (1.0,) * d)
+
+
+def logged(m: int, d: int) -> Case:
+    """Take m logged deviations, skewed and dependent, for P."""
+    draws = torch.randn(m, d, generator=torch.Generator().manual_seed(m), dtype=torch.float64)
+    return in_unit_cube(f"{m:,} logged", unc.Empirical(0.03 * (draws.cumsum(-1) + draws**2)), d)
+
+
 _PUSH_COV = [[0.3**2, -(0.1**2), 0.0], [-(0.1**2), 0.3**2, 0.0], [0.0, 0.0, 1.0]]
+_BETA = unc.Beta(0.4, 0.2, scale=0.1)
 
 CASES = (
     Case("normal", unc.Normal(0.01), (0.0,), (1.0,)),
-    Case("beta", unc.Beta(0.4, 0.2, scale=0.1), (0.0,), (1.0,)),
+    Case("beta", _BETA, (0.0,), (1.0,)),
     Case("varying beta", unc.Varying(wavy_beta), (0.0,), (1.0,)),
     Case(
         "step chi²",
@@ -65,3 +85,22 @@ CASES = (
     ),
     Case("ring + normal", unc.Product([unc.Ring(0.5), unc.Normal(0.1)]), (-2.0,) * 10, (2.0,) * 10),
 )
+"""The uncertainties of the paper."""
+
+BY_NAME = {case.name: case for case in CASES}
+
+ADDITIVE = (
+    *(in_unit_cube("normal", unc.Normal(0.05), d) for d in (1, 3, 10)),
+    *(in_unit_cube("beta", _BETA, d) for d in (1, 3, 10)),
+    BY_NAME["push mixture"],
+    BY_NAME["ring + normal"],
+)
+"""x' = x + δ; the beta in one column is the paper's."""
+
+VARYING = (
+    BY_NAME["varying beta"],
+    BY_NAME["step chi²"],
+    in_unit_cube("black box", unc.Sampler(stretched), 1),
+    *(in_unit_cube("varying normal", unc.Varying(widening_normal), d) for d in (3, 10)),
+)
+"""P changes with the design."""

@@ -25,13 +25,15 @@ class Method:
 
 
 YARDSTICK = Method("SingleTaskGP")
+DEFAULT = Method("Quadrature (default)", Quadrature())
 
 METHODS = (
     YARDSTICK,
-    Method("Quadrature (default)", Quadrature()),
+    DEFAULT,
     Method("Empirical(20)", Empirical(20)),
     Method("Empirical(100)", Empirical(100), slow=True),
     Method("Nystrom(100, 10)", Nystrom(100, 10)),
     Method("Nystrom(160, 10)", Nystrom(160, 10)),
     Method("Nystrom(1000, 100)", Nystrom(1000, 100), slow=True),
 )
+BY_NAME = {method.name: method for method in METHODS}

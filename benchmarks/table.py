@@ -16,3 +16,11 @@ def ratio(value: float | None) -> str:
 
 def error(value: float | None) -> str:
     return "–" if value is None else f"{value:.0e}"
+
+
+def whole(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2g}"
