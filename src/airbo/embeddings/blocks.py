@@ -74,7 +74,7 @@ def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[list[Block]]) ->
 def aligned(options: Sequence[list[Block]]) -> list[list[Block]]:
     """Write all options on a common set of columns; return the alternatives for each of them."""
     if len({tuple(block.columns for block in option) for option in options}) > 1:
-        options = [[part for block in option for part in _by_column(block)] for option in options]
+        options = [[part for block in option for part in by_column(block)] for option in options]
     partition = _coarsest([block.columns for option in options for block in option])
     return [[_merge(option, columns) for option in options] for columns in partition]
 
@@ -117,7 +117,7 @@ def n_nodes(n_atoms: int) -> int:
     return math.ceil(2 * n_atoms / 3)
 
 
-def _by_column(block: Block) -> list[Block]:
+def by_column(block: Block) -> list[Block]:
     """Split a point, or one axis-parallel Gaussian: its columns are independent."""
     if block.weights.shape[-1] > 1 or block.kind == 2 or block.isotropic:
         return [block]

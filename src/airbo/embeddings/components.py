@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from airbo.coordinates import InModelCoordinates, number_columns, to_user
-from airbo.embeddings.blocks import Block, choose, n_nodes, to_atoms
+from airbo.embeddings.blocks import Block, by_column, choose, n_nodes, to_atoms
 from airbo.embeddings.compression import bisect, compress, gauss_rule, moments
 from airbo.uncertainty import (
     Beta,
@@ -193,18 +193,7 @@ def _single_columns(block: Block, n_atoms: int) -> list[Block]:
     """Split a block that is one axis-parallel Gaussian, or one point, into atoms per column."""
     if block.weights.shape[-1] > 1 or block.kind == 2:
         return [block]
-    return [
-        to_atoms(
-            replace(
-                block,
-                columns=(c,),
-                means=block.means[..., [i]],
-                spread=None if block.spread is None else block.spread[..., [i]],
-            ),
-            n_atoms,
-        )
-        for i, c in enumerate(block.columns)
-    ]
+    return [to_atoms(part, n_atoms) for part in by_column(block)]
 
 
 def _standardized(u: Uniform | Beta | ChiSquared) -> tuple[InputUncertainty, object, object] | None:
