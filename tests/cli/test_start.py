@@ -1,22 +1,20 @@
-"""Starting is quick: help and completion do not import PyTorch."""
+"""Help and completion come at once: they do not import PyTorch."""
 
 import subprocess
 import sys
 
 CODE = """
-import sys, time
-begin = time.perf_counter()
+import sys
 from typer.testing import CliRunner
 from airbo.cli.app import app
 result = CliRunner().invoke(app, {words})
 assert result.exit_code == 0, result.output
 heavy = {{"torch", "optuna", "pandas", "botorch", "numpy"}} & set(sys.modules)
 assert not heavy, heavy
-assert time.perf_counter() - begin < 2, "slow"
 """
 
 
-def test_help_is_quick():
+def test_help_imports_nothing_heavy():
     for words in (["--help"], ["tell", "--help"], ["--version"], ["--show-completion", "bash"]):
         subprocess.run([sys.executable, "-c", CODE.format(words=words)], check=True, timeout=60)
 

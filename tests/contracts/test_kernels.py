@@ -143,7 +143,7 @@ def test_gram_matrices_computed_in_portions_are_the_same(kind, monkeypatch):
                 gram(surrogate(kind, uncertainty, d), X),
                 gram(surrogate(kind, uncertainty, d), Q, X),
             )
-            monkeypatch.setattr(embedding, "MAX_ELEMENTS", 1)
+            monkeypatch.setattr(embedding, "PORTION", 1)
             pieces = (
                 gram(surrogate(kind, uncertainty, d), X),
                 gram(surrogate(kind, uncertainty, d), Q, X),
