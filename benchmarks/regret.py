@@ -151,6 +151,8 @@ def table_of(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for case in CASES:
         for surrogate in CASES[case].surrogates:
             mine = [r for r in results if (r["case"], r["surrogate"]) == (case, surrogate)]
+            if not mine:
+                continue
             curves = np.array([r["regrets"] for r in mine])
             low, high = bootstrap(curves[:, -1])
             rows.append(
@@ -188,6 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--table", action="store_true", help="run nothing; show what there is")
     args = parser.parse_args()
     wanted = [
         (name, surrogate, seed)
@@ -195,14 +198,17 @@ def main() -> None:
         for seed in range(args.seeds)
         for surrogate in case.surrogates
     ]
-    missing = [key for key in wanted if not file_of(*key).exists()]
+    missing = [key for key in wanted if not args.table and not file_of(*key).exists()]
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns) as progress, ProcessPoolExecutor(args.jobs) as pool:
-        task = progress.add_task("runs", total=len(wanted), completed=len(wanted) - len(missing))
+        task = progress.add_task(
+            "runs", total=len(wanted), completed=sum(file_of(*key).exists() for key in wanted)
+        )
         for future in as_completed([pool.submit(run, *key) for key in missing]):
             write(future.result())
             progress.advance(task)
-    rows = table_of([json.loads(file_of(*key).read_text()) for key in wanted])
+    files = [path for path in (file_of(*key) for key in wanted) if path.exists()]
+    rows = table_of([json.loads(path.read_text()) for path in files])
     text = markdown(rows)
     (RESULTS.parent / "regret.md").write_text(text)
     print(text)

@@ -1,5 +1,6 @@
 """The inner product of two embedded designs as a function of their difference."""
 
+from collections.abc import Callable
 from functools import cached_property, reduce
 
 import torch
@@ -22,9 +23,6 @@ class Kappa:
     def __init__(self, factors: list[Factor], scales: GaussianScales) -> None:
         """Combine the factors of each Gaussian, which have the precisions of ``scales``."""
         self.factors, self.scales = factors, scales
-        self._sum = None
-        if (only := _only_table(factors)) is not None:
-            self._sum = only.summed(scales.weights)
 
     @classmethod
     def under_fixed_hyperparameters(cls, factors: list[Factor], scales: GaussianScales) -> "Kappa":
@@ -45,7 +43,12 @@ class Kappa:
     @property
     def on_a_line(self) -> bool:
         """Whether the sum is looked up at once."""
-        return self._sum is not None
+        return _only_table(self.factors) is not None
+
+    @cached_property
+    def _sum(self) -> Callable[[Tensor], Tensor] | None:
+        only = _only_table(self.factors)
+        return None if only is None else only.summed(self.scales.weights)
 
     def __call__(
         self, f1: Float[Tensor, "*#batch n d"], f2: Float[Tensor, "*#batch k d"], diag: bool

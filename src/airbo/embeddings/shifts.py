@@ -133,15 +133,18 @@ class ShiftEmbedding(Embedding):
         scales = self.base_kernel.gaussian_scales()
         kappa = Kappa(self._factors(a, b), scales)
         n_pairs = f1.shape[:-1].numel() * (1 if diag else f2.shape[-2])
-        if kappa.on_a_line or f1.requires_grad or f2.requires_grad:
+        if f1.requires_grad or f2.requires_grad:
             return kappa(f1, f2, diag)
-        if n_pairs * len(scales.weights) > MAX_REMEMBERED:
-            again = checkpoint(kappa, f1, f2, diag, use_reentrant=False)
-            assert isinstance(again, Tensor)
-            return again
-        key = torch.cat([f1.flatten(), f2.flatten()])
-        each = self.remembered(f"{a} {b} {diag}", key, lambda: kappa.per_scale(f1, f2, diag))
-        return scales.constant + each @ scales.weights
+        if n_pairs * len(scales.weights) <= MAX_REMEMBERED:
+            key = torch.cat([f1.flatten(), f2.flatten()])
+            name = f"{a} {b} {diag} {n_pairs}"
+            each = self.remembered(name, key, lambda: kappa.per_scale(f1, f2, diag))
+            return scales.constant + each @ scales.weights
+        if kappa.on_a_line:
+            return kappa(f1, f2, diag)
+        again = checkpoint(kappa, f1, f2, diag, use_reentrant=False)
+        assert isinstance(again, Tensor)
+        return again
 
     def _factors(self, a: int, b: int) -> list[Factor]:
         def build() -> list[Factor]:
