@@ -127,8 +127,9 @@ class MixtureEmbedding(Embedding):
         per_pair = max(
             part.n_components**2 * len(part.columns) ** max(1, part.kind) for part in self._layout()
         )
-        n_scales = 1 if self._only_atoms else 50
-        return in_portions(function, f1, f2, diag, per_pair * n_scales, n_trailing)
+        # numbers held per pair of components: results of single steps of the base kernel, or scales
+        held = 20 if self._only_atoms else 50
+        return in_portions(function, f1, f2, diag, per_pair * held, n_trailing)
 
 
 class ComponentEmbedding(MixtureEmbedding):
