@@ -174,10 +174,16 @@ class Campaign:
             AlreadyTold: If the experiment has another outcome and ``correct`` is not set.
             CampaignError: If there is no such experiment, or something is wrong with the report.
         """
-        report = Report.checked(self.settings.space, value, executed, uncertainty)
-        experiment, design = self._find(what, report, again, allow_outside)
-        self._check_outcome(experiment, design, report, correct)
-        return self._tell(experiment, design, report, correct)
+        about = self._understand(
+            what,
+            value,
+            executed=executed,
+            uncertainty=uncertainty,
+            correct=correct,
+            again=again,
+            allow_outside=allow_outside,
+        )
+        return self._tell(*about, correct)
 
     @explains
     def tell_all(
@@ -190,10 +196,10 @@ class Campaign:
             **options: As for ``tell``; they hold for all.
         """
         for what, value in outcomes:
-            self._rehearse(what, value, **options)
+            self._understand(what, value, **options)
         return [self.tell(what, value, **options) for what, value in outcomes]
 
-    def _rehearse(
+    def _understand(
         self,
         what: int | Mapping[str, Any],
         value: Any,
@@ -203,11 +209,12 @@ class Campaign:
         correct: bool = False,
         again: bool = False,
         allow_outside: bool = False,
-    ) -> None:
-        """Raise what ``tell`` would raise, and change nothing."""
+    ) -> tuple[Experiment | None, Design, Report]:
+        """Check a report and return what it is about; nothing changes."""
         report = Report.checked(self.settings.space, value, executed, uncertainty)
         experiment, design = self._find(what, report, again, allow_outside)
         self._check_outcome(experiment, design, report, correct)
+        return experiment, design, report
 
     def _find(
         self, what: int | Mapping[str, Any], report: Report, again: bool, allow_outside: bool
