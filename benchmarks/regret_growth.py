@@ -26,7 +26,7 @@ from airbo import Optimizer, Space, TooLittleDataWarning
 from airbo.acquisition import UCB, TheoryUCB
 from airbo.models import UGP
 from airbo.problems import Optimum, Problem
-from airbo.problems.expectation import highest_point
+from airbo.problems.optimum import highest_point
 from airbo.theory import (
     cumulative_regret,
     max_information_gain,

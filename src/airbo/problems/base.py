@@ -1,31 +1,30 @@
 """What every benchmark problem can be asked."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, NamedTuple
+from functools import cached_property
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.problems.expectation import N_SAMPLES, Estimate, estimate
+from airbo.problems.optimum import Direction, Optimum, best_point
 from airbo.uncertainty import InputUncertainty
-
-
-class Optimum(NamedTuple):
-    """The best design and what it gives."""
-
-    design: Float[Tensor, " d"]
-    value: float
 
 
 class Problem(ABC):
     """A function of the executed input, the uncertainty that leads there, and the true answers.
 
-    A new problem is one file: a frozen dataclass with the abstract members below.
+    A new problem is one short file: a frozen dataclass with a name, a direction, an uncertainty,
+    its bounds and its function. Everything else follows; ``exact`` makes it exact.
     """
 
     name: ClassVar[str]
-    direction: ClassVar[Literal["maximize", "minimize"]]
+    direction: ClassVar[Direction]
     uncertainty: InputUncertainty
+    n_samples: ClassVar[int] = N_SAMPLES
+    """Size of the fixed sample behind expectations that have no closed form."""
 
     @property
     @abstractmethod
@@ -36,19 +35,43 @@ class Problem(ABC):
     def __call__(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
         """Evaluate f at executed inputs, without noise."""
 
-    @abstractmethod
+    def exact(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"] | None:
+        """Return E f(x') in closed form; None if there is none under this uncertainty."""
+        return None
+
+    def quick(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
+        """Return f at as many points as expectations take: f itself, unless that is slow."""
+        return self(X)
+
     def expected(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
         """Return E f(x') for x' ~ P_x at every design."""
+        return self._estimate(X).mean
 
-    @property
-    @abstractmethod
+    def expected_error(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
+        """Return the standard error of ``expected``: 0 where that is exact."""
+        return self._estimate(X).error
+
+    def _estimate(self, X: Tensor) -> Estimate:
+        exact = self.exact(X)
+        if exact is not None:
+            return Estimate(exact, torch.zeros_like(exact))
+        return estimate(self.quick, self.uncertainty, X, self.n_samples)
+
+    def check_columns(self, X: Tensor) -> None:
+        """Refuse points that do not have one column per dimension of the problem."""
+        d = self.bounds.shape[-1]
+        if X.shape[-1] != d:
+            raise ValueError(f"{self.name} has points with {d} columns, got {X.shape[-1]}.")
+
+    @cached_property
     def nominal_optimum(self) -> Optimum:
         """The best design if it were hit exactly."""
+        return best_point(self.quick, self.bounds, self.direction)
 
-    @property
-    @abstractmethod
+    @cached_property
     def robust_optimum(self) -> Optimum:
         """The best design in expectation."""
+        return best_point(self.expected, self.bounds, self.direction)
 
     def observe(
         self, X: Float[Tensor, "n d"], generator: torch.Generator | None = None

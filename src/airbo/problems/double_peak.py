@@ -1,15 +1,14 @@
 """The double peak: two peaks as far apart as the two modes of the uncertainty."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.problems.base import Optimum, Problem
-from airbo.problems.expectation import expectation, highest_point
+from airbo.problems.base import Problem
+from airbo.problems.optimum import Direction
 from airbo.uncertainty import Beta, InputUncertainty
 
 
@@ -25,7 +24,7 @@ class DoublePeak(Problem):
     """
 
     name: ClassVar[str] = "double-peak"
-    direction: ClassVar[Literal["maximize", "minimize"]] = "maximize"
+    direction: ClassVar[Direction] = "maximize"
 
     uncertainty: InputUncertainty = field(default_factory=lambda: Beta(0.4, 0.2, scale=0.1))
 
@@ -40,17 +39,3 @@ class DoublePeak(Problem):
         left = 7.2 * torch.exp(-((37 * (x - 0.25)) ** 2))
         right = 8.9 * torch.exp(-((39 * (x - 0.35)) ** 2))
         return torch.sinc(2 * torch.pi * x) + left + right
-
-    def expected(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
-        """Return E f(x') by quadrature."""
-        return expectation(self, self.uncertainty, X)
-
-    @cached_property
-    def nominal_optimum(self) -> Optimum:
-        """The top of the right, higher peak."""
-        return highest_point(self, self.bounds)
-
-    @cached_property
-    def robust_optimum(self) -> Optimum:
-        """The best design in expectation: with the default uncertainty, on the left peak."""
-        return highest_point(self.expected, self.bounds)

@@ -1,41 +1,59 @@
-"""Truth by brute force: expectations and maxima of functions that cost nothing."""
+"""True expectations of functions that cost nothing."""
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
-from scipy.optimize import minimize_scalar
 from scipy.special import roots_jacobi
 from torch import Tensor
 
-from airbo.problems.base import Optimum
+from airbo.problems.optimum import Function
 from airbo.uncertainty import Beta, InputUncertainty, base_draws
 
 N_NODES = 200
 N_SAMPLES = 2**13
-N_GRID = 1001
+BLOCK = 2**19
+"""Samples that are held in memory at a time."""
 
-Function = Callable[[Tensor], Tensor]
+
+class Estimate(NamedTuple):
+    """An expectation and its standard error, 0 where it is exact."""
+
+    mean: Float[Tensor, "*batch n"]
+    error: Float[Tensor, "*batch n"]
 
 
 def expectation(
     f: Function, uncertainty: InputUncertainty, X: Float[Tensor, "*batch n d"]
 ) -> Float[Tensor, "*batch n"]:
-    """Return E f(x') for x' ~ P_x.
+    """Return E f(x') for x' ~ P_x; see ``estimate``."""
+    return estimate(f, uncertainty, X).mean
+
+
+def estimate(
+    f: Function,
+    uncertainty: InputUncertainty,
+    X: Float[Tensor, "*batch n d"],
+    n_samples: int = N_SAMPLES,
+) -> Estimate:
+    """Return E f(x') for x' ~ P_x, with its standard error.
 
     A one-dimensional beta distribution is integrated by Gauss-Jacobi quadrature, because its
-    density may be infinite at both ends; every other uncertainty by 2¹³ fixed Sobol samples.
+    density may be infinite at both ends; every other uncertainty by fixed Sobol samples. Their
+    error is stated as if they were independent draws, which is on the safe side.
     """
     if isinstance(uncertainty, Beta) and uncertainty.is_additive and X.shape[-1] == 1:
         deviations, weights = beta_quadrature(uncertainty)
         executed = X.unsqueeze(-2) + deviations.to(X).unsqueeze(-1)  # (..., n, s, 1)
-        return f(executed) @ weights.to(X)
+        return Estimate(f(executed) @ weights.to(X), X.new_zeros(X.shape[:-1]))
 
     d = X.shape[-1]
-    base = base_draws(N_SAMPLES, uncertainty.n_base(d)).to(X)
-    blocks = X.reshape(-1, d).split(64)  # so that the samples fit into memory
-    means = [f(uncertainty.perturb(block, base)).mean(-1) for block in blocks]
-    return torch.cat(means).reshape(X.shape[:-1])
+    base = base_draws(n_samples, uncertainty.n_base(d)).to(X)
+    blocks = X.reshape(-1, d).split(max(BLOCK // n_samples, 1))
+    values = (f(uncertainty.perturb(block, base)) for block in blocks)
+    moments = [torch.stack([v.mean(-1), v.std(-1)]) for v in values]
+    mean, std = torch.cat(moments, dim=-1).reshape(2, *X.shape[:-1])
+    return Estimate(mean, std / n_samples**0.5)
 
 
 def beta_quadrature(uncertainty: Beta) -> tuple[Float[Tensor, " s"], Float[Tensor, " s"]]:
@@ -47,24 +65,3 @@ def beta_quadrature(uncertainty: Beta) -> tuple[Float[Tensor, " s"], Float[Tenso
     # p(u) ∝ u^(a-1) (1-u)^(b-1) on [0, 1], with t = 2u - 1 on [-1, 1]
     t, weights = (torch.from_numpy(v) for v in roots_jacobi(N_NODES, b - 1, a - 1))
     return loc + scale * (t + 1) / 2, weights / weights.sum()
-
-
-def highest_point(f: Function, bounds: Float[Tensor, "2 1"]) -> Optimum:
-    """Maximize a function of one variable: every local maximum of a fine grid, refined."""
-    low, high = bounds[:, 0].tolist()
-    grid = torch.linspace(low, high, N_GRID, dtype=bounds.dtype)
-    values = f(grid.unsqueeze(-1))
-    padded = torch.nn.functional.pad(values, (1, 1), value=-torch.inf)
-    peaks = (values >= padded[:-2]) & (values >= padded[2:])
-
-    def negative(x: float) -> float:
-        return -f(bounds.new_tensor([[x]])).item()
-
-    step = (high - low) / (N_GRID - 1)
-    candidates = []
-    for peak in grid[peaks].tolist():
-        around = (max(peak - step, low), min(peak + step, high))
-        refined = minimize_scalar(negative, bounds=around, options={"xatol": 1e-10}).x
-        candidates += [peak, float(refined)]
-    best = min(candidates, key=negative)
-    return Optimum(bounds.new_tensor([best]), -negative(best))

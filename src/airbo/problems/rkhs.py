@@ -1,15 +1,14 @@
 """The RKHS function: a wide hill on the left, a range of narrow peaks on the right."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.problems.base import Optimum, Problem
-from airbo.problems.expectation import expectation, highest_point
+from airbo.problems.base import Problem
+from airbo.problems.optimum import Direction
 from airbo.uncertainty import InputUncertainty, Normal
 
 WIDE_CENTERS = (0.1, 0.15, 0.08, 0.3, 0.4)
@@ -30,7 +29,7 @@ class RKHS(Problem):
     """
 
     name: ClassVar[str] = "rkhs"
-    direction: ClassVar[Literal["maximize", "minimize"]] = "maximize"
+    direction: ClassVar[Direction] = "maximize"
 
     uncertainty: InputUncertainty = field(default_factory=lambda: Normal(0.01))
 
@@ -43,25 +42,15 @@ class RKHS(Problem):
         """Evaluate f at executed inputs."""
         return self._smoothed(X, torch.zeros_like(X))
 
-    def expected(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
-        """Return E f(x'): in closed form for a Gaussian, else numerically."""
-        if isinstance(self.uncertainty, Normal):
-            return self._smoothed(X, self.uncertainty.covariance(X).squeeze(-1))
-        return expectation(self, self.uncertainty, X)
-
-    @cached_property
-    def nominal_optimum(self) -> Optimum:
-        """The highest of the narrow peaks."""
-        return highest_point(self, self.bounds)
-
-    @cached_property
-    def robust_optimum(self) -> Optimum:
-        """The best design in expectation."""
-        return highest_point(self.expected, self.bounds)
+    def exact(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"] | None:
+        """Return E f(x') for a Gaussian: a Gaussian bump stays one."""
+        if not isinstance(self.uncertainty, Normal):
+            return None
+        return self._smoothed(X, self.uncertainty.covariance(X).squeeze(-1))
 
     def _smoothed(
         self, X: Float[Tensor, "*batch n 1"], variance: Float[Tensor, "*batch n 1"]
     ) -> Float[Tensor, "*batch n"]:
         c, a, w = (X.new_tensor(v) for v in (CENTERS, HEIGHTS, WIDTHS))
-        v = w**2 + variance  # (..., n, bumps): a Gaussian bump stays one under a Gaussian
+        v = w**2 + variance  # (..., n, bumps)
         return (a * w / v.sqrt() * torch.exp(-0.5 * (X - c) ** 2 / v)).sum(-1)

@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.problems.base import Optimum, Problem
-from airbo.problems.expectation import highest_point
+from airbo.problems.base import Problem
+from airbo.problems.optimum import Direction
 from airbo.uncertainty import InputUncertainty, Normal, Varying
 
 
@@ -26,7 +25,7 @@ class Wave(Problem):
     """
 
     name: ClassVar[str] = "wave"
-    direction: ClassVar[Literal["maximize", "minimize"]] = "maximize"
+    direction: ClassVar[Direction] = "maximize"
 
     uncertainty: InputUncertainty = field(
         default_factory=lambda: Varying(lambda x: Normal(0.15 * x))
@@ -42,20 +41,11 @@ class Wave(Problem):
         x = X.squeeze(-1)
         return 0.5 * x + torch.sin(10 * math.pi * x)
 
-    def expected(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
-        """Return the damped wave."""
-        variance = self.uncertainty.covariance(X).flatten(-2).squeeze(-1)
-        x = X.squeeze(-1)
-        return 0.5 * x + torch.exp(-0.5 * (10 * math.pi) ** 2 * variance) * torch.sin(
-            10 * math.pi * x
-        )
-
-    @cached_property
-    def nominal_optimum(self) -> Optimum:
-        """The last crest."""
-        return highest_point(self, self.bounds)
-
-    @cached_property
-    def robust_optimum(self) -> Optimum:
-        """The first crest."""
-        return highest_point(self.expected, self.bounds)
+    def exact(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"] | None:
+        """Return the damped wave, if the executed input is normal around the design."""
+        P = self.uncertainty.at(X) if isinstance(self.uncertainty, Varying) else self.uncertainty
+        if not isinstance(P, Normal):
+            return None
+        x, variance = X.squeeze(-1), P.covariance(X).flatten(-2).squeeze(-1)
+        damping = torch.exp(-0.5 * (10 * math.pi) ** 2 * variance)
+        return 0.5 * x + damping * torch.sin(10 * math.pi * x)
