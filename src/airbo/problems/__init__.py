@@ -1,8 +1,32 @@
 """Benchmark functions that know their robust optimum."""
 
-from airbo.problems.base import Optimum, Problem
+from airbo.problems.base import Problem
+from airbo.problems.bumped_bowl import BumpedBowl
 from airbo.problems.double_peak import DoublePeak
+from airbo.problems.optimum import Optimum
+from airbo.problems.push import RobotPush
 from airbo.problems.rkhs import RKHS
 from airbo.problems.wave import Wave
 
-__all__ = ["RKHS", "DoublePeak", "Optimum", "Problem", "Wave"]
+__all__ = [
+    "PROBLEMS",
+    "RKHS",
+    "BumpedBowl",
+    "DoublePeak",
+    "Optimum",
+    "Problem",
+    "RobotPush",
+    "Wave",
+    "problem",
+]
+
+PROBLEMS: dict[str, type[Problem]] = {
+    kind.name: kind for kind in (RKHS, DoublePeak, Wave, BumpedBowl, RobotPush)
+}
+
+
+def problem(name: str) -> Problem:
+    """Return the problem of that name, as its paper has it."""
+    if name not in PROBLEMS:
+        raise ValueError(f"There is no problem {name!r}; choose from {', '.join(PROBLEMS)}.")
+    return PROBLEMS[name]()

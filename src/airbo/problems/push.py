@@ -1,0 +1,124 @@
+"""The robot push: from where, and for how long, to push a ball to one of several goals."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from airbo.problems.base import Problem
+from airbo.problems.optimum import Direction, Optimum, best_point
+from airbo.problems.push_table import ball_distance
+from airbo.problems.push_world import STEPS_PER_UNIT, push
+from airbo.uncertainty import GaussianMixture, InputUncertainty
+
+
+class Goal(NamedTuple):
+    """A place for the ball."""
+
+    x: float
+    y: float
+    squared: bool = False
+    """Whether the loss is the square of the distance."""
+
+
+GOALS = {
+    "paper": (Goal(-3, -3, squared=True), Goal(-3, 3), Goal(4.3, 4.3), Goal(5.1, 3.0)),
+    "published": (Goal(-3, 3, squared=True), Goal(3, -3), Goal(4.3, 4.3), Goal(5.1, 3.0)),
+}
+"""The goals in the text of the paper, and those of the program that its authors published."""
+
+COVARIANCE = ((0.3**2, -(0.1**2), 0.0), (-(0.1**2), 0.3**2, 0.0), (0.0, 0.0, 1.0))
+
+QUADRANTS = {"I": (1, 1), "II": (-1, 1), "III": (-1, -1), "IV": (1, -1)}
+"""Signs of x and y."""
+
+
+def two_modes() -> GaussianMixture:
+    """Return the uncertainty of the paper: half of the time, the hand stands to the upper left."""
+    return GaussianMixture([[0.0, 0.0, 0.0], [-1.0, 1.0, 0.0]], COVARIANCE)
+
+
+@dataclass(frozen=True)
+class RobotPush(Problem):
+    r"""A hand starts at (r_x, r_y) and pushes the ball at the origin, for a duration r_t.
+
+    .. math:: f = \min\left(d(g_1)^2, d(g_2), d(g_3), d(g_3')\right)
+
+    with the distances d of the ball's last place from the goals. Box2D simulates the push
+    (``pip install "airbo[push]"``). It does not care about the direction of a push, so
+    expectations take how far the ball rolls from a table, and need no simulator.
+    """
+
+    name: ClassVar[str] = "push"
+    direction: ClassVar[Direction] = "minimize"
+    n_samples: ClassVar[int] = 2**14
+
+    goals: str = "paper"
+    """Which ``GOALS``."""
+    uncertainty: InputUncertainty = field(default_factory=two_modes)
+
+    def __post_init__(self) -> None:
+        """Refuse unknown goals and uncertainties that do not act on three columns."""
+        if self.goals not in GOALS:
+            raise ValueError(f"goals must be one of {', '.join(GOALS)}, got {self.goals!r}.")
+        self.uncertainty.check_dim(3)
+
+    @property
+    def bounds(self) -> Float[Tensor, "2 3"]:
+        """A square around the ball, and the duration."""
+        return torch.tensor([[-5.0, -5.0, 0.0], [5.0, 5.0, 30.0]], dtype=torch.float64)
+
+    def __call__(self, X: Float[Tensor, "*batch n 3"]) -> Float[Tensor, "*batch n"]:
+        """Simulate a push from every executed input and return its loss."""
+        return self.loss(self.simulate(X))
+
+    def quick(self, X: Float[Tensor, "*batch n 3"]) -> Float[Tensor, "*batch n"]:
+        """Return the loss according to the table."""
+        return self.loss(self.ball(X))
+
+    def simulate(self, X: Float[Tensor, "*batch n 3"]) -> Float[Tensor, "*batch n 2"]:
+        """Return where the ball ends, by simulation."""
+        self.check_columns(X)
+        flat = X.detach().reshape(-1, 3)
+        return push(flat[:, :2], n_steps(flat)).reshape(*X.shape[:-1], 2)
+
+    def ball(self, X: Float[Tensor, "*batch n 3"]) -> Float[Tensor, "*batch n 2"]:
+        """Return where the ball ends, according to the table."""
+        self.check_columns(X)
+        hand = X[..., :2]
+        distance = hand.norm(dim=-1)
+        right = hand.new_tensor([1.0, 0.0])  # where a hand on the centre is taken to stand
+        away = torch.where(distance.unsqueeze(-1) > 0, hand / distance.unsqueeze(-1), right)
+        return -away * ball_distance(distance, n_steps(X)).unsqueeze(-1)
+
+    def loss(self, ball: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
+        """Return the distance to the closest goal; to some, it counts squared."""
+        goals = GOALS[self.goals]
+        places = ball.new_tensor([(goal.x, goal.y) for goal in goals])
+        distances = (ball.unsqueeze(-2) - places).norm(dim=-1)  # (..., n, goals)
+        powers = ball.new_tensor([2.0 if goal.squared else 1.0 for goal in goals])
+        return distances.pow(powers).amin(dim=-1)
+
+    @cached_property
+    def robust_optimum(self) -> Optimum:
+        """The best design in expectation."""
+        return min(self.robust_optima.values(), key=lambda optimum: optimum.value)
+
+    @cached_property
+    def robust_optima(self) -> dict[str, Optimum]:
+        """The best designs that push the ball into each quadrant."""
+        return {name: self._best_into(*signs) for name, signs in QUADRANTS.items()}
+
+    def _best_into(self, x_sign: int, y_sign: int) -> Optimum:
+        low, high = self.bounds.clone()
+        for column, sign in enumerate((x_sign, y_sign)):  # the hand starts on the other side
+            (high if sign > 0 else low)[column] = 0.0
+        return best_point(self.expected, torch.stack([low, high]), self.direction)
+
+
+def n_steps(X: Float[Tensor, "*batch 3"]) -> Int[Tensor, "*batch"]:
+    """Return how many steps of the simulation a push lasts: none if its duration is negative."""
+    return (STEPS_PER_UNIT * X[..., 2]).clamp(min=0).long()
