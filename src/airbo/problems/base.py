@@ -12,6 +12,9 @@ from airbo.problems.expectation import N_SAMPLES, Estimate, estimate
 from airbo.problems.optimum import Direction, Optimum, best_point
 from airbo.uncertainty import InputUncertainty
 
+N_ROUGH = 2**10
+"""Samples that are enough to see where the best designs lie."""
+
 
 class Problem(ABC):
     """A function of the executed input, the uncertainty that leads there, and the true answers.
@@ -51,11 +54,11 @@ class Problem(ABC):
         """Return the standard error of ``expected``: 0 where that is exact."""
         return self._estimate(X).error
 
-    def _estimate(self, X: Tensor) -> Estimate:
+    def _estimate(self, X: Tensor, n_samples: int | None = None) -> Estimate:
         exact = self.exact(X)
         if exact is not None:
             return Estimate(exact, torch.zeros_like(exact))
-        return estimate(self.quick, self.uncertainty, X, self.n_samples)
+        return estimate(self.quick, self.uncertainty, X, n_samples or self.n_samples)
 
     def check_columns(self, X: Tensor) -> None:
         """Refuse points that do not have one column per dimension of the problem."""
@@ -71,7 +74,15 @@ class Problem(ABC):
     @cached_property
     def robust_optimum(self) -> Optimum:
         """The best design in expectation."""
-        return best_point(self.expected, self.bounds, self.direction)
+        return self.best_within(self.bounds)
+
+    def best_within(self, bounds: Float[Tensor, "2 d"]) -> Optimum:
+        """Return the best design in expectation among those of a smaller box."""
+
+        def rough(X: Tensor) -> Tensor:
+            return self._estimate(X, N_ROUGH).mean
+
+        return best_point(self.expected, bounds, self.direction, rough)
 
     def observe(
         self, X: Float[Tensor, "n d"], generator: torch.Generator | None = None

@@ -77,7 +77,7 @@ class BumpedBowl(Problem):
         # E f depends on the radius alone if all but the ring is centred
         if self._ring is not None and not self.uncertainty.mean(self.bounds * 0).any():
             return self._best_on_a_ray(self.expected)
-        return best_point(self.expected, self.bounds, self.direction)
+        return self.best_within(self.bounds)
 
     @cached_property
     def _ring(self) -> float | None:

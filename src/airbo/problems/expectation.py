@@ -1,5 +1,6 @@
 """True expectations of functions that cost nothing."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -47,13 +48,25 @@ def estimate(
         executed = X.unsqueeze(-2) + deviations.to(X).unsqueeze(-1)  # (..., n, s, 1)
         return Estimate(f(executed) @ weights.to(X), X.new_zeros(X.shape[:-1]))
 
-    d = X.shape[-1]
-    base = base_draws(n_samples, uncertainty.n_base(d)).to(X)
-    blocks = X.reshape(-1, d).split(max(BLOCK // n_samples, 1))
-    values = (f(uncertainty.perturb(block, base)) for block in blocks)
+    blocks = X.reshape(-1, X.shape[-1]).split(max(BLOCK // n_samples, 1))
+    values = (f(_executed(uncertainty, block, n_samples)) for block in blocks)
     moments = [torch.stack([v.mean(-1), v.std(-1)]) for v in values]
     mean, std = torch.cat(moments, dim=-1).reshape(2, *X.shape[:-1])
     return Estimate(mean, std / n_samples**0.5)
+
+
+def _executed(
+    uncertainty: InputUncertainty, X: Float[Tensor, "n d"], n_samples: int
+) -> Float[Tensor, "n s d"]:
+    if uncertainty.is_additive:
+        return X.unsqueeze(-2) + _deviations(uncertainty, n_samples, X.shape[-1]).to(X)
+    return uncertainty.perturb(X, base_draws(n_samples, uncertainty.n_base(X.shape[-1])).to(X))
+
+
+@lru_cache(maxsize=8)
+def _deviations(uncertainty: InputUncertainty, n_samples: int, d: int) -> Float[Tensor, "s d"]:
+    origin = torch.zeros(1, d, dtype=torch.float64)
+    return uncertainty.perturb(origin, base_draws(n_samples, uncertainty.n_base(d)))[0]
 
 
 def beta_quadrature(uncertainty: Beta) -> tuple[Float[Tensor, " s"], Float[Tensor, " s"]]:

@@ -3,18 +3,21 @@
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.optimize import Bounds, minimize, minimize_scalar
+from scipy.optimize import Bounds, OptimizeResult, minimize, minimize_scalar
 from torch import Tensor
 
 from airbo.uncertainty import base_draws
 
 N_GRID = 1001
-N_TRIED = 2**9
+N_TRIED = 2**8
 N_REFINED = 4
 APART = 0.2
 """Smallest distance of the starting points, in the unit cube."""
+DIFFERENCE = 5e-3
+"""Half the distance over which slopes are taken: samples make small steps."""
 
 Direction = Literal["maximize", "minimize"]
 Function = Callable[[Tensor], Tensor]
@@ -27,11 +30,25 @@ class Optimum(NamedTuple):
     value: float
 
 
-def best_point(f: Function, bounds: Float[Tensor, "2 d"], direction: Direction) -> Optimum:
-    """Search the whole box: a fine grid on a line, otherwise Powell's method from many starts."""
+def best_point(
+    f: Function,
+    bounds: Float[Tensor, "2 d"],
+    direction: Direction,
+    rough: Function | None = None,
+) -> Optimum:
+    """Search the whole box: a fine grid on a line, otherwise slopes from several starts.
+
+    ``rough`` is a cheaper function that is good enough to climb on; the end is always f itself.
+    """
     sign = 1.0 if direction == "maximize" else -1.0
-    search = highest_point if bounds.shape[-1] == 1 else _highest_in_a_box
-    best = search(lambda X: sign * f(X), bounds)
+
+    def signed(function: Function) -> Function:
+        return lambda X: sign * function(X)
+
+    if bounds.shape[-1] == 1:
+        best = highest_point(signed(f), bounds)
+    else:
+        best = _highest_in_a_box(signed(f), signed(rough or f), bounds)
     return Optimum(best.design, sign * best.value)
 
 
@@ -56,26 +73,41 @@ def highest_point(f: Function, bounds: Float[Tensor, "2 1"]) -> Optimum:
     return Optimum(bounds.new_tensor([best]), -negative(best))
 
 
-def _highest_in_a_box(f: Function, bounds: Float[Tensor, "2 d"]) -> Optimum:
-    low, width = bounds[0], bounds[1] - bounds[0]
+def _highest_in_a_box(f: Function, rough: Function, bounds: Float[Tensor, "2 d"]) -> Optimum:
     d = bounds.shape[-1]
+    box = Bounds([0.0] * d, [1.0] * d)
 
-    def negative(z: Float[Tensor, " d"]) -> float:
-        return -f((low + width * torch.as_tensor(z).to(low)).unsqueeze(0)).item()
+    def from_cube(z: np.ndarray) -> Tensor:
+        return bounds[0] + torch.as_tensor(z).to(bounds) * (bounds[1] - bounds[0])
 
-    tried = base_draws(N_TRIED, d).to(bounds)
-    order = f(low + width * tried).argsort(descending=True)
-    starts = _far_apart(tried[order])
-    found = [minimize(negative, z, method="Powell", bounds=Bounds([0.0] * d, 1.0)) for z in starts]
-    best = min(found, key=lambda result: result.fun)
-    return Optimum(low + width * torch.as_tensor(best.x).to(low), -float(best.fun))
+    def climb(function: Function, z: np.ndarray) -> OptimizeResult:
+        def depth(z: np.ndarray) -> np.ndarray:  # (..., n, d) -> (..., n)
+            return -function(from_cube(z)).numpy(force=True)
+
+        def slope(z: np.ndarray) -> np.ndarray:
+            ends = np.stack([z + DIFFERENCE * np.eye(d), z - DIFFERENCE * np.eye(d)]).clip(0, 1)
+            return np.subtract(*depth(ends)) / np.subtract(*ends).diagonal()
+
+        return minimize(lambda z: depth(z[None])[0], z, method="L-BFGS-B", jac=slope, bounds=box)
+
+    def polish(z: np.ndarray) -> OptimizeResult:
+        def depth(z: np.ndarray) -> float:
+            return -f(from_cube(z[None])).item()
+
+        return minimize(depth, z, method="Nelder-Mead", bounds=box, options={"adaptive": True})
+
+    tried = base_draws(N_TRIED, d).numpy()
+    starts = _far_apart(tried[rough(from_cube(tried)).numpy(force=True).argsort()[::-1]])
+    top = min((climb(rough, z) for z in starts), key=lambda result: result.fun)
+    best = polish(climb(f, top.x).x)
+    return Optimum(from_cube(best.x), -float(best.fun))
 
 
-def _far_apart(points: Float[Tensor, "n d"]) -> list[Tensor]:
+def _far_apart(points: np.ndarray) -> list[np.ndarray]:
     """Return the first few points, without those that are close to an earlier one."""
-    chosen: list[Tensor] = []
+    chosen: list[np.ndarray] = []
     for point in points:
-        if all((point - other).norm() > APART for other in chosen):
+        if all(np.linalg.norm(point - other) > APART for other in chosen):
             chosen.append(point)
         if len(chosen) == N_REFINED:
             break

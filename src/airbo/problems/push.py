@@ -32,6 +32,9 @@ GOALS = {
 
 COVARIANCE = ((0.3**2, -(0.1**2), 0.0), (-(0.1**2), 0.3**2, 0.0), (0.0, 0.0, 1.0))
 
+NOMINAL_DURATION = 25.05
+"""In the middle of a step, so that rounding cannot change the number of steps."""
+
 QUADRANTS = {"I": (1, 1), "II": (-1, 1), "III": (-1, -1), "IV": (1, -1)}
 """Signs of x and y."""
 
@@ -96,11 +99,26 @@ class RobotPush(Problem):
 
     def loss(self, ball: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
         """Return the distance to the closest goal; to some, it counts squared."""
-        goals = GOALS[self.goals]
-        places = ball.new_tensor([(goal.x, goal.y) for goal in goals])
-        distances = (ball.unsqueeze(-2) - places).norm(dim=-1)  # (..., n, goals)
-        powers = ball.new_tensor([2.0 if goal.squared else 1.0 for goal in goals])
-        return distances.pow(powers).amin(dim=-1)
+        losses = []
+        for goal in GOALS[self.goals]:
+            squared = (ball[..., 0] - goal.x) ** 2 + (ball[..., 1] - goal.y) ** 2
+            losses.append(squared if goal.squared else squared.sqrt())
+        return torch.stack(losses).amin(dim=0)
+
+    @cached_property
+    def nominal_optimum(self) -> Optimum:
+        """A push that ends in the first goal; it is one of very many without any loss."""
+        goal = self.bounds.new_tensor(GOALS[self.goals][0][:2])
+        towards = goal / goal.norm()
+        farthest = 5.0 / towards.abs().max()
+
+        def design(distance: Float[Tensor, "n 1"]) -> Float[Tensor, "n 3"]:
+            hand = -towards * distance
+            return torch.cat([hand, torch.full_like(distance, NOMINAL_DURATION)], dim=-1)
+
+        line = torch.stack([torch.zeros_like(farthest), farthest]).unsqueeze(-1)
+        best = best_point(lambda r: self.quick(design(r)), line, self.direction)
+        return Optimum(design(best.design.unsqueeze(0)).squeeze(0), best.value)
 
     @cached_property
     def robust_optimum(self) -> Optimum:
@@ -116,7 +134,7 @@ class RobotPush(Problem):
         low, high = self.bounds.clone()
         for column, sign in enumerate((x_sign, y_sign)):  # the hand starts on the other side
             (high if sign > 0 else low)[column] = 0.0
-        return best_point(self.expected, torch.stack([low, high]), self.direction)
+        return self.best_within(torch.stack([low, high]))
 
 
 def n_steps(X: Float[Tensor, "*batch 3"]) -> Int[Tensor, "*batch"]:

@@ -1,7 +1,6 @@
 """The world of the robot push: a hand pushes a ball on a plane with friction, in Box2D."""
 
 import math
-import os
 from typing import Any
 
 from jaxtyping import Float, Int
@@ -18,8 +17,10 @@ SPEED = 5.0
 """Speed that the hand tries to reach."""
 GAIN = 30.0
 """How hard it tries: force per mass and missing speed."""
-MANY = 1000
+MANY = 5000
 """From so many pushes on, starting processes is worth its time."""
+BATCH = 64
+"""Pushes that a process gets at a time."""
 
 
 def push(
@@ -33,17 +34,12 @@ def push(
     if not starts.isfinite().all():
         raise ValueError("The hand can only start from a finite place, got nan or inf.")
     _box2d()  # a missing simulator is reported from here and not from another process
-    pushes = [
-        (x, y, n) for (x, y), n in zip(starts.tolist(), n_steps.clamp(min=0).tolist(), strict=True)
-    ]
-    n_processes = n_processes or (1 if len(pushes) < MANY else len(os.sched_getaffinity(0)))
-    if n_processes == 1:
-        ends = [push_once(*one) for one in pushes]
-    else:
-        from joblib import Parallel, delayed
+    from joblib import Parallel, delayed
 
-        parallel = Parallel(n_jobs=n_processes, batch_size=64)
-        ends = parallel(delayed(push_once)(*one) for one in pushes)
+    n_jobs = n_processes or (1 if len(starts) < MANY else -1)
+    pushes = zip(starts.tolist(), n_steps.clamp(min=0).tolist(), strict=True)
+    parallel = Parallel(n_jobs=n_jobs, batch_size=BATCH)
+    ends = parallel(delayed(push_once)(x, y, n) for (x, y), n in pushes)
     return starts.new_tensor(ends).reshape(-1, 2)
 
 
