@@ -72,7 +72,7 @@ def in_portions(
 
     Args:
         function: Maps features, and ``diag``, to (*batch, n, q, *trailing), or (*batch, n,
-            *trailing).
+            *trailing). The same for a pair and its mirror image.
         f1: The features to split.
         f2: The others; split too with ``diag``.
         diag: Whether matching designs are compared, or all pairs.
@@ -82,6 +82,8 @@ def in_portions(
     batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
     per_row = max(1, batch.numel() * per_pair * (1 if diag else f2.shape[-2]))
     n_rows = max(1, PORTION // per_row)
+    if not diag and f1.dim() == 2 and len(f1) > n_rows and _is_same(f1, f2):
+        return _mirrored(function, f1, n_rows)
     if f1.shape[-2] > n_rows:
         parts = f1.split(n_rows, dim=-2)
         others = f2.split(n_rows, dim=-2) if diag else [f2] * len(parts)
@@ -93,3 +95,19 @@ def in_portions(
         parts, others = (f.expand(*batch, *f.shape[-2:]).split(n_batches) for f in (f1, f2))
         return torch.cat([function(a, b, diag) for a, b in zip(parts, others, strict=True)])
     return function(f1, f2, diag)
+
+
+def _mirrored(function: Callable[[Tensor, Tensor, bool], Tensor], f: Tensor, n_rows: int) -> Tensor:
+    """Work out one half of a symmetric matrix."""
+    n, rows = len(f), []
+    for start in range(0, n, n_rows):
+        part = function(f[start : start + n_rows], f[start:], False)
+        blank = part.new_zeros(part.shape[0], start, *part.shape[2:])
+        rows.append(torch.cat([blank, part], dim=1))
+    whole = torch.cat(rows)
+    below = torch.ones(n, n, dtype=torch.bool, device=f.device).tril(-1)
+    return torch.where(below.reshape(n, n, *[1] * (whole.dim() - 2)), whole.transpose(0, 1), whole)
+
+
+def _is_same(f1: Tensor, f2: Tensor) -> bool:
+    return f1.data_ptr() == f2.data_ptr() and f1.shape == f2.shape and f1.stride() == f2.stride()

@@ -160,6 +160,16 @@ class _SampleEmbedding(MixtureEmbedding):
         weights = samples.new_full(samples.shape[:-1], 1 / self.n_samples)
         return [_atoms(weights, samples)]
 
+    def _grams(self, precisions: Tensor, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        """Average Gaussians over pairs of samples, which all weigh the same."""
+        if bool((precisions != precisions[:, :1]).any()):
+            return super()._grams(precisions, f1, f2, diag)
+        u, v = (self._unpack(f)[0].means for f in (f1, f2))  # (..., n, j, d), (..., q, k, d)
+        if not diag:
+            u, v = u.unsqueeze(-3), v.unsqueeze(-4)
+        exponents = torch.cdist(u, v).square().mul(-0.5).flatten(-2)
+        return torch.stack([(exponents * c).exp().mean(-1) for c in precisions[:, 0]], dim=-1)
+
 
 class _NystromEmbedding(_SampleEmbedding):
     depends_on_hyperparameters = True

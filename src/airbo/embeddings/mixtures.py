@@ -15,6 +15,7 @@ from airbo.embeddings.blocks import Block, choose, in_unit_cube
 from airbo.embeddings.components import components
 from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, in_portions
 from airbo.embeddings.inner import atoms_inner, gaussian_inner
+from airbo.embeddings.scales import GaussianScales
 from airbo.uncertainty import InputUncertainty
 
 
@@ -56,9 +57,14 @@ class MixtureEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
-        if self._only_atoms:
+        scales = gaussian_scales(self.base_kernel)
+        fitting = scales is not None and self._can_remember(scales, f1, f2)
+        if self._only_atoms and not (fitting and not self.depends_on_hyperparameters):
             return self._in_portions(self._atoms_inner, f1, f2, diag)
-        return self._scales_inner(f1, f2, diag)
+        if scales is None:
+            name = type(self.base_kernel).__name__
+            raise TypeError(f"The base kernel {name} is not a sum of Gaussians.")
+        return self._scales_inner(scales, f1, f2, diag)
 
     def _in_model_coordinates(self, X: Tensor, uncertainty: InputUncertainty) -> list[Block]:
         return in_unit_cube(self.blocks(X, uncertainty), self.low, self.width)
@@ -87,11 +93,17 @@ class MixtureEmbedding(Embedding):
     def _atoms_inner(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         return atoms_inner(self.base_kernel, self._unpack(f1)[0], self._unpack(f2)[0], diag)
 
-    def _scales_inner(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
-        scales = gaussian_scales(self.base_kernel)
-        if scales is None:
-            name = type(self.base_kernel).__name__
-            raise TypeError(f"The base kernel {name} is not a sum of Gaussians.")
+    def _can_remember(self, scales: GaussianScales, f1: Tensor, f2: Tensor) -> bool:
+        """Say whether integrals are asked for that stay the same while a model is fitted.
+
+        Under fixed precisions those between the observations do not depend on hyper-parameters.
+        """
+        fixed = not (scales.precisions.requires_grad or f1.requires_grad or f2.requires_grad)
+        small = f1.dim() == 2 and len(f1) ** 2 * len(scales.weights) <= MAX_REMEMBERED
+        alike = self.training and fixed and small and f1.shape == f2.shape
+        return alike and torch.equal(f1, f2)
+
+    def _scales_inner(self, scales: GaussianScales, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         if not self.training:
             key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
             scales = self.remembered("scales", key, scales.shortened)
@@ -99,11 +111,7 @@ class MixtureEmbedding(Embedding):
         if precisions.dim() == 1:
             precisions = precisions.unsqueeze(-1).expand(-1, self.d)
 
-        # Under fixed precisions the integrals do not depend on the hyper-parameters: while they
-        # are fitted, the ones between the observations are worked out once.
-        fixed = not (precisions.requires_grad or f1.requires_grad or f2.requires_grad)
-        small = f1.dim() == 2 and len(f1) ** 2 * len(weights) <= MAX_REMEMBERED
-        if self.training and fixed and small and f1.shape == f2.shape and torch.equal(f1, f2):
+        if self._can_remember(scales, f1, f2):
             name = "diagonal" if diag else "grams"
             key = torch.cat([f1.flatten(), precisions.flatten()])
             grams = partial(self._grams, precisions)
