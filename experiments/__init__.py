@@ -1,0 +1,1 @@
+"""The paper's evaluation: every figure and table with one command each."""

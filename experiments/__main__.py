@@ -1,0 +1,121 @@
+"""Rerun the paper: ``python -m experiments list``, ``run NAME``, ``plot NAME``."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from experiments import runner
+from experiments.experiment import Experiment
+from experiments.registry import EXPERIMENTS, VARIANTS, find
+from experiments.store import RESULTS, Store
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images" / "paper"
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+console = Console()
+
+Name = Annotated[str, typer.Argument(help="An experiment of `list`, or `all`.")]
+Results = Annotated[Path, typer.Option(help="Folder of the results.")]
+Repeats = Annotated[
+    int | None, typer.Option(min=1, help="How many repeats; by default as in the paper.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A small version that touches everything.")]
+
+
+@app.command("list")
+def list_experiments(results: Results = RESULTS) -> None:
+    """List the experiments and how much of each there is."""
+    table = Table("name", "in the paper", "what", "repeats done")
+    for experiment in (EXPERIMENTS | VARIANTS).values():
+        tasks = experiment.tasks(experiment.repeats)
+        done = sum(map(Store(results).has, tasks))
+        table.add_row(experiment.name, experiment.paper, experiment.title, f"{done}/{len(tasks)}")
+    console.print(table)
+
+
+@app.command()
+def run(
+    name: Name,
+    repeats: Repeats = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
+    dask: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, as tcp://host:8786.")
+    ] = None,
+    quick: Quick = False,
+    results: Results = RESULTS,
+) -> None:
+    """Run what has no result yet. Stopped at any moment, it goes on where it was."""
+    store = Store(results)
+    failed: list[runner.Outcome] = []
+    for experiment in _chosen(name):
+        tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
+        console.print(f"[bold]{experiment.name}[/bold]: {experiment.title}")
+        try:
+            failed += runner.run(tasks, store, jobs, dask)
+        except KeyboardInterrupt:
+            kept = sum(map(store.has, tasks))
+            console.print(
+                f"Stopped; {kept} of {len(tasks)} repeats are kept. The same command goes on."
+            )
+            raise typer.Exit(130) from None
+    for outcome in failed:
+        console.print(f"[red]failed:[/red] {runner.describe(outcome.task)}")
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def plot(
+    name: Name,
+    repeats: Repeats = None,
+    quick: Quick = False,
+    results: Results = RESULTS,
+    images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES,
+) -> None:
+    """Draw the pictures and write the tables of what there is."""
+    store = Store(results)
+    for experiment in _chosen(name):
+        tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
+        found = store.results(tasks)
+        if not found:
+            console.print(
+                f"{experiment.name}: no results in {results}; "
+                f"make some with `python -m experiments run {experiment.name}`."
+            )
+            raise typer.Exit(1)
+        missing = len(tasks) - len(found.each)
+        note = f"\n{missing} of {len(tasks)} repeats are missing.\n" if missing else ""
+        text = (
+            f"# {experiment.title}\n\n{experiment.summary(found)}\n{note}\n"
+            f"Commits: {', '.join(store.commits(tasks))}. "
+            f"Made by `python -m experiments run {experiment.name}`.\n"
+        )
+        path = results / f"{experiment.name}.md"
+        path.write_text(text, encoding="utf-8")
+        console.print(text, markup=False, soft_wrap=True)
+        for picture in experiment.plot(found, images):
+            console.print(f"wrote {picture}", soft_wrap=True)
+
+
+def _chosen(name: str) -> list[Experiment]:
+    if name == "all":
+        return list(EXPERIMENTS.values())
+    try:
+        return [find(name)]
+    except ValueError as error:
+        console.print(str(error), markup=False)
+        raise typer.Exit(2) from None
+
+
+def _repeats(experiment: Experiment, given: int | None, quick: bool) -> int:
+    if given is not None:
+        return given
+    return min(2, experiment.repeats) if quick else experiment.repeats
+
+
+if __name__ == "__main__":
+    sys.exit(app())

@@ -1,0 +1,47 @@
+"""The surrogates that are compared, by the names that the paper gives them."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from airbo.embeddings import Empirical, Estimator, Nystrom
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
+
+MODELS = {"mmd": MMDGP, "ugp": UGP, "nominal": NominalGP, "skl": SKLGP, "erbf": ERBFGP}
+ESTIMATORS = {"Empirical": Empirical, "Nystrom": Nystrom}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A surrogate with the estimator that it uses."""
+
+    label: str
+    model: str
+    estimator: Estimator | None = None
+    """None: the library's default, where the surrogate needs one."""
+
+    def config(self) -> dict[str, Any]:
+        """Return what a result depends on, JSON-able."""
+        if self.estimator is None:
+            return {"model": self.model}
+        kind = type(self.estimator).__name__
+        return {"model": self.model, "estimator": {"kind": kind, **asdict(self.estimator)}}
+
+
+def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
+    """Build a factory of models from a configuration; ``seed`` fixes the draws of estimators."""
+    given = dict(config.get("estimator", {}))
+    if not given:
+        return partial(MODELS[config["model"]], seed=seed)
+    kind = ESTIMATORS[given.pop("kind")]
+    return partial(MODELS[config["model"]], estimator=kind(**given), seed=seed)
+
+
+NYSTROM = Method("MMDGP-nystrom(160/10)", "mmd", Nystrom(160, 10))
+DEFAULT = Method("MMDGP (default estimator)", "mmd")
+UGP_40 = Method("uGP(40)", "ugp", Empirical(40))
+UGP_160 = Method("uGP(160)", "ugp", Empirical(160))
+GP = Method("GP", "nominal")
+SKL = Method("SKL", "skl")
+ERBF = Method("ERBF", "erbf")

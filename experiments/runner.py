@@ -1,0 +1,182 @@
+"""Runs tasks in parallel processes, or on a Dask cluster, and keeps what they give."""
+
+import shutil
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import torch
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from benchmarks import record
+from experiments.experiment import Task
+from experiments.registry import find
+from experiments.store import Store
+
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task: a result, or the traceback of what went wrong."""
+
+    task: Task
+    result: dict[str, Any] | None = None
+    traceback: str = ""
+
+
+def run(
+    tasks: list[Task],
+    store: Store,
+    jobs: int = 1,
+    dask: str | None = None,
+    console: Console | None = None,
+) -> list[Outcome]:
+    """Run the tasks that have no result yet and return those that failed.
+
+    Args:
+        tasks: What there is to run.
+        store: Where results are kept; each is written as soon as it is there.
+        jobs: Number of processes, each with one thread.
+        dask: Address of the scheduler of a Dask cluster to use instead.
+        console: Where to show progress.
+    """
+    console = console or Console(stderr=True)
+    missing = [task for task in tasks if not store.has(task)]
+    provenance = record.provenance()
+    failed = []
+    with _Bars(console, tasks, missing) as bars, _backend(jobs, dask):
+        parallel = joblib.Parallel(
+            n_jobs=None if dask else jobs, return_as="generator_unordered", batch_size=1
+        )
+        calls = (joblib.delayed(execute)(task, bars.file_of(task)) for task in missing)
+        for outcome in parallel(calls):
+            if outcome.result is None:
+                failed.append(outcome)
+                console.print(f"[red]{describe(outcome.task)} failed:[/red]")
+                console.print(outcome.traceback, markup=False, highlight=False)
+            else:
+                store.write(outcome.task, outcome.result, provenance)
+            bars.finish(outcome.task)
+    return failed
+
+
+def execute(task: Task, progress_file: Path | None = None) -> Outcome:
+    """Run one task; what goes wrong in it is told, and does not stop the others."""
+    torch.set_num_threads(1)
+
+    def step(done: int, total: int) -> None:
+        if progress_file is not None and progress_file.parent.is_dir():
+            progress_file.write_text(f"{done} {total}")
+
+    try:
+        return Outcome(task, find(task.experiment).run(task, step))
+    except Exception:
+        return Outcome(task, traceback=traceback.format_exc())
+
+
+def describe(task: Task) -> str:
+    return f"{task.experiment}, {task.label}, repeat {task.seed}"
+
+
+@contextmanager
+def _backend(jobs: int, dask: str | None) -> Iterator[None]:
+    if dask is None:
+        with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+            yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError('Dask is not installed: pip install "airbo[experiments]".') from None
+    with Client(dask, timeout="20s"), joblib.parallel_config("dask"):
+        yield
+
+
+class _Bars:
+    """Shows all steps of all tasks in one bar, and each running task in one of its own.
+
+    Workers write how far they are into files of a temporary folder, which is looked at twice a
+    second; workers on another machine do not see it, and count when they have finished.
+    """
+
+    def __init__(self, console: Console, tasks: list[Task], missing: list[Task]) -> None:
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            speed_estimate_period=600,
+        )
+        self.n_kept = len(tasks) - len(missing)
+        self.n_all = len(tasks)
+        self.missing = missing
+        self.finished: set[Task] = set()
+        self.bars: dict[Task, Any] = {}
+
+    def __enter__(self) -> "_Bars":
+        self.folder = Path(tempfile.mkdtemp(prefix="airbo-experiments-"))
+        self.progress.start()
+        total = sum(task.n_steps for task in self.missing)
+        self.whole = self.progress.add_task(self._title(), total=total)
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        self.thread.join()
+        self._look()
+        self.progress.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def file_of(self, task: Task) -> Path:
+        return self.folder / f"{task.set_name}-{task.seed}"
+
+    def finish(self, task: Task) -> None:
+        self.finished.add(task)
+
+    def _title(self) -> str:
+        return f"{self.n_kept + len(self.finished)} of {self.n_all} repeats; steps"
+
+    def _watch(self) -> None:
+        while not self.stopped.wait(POLL_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        done = 0
+        for task in self.missing:
+            n = task.n_steps if task in self.finished else self._steps_of(task)
+            done += n
+            if task in self.finished:
+                if task in self.bars:
+                    self.progress.remove_task(self.bars.pop(task))
+            elif n:
+                if task not in self.bars:
+                    title = f"  {describe(task)}"
+                    self.bars[task] = self.progress.add_task(title, total=task.n_steps)
+                self.progress.update(self.bars[task], completed=n)
+        self.progress.update(self.whole, completed=done, description=self._title())
+
+    def _steps_of(self, task: Task) -> int:
+        try:
+            return int(self.file_of(task).read_text().split()[0])
+        except (FileNotFoundError, IndexError):  # not begun, or just being written
+            return 0

@@ -1,0 +1,10 @@
+"""How sure a mean over repeats is."""
+
+import numpy as np
+
+
+def interval_of_mean(values: np.ndarray, n: int = 10_000) -> tuple[float, float]:
+    """Return the 95% bootstrap interval of the mean."""
+    picks = np.random.default_rng(0).integers(0, len(values), (n, len(values)))
+    low, high = np.quantile(values[picks].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
