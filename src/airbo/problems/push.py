@@ -50,9 +50,14 @@ class RobotPush(Problem):
 
     .. math:: f = \min\left(d(g_1)^2, d(g_2), d(g_3), d(g_3')\right)
 
-    with the distances d of the ball's last place from the goals. Box2D simulates the push
-    (``pip install "airbo[push]"``). It does not care about the direction of a push, so
-    expectations take how far the ball rolls from a table, and need no simulator.
+    with the distances d of the ball's last place from the goals. Lengths are in metres, durations
+    in tenths of a second. Box2D simulates the push: ``pip install "airbo[push]"``.
+
+    The world looks the same in all directions, so expectations take from a table how far the ball
+    is pushed, and need no simulator. The table is within 2e-5 m of the simulation for nine pushes
+    of ten, and within 0.02 m for all: a hand that meets the ball at the very end of a step may do
+    so in the next. Of expectations it changes less than 1e-5 (four designs with 3,072 simulated
+    pushes each); their samples err by about 1e-4, much less than ``expected_error`` says.
     """
 
     name: ClassVar[str] = "push"
