@@ -123,7 +123,7 @@ def test_a_batch_of_designs_equals_each_design(problem):
 
 @pytest.mark.parametrize("problem", ALL_PROBLEMS, ids=named)
 def test_experiments_repeat_with_their_seed_and_average_to_the_expectation(problem):
-    X = designs(problem, 1).expand(300, -1)
+    X = designs(problem, 1).expand(200, -1)
     Y = problem.observe(X, seeded())
     assert torch.equal(Y, problem.observe(X, seeded()))
     assert not torch.equal(Y, problem.observe(X, seeded(1)))
