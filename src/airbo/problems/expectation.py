@@ -9,7 +9,7 @@ from scipy.special import roots_jacobi
 from torch import Tensor
 
 from airbo.problems.optimum import Function
-from airbo.uncertainty import Beta, InputUncertainty, base_draws
+from airbo.uncertainty import Beta, Exact, InputUncertainty, base_draws
 
 N_NODES = 200
 N_SAMPLES = 2**13
@@ -43,6 +43,9 @@ def estimate(
     density may be infinite at both ends; every other uncertainty by fixed Sobol samples. Their
     error is stated as if they were independent draws, which is on the safe side.
     """
+    if isinstance(uncertainty, Exact):
+        return Estimate(f(X), X.new_zeros(X.shape[:-1]))
+
     if isinstance(uncertainty, Beta) and uncertainty.is_additive and X.shape[-1] == 1:
         deviations, weights = beta_quadrature(uncertainty)
         executed = X.unsqueeze(-2) + deviations.to(X).unsqueeze(-1)  # (..., n, s, 1)

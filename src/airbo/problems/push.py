@@ -50,9 +50,15 @@ class RobotPush(Problem):
 
     .. math:: f = \min\left(d(g_1)^2, d(g_2), d(g_3), d(g_3')\right)
 
-    with the distances d of the ball's last place from the goals. Box2D simulates the push
-    (``pip install "airbo[push]"``). It does not care about the direction of a push, so
-    expectations take how far the ball rolls from a table, and need no simulator.
+    with the distances d of the ball's last place from the goals. Lengths are in metres, durations
+    in tenths of a second. Box2D simulates the push: ``pip install "airbo[push]"``.
+
+    The world looks the same in all directions, so expectations take from a table how far the ball
+    is pushed, and need no simulator. Of 3,000 pushes from all over the box, nine of ten agree with
+    the simulation within 2e-5 m; the worst is 0.006 m off, since a hand that meets the ball at the
+    very end of a step may as well do so in the next. Expectations change by less than 1e-5 (four
+    designs with 3,072 simulated pushes each). Their samples err by about 1e-4, which is much less
+    than ``expected_error`` says.
     """
 
     name: ClassVar[str] = "push"

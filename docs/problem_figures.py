@@ -1,0 +1,194 @@
+"""Draw the pictures of the benchmark problems: ``python docs/problem_figures.py``."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from figures import DATA, FUNCTION, IMAGES, MODEL, STYLE, TRUTH, draw_density, save
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Polygon
+from matplotlib.patheffects import withStroke
+from torch import Tensor
+
+from airbo.problems import RKHS, BumpedBowl, DoublePeak, Problem, RobotPush, Wave
+from airbo.problems.expectation import estimate
+from airbo.problems.push import GOALS
+from airbo.uncertainty import base_draws
+
+N_ROUGH = 2**11
+"""Samples per point of a landscape: more than the eye can tell."""
+N_PUSHES = 20
+SCALE = 0.1
+"""Length of an arrow per unit of the duration, which is a tenth of a second."""
+
+GOAL_LABELS = {"$g_1$": (8, -16), "$g_2$": (8, 8), "$g_3$": (4, 11), "$g_3'$": (10, -12)}
+"""Where to write them, in points from the goal."""
+
+
+def main() -> None:
+    """Draw everything."""
+    torch.set_num_threads(1)
+    IMAGES.mkdir(exist_ok=True)
+    with plt.rc_context(STYLE):
+        draw_line(RKHS(), "The highest peaks are too narrow to be hit")
+        draw_line(DoublePeak(), "The uncertainty has two modes, as far apart as the peaks")
+        draw_line(Wave(), "Designs on the right are hit less precisely")
+        draw_bowl()
+        draw_push()
+
+
+def draw_line(problem: Problem, title: str) -> None:
+    """Draw a problem of one variable over the distribution of its deviations."""
+    figure, (ax, strip) = plt.subplots(
+        2, 1, figsize=(9, 4.6), sharex=True, height_ratios=[4, 1], layout="constrained"
+    )
+    grid = torch.linspace(0, 1, 1601, dtype=torch.float64).unsqueeze(-1)
+    ax.plot(grid, problem(grid), color=FUNCTION, lw=1.5, label="function f")
+    ax.plot(grid, problem.expected(grid), color=TRUTH, lw=1.5, ls="--", label="expected value E f")
+    nominal, robust = problem.nominal_optimum, problem.robust_optimum
+    gained = problem.expected(nominal.design.unsqueeze(0)).item()
+    x = nominal.design.item()
+    ax.plot([x, x], [gained, nominal.value], color=DATA, lw=1, ls=":")
+    ax.plot(
+        x, nominal.value, "^", color=DATA, ms=9, mec="white", zorder=3,
+        label=f"nominal optimum: x = {x:.3f}, f = {nominal.value:.3f}",
+    )  # fmt: skip
+    ax.plot(
+        x, gained, "v", color=DATA, ms=9, mec="white", zorder=3,
+        label=f"what it gives on average: {gained:.3f}",
+    )  # fmt: skip
+    x = robust.design.item()
+    ax.plot(
+        x, robust.value, "o", color=MODEL, ms=9, mec="white", zorder=3,
+        label=f"robust optimum: x = {x:.3f}, E f = {robust.value:.3f}",
+    )  # fmt: skip
+    ax.set(ylabel="value (maximize)", xlim=(-0.01, 1.01))
+    ax.set_title(title)
+    ax.tick_params(bottom=False)
+    draw_density(strip, problem.uncertainty)
+    strip.set(xlabel="design x", ylabel="x' - x")
+    figure.align_ylabels()
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    save(figure, f"problem_{problem.name}")
+
+
+def draw_bowl() -> None:
+    """Draw the first two dimensions of the bowl, as it is and on average."""
+    problem = BumpedBowl()
+    axis = torch.linspace(-2, 2, 161, dtype=torch.float64)
+    X = torch.zeros(161, 161, problem.d, dtype=torch.float64)
+    X[..., 1], X[..., 0] = torch.meshgrid(axis, axis, indexing="ij")
+    values = {"f(x)": problem(X), "E f(x')": problem.expected(X)}
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.3), sharey=True, layout="constrained")
+    levels = np.linspace(0, 5, 21)
+    for ax, (label, value) in zip(axes, values.items(), strict=True):
+        shades = ax.contourf(axis, axis, value, levels, cmap="viridis_r", extend="max")
+        ax.contour(axis, axis, value, levels[::2], colors="white", linewidths=0.4, alpha=0.6)
+        ax.set_title(f"{label}, all other coordinates 0")
+        ax.set(aspect="equal", xlabel="x₁", xticks=range(-2, 3), yticks=range(-2, 3))
+        ax.spines[:].set_visible(False)
+    axes[0].set_ylabel("x₂")
+    radius = problem.nominal_optimum.design.norm().item()
+    axes[0].add_patch(Circle((0, 0), radius, fill=False, ec=DATA, lw=1.8))
+    label_of(
+        axes[0],
+        f"the floor: a circle of radius {radius:.3f},\nf = {problem.nominal_optimum.value:.4f}",
+        DATA,
+    )
+    best = problem.robust_optimum
+    axes[1].add_patch(Circle((0, 0), 0.5, fill=False, ec="white", lw=1.5, ls="--"))
+    axes[1].plot(*best.design[:2], "o", color=MODEL, ms=10, mec="white")
+    label_of(axes[1], f"robust optimum: E f = {best.value:.4f};\ndashed: where it lands", MODEL)
+    figure.colorbar(shades, ax=axes, label="value (minimize)", ticks=range(6), shrink=0.9)
+    save(figure, f"problem_{problem.name}")
+
+
+def label_of(ax: Axes, text: str, colour: str) -> None:
+    """Write into the lower part of a landscape."""
+    box = {"facecolor": "white", "alpha": 0.9, "edgecolor": "none", "boxstyle": "round"}
+    ax.text(0.5, 0.05, text, transform=ax.transAxes, ha="center", color=colour, bbox=box)
+
+
+def draw_push() -> None:
+    """Draw the loss over places of the hand, and pushes under input uncertainty."""
+    problem = RobotPush()
+    best, twin = problem.robust_optimum, problem.robust_optima["I"]
+    figure, axes = plt.subplots(2, 2, figsize=(9.4, 10), layout="constrained")
+    draw_landscapes(axes[0], problem, best.design)
+    for ax, optimum, place in zip(axes[1], (best, twin), ("III", "I"), strict=True):
+        draw_pushes(ax, problem, optimum.design)
+        x, y, t = optimum.design.tolist()
+        ax.set_title(
+            f"Best push into quadrant {place}: E f = {optimum.value:.3f}\n"
+            f"from ({x:.2f}, {y:.2f}) for {t / 10:.2f} s"
+        )
+    figure.legend(handles=legend(), loc="outside lower center", ncols=3)
+    save(figure, f"problem_{problem.name}")
+
+
+def draw_landscapes(axes: np.ndarray, problem: RobotPush, design: Tensor) -> None:
+    """Draw f and E f over the place of the hand, at the best duration."""
+    axis = torch.linspace(-5, 5, 101, dtype=torch.float64)
+    X = design.repeat(101, 101, 1)
+    X[..., 1], X[..., 0] = torch.meshgrid(axis, axis, indexing="ij")
+    values = {
+        "Loss f": problem.quick(X),
+        "Expected loss E f": estimate(problem.quick, problem.uncertainty, X, N_ROUGH).mean,
+    }
+    levels = np.linspace(0, 7, 29)
+    for ax, (label, value) in zip(axes, values.items(), strict=True):
+        shades = ax.contourf(axis, axis, value, levels, cmap="viridis_r", extend="max")
+        ax.set_title(f"{label} of a push from $(r_x, r_y)$\nthat lasts {design[2] / 10:.2f} s")
+        ax.set(aspect="equal", xlabel="$r_x$ (m)", ylabel="$r_y$ (m)")
+        ax.spines[:].set_visible(False)
+        ax.plot(*design[:2], "o", color=MODEL, ms=10, mec="white", clip_on=False, zorder=5)
+    axes[0].figure.colorbar(shades, ax=axes, label="loss (minimize)", ticks=range(8), shrink=0.85)
+
+
+def draw_pushes(ax: Axes, problem: RobotPush, design: Tensor) -> None:
+    """Draw hands, pushes and where the ball ends, for some executed inputs of one design."""
+    draws = base_draws(N_PUSHES, problem.uncertainty.n_base(3), seed=1)
+    executed = problem.uncertainty.perturb(design.unsqueeze(0), draws)[0]
+    for (x, y, t), end in zip(executed.tolist(), problem.simulate(executed), strict=True):
+        towards = -np.array([x, y]) / np.hypot(x, y)
+        across = np.array([-towards[1], towards[0]])
+        corners = [a * 0.3 * towards + b * across for a, b in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
+        ax.add_patch(Polygon(np.array([x, y]) + corners, fill=False, ec=TRUTH, lw=0.7, alpha=0.5))
+        ax.annotate(
+            "",
+            np.array([x, y]) + SCALE * t * towards,
+            (x, y),
+            arrowprops={"arrowstyle": "-|>", "color": "0.55", "lw": 0.8},
+        )
+        ax.add_patch(Circle(tuple(end.tolist()), 1.0, fill=False, ec=MODEL, lw=0.5, alpha=0.35))
+        ax.plot(*end, "o", color=MODEL, ms=4, mew=0, alpha=0.8)
+    ax.add_patch(Circle((0, 0), 1.0, fc="#CFE5F2", ec=MODEL, lw=1))
+    outline = [withStroke(linewidth=3, foreground="white")]
+    for (name, offset), goal in zip(GOAL_LABELS.items(), GOALS["paper"], strict=True):
+        ax.annotate(
+            name, (goal.x, goal.y), offset, textcoords="offset points", fontsize=12, color=DATA,
+            path_effects=outline, zorder=5,
+        )  # fmt: skip
+        ax.plot(
+            goal.x, goal.y, "*" if goal.squared else "P", color=DATA, ms=13, mec="white", zorder=4
+        )
+    ax.set(aspect="equal", xlim=(-7.2, 7.2), ylim=(-7.2, 7.2), xlabel="x (m)", ylabel="y (m)")
+
+
+def legend() -> list[Line2D]:
+    """Explain the marks of the pushes."""
+    marks = {
+        "start of the hand": {"marker": "s", "mfc": "none", "mec": TRUTH, "ms": 9},
+        "direction; length: 1 m per second": {"marker": "$→$", "color": "0.45", "ms": 14},
+        "end of the ball (radius 1)": {"marker": "o", "color": MODEL, "ms": 6},
+        "goal, distance counts": {"marker": "P", "color": DATA, "ms": 10},
+        "goal, squared distance counts": {"marker": "*", "color": DATA, "ms": 12},
+        "ball at the start": {"marker": "o", "mfc": "#CFE5F2", "mec": MODEL, "ms": 11},
+        "robust optimum": {"marker": "o", "color": MODEL, "ms": 10, "mec": "white"},
+    }
+    return [Line2D([], [], ls="", label=label, **style) for label, style in marks.items()]
+
+
+if __name__ == "__main__":
+    main()
