@@ -11,9 +11,10 @@ from torch import Tensor
 
 from airbo.embeddings.base_kernels import gaussian_scales
 from airbo.embeddings.blocks import Block
-from airbo.embeddings.embedding import Embedding
+from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding
 from airbo.embeddings.mixtures import MixtureEmbedding
 from airbo.embeddings.quadrature import QuadratureEmbedding
+from airbo.embeddings.scales import GaussianScales
 from airbo.uncertainty import InputUncertainty, base_draws
 
 
@@ -177,6 +178,7 @@ class _NystromEmbedding(_SampleEmbedding):
     def __init__(self, estimator: Nystrom, seed: int, *args: object) -> None:
         super().__init__(estimator.n_samples, seed, *args)
         self.register_buffer("landmarks", estimator.landmarks(estimator.n_samples, seed))
+        self._designs_move = False
 
     def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
         shared = uncertainty.is_additive and getattr(self.base_kernel, "is_stationary", False)
@@ -189,6 +191,47 @@ class _NystromEmbedding(_SampleEmbedding):
             landmarks = X.unsqueeze(-2) + landmarks
             weights = weights.expand(landmarks.shape[:-1])
         return [_atoms(weights, landmarks)]
+
+    def compute(self, X: Tensor, choice: Tensor) -> Tensor:
+        """Pack landmarks and weights."""
+        self._designs_move = X.requires_grad
+        return super().compute(X, choice)
+
+    def inner(self, f1: Tensor, f2: Tensor, diag: bool = False) -> Tensor:
+        """Compare landmarks; while a model is fitted they stay, and only their weights change."""
+        scales = gaussian_scales(self.base_kernel)
+        if scales is None or not self._landmarks_stay(scales, f1, f2):
+            return super().inner(f1, f2, diag)
+        n, [block] = len(f1), self._unpack(f1)
+        i, j = torch.arange(n).expand(2, -1) if diag else torch.triu_indices(n, n)
+        points, weights = block.means.detach(), block.weights
+        each = self.remembered(
+            f"landmarks {diag}",
+            points.flatten(),
+            lambda: _gaussians(points[i], points[j], scales.precisions),
+        )
+        gram = scales.constant + (scales.weights @ each.flatten(1)).reshape(each.shape[1:])
+        inner = torch.einsum("pj,pjk,pk->p", weights[i], gram, weights[j])
+        if diag:
+            return inner
+        K = inner.new_zeros(n, n).index_put((i, j), inner)
+        return K + K.triu(1).mT
+
+    def _landmarks_stay(self, scales: GaussianScales, f1: Tensor, f2: Tensor) -> bool:
+        """Say whether all that changes between two calls is the hyper-parameters."""
+        if not self.training or self._designs_move or scales.precisions.requires_grad:
+            return False
+        n_pairs = len(f1) * (len(f1) + 1) // 2
+        size = n_pairs * len(self.landmarks) ** 2 * len(scales.weights)
+        alike = f1.dim() == 2 and f1.shape == f2.shape and size <= MAX_REMEMBERED
+        return alike and torch.equal(f1, f2)
+
+
+def _gaussians(
+    u: Float[Tensor, "p j d"], v: Float[Tensor, "p k d"], precisions: Float[Tensor, " q"]
+) -> Float[Tensor, "q p j k"]:
+    exponents = torch.cdist(u, v).square().mul(-0.5)
+    return torch.stack([(exponents * c).exp() for c in precisions])
 
 
 def _atoms(weights: Tensor, points: Tensor) -> Block:
