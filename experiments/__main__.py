@@ -55,7 +55,7 @@ def run(
         tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
         console.print(f"[bold]{experiment.name}[/bold]: {experiment.title}")
         try:
-            failed += runner.run(tasks, store, jobs, dask)
+            failed += runner.run(experiment, tasks, store, jobs, dask)
         except KeyboardInterrupt:
             kept = sum(map(store.has, tasks))
             console.print(

@@ -23,8 +23,7 @@ from rich.progress import (
 )
 
 from benchmarks import record
-from experiments.experiment import Task
-from experiments.registry import find
+from experiments.experiment import Experiment, Task
 from experiments.store import Store
 
 POLL_SECONDS = 0.5
@@ -40,6 +39,7 @@ class Outcome:
 
 
 def run(
+    experiment: Experiment,
     tasks: list[Task],
     store: Store,
     jobs: int = 1,
@@ -49,6 +49,7 @@ def run(
     """Run the tasks that have no result yet and return those that failed.
 
     Args:
+        experiment: Says how a task is run.
         tasks: What there is to run.
         store: Where results are kept; each is written as soon as it is there.
         jobs: Number of processes, each with one thread.
@@ -63,7 +64,7 @@ def run(
         parallel = joblib.Parallel(
             n_jobs=None if dask else jobs, return_as="generator_unordered", batch_size=1
         )
-        calls = (joblib.delayed(execute)(task, bars.file_of(task)) for task in missing)
+        calls = (joblib.delayed(execute)(experiment, task, bars.file_of(task)) for task in missing)
         for outcome in parallel(calls):
             if outcome.result is None:
                 failed.append(outcome)
@@ -75,7 +76,7 @@ def run(
     return failed
 
 
-def execute(task: Task, progress_file: Path | None = None) -> Outcome:
+def execute(experiment: Experiment, task: Task, progress_file: Path | None = None) -> Outcome:
     """Run one task; what goes wrong in it is told, and does not stop the others."""
     torch.set_num_threads(1)
 
@@ -84,7 +85,7 @@ def execute(task: Task, progress_file: Path | None = None) -> Outcome:
             progress_file.write_text(f"{done} {total}")
 
     try:
-        return Outcome(task, find(task.experiment).run(task, step))
+        return Outcome(task, experiment.run(task, step))
     except Exception:
         return Outcome(task, traceback=traceback.format_exc())
 

@@ -1,0 +1,50 @@
+"""A small experiment to try the harness with: every repeat squares its number, slowly.
+
+As a program, it runs itself: ``python toy.py FOLDER SECONDS_PER_STEP``.
+"""
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments import runner
+from experiments.experiment import Experiment, Task
+from experiments.store import Store
+
+N_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Toy(Experiment):
+    name: str = "toy"
+    paper: str = "none"
+    title: str = "Squares"
+    power: int = 2
+    seconds: float = 0.0
+    bad: tuple[int, ...] = ()
+    """Repeats that fail."""
+
+    def tasks(self, repeats, quick=False):
+        return [
+            Task(self.name, "square", i, {"power": self.power}, N_STEPS) for i in range(repeats)
+        ]
+
+    def run(self, task, step):
+        for i in range(N_STEPS):
+            time.sleep(self.seconds)
+            step(i + 1, N_STEPS)
+        if task.seed in self.bad:
+            raise ArithmeticError(f"no square of {task.seed}")
+        return {"value": task.seed ** task.config["power"]}
+
+    def summary(self, results):
+        return str(len(results.each))
+
+    def plot(self, results, folder):
+        return []
+
+
+if __name__ == "__main__":
+    toy = Toy(seconds=float(sys.argv[2]))
+    runner.run(toy, toy.tasks(6), Store(Path(sys.argv[1])), jobs=2)
