@@ -14,8 +14,10 @@ from airbo.embeddings.base_kernels import RationalQuadraticSum
 from airbo.embeddings.blocks import Block, in_unit_cube
 from airbo.embeddings.components import components
 from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding
-from airbo.embeddings.factors import Factor, factors
-from airbo.embeddings.kappa import Kappa
+from airbo.embeddings.factors import factors
+from airbo.embeddings.integrals import Integrals
+from airbo.embeddings.kappa import Kappa, only_table, over_pairs
+from airbo.embeddings.resolutions import Resolutions
 from airbo.uncertainty import InputUncertainty
 
 FINER = 3
@@ -108,7 +110,7 @@ class ShiftEmbedding(Embedding):
 
         def look() -> bool:
             alone = len(self.uncertainties) == 1
-            return alone and all(factor.is_exact for factor in self._factors(a, b))
+            return alone and all(group.exact.is_exact for group in self._groups(a, b))
 
         return self.remembered(f"exact {a} {b}", self.low, look)
 
@@ -119,7 +121,7 @@ class ShiftEmbedding(Embedding):
 
         def prepare() -> Kappa:
             scales = kernel.gaussian_scales()
-            return Kappa.under_fixed_hyperparameters(self._factors(a, b), scales)
+            return Kappa.under_fixed_hyperparameters(self._groups(a, b), scales)
 
         return self.remembered(f"kappa {a} {b}", kernel.raw_lengthscales, prepare)
 
@@ -131,29 +133,41 @@ class ShiftEmbedding(Embedding):
         """
         assert isinstance(self.base_kernel, RationalQuadraticSum)
         scales = self.base_kernel.gaussian_scales()
-        kappa = Kappa(self._factors(a, b), scales)
+        groups = self._groups(a, b)
+        table = only_table(groups)
         n_pairs = f1.shape[:-1].numel() * (1 if diag else f2.shape[-2])
-        if f1.requires_grad or f2.requires_grad:
-            return kappa(f1, f2, diag)
-        if n_pairs * len(scales.weights) <= MAX_REMEMBERED:
+        small = n_pairs * len(scales.weights) <= MAX_REMEMBERED
+        if table is not None and (f1.requires_grad or f2.requires_grad or not small):
+            return Kappa.looked_up(table, scales)(f1, f2, diag)
+        each = self.remembered(f"integrals {a} {b}", self.low, lambda: self._integrals(groups))
+        if small and not (f1.requires_grad or f2.requires_grad):
             key = torch.cat([f1.flatten(), f2.flatten()])
             name = f"{a} {b} {diag} {n_pairs}"
-            each = self.remembered(name, key, lambda: kappa.per_scale(f1, f2, diag))
-            return scales.constant + each @ scales.weights
-        if kappa.on_a_line:
+            known = self.remembered(name, key, lambda: over_pairs(each, f1, f2, diag, each.size, 1))
+            return scales.constant + known @ scales.weights
+        kappa = Kappa(scales.constant, each.summed(scales.weights), self.d, each.size)
+        if f1.requires_grad or f2.requires_grad:
             return kappa(f1, f2, diag)
         again = checkpoint(kappa, f1, f2, diag, use_reentrant=False)
         assert isinstance(again, Tensor)
         return again
 
-    def _factors(self, a: int, b: int) -> list[Factor]:
-        def build() -> list[Factor]:
-            p, q = self.uncertainties[a], self.uncertainties[b]
-            return _factors(
-                p, q, tuple(self.low.tolist()), tuple(self.width.tolist()), self.n_atoms
+    def _integrals(self, groups: list[Resolutions]) -> Integrals:
+        precisions = groups[0].exact.precisions
+        return Integrals(groups, precisions, torch.ones_like(precisions))
+
+    def _groups(self, a: int, b: int) -> list[Resolutions]:
+        def build() -> list[Resolutions]:
+            return _groups(
+                self.uncertainties[a],
+                self.uncertainties[b],
+                tuple(self.low.tolist()),
+                tuple(self.width.tolist()),
+                self.n_atoms,
+                len(self.uncertainties) == 1,
             )
 
-        return self.remembered(f"factors {a} {b}", self.low, build)
+        return self.remembered(f"groups {a} {b}", self.low, build)
 
 
 def suits_shifts(uncertainties: Sequence[InputUncertainty], base_kernel: Kernel) -> bool:
@@ -166,18 +180,25 @@ def suits_shifts(uncertainties: Sequence[InputUncertainty], base_kernel: Kernel)
 
 
 @lru_cache(maxsize=64)
-def _factors(
+def _groups(
     p: InputUncertainty,
     q: InputUncertainty,
     low: tuple[float, ...],
     width: tuple[float, ...],
     n_atoms: int,
-) -> list[Factor]:
-    """Work out what does not depend on hyper-parameters, once per pair of uncertainties."""
+    alone: bool,
+) -> list[Resolutions]:
+    """Work out what does not depend on hyper-parameters, once per pair of uncertainties.
+
+    Beside other uncertainties there are no coarser resolutions: all pairs have to see the same.
+    """
     precisions = RationalQuadraticSum().double().gaussian_scales().precisions
     coarse_and_fine = (n_atoms, FINER * n_atoms)
     deviations = [[_deviation(u, low, width, n) for n in coarse_and_fine] for u in (p, q)]
-    return factors(deviations[0], deviations[1], precisions)
+    found = factors(deviations[0], deviations[1], precisions)
+    if not alone or len(low) == 1:
+        return [Resolutions(exact) for exact, _ in found]
+    return [Resolutions.of(exact, fine) for exact, fine in found]
 
 
 def _deviation(
