@@ -137,16 +137,23 @@ def test_exact_designs_beside_independent_columns_stay_independent_columns():
     torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=0)
 
 
-def test_what_is_too_large_to_remember_is_the_same_when_worked_out_anew(monkeypatch):
-    X, uncertainty = designs(12, 3), unc.Normal(0.2)
+@pytest.mark.parametrize(
+    "uncertainties",
+    [[unc.Normal(0.2)], [unc.Beta(0.4, 0.2, scale=0.5)], [unc.Normal(0.2), unc.Uniform(0, 1)]],
+    ids=["normal", "beta", "two"],
+)
+def test_what_is_too_large_to_remember_is_the_same_when_worked_out_anew(monkeypatch, uncertainties):
+    numbers = torch.arange(40).remainder(len(uncertainties)).unsqueeze(-1)
+    X = torch.cat([designs(40, 3), numbers], dim=-1)
+    slope = torch.rand(40, 40, generator=torch.Generator().manual_seed(1)).double()
     results = []
     for limit in (10**9, 0):
         monkeypatch.setattr("airbo.embeddings.shifts.MAX_REMEMBERED", limit)
-        embedding = embed([uncertainty], 3)
+        embedding = embed(uncertainties, 3)
         inner = embedding.inner(embedding(X), embedding(X))
-        inner.square().sum().backward()
+        (inner * slope).sum().backward()
         results.append((inner.detach(), embedding.base_kernel.raw_lengthscales.grad))
-    torch.testing.assert_close(*results)
+    torch.testing.assert_close(*results, atol=1e-6, rtol=1e-6)
 
 
 def test_portions_are_the_whole(monkeypatch):

@@ -49,6 +49,11 @@ class Integrals:
         self._n_sums, self._order = len(first), torch.tensor(first + rest)
 
     @property
+    def n(self) -> int:
+        """Number of base kernels."""
+        return len(self._order)
+
+    @property
     def size(self) -> int:
         """Numbers that are held at a time, per difference."""
         factors = sum(factor.size for factor in self._factors)

@@ -8,7 +8,6 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int64
 from linear_operator import to_dense
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.base_kernels import RationalQuadraticSum
 from airbo.embeddings.blocks import Block, in_unit_cube
@@ -18,10 +17,13 @@ from airbo.embeddings.factors import factors
 from airbo.embeddings.integrals import Integrals
 from airbo.embeddings.kappa import Kappa, only_table, over_pairs
 from airbo.embeddings.resolutions import Resolutions
+from airbo.embeddings.weighted import WeightedSum
 from airbo.uncertainty import InputUncertainty
 
 FINER = 3
 """Resolution of what is tabulated, as a multiple of that of the rest."""
+NEGLIGIBLE = 1e-9
+"""Share of the base kernel that a Gaussian has to have, where all take too much time."""
 MAX_KINDS = 4
 """Number of uncertainties up to which each pair of them has its own function."""
 
@@ -133,28 +135,36 @@ class ShiftEmbedding(Embedding):
         """
         assert isinstance(self.base_kernel, RationalQuadraticSum)
         scales = self.base_kernel.gaussian_scales()
-        groups = self._groups(a, b)
-        table = only_table(groups)
+        table = only_table(self._groups(a, b))
         n_pairs = f1.shape[:-1].numel() * (1 if diag else f2.shape[-2])
+        moving = f1.requires_grad or f2.requires_grad
         small = n_pairs * len(scales.weights) <= MAX_REMEMBERED
-        if table is not None and (f1.requires_grad or f2.requires_grad or not small):
-            return Kappa.looked_up(table, scales)(f1, f2, diag)
-        each = self.remembered(f"integrals {a} {b}", self.low, lambda: self._integrals(groups))
-        if small and not (f1.requires_grad or f2.requires_grad):
+        if small and not moving:
+            each = self._integrals(a, b, torch.ones_like(scales.weights) > 0)
             key = torch.cat([f1.flatten(), f2.flatten()])
             name = f"{a} {b} {diag} {n_pairs}"
             known = self.remembered(name, key, lambda: over_pairs(each, f1, f2, diag, each.size, 1))
             return scales.constant + known @ scales.weights
-        kappa = Kappa(scales.constant, each.summed(scales.weights), self.d, each.size)
-        if f1.requires_grad or f2.requires_grad:
-            return kappa(f1, f2, diag)
-        again = checkpoint(kappa, f1, f2, diag, use_reentrant=False)
-        assert isinstance(again, Tensor)
-        return again
+        if table is not None:
+            return Kappa.looked_up(table, scales)(f1, f2, diag)
+        counts = scales.weights.detach() > NEGLIGIBLE * scales.weights.detach().sum()
+        each, weights = self._integrals(a, b, counts), scales.weights[counts]
+        if moving or diag or f1.dim() > 2 or f2.dim() > 2:
+            return Kappa(scales.constant, each.summed(weights), self.d, each.size)(f1, f2, diag)
+        symmetric = a == b and f1.shape == f2.shape and torch.equal(f1, f2)
+        summed = WeightedSum.apply(weights, each, f1.detach(), f2.detach(), symmetric)
+        assert isinstance(summed, Tensor)
+        return scales.constant + summed
 
-    def _integrals(self, groups: list[Resolutions]) -> Integrals:
-        precisions = groups[0].exact.precisions
-        return Integrals(groups, precisions, torch.ones_like(precisions))
+    def _integrals(self, a: int, b: int, counts: Tensor) -> Integrals:
+        """Return the integrals of those Gaussians that count, at resolutions that do for all."""
+
+        def build() -> Integrals:
+            groups = self._groups(a, b)
+            precisions = groups[0].exact.precisions[counts.cpu()]
+            return Integrals(groups, precisions, torch.ones_like(precisions))
+
+        return self.remembered(f"integrals {a} {b} {counts.all()}", counts, build)
 
     def _groups(self, a: int, b: int) -> list[Resolutions]:
         def build() -> list[Resolutions]:
