@@ -41,8 +41,8 @@ def components(
 
     Gaussians stay as they are. One-dimensional distributions become the nodes of their own Gauss
     quadrature, two for three of ``n_atoms``, because it is that much sharper. Whatever else can be
-    sampled is cut into ``n_atoms`` cells of equal probability, and each cell becomes the Gaussian
-    with its mean and its variances.
+    sampled is cut into cells, and each cell becomes the Gaussian with its mean and its covariance:
+    four cells for three of ``n_atoms`` where x' = x + δ, else cells of equal probability.
 
     Args:
         uncertainty: The distribution of the executed input.
@@ -124,8 +124,7 @@ def _(u: Empirical, X: Tensor, n_atoms: int) -> list[Block]:
     if X.shape[-1] == 1:
         nodes, weights = gauss_rule(deviations.squeeze(-1).cpu().numpy(), n_nodes(n_atoms))
         return [_shifted(X, X.new_tensor(weights), X.new_tensor(nodes).unsqueeze(-1))]
-    w, m, v = compress(deviations, n_atoms)
-    return [_block(_all_columns(X), w, X.unsqueeze(-2) + m, v)]
+    return [_compressed(deviations, X, n_atoms)]
 
 
 @_components.register
@@ -241,14 +240,21 @@ def _strata(u: InputUncertainty, X: Tensor, n: int) -> list[Block]:
 
 def _cells(u: InputUncertainty, X: Tensor, n: int) -> Block:
     """Cut the base draws into cells and give each the moments of its samples."""
-    n, d = 2 ** math.ceil(math.log2(n)), X.shape[-1]
+    d = X.shape[-1]
     if u.is_additive:
         draws = base_draws(N_FINE, u.n_base(d), dtype=X.dtype, device=X.device)
-        w, m, v = compress(u.perturb(X.new_zeros(1, d), draws)[0], n)
-        return _block(_all_columns(X), w, X.unsqueeze(-2) + m, v)
+        return _compressed(u.perturb(X.new_zeros(1, d), draws)[0], X, n)
+    n = 2 ** math.ceil(math.log2(n))
     draws = base_draws(16 * n, u.n_base(d), dtype=X.dtype, device=X.device)
     cells = u.perturb(X, draws)[..., bisect(draws, n), :]  # (..., n, j, s/j, d)
     return _block(_all_columns(X), X.new_full((n,), 1 / n), *moments(cells))
+
+
+def _compressed(deviations: Float[Tensor, "s d"], X: Tensor, n: int) -> Block:
+    """Put the cells of deviations around every design, four for three of ``n``."""
+    weights, means, covariances = compress(deviations, math.ceil(4 * n / 3))
+    block = _block(_all_columns(X), weights, X.unsqueeze(-2) + means)
+    return replace(block, spread=covariances.expand(*X.shape[:-1], *covariances.shape))
 
 
 def _all_columns(X: Tensor) -> tuple[int, ...]:

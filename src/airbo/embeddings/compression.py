@@ -1,6 +1,6 @@
 """Few points, or cells, in place of many samples."""
 
-import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -38,13 +38,19 @@ def gauss_rule(
 
 
 def compress(samples: Float[Tensor, "s d"], n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Cut samples into about ``n`` cells; return their weights, means and variances."""
-    n = 2 ** math.ceil(math.log2(n))
-    usable = len(samples) - len(samples) % n
-    if usable == 0:
-        return samples.new_full((len(samples),), 1 / len(samples)), samples, 0 * samples
-    order = bisect(samples[:usable], n)
-    return samples.new_full((n,), 1 / n), *moments(samples[order])
+    """Cut samples into ``n`` cells; return their weights, means and covariances.
+
+    The next cell to be cut is the one that matters most, by its share of the samples and by how far
+    it reaches; the cut goes through its mean and across the direction in which it reaches furthest.
+    """
+    cells = [_Cell.of(samples)]
+    while len(cells) < n and max(cell.importance for cell in cells) > 0:
+        cell = cells.pop(max(range(len(cells)), key=lambda i: cells[i].importance))
+        above = (cell.samples - cell.mean) @ cell.direction > 0
+        cells += [_Cell.of(cell.samples[above]), _Cell.of(cell.samples[~above])]
+    weights = samples.new_tensor([len(cell.samples) / len(samples) for cell in cells])
+    means, covariances = (torch.stack([getattr(c, k) for c in cells]) for k in ("mean", "cov"))
+    return weights, means, covariances
 
 
 def bisect(points: Float[Tensor, "s r"], n: int) -> Int64[Tensor, "j c"]:
@@ -62,3 +68,23 @@ def bisect(points: Float[Tensor, "s r"], n: int) -> Int64[Tensor, "j c"]:
 def moments(cells: Float[Tensor, "*cells s d"]) -> tuple[Tensor, Tensor]:
     """Return the mean and the variances of every cell."""
     return cells.mean(dim=-2), cells.var(dim=-2, correction=0)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    samples: Float[Tensor, "s d"]
+    mean: Float[Tensor, " d"]
+    cov: Float[Tensor, "d d"]
+    direction: Float[Tensor, " d"]
+    importance: float
+
+    @classmethod
+    def of(cls, samples: Float[Tensor, "s d"]) -> "_Cell":
+        mean = samples.mean(0)
+        centred = samples - mean
+        cov = centred.mT @ centred / len(samples)
+        variances, axes = torch.linalg.eigh(cov)
+        # below rounding errors all samples are the same
+        apart = variances[-1] > 1e-24 * (1 + mean.square().sum())
+        importance = len(samples) * variances[-1].item() ** 1.5 if apart else 0.0
+        return cls(samples, mean, cov, axes[:, -1], importance)

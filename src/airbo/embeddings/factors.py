@@ -62,6 +62,11 @@ class Mixture:
         numbers = torch.cat([self.weights, self.shifts.flatten(), self.variances.flatten()])
         return (numbers * 1e12).round().numpy().tobytes()
 
+    @property
+    def size(self) -> int:
+        """Numbers that an evaluation holds at a time, per difference."""
+        return 2 * len(self.precisions) + len(self.columns)
+
     def at(self, precisions: Float[Tensor, " q"]) -> "Mixture":
         """Return the same for other base kernels."""
         return replace(self, precisions=precisions)
@@ -73,10 +78,27 @@ class Mixture:
             moved = t + shift if bool(shift.any()) else t
             if self.axes is not None:
                 moved = moved @ self.axes[j].to(t)
-            mean = self._heights[j].to(t) * (moved.square() @ self._rates[j].to(t)).exp()
+            mean = self.heights[j].to(t) * (moved.square() @ self._rates[j].to(t)).exp()
             total = mean if total is None else total + mean
         assert total is not None
         return total
+
+    @property
+    def covariances(self) -> Float[Tensor, "j b b"]:
+        """Of the components."""
+        C = self.variances.diag_embed()
+        return C if self.axes is None else self.axes @ C @ self.axes.mT
+
+    @cached_property
+    def heights(self) -> Float[Tensor, "j q"]:
+        """Values at the centres of the components."""
+        return self.weights.unsqueeze(-1) * self._widening.prod(-2).rsqrt()
+
+    @property
+    def curvatures(self) -> Float[Tensor, "q j b b"]:
+        """Matrices of the squared distances from the centres."""
+        A = (-2 * self._rates).movedim(-1, 0).diag_embed()
+        return A if self.axes is None else self.axes @ A @ self.axes.mT
 
     @cached_property
     def _widening(self) -> Float[Tensor, "j b q"]:
@@ -85,10 +107,6 @@ class Mixture:
     @cached_property
     def _rates(self) -> Float[Tensor, "j b q"]:
         return -0.5 * self.precisions / self._widening
-
-    @cached_property
-    def _heights(self) -> Float[Tensor, "j q"]:
-        return self.weights.unsqueeze(-1) * self._widening.prod(-2).rsqrt()
 
 
 @dataclass(frozen=True)
@@ -124,8 +142,15 @@ class Tabulated:
         """Whether both designs are hit exactly."""
         return self.exact.is_exact
 
+    @property
+    def size(self) -> int:
+        """Numbers that an evaluation holds at a time, per difference: the splines, above all."""
+        return 3 * len(self.precisions) * (len(self.columns) // len(self.exact.columns))
+
     def at(self, precisions: Float[Tensor, " q"]) -> "Tabulated":
         """Return the same for other base kernels."""
+        if torch.equal(precisions, self.precisions):
+            return self
         return Tabulated.of(self.columns, self.exact.at(precisions))
 
     def __call__(self, t: Float[Tensor, "*pairs b"]) -> Float[Tensor, "*pairs q"]:
@@ -163,15 +188,18 @@ def factors(
     p: Sequence[list[Block]],
     q: Sequence[list[Block]],
     precisions: Float[Tensor, " q"],
-) -> list[Factor]:
+) -> list[tuple[Factor, Mixture]]:
     """Write ⟨ψ_P, ψ_Q⟩ as a product over groups of columns, for each precision.
 
     Args:
         p: The deviation under P, coarse and fine; both over the same columns.
         q: The same under Q.
         precisions: Of the base kernels.
+
+    Returns:
+        Factors, each with the finest that is known of one of its groups of columns.
     """
-    found: list[Factor] = []
+    found: list[tuple[Factor, Mixture]] = []
     plain: list[Mixture] = []
     lines: dict[bytes, list[Mixture]] = {}
     coarse, fine = (aligned([p[i], q[i]]) for i in (0, 1))
@@ -183,19 +211,23 @@ def factors(
             lines.setdefault(line.fingerprint, []).append(line)
         elif many[0].isotropic and many[1].isotropic:
             circle = Mixture.of(difference(*many), precisions)
-            found.append(Tabulated.of(circle.columns, circle))
+            found.append((Tabulated.of(circle.columns, circle), circle))
         else:
             mixture = Mixture.of(difference(*some), precisions)
-            one = len(mixture.weights) == 1 and mixture.axes is None
-            (plain if one else found).append(mixture)
-    for alike in lines.values():
-        found.append(Tabulated.of(tuple(c for line in alike for c in line.columns), alike[0]))
+            if len(mixture.weights) == 1 and mixture.axes is None:
+                plain.append(mixture)
+            else:
+                found.append((mixture, Mixture.of(difference(*many), precisions)))
+    for line, *others in lines.values():
+        columns = tuple(c for same in (line, *others) for c in same.columns)
+        found.append((Tabulated.of(columns, line), line))
     if plain:
         columns = tuple(c for m in plain for c in m.columns)
         shifts, variances = (
             torch.cat([getattr(m, name) for m in plain], dim=-1) for name in ("shifts", "variances")
         )
-        found.append(Mixture(columns, precisions, plain[0].weights, shifts, variances))
+        one = Mixture(columns, precisions, plain[0].weights, shifts, variances)
+        found.append((one, one))
     return found
 
 

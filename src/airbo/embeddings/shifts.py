@@ -8,18 +8,22 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int64
 from linear_operator import to_dense
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.base_kernels import RationalQuadraticSum
 from airbo.embeddings.blocks import Block, in_unit_cube
 from airbo.embeddings.components import components
 from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding
-from airbo.embeddings.factors import Factor, factors
-from airbo.embeddings.kappa import Kappa
+from airbo.embeddings.factors import factors
+from airbo.embeddings.integrals import Integrals
+from airbo.embeddings.kappa import Kappa, only_table, over_pairs
+from airbo.embeddings.resolutions import Resolutions
+from airbo.embeddings.weighted import WeightedSum
 from airbo.uncertainty import InputUncertainty
 
 FINER = 3
 """Resolution of what is tabulated, as a multiple of that of the rest."""
+NEGLIGIBLE = 1e-9
+"""Share of the base kernel that a Gaussian has to have, where all take too much time."""
 MAX_KINDS = 4
 """Number of uncertainties up to which each pair of them has its own function."""
 
@@ -108,7 +112,7 @@ class ShiftEmbedding(Embedding):
 
         def look() -> bool:
             alone = len(self.uncertainties) == 1
-            return alone and all(factor.is_exact for factor in self._factors(a, b))
+            return alone and all(group.exact.is_exact for group in self._groups(a, b))
 
         return self.remembered(f"exact {a} {b}", self.low, look)
 
@@ -119,7 +123,7 @@ class ShiftEmbedding(Embedding):
 
         def prepare() -> Kappa:
             scales = kernel.gaussian_scales()
-            return Kappa.under_fixed_hyperparameters(self._factors(a, b), scales)
+            return Kappa.under_fixed_hyperparameters(self._groups(a, b), scales)
 
         return self.remembered(f"kappa {a} {b}", kernel.raw_lengthscales, prepare)
 
@@ -131,29 +135,49 @@ class ShiftEmbedding(Embedding):
         """
         assert isinstance(self.base_kernel, RationalQuadraticSum)
         scales = self.base_kernel.gaussian_scales()
-        kappa = Kappa(self._factors(a, b), scales)
+        table = only_table(self._groups(a, b))
         n_pairs = f1.shape[:-1].numel() * (1 if diag else f2.shape[-2])
-        if f1.requires_grad or f2.requires_grad:
-            return kappa(f1, f2, diag)
-        if n_pairs * len(scales.weights) <= MAX_REMEMBERED:
+        moving = f1.requires_grad or f2.requires_grad
+        small = n_pairs * len(scales.weights) <= MAX_REMEMBERED
+        if small and not moving:
+            each = self._integrals(a, b, torch.ones_like(scales.weights) > 0)
             key = torch.cat([f1.flatten(), f2.flatten()])
             name = f"{a} {b} {diag} {n_pairs}"
-            each = self.remembered(name, key, lambda: kappa.per_scale(f1, f2, diag))
-            return scales.constant + each @ scales.weights
-        if kappa.on_a_line:
-            return kappa(f1, f2, diag)
-        again = checkpoint(kappa, f1, f2, diag, use_reentrant=False)
-        assert isinstance(again, Tensor)
-        return again
+            known = self.remembered(name, key, lambda: over_pairs(each, f1, f2, diag, each.size, 1))
+            return scales.constant + known @ scales.weights
+        if table is not None:
+            return Kappa.looked_up(table, scales)(f1, f2, diag)
+        counts = scales.weights.detach() > NEGLIGIBLE * scales.weights.detach().sum()
+        each, weights = self._integrals(a, b, counts), scales.weights[counts]
+        if moving or diag or f1.dim() > 2 or f2.dim() > 2:
+            return Kappa(scales.constant, each.summed(weights), self.d, each.size)(f1, f2, diag)
+        symmetric = a == b and f1.shape == f2.shape and torch.equal(f1, f2)
+        summed = WeightedSum.apply(weights, each, f1.detach(), f2.detach(), symmetric)
+        assert isinstance(summed, Tensor)
+        return scales.constant + summed
 
-    def _factors(self, a: int, b: int) -> list[Factor]:
-        def build() -> list[Factor]:
-            p, q = self.uncertainties[a], self.uncertainties[b]
-            return _factors(
-                p, q, tuple(self.low.tolist()), tuple(self.width.tolist()), self.n_atoms
+    def _integrals(self, a: int, b: int, counts: Tensor) -> Integrals:
+        """Return the integrals of those Gaussians that count, at resolutions that do for all."""
+
+        def build() -> Integrals:
+            groups = self._groups(a, b)
+            precisions = groups[0].exact.precisions[counts.cpu()]
+            return Integrals(groups, precisions, torch.ones_like(precisions))
+
+        return self.remembered(f"integrals {a} {b} {counts.all()}", counts, build)
+
+    def _groups(self, a: int, b: int) -> list[Resolutions]:
+        def build() -> list[Resolutions]:
+            return _groups(
+                self.uncertainties[a],
+                self.uncertainties[b],
+                tuple(self.low.tolist()),
+                tuple(self.width.tolist()),
+                self.n_atoms,
+                len(self.uncertainties) == 1,
             )
 
-        return self.remembered(f"factors {a} {b}", self.low, build)
+        return self.remembered(f"groups {a} {b}", self.low, build)
 
 
 def suits_shifts(uncertainties: Sequence[InputUncertainty], base_kernel: Kernel) -> bool:
@@ -166,18 +190,25 @@ def suits_shifts(uncertainties: Sequence[InputUncertainty], base_kernel: Kernel)
 
 
 @lru_cache(maxsize=64)
-def _factors(
+def _groups(
     p: InputUncertainty,
     q: InputUncertainty,
     low: tuple[float, ...],
     width: tuple[float, ...],
     n_atoms: int,
-) -> list[Factor]:
-    """Work out what does not depend on hyper-parameters, once per pair of uncertainties."""
+    alone: bool,
+) -> list[Resolutions]:
+    """Work out what does not depend on hyper-parameters, once per pair of uncertainties.
+
+    Beside other uncertainties there are no coarser resolutions: all pairs have to see the same.
+    """
     precisions = RationalQuadraticSum().double().gaussian_scales().precisions
     coarse_and_fine = (n_atoms, FINER * n_atoms)
     deviations = [[_deviation(u, low, width, n) for n in coarse_and_fine] for u in (p, q)]
-    return factors(deviations[0], deviations[1], precisions)
+    found = factors(deviations[0], deviations[1], precisions)
+    if not alone or len(low) == 1:
+        return [Resolutions(exact) for exact, _ in found]
+    return [Resolutions.of(exact, fine) for exact, fine in found]
 
 
 def _deviation(

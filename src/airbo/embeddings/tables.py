@@ -8,7 +8,6 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,8 @@ class Table:
         n = len(self.coefficients)
         position = (t.flatten() - self.low) * (n / (self.high - self.low))
         cell = position.detach().long().clamp_(0, n - 1)
-        x = position - cell
-        if self.coefficients.shape[-1] == 1:
-            a, b, c, d = self.coefficients.to(t).squeeze(-1).index_select(0, cell).unbind(-1)
-            return (((a * x + b) * x + c) * x + d).reshape(*t.shape, 1)
-        powers = torch.stack([x * x * x, x * x, x, torch.ones_like(x)], dim=-1)
-        rows = 4 * cell.unsqueeze(-1) + torch.arange(4, device=t.device)
-        table = self.coefficients.to(t).flatten(0, 1)
-        values = embedding_bag(rows, table, per_sample_weights=powers, mode="sum")
+        x = (position - cell).unsqueeze(-1)
+        rows = self.coefficients.to(t).flatten(1).index_select(0, cell)
+        a, b, c, d = rows.unflatten(-1, (4, -1)).unbind(-2)
+        values = torch.addcmul(d, torch.addcmul(c, torch.addcmul(b, a, x), x), x)
         return values.unflatten(0, t.shape)
