@@ -67,22 +67,24 @@ def in_portions(
     diag: bool,
     per_pair: int,
     n_trailing: int = 0,
+    symmetric: bool = False,
 ) -> Tensor:
     """Apply ``function`` to portions of the first designs that fit in the cache.
 
     Args:
         function: Maps features, and ``diag``, to (*batch, n, q, *trailing), or (*batch, n,
-            *trailing). The same for a pair and its mirror image.
+            *trailing).
         f1: The features to split.
         f2: The others; split too with ``diag``.
         diag: Whether matching designs are compared, or all pairs.
         per_pair: Numbers that the function holds at a time, per pair of designs.
         n_trailing: Dimensions that the result has after those of the designs.
+        symmetric: Whether the two designs of a pair may be exchanged.
     """
     batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
     per_row = max(1, batch.numel() * per_pair * (1 if diag else f2.shape[-2]))
     n_rows = max(1, PORTION // per_row)
-    if not diag and f1.dim() == 2 and len(f1) > n_rows and _is_same(f1, f2):
+    if symmetric and not diag and f1.dim() == 2 and len(f1) > n_rows and _is_same(f1, f2):
         return _mirrored(function, f1, n_rows)
     if f1.shape[-2] > n_rows:
         parts = f1.split(n_rows, dim=-2)

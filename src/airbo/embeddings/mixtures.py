@@ -58,8 +58,7 @@ class MixtureEmbedding(Embedding):
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
         scales = gaussian_scales(self.base_kernel)
-        fitting = scales is not None and self._can_remember(scales, f1, f2)
-        if self._only_atoms and not (fitting and not self.depends_on_hyperparameters):
+        if self._only_atoms and (scales is None or not self._fits_by_scales(scales, f1)):
             return self._in_portions(self._atoms_inner, f1, f2, diag)
         if scales is None:
             name = type(self.base_kernel).__name__
@@ -93,15 +92,14 @@ class MixtureEmbedding(Embedding):
     def _atoms_inner(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         return atoms_inner(self.base_kernel, self._unpack(f1)[0], self._unpack(f2)[0], diag)
 
-    def _can_remember(self, scales: GaussianScales, f1: Tensor, f2: Tensor) -> bool:
-        """Say whether integrals are asked for that stay the same while a model is fitted.
+    def _fits_by_scales(self, scales: GaussianScales, f: Tensor) -> bool:
+        """Say whether a model is fitted to so few designs that their integrals can be remembered.
 
         Under fixed precisions those between the observations do not depend on hyper-parameters.
         """
-        fixed = not (scales.precisions.requires_grad or f1.requires_grad or f2.requires_grad)
-        small = f1.dim() == 2 and len(f1) ** 2 * len(scales.weights) <= MAX_REMEMBERED
-        alike = self.training and fixed and small and f1.shape == f2.shape
-        return alike and torch.equal(f1, f2)
+        fixed = not (self.depends_on_hyperparameters or scales.precisions.requires_grad)
+        small = f.dim() == 2 and len(f) ** 2 * len(scales.weights) <= MAX_REMEMBERED
+        return self.training and fixed and small
 
     def _scales_inner(self, scales: GaussianScales, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         if not self.training:
@@ -111,7 +109,9 @@ class MixtureEmbedding(Embedding):
         if precisions.dim() == 1:
             precisions = precisions.unsqueeze(-1).expand(-1, self.d)
 
-        if self._can_remember(scales, f1, f2):
+        moving = f1.requires_grad or f2.requires_grad
+        alike = not moving and f1.shape == f2.shape and torch.equal(f1, f2)
+        if alike and self._fits_by_scales(scales, f1):
             name = "diagonal" if diag else "grams"
             key = torch.cat([f1.flatten(), precisions.flatten()])
             grams = partial(self._grams, precisions)
@@ -137,7 +137,7 @@ class MixtureEmbedding(Embedding):
         )
         # numbers held per pair of components: results of single steps of the base kernel, or scales
         held = 20 if self._only_atoms else 50
-        return in_portions(function, f1, f2, diag, per_pair * held, n_trailing)
+        return in_portions(function, f1, f2, diag, per_pair * held, n_trailing, symmetric=True)
 
 
 class ComponentEmbedding(MixtureEmbedding):
