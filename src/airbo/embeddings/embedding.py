@@ -55,6 +55,12 @@ class Embedding(Features):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\mathrm{MMD}^2 = \|\psi_P - \psi_Q\|^2`."""
+        if is_same(f1, f2):
+            if diag:
+                return torch.zeros_like(f1[..., 0])
+            inner = self.inner(f1, f2)
+            norms = inner.diagonal(dim1=-2, dim2=-1)
+            return norms.unsqueeze(-1) + norms.unsqueeze(-2) - 2 * inner
         n1, n2 = self.squared_norm(f1), self.squared_norm(f2)
         norms = n1 + n2 if diag else n1.unsqueeze(-1) + n2.unsqueeze(-2)
         return norms - 2 * self.inner(f1, f2, diag)
@@ -84,7 +90,7 @@ def in_portions(
     batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
     per_row = max(1, batch.numel() * per_pair * (1 if diag else f2.shape[-2]))
     n_rows = max(1, PORTION // per_row)
-    if symmetric and not diag and f1.dim() == 2 and len(f1) > n_rows and _is_same(f1, f2):
+    if symmetric and not diag and f1.dim() == 2 and len(f1) > n_rows and is_same(f1, f2):
         return _mirrored(function, f1, n_rows)
     if f1.shape[-2] > n_rows:
         parts = f1.split(n_rows, dim=-2)
@@ -111,5 +117,6 @@ def _mirrored(function: Callable[[Tensor, Tensor, bool], Tensor], f: Tensor, n_r
     return torch.where(below.reshape(n, n, *[1] * (whole.dim() - 2)), whole.transpose(0, 1), whole)
 
 
-def _is_same(f1: Tensor, f2: Tensor) -> bool:
+def is_same(f1: Tensor, f2: Tensor) -> bool:
+    """Say whether two tensors are one and the same."""
     return f1.data_ptr() == f2.data_ptr() and f1.shape == f2.shape and f1.stride() == f2.stride()

@@ -12,7 +12,7 @@ from torch import Tensor
 from airbo.embeddings.base_kernels import RationalQuadraticSum
 from airbo.embeddings.blocks import Block, in_unit_cube
 from airbo.embeddings.components import components
-from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding
+from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, is_same
 from airbo.embeddings.factors import factors
 from airbo.embeddings.integrals import Integrals
 from airbo.embeddings.kappa import Kappa, only_table, over_pairs
@@ -84,10 +84,8 @@ class ShiftEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\|\psi_P - \psi_Q\|^2`; no sum over designs where there is one P."""
-        if len(self.uncertainties) > 1:
+        if len(self.uncertainties) > 1 or (diag and is_same(f1, f2)):
             return super().mmd2(f1, f2, diag)
-        if diag and f1.data_ptr() == f2.data_ptr() and f1.shape == f2.shape:
-            return torch.zeros_like(f1[..., 0])
         return 2 * (self._at_zero(0) - self.inner(f1, f2, diag))
 
     def _kappa(self, a: int, b: int, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
