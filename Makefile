@@ -6,9 +6,11 @@ READY := $(VENV)/.installed
 
 # One thread per process: two test workers on two cores would otherwise fight for them.
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Processes that `make paper` uses.
+JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format bench bench-quick docs docs-figures
+.PHONY: help demo test slow check format bench bench-quick paper paper-quick docs docs-figures
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +39,14 @@ bench: $(READY)  ## measure speed, memory and accuracy, as ratios within one run
 
 bench-quick: $(READY)  ## the same with fewer settings and rounds (a minute)
 	@$(TEST_ENV) $(BIN)/python -m benchmarks.run --quick
+
+paper: $(READY)  ## rerun the whole evaluation of the paper (hours; goes on where it was stopped)
+	@$(TEST_ENV) $(BIN)/python -m experiments run all --jobs $(JOBS)
+	@$(BIN)/python -m experiments plot all
+
+paper-quick: $(READY)  ## a small version of all of it, in build/paper-quick (minutes)
+	@$(TEST_ENV) $(BIN)/python -m experiments run all --quick --jobs $(JOBS) --results build/paper-quick
+	@$(BIN)/python -m experiments plot all --quick --results build/paper-quick --images build/paper-quick
 
 docs: $(READY)  ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
