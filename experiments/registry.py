@@ -3,13 +3,18 @@
 from dataclasses import replace
 
 from experiments.ablation import ABLATION
+from experiments.dilemma import DILEMMA
 from experiments.experiment import Experiment
+from experiments.inference_time import INFERENCE_TIME
+from experiments.modelling import MODELLING
 from experiments.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN
 from experiments.push import PUSH
+from experiments.surrogates import SURROGATES
 
+MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES)
 OPTIMIZATIONS = (RKHS_GAUSSIAN, DOUBLE_PEAK, BUMPED_BOWL, PUSH, ABLATION)
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in OPTIMIZATIONS}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*MODELS, *OPTIMIZATIONS)}
 """Those of the paper, in its order."""
 
 VARIANTS: dict[str, Experiment] = {
