@@ -1,5 +1,6 @@
 """Rerun the paper: ``python -m experiments list``, ``run NAME``, ``plot NAME``."""
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -49,6 +50,7 @@ def run(
     results: Results = RESULTS,
 ) -> None:
     """Run what has no result yet. Stopped at any moment, it goes on where it was."""
+    signal.signal(signal.SIGTERM, _as_ctrl_c)
     store = Store(results)
     failed: list[runner.Outcome] = []
     for experiment in _chosen(name):
@@ -99,6 +101,11 @@ def plot(
         console.print(text, markup=False, soft_wrap=True)
         for picture in experiment.plot(found, images):
             console.print(f"wrote {picture}", soft_wrap=True)
+
+
+def _as_ctrl_c(*_: object) -> None:
+    """End as with Ctrl-C, so that the processes of the repeats end too."""
+    raise KeyboardInterrupt
 
 
 def _chosen(name: str) -> list[Experiment]:
