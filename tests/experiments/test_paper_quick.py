@@ -1,0 +1,28 @@
+"""What ``make paper-quick`` does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.registry import EXPERIMENTS
+from experiments.store import Store
+
+ROOT = Path(__file__).parents[2]
+
+
+def experiments(*arguments):
+    command = [sys.executable, "-m", "experiments", *map(str, arguments)]
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+@pytest.mark.slow
+def test_a_small_version_of_everything_runs_and_is_drawn(tmp_path):
+    experiments("run", "all", "--quick", "--jobs", 2, "--results", tmp_path)
+    experiments("plot", "all", "--quick", "--results", tmp_path, "--images", tmp_path)
+    for name, experiment in EXPERIMENTS.items():
+        tasks = experiment.tasks(min(2, experiment.repeats), quick=True)
+        assert all(map(Store(tmp_path).has, tasks))
+        assert (tmp_path / f"{name}.md").read_text(encoding="utf-8").startswith("# ")
+        assert list(tmp_path.glob(f"{name}*.png"))
