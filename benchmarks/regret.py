@@ -29,6 +29,7 @@ from airbo.optimizer.search import N_RAW, N_RESTARTS
 from airbo.problems import RKHS, DoublePeak, Problem, Wave
 from airbo.uncertainty import Exact, InputUncertainty
 from benchmarks import record
+from benchmarks.statistics import interval_of_mean
 
 RESULTS = record.RESULTS / "regret"
 N_INITIAL, N_STEPS, EVERY = 10, 50, 5
@@ -124,13 +125,6 @@ def plain_ask_seconds(optimizer: airbo.Optimizer) -> float:
     return float(np.median(seconds))
 
 
-def bootstrap(values: np.ndarray, n: int = 10_000) -> tuple[float, float]:
-    """Return the 95% bootstrap interval of the mean."""
-    picks = np.random.default_rng(0).integers(0, len(values), (n, len(values)))
-    low, high = np.quantile(values[picks].mean(axis=1), [0.025, 0.975])
-    return float(low), float(high)
-
-
 def file_of(name: str, surrogate: str, seed: int) -> Path:
     slug = name.replace(" ", "-").replace("(", "").replace(")", "").replace(",", "")
     return RESULTS / f"{slug}_{surrogate}_{seed}.json"
@@ -154,7 +148,7 @@ def table_of(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if not mine:
                 continue
             curves = np.array([r["regrets"] for r in mine])
-            low, high = bootstrap(curves[:, -1])
+            low, high = interval_of_mean(curves[:, -1])
             rows.append(
                 {
                     "case": case,

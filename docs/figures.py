@@ -25,15 +25,7 @@ N_OBSERVATIONS = 10
 
 TRUTH, FUNCTION, MODEL, DATA = "#000000", "#A8A8A8", "#0072B2", "#D55E00"  # colour-blind safe
 
-STYLE = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "savefig.dpi": 150,
-}
+STYLE = Path(__file__).parent / "airbo.mplstyle"
 
 
 def wavy_beta(x: Tensor) -> unc.Beta:
@@ -60,7 +52,7 @@ def main() -> None:
     """Draw everything."""
     torch.set_num_threads(1)
     IMAGES.mkdir(exist_ok=True)
-    with plt.rc_context(STYLE):
+    with plt.style.context(STYLE):
         draw_readme()
         draw_modelling()
         draw_scores()

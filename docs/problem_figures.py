@@ -29,7 +29,7 @@ def main() -> None:
     """Draw everything."""
     torch.set_num_threads(1)
     IMAGES.mkdir(exist_ok=True)
-    with plt.rc_context(STYLE):
+    with plt.style.context(STYLE):
         draw_line(RKHS(), "The highest peaks are too narrow to be hit")
         draw_line(DoublePeak(), "The uncertainty has two modes, as far apart as the peaks")
         draw_line(Wave(), "Designs on the right are hit less precisely")

@@ -9,17 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.statistics import interval_of_mean
+from benchmarks.statistics import interval_of_mean
 
-STYLE = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "savefig.dpi": 120,
-}
+STYLE = Path(__file__).parent.parent / "docs" / "airbo.mplstyle"
 COLOURS = ("#0072B2", "#D55E00", "#555555", "#CC79A7", "#E69F00", "#009E73")  # colour-blind safe
 MARKERS = ("o", "s", "^", "v", "D", "P")
 
@@ -28,7 +20,7 @@ MARKERS = ("o", "s", "^", "v", "D", "P")
 def picture(path: Path, width: float, height: float) -> Iterator[Figure]:
     """Draw on a figure and save it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with plt.rc_context(STYLE):
+    with plt.style.context(STYLE):
         figure = plt.figure(figsize=(width, height), layout="constrained")
         yield figure
         figure.savefig(path)

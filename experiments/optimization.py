@@ -15,10 +15,10 @@ from airbo import uncertainty as unc
 from airbo.acquisition import UCB
 from airbo.problems import Problem
 from benchmarks import table
+from benchmarks.statistics import interval_of_mean
 from experiments import draw
 from experiments.experiment import Experiment, Results, Step, Task
 from experiments.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40, Method, surrogate
-from experiments.statistics import interval_of_mean
 
 PROTOCOL = {"n_initial": 10, "initial": "random", "beta": 2.0}
 """The same for every problem and method."""

@@ -16,9 +16,9 @@ from airbo.optimizer.search import without_numerical_warnings
 from airbo.problems import RKHS
 from benchmarks.cases import BY_NAME
 from benchmarks.data import fit
+from benchmarks.statistics import interval_of_mean
 from experiments.experiment import Results, Task
 from experiments.methods import surrogate
-from experiments.statistics import interval_of_mean
 
 TITLES = {
     "normal": "N(0, 0.01²)",
