@@ -29,7 +29,11 @@ class Task:
     def set_name(self) -> str:
         """The set of results that this one belongs to: those with the same configuration."""
         text = json.dumps([self.experiment, self.label, self.config], sort_keys=True)
-        slug = "".join(c if c.isalnum() else "-" for c in self.label).strip("-").lower()
+        slug = (
+            "".join(c if c.isascii() and c.isalnum() else "-" for c in self.label)
+            .strip("-")
+            .lower()
+        )
         return f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
