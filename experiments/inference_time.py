@@ -126,7 +126,10 @@ class InferenceTime(Experiment):
                     ax.plot(there, i, "s", color=COLOURS[1], ms=6, label="paper, GPU")
             ax.set_xscale("log")
             ax.set_yticks(range(len(names)), names)
-            ax.set(xlabel="time of a posterior, in units of Empirical(100)", title=self.title)
+            ax.set(
+                xlabel="time of a posterior, in units of Empirical(100)",
+                title="Time of a posterior at 512 designs",
+            )
             handles, labels = ax.get_legend_handles_labels()
             different = dict(zip(labels, handles, strict=True))
             ax.legend(different.values(), different, loc="lower right")

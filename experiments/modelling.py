@@ -114,8 +114,9 @@ class Modelling(Experiment):
         rows = []
         for method in METHODS:
             label = _label(method, "step chi²")
-            across = [post.cell(post.column(results, label, n)) for n in ("jump", "correlation")]
-            rows.append([method.label, *across, _lone(results, label, "0.6")])
+            jump = post.skewed_cell(post.column(results, label, "jump"))
+            correlation = post.cell(post.column(results, label, "correlation"))
+            rows.append([method.label, jump, correlation, _lone(results, label, "0.6")])
         return table.markdown(["", "jump", "correlation", "lone observation at 0.6"], rows)
 
     def plot(self, results: Results, folder: Path) -> list[Path]:

@@ -136,6 +136,11 @@ def cell(values: np.ndarray, digits: int = 2) -> str:
     return f"{values.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
+def skewed_cell(values: np.ndarray) -> str:
+    """Write the mean over repeats, its 95% interval and, since a few are large, the median."""
+    return f"{cell(values)}, median {np.median(values):.2f}"
+
+
 def prediction_row(results: Results, label: str, opponent: str) -> list[str]:
     """Write the scores of a surrogate, and by how much it beats another on the same data."""
     less = column(results, opponent, "rmse") - column(results, label, "rmse")

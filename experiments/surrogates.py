@@ -78,9 +78,13 @@ class Surrogates(Experiment):
         return table.markdown(header, rows)
 
     def _step(self, results: Results) -> str:
-        names = ("jump", "correlation", "lone", "right_to_left")
+        names = ("correlation", "lone", "right_to_left")
         rows = [
-            [label, *(post.cell(post.column(results, label, name)) for name in names)]
+            [
+                label,
+                post.skewed_cell(post.column(results, label, "jump")),
+                *(post.cell(post.column(results, label, name)) for name in names),
+            ]
             for label in results.labels
         ]
         header = ["", "jump", "correlation", "lone observation at 0.6", "right to left"]
