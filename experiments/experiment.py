@@ -30,11 +30,7 @@ class Task:
     def set_name(self) -> str:
         """The set of results that this one belongs to: those with the same configuration."""
         text = json.dumps([self.experiment, self.label, self.config], sort_keys=True)
-        slug = (
-            "".join(c if c.isascii() and c.isalnum() else "-" for c in self.label)
-            .strip("-")
-            .lower()
-        )
+        slug = re.sub("[^a-z0-9]+", "-", self.label.lower()).strip("-")
         return f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
