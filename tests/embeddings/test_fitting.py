@@ -61,3 +61,13 @@ def test_designs_get_gradients_while_a_model_is_fitted(case, estimator):
     model.covar_module(model.features(moving)).to_dense().sum().backward()
     assert moving.grad is not None
     assert bool(moving.grad.abs().sum() > 0)
+
+
+def test_what_a_fit_remembers_is_dropped_with_its_end(case, estimator):
+    X, uncertainty, bounds = case
+    model = MMDGP(X, X.sum(-1, keepdim=True), uncertainty, bounds, estimator=estimator).train()
+    model(X).covariance_matrix.sum().backward()
+    largest = max(v.numel() for _, v in model.features._memory.values() if torch.is_tensor(v))
+    assert largest > 50 * len(X)
+    model.eval()
+    assert model.features._memory == {}

@@ -62,6 +62,13 @@ class Features(Module, ABC):
             return self._computed(X)
         return self.remembered("features", X, lambda: self._computed(X))
 
+    def train(self, mode: bool = True) -> "Features":
+        """Go over to fitting or to predicting; what the other remembered is of no more use."""
+        if mode != self.training:
+            self._memory.clear()
+        super().train(mode)
+        return self
+
     @abstractmethod
     def compute(
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
