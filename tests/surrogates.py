@@ -3,9 +3,9 @@
 import torch
 
 from airbo import uncertainty as unc
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 
-ALL_SURROGATES = [MMDGP, UGP, SKLGP, ERBFGP, NominalGP]
+ALL_SURROGATES = [MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, NominalGP]
 
 SAMPLE_KINDS = [
     (unc.Normal(0.1), 1),

@@ -6,10 +6,11 @@ import torch
 from airbo import Optimizer
 from airbo import uncertainty as unc
 from airbo.acquisition import InformationAbout
-from airbo.models import MMDGP, UGP
+from airbo.models import ERBFGP, MMDGP, UGP, ExpectationGP
 from airbo.problems import DoublePeak
 
 P, Q = unc.Exact(), unc.Beta(0.4, 0.2, scale=0.1)
+ROUGH = unc.Normal(0.05)
 BOUNDS = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 
 
@@ -35,17 +36,18 @@ def test_as_many_uncertainties_as_designs_are_needed():
         model_of(UGP).posterior(torch.zeros(2, 1, dtype=torch.float64), uncertainty=[Q])
 
 
-@pytest.mark.parametrize("kind", [UGP, MMDGP])
-@pytest.mark.parametrize("x", [0.1, 0.45, 0.5, 0.9])
-def test_the_information_is_what_conditioning_takes_off_the_variance(kind, x):
+@pytest.mark.parametrize("kind", [UGP, MMDGP, ExpectationGP, ERBFGP])
+@pytest.mark.parametrize("x", [0.1, 0.45, 0.9])
+@pytest.mark.parametrize("experiments", [P, ROUGH], ids=repr)
+def test_the_information_is_what_conditioning_takes_off_the_variance(kind, x, experiments):
     model = model_of(kind)
     target = torch.tensor([[0.42]], dtype=torch.float64)
     X = torch.tensor([[x]], dtype=torch.float64)
 
     before = model.posterior(target, uncertainty=Q).variance
-    predicted = InformationAbout(model, target, Q, P)(X.unsqueeze(0))
+    predicted = InformationAbout(model, target, Q, experiments)(X.unsqueeze(0))
 
-    told = model.condition_on_observations(X, torch.zeros_like(X), uncertainty=P)
+    told = model.condition_on_observations(X, torch.zeros_like(X), uncertainty=experiments)
     fall = before - told.posterior(target, uncertainty=Q).variance
     assert predicted.item() == pytest.approx(fall.item(), rel=1e-4, abs=1e-7)
 

@@ -159,7 +159,7 @@ def find_acquisition(given: object) -> Acquisition:
 class InformationAbout(AcquisitionFunction):
     r"""How much an experiment would teach about the expected value of one design in use.
 
-    .. math:: \frac{\mathrm{Cov}(F_Q(x^*), F_P(x))^2}{\mathrm{Var}\, F_P(x) + \sigma^2}
+    .. math:: \frac{\mathrm{Cov}(F_Q(x^*), F_P(x))^2}{\mathrm{Var}\, F_P(x) + \sigma^2(x)}
 
     is by how much the variance of the design :math:`x^*`, used under Q, falls when x is tried under
     P. Where P and Q are the same, trying :math:`x^*` itself is as good; where they differ it may
@@ -176,18 +176,16 @@ class InformationAbout(AcquisitionFunction):
         """Look for what to try, under ``experiments``, about a design used in ``deployment``."""
         super().__init__(model=model)
         self.design = design
-        self.under = [deployment, experiments]
-        standardize: Any = model.outcome_transform
-        scale: Tensor = standardize.stdvs.square().squeeze()
-        self.noise = (model.likelihood.noise.mean() * scale).detach()
+        self.deployment, self.experiments = deployment, experiments
 
     def forward(self, X: Float[Tensor, "*batch 1 m"]) -> Float[Tensor, "*batch"]:
         """Return the fall in variance for every single experiment of a batch."""
         both = torch.cat([self.design.expand_as(X), X], dim=-2)
         model: Any = self.model
-        posterior = model.posterior(both, uncertainty=self.under)
+        posterior = model.posterior(both, uncertainty=[self.deployment, self.experiments])
         covariance = posterior.distribution.covariance_matrix  # (..., 2, 2)
-        return covariance[..., 0, 1].square() / (covariance[..., 1, 1] + self.noise)
+        noise = model.noise_variance(X, self.experiments).squeeze(-1)
+        return covariance[..., 0, 1].square() / (covariance[..., 1, 1] + noise)
 
 
 def believing(model: GPyTorchModel, situation: Situation) -> GPyTorchModel:

@@ -5,7 +5,7 @@ import torch
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from airbo.embeddings import embedding
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from tests.surrogates import (
     ALL_SURROGATES,
     SAMPLE_KINDS,
@@ -41,7 +41,7 @@ def test_a_gram_matrix_is_a_covariance(kind, uncertainty, d):
     torch.testing.assert_close(K, K.mT)
 
     diagonal = K.diagonal()
-    if kind in (UGP, ERBFGP):
+    if kind in (UGP, ExpectationGP, ERBFGP):
         if uncertainty.is_additive:
             torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal))
     else:

@@ -9,8 +9,10 @@ from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom, Quadrature, RationalQuadraticSum
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP
+from airbo.uncertainty import base_draws
 from tests.surrogates import box, designs, gram, moments, values
+from tests.uncertainties import ALL_UNCERTAINTIES
 
 
 def rbf(d, lengthscale):
@@ -84,6 +86,48 @@ def test_erbf_and_ugp_agree_on_gaussians_under_an_rbf_kernel(uncertainty, length
     torch.testing.assert_close(gram(ugp, X, Q), gram(erbf, X, Q), atol=1e-9, rtol=0)
     Q = Q.requires_grad_()  # another way through the same formula
     torch.testing.assert_close(gram(ugp, X, Q), gram(erbf, X, Q), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("uncertainty", GAUSSIANS, ids=repr)
+def test_an_expectation_gp_on_gaussians_under_an_rbf_kernel_is_erbf(uncertainty):
+    X, Q = designs(6, 3), designs(4, 3, seed=1)
+    lengthscale = [0.1, 0.4, 2.0]
+    model = ExpectationGP(X, values(X), uncertainty, box(3), base_kernel=rbf(3, lengthscale))
+    erbf = ERBFGP(X, values(X), uncertainty, box(3))
+    erbf.covar_module.base_kernel.lengthscale = torch.tensor(lengthscale)
+    for ours, theirs in zip(moments(model, Q), moments(erbf, Q), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize(("uncertainty", "d"), ALL_UNCERTAINTIES, ids=repr)
+def test_one_observation_varies_like_f_at_one_point_wherever_it_landed(uncertainty, d):
+    X = designs(5, d)
+    model = ExpectationGP(X, values(X), uncertainty, box(d))
+    prior = model.forward(X)
+    observed = model.likelihood(prior, [X]).covariance_matrix
+    at_a_point = 5 * model.covar_module.outputscale  # five rational quadratics
+    expected = (at_a_point + model.likelihood.noise).expand(5)
+    torch.testing.assert_close(observed.diagonal(), expected, atol=1e-4, rtol=0)
+    apart = observed - observed.diagonal().diag()
+    K = prior.covariance_matrix
+    torch.testing.assert_close(apart, K - K.diagonal().diag())
+
+
+def test_what_the_unseen_input_adds_is_the_variance_of_f_over_p():
+    """Draw f from the prior: on average over f, Var_P f(x') is what the likelihood adds."""
+    uncertainty = unc.Beta(0.4, 0.2, scale=0.4)
+    X = torch.zeros(1, 1, dtype=torch.float64)
+    model = ExpectationGP(X, X, uncertainty, box(1))
+    samples = uncertainty.perturb(X, base_draws(256, 1))[0]
+    K = model.covar_module.outputscale * model.features.base_kernel(unit(samples)).to_dense()
+    root = torch.linalg.cholesky(K + 1e-8 * torch.eye(256))
+    generator = torch.Generator().manual_seed(0)
+    f = root @ torch.randn(256, 4000, generator=generator, dtype=torch.float64)
+    variances = f.var(dim=0, correction=0)
+    added = model.noise_variance(X) / model.outcome_transform.stdvs.square().squeeze()
+    added = added - model.likelihood.noise
+    error = variances.std() / 4000**0.5
+    assert (variances.mean() - added).abs() < 4 * error + 0.01 * added
 
 
 def test_erbf_is_the_formula_of_dallaire_and_one_observation_has_variance_one():

@@ -4,8 +4,10 @@ import math
 
 import pytest
 import torch
+from gpytorch.kernels import LinearKernel
 
 from airbo import uncertainty as unc
+from airbo.models import UGP, ExpectationGP
 from tests.surrogates import ALL_SURROGATES, box, designs, surrogate, values
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
@@ -86,3 +88,9 @@ VARYING = {
 def test_a_varying_uncertainty_that_goes_wrong_says_so(kind, fn, error, message):
     with pytest.raises(error, match=message):
         kind(X, Y, unc.Varying(fn, probe=0.5), box(2)).posterior(X[:3] + 0.1)
+
+
+def test_an_expectation_gp_needs_a_stationary_base_kernel():
+    with pytest.raises(ValueError, match="needs a stationary base kernel, got LinearKernel"):
+        ExpectationGP(X, Y, P, base_kernel=LinearKernel())
+    UGP(X, Y, P, base_kernel=LinearKernel()).posterior(X)  # its noise does not depend on it

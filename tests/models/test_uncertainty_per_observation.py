@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from airbo import uncertainty as unc
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from tests.surrogates import (
     ALL_SURROGATES,
     SAMPLE_KINDS,
@@ -32,8 +32,9 @@ def posterior_by_hand(model, X, own, Q, at, noise=None):
     K = model.covar_module(features(numbered)).to_dense().detach()
     n = len(X)
     noise_covariance = model.likelihood.noise.detach() * torch.eye(n).to(K)
-    if isinstance(model, ERBFGP):
-        unseen = model.covar_module.outputscale.detach() - K.diagonal()[:n]
+    if isinstance(model, ERBFGP | ExpectationGP):
+        at_a_point = 1 if isinstance(model, ERBFGP) else 5  # five rational quadratics
+        unseen = at_a_point * model.covar_module.outputscale.detach() - K.diagonal()[:n]
         noise_covariance = noise_covariance + unseen.diag()
     mean = model.mean_module(Q).detach()[:1]
     solved = torch.linalg.solve(K[:n, :n] + noise_covariance, K[:n, n:])
@@ -69,7 +70,7 @@ def test_predicting_under_the_own_uncertainty_changes_nothing(kind, uncertainty,
     )
 
 
-@pytest.mark.parametrize("kind", [MMDGP, UGP, ERBFGP])
+@pytest.mark.parametrize("kind", [MMDGP, UGP, ExpectationGP, ERBFGP])
 @every_kind_of_features
 def test_measured_inputs_mix_with_uncertain_ones(kind, uncertainty, d):
     X, Q = designs(7, d), designs(3, d, seed=1)
@@ -89,7 +90,7 @@ def test_measured_inputs_mix_with_uncertain_ones(kind, uncertainty, d):
     assert (exactly[0] - moments(model, Q)[0]).abs().max() > 1e-6
 
 
-@pytest.mark.parametrize("kind", [MMDGP, UGP, ERBFGP])
+@pytest.mark.parametrize("kind", [MMDGP, UGP, ExpectationGP, ERBFGP])
 @every_kind_of_features
 def test_predicting_under_another_uncertainty_is_the_joint_gaussian(kind, uncertainty, d):
     model = set_hyperparameters(surrogate(kind, uncertainty, d))
@@ -118,7 +119,7 @@ def test_conditioning_under_another_uncertainty_equals_a_model_with_a_list(kind,
         assert_close(moments(conditioned, Q), [m.detach() for m in moments(fresh, Q)], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [MMDGP, UGP, ERBFGP, SKLGP])
+@pytest.mark.parametrize("kind", [MMDGP, UGP, ExpectationGP, ERBFGP, SKLGP])
 def test_conditioning_twice_under_new_uncertainties_equals_a_model_with_a_list(kind):
     model = set_hyperparameters(surrogate(kind, unc.Normal(0.2), 2))
     A, B, Q = (designs(2, 2, seed=s) for s in (1, 2, 3))

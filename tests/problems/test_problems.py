@@ -177,8 +177,8 @@ def test_every_problem_is_found_by_its_name():
 
 
 def test_an_unknown_name_is_answered_with_those_that_there_are():
-    with pytest.raises(ValueError, match="no problem 'branin'; choose from rkhs, double-peak"):
-        problem("branin")
+    with pytest.raises(ValueError, match="no problem 'rastrigin'; choose from rkhs, double-peak"):
+        problem("rastrigin")
 
 
 def test_every_design_of_an_experiment_lands_by_its_own_draw():

@@ -90,7 +90,7 @@ _OPTIONS = """\
 # seed = 0                   # fixes all choices
 # n_initial = 8              # designs spread over the space before the model chooses
 # give_up_after_hours = 72   # a design that nobody answers for so long is no longer waited for
-# surrogate = "default"      # or "mmd", "ugp", "skl", "erbf", "nominal"
+# surrogate = "default"      # or "mmd", "ugp", "expectation", "skl", "erbf", "nominal"
 # acquisition = "ucb"        # or "ucb-theory", "ei"
 
 # Parameters. Also possible: log = true, step = 0.5, type = "integer", choices = ["A", "B"].

@@ -106,7 +106,12 @@ def gaussian_scales(kernel: Kernel) -> GaussianScales | None:
     return None
 
 
-def default_base_kernel(d: int) -> RationalQuadraticSum:
-    """Build the paper's base kernel with a prior that suits ``d`` columns in the unit cube."""
-    typical = 0.3 * math.sqrt(d)  # distances in the unit cube grow with √d
+def default_base_kernel(d: int, typical: float = 0.3) -> RationalQuadraticSum:
+    """Build the paper's base kernel with a prior that suits ``d`` columns in the unit cube.
+
+    Args:
+        d: Number of columns.
+        typical: Length scale that is expected on a line.
+    """
+    typical *= math.sqrt(d)  # distances in the unit cube grow with √d
     return RationalQuadraticSum(typical, LogNormalPrior(math.log(typical), 1.0))

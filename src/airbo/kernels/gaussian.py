@@ -30,6 +30,11 @@ class ERBFKernel(Kernel):
         super().__init__(**kwargs)
         self.moments = moments
 
+    @property
+    def at_a_point(self) -> float:
+        """Value between an input that is hit exactly and itself."""
+        return 1.0
+
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""
         difference, covariance = _pairs(self.moments, x1, x2, diag)

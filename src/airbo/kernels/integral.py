@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import torch
 from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from linear_operator import to_dense
 from torch import Tensor
 
 from airbo.embeddings import Embedding
@@ -20,6 +23,15 @@ class IntegralKernel(Kernel):
         """Integrate the base kernel of ``embedding``."""
         super().__init__()
         self.embedding = embedding
+
+    @property
+    def at_a_point(self) -> Float[Tensor, ""]:
+        """Value between an input that is hit exactly and itself.
+
+        Under a base kernel that is not stationary, that in the middle of the box.
+        """
+        middle = torch.full_like(self.embedding.low, 0.5).unsqueeze(0)
+        return to_dense(self.embedding.base_kernel(middle, diag=True)).squeeze()
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""

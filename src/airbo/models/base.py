@@ -16,6 +16,7 @@ from linear_operator import to_linear_operator
 from torch import Tensor
 
 from airbo.embeddings.features import Features
+from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.uncertainty import Exact, InputUncertainty
 
 Uncertainties = InputUncertainty | Sequence[InputUncertainty | None] | None
@@ -123,6 +124,34 @@ class UncertainInputGP(SingleTaskGP):
             kwargs["noise"] = noise
         model = super().condition_on_observations(X, Y, **kwargs)
         return cast(UncertainInputGP, model)
+
+    def get_fantasy_model(
+        self, inputs: Tensor, targets: Tensor, **kwargs: Any
+    ) -> "UncertainInputGP":
+        """Return a model with further data, whose noise looks at its own features.
+
+        GPyTorch copies model and likelihood one by one, and what they share would fall apart.
+        """
+        model = cast(UncertainInputGP, super().get_fantasy_model(inputs, targets, **kwargs))
+        if isinstance(model.likelihood, UnseenInputLikelihood):
+            noise = model.likelihood.noise_covar
+            noise.features, noise.kernel = model.features, model.covar_module
+        return model
+
+    def noise_variance(
+        self, X: Float[Tensor, "*batch q c"], uncertainty: InputUncertainty | None = None
+    ) -> Float[Tensor, "*batch q"]:
+        """Return by how much an observation varies around the expected value of its design.
+
+        Args:
+            X: Designs in user units.
+            uncertainty: What they would be tried under; by default as most observations were.
+        """
+        X = self._numbered(X, uncertainty)
+        standardize: Any = self.outcome_transform
+        noise = self.likelihood.noise_covar([X], shape=X.shape[:-1])
+        variance: Tensor = noise.diagonal(dim1=-2, dim2=-1) * standardize.stdvs.square().squeeze()
+        return variance
 
     def _get_test_prior_mean_and_covariances(
         self, train_inputs: Sequence[Tensor], test_inputs: Sequence[Tensor], **kwargs: Any

@@ -48,17 +48,6 @@ class ERBFGP(UncertainInputGP):
         likelihood = likelihood or UnseenInputLikelihood(observation_noise(), moments, covariance)
         super().__init__(inputs, train_Y, moments, covariance, likelihood, deployment)
 
-    def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> "ERBFGP":
-        """Return a model with further data, whose noise looks at its own features.
-
-        GPyTorch copies model and likelihood one by one, and what they share would fall apart.
-        """
-        model = super().get_fantasy_model(inputs, targets, **kwargs)
-        if isinstance(model.likelihood, UnseenInputLikelihood):
-            noise = model.likelihood.noise_covar
-            noise.features, noise.kernel = model.features, model.covar_module
-        return model
-
 
 class SKLGP(UncertainInputGP):
     """Gaussian process with the symmetric Kullback-Leibler kernel (Moreno 2003).

@@ -16,13 +16,17 @@ from airbo.embeddings.features import Features
 class UnseenInputNoise(Noise):
     r"""Observation noise plus what the unseen executed input adds.
 
-    .. math:: \sigma^2 + s \, (1 - \hat k(P_x, P_x))
+    .. math:: \sigma^2 + s \, (k(x', x') - \hat k(P_x, P_x))
 
-    for a kernel of output scale ``s`` whose value between a point and itself is 1.
+    for a kernel of output scale ``s``: the variance of f at one point of P_x is larger than that of
+    its expected value.
     """
 
     def __init__(self, noise: Noise, features: Features, kernel: ScaleKernel) -> None:
-        """Add to ``noise``, with the features and the kernel of the model."""
+        """Add to ``noise``, with the features and the kernel of the model.
+
+        Under the output scale there is a kernel that knows its value ``at_a_point``.
+        """
         super().__init__()
         self.observation_noise = noise
         self.features = features
@@ -39,7 +43,8 @@ class UnseenInputNoise(Noise):
         """Return the diagonal noise covariance at designs."""
         X = params[0][0] if isinstance(params[0], (list, tuple)) else params[0]
         f = self.features(X)
-        unseen = self.kernel.outputscale - self.kernel(f, diag=True)
+        at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
+        unseen = (at_a_point - self.kernel(f, diag=True)).clamp_min(0)
         total = unseen + self.observation_noise.noise
         return DiagLinearOperator(total if shape is None else total.expand(shape))
 

@@ -1,12 +1,11 @@
 """The surrogate of expected values."""
 
-from gpytorch.kernels import Kernel
+from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import Likelihood
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings import Estimator, Quadrature, default_base_kernel
-from airbo.embeddings.base_kernels import RATIONAL_QUADRATIC_EXPONENTS
+from airbo.embeddings import Embedding, Estimator, Quadrature, default_base_kernel
 from airbo.kernels import IntegralKernel
 from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
 from airbo.models.priors import observation_noise, scaled
@@ -34,9 +33,19 @@ class UGP(UncertainInputGP):
         """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
         bounds = check_data(train_X, train_Y, bounds)
         inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
-        typical = 1.0 if base_kernel else 1 / len(RATIONAL_QUADRATIC_EXPONENTS)
-        base_kernel = (base_kernel or default_base_kernel(train_X.shape[-1])).to(train_X)
+        base_kernel = (base_kernel or self.default_base_kernel(train_X.shape[-1])).to(train_X)
         embedding = (estimator or Quadrature()).embed(uncertainties, base_kernel, bounds, seed)
-        kernel = scaled(IntegralKernel(embedding), typical)
-        likelihood = likelihood or observation_noise()
+        integral = IntegralKernel(embedding)
+        kernel = scaled(integral, 1 / float(integral.at_a_point))
+        likelihood = likelihood or self.default_likelihood(embedding, kernel)
         super().__init__(inputs, train_Y, embedding, kernel, likelihood, deployment)
+
+    @staticmethod
+    def default_base_kernel(d: int) -> Kernel:
+        """Build the base kernel for ``d`` columns: the paper's."""
+        return default_base_kernel(d)
+
+    @staticmethod
+    def default_likelihood(embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
+        """Build the likelihood of an observation: constant noise."""
+        return observation_noise()

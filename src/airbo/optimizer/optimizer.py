@@ -58,9 +58,9 @@ class Optimizer:
                 in the units of the parameters; None: designs are hit exactly.
             direction: Whether values are to be large or small.
             surrogate: ``"default"`` (``"mmd"``, the paper's, or ``"ugp"`` if ``deployment`` differs
-                from ``uncertainty``), ``"mmd"``, ``"ugp"``, ``"skl"``, ``"erbf"``, ``"nominal"``,
-                or a function (train_X, train_Y) -> BoTorch model, which may have further arguments
-                uncertainty, deployment and bounds.
+                from ``uncertainty``), ``"mmd"``, ``"ugp"``, ``"expectation"``, ``"skl"``,
+                ``"erbf"``, ``"nominal"``, or a function (train_X, train_Y) -> BoTorch model, which
+                may have further arguments uncertainty, deployment and bounds.
             acquisition: ``"ucb"``, ``"ucb-theory"``, ``"ei"``, one of ``airbo.acquisition`` with
                 other settings, or a function that makes a BoTorch acquisition of a model.
             seed: Fixes all choices.

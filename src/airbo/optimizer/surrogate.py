@@ -17,7 +17,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.coordinates import InModelCoordinates, check_logs, n_model_columns, to_model, without
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP, UncertainInputGP
+from airbo.models import (
+    ERBFGP,
+    MMDGP,
+    SKLGP,
+    UGP,
+    ExpectationGP,
+    NominalGP,
+    UncertainInputGP,
+)
 from airbo.optimizer.record import Design, Observation
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
@@ -28,6 +36,7 @@ SurrogateFactory = Callable[..., GPyTorchModel]
 SURROGATES: dict[str, SurrogateFactory] = {
     "mmd": MMDGP,
     "ugp": UGP,
+    "expectation": ExpectationGP,
     "skl": SKLGP,
     "erbf": ERBFGP,
     "nominal": NominalGP,

@@ -1,8 +1,12 @@
 """Benchmark functions that know their robust optimum."""
 
 from airbo.problems.base import Problem
+from airbo.problems.branin import Branin
 from airbo.problems.bumped_bowl import BumpedBowl
+from airbo.problems.cliff import Cliff
 from airbo.problems.double_peak import DoublePeak
+from airbo.problems.hartmann import Hartmann
+from airbo.problems.hills import Hills
 from airbo.problems.optimum import Optimum
 from airbo.problems.push import RobotPush
 from airbo.problems.rkhs import RKHS
@@ -11,8 +15,12 @@ from airbo.problems.wave import Wave
 __all__ = [
     "PROBLEMS",
     "RKHS",
+    "Branin",
     "BumpedBowl",
+    "Cliff",
     "DoublePeak",
+    "Hartmann",
+    "Hills",
     "Optimum",
     "Problem",
     "RobotPush",
@@ -21,7 +29,8 @@ __all__ = [
 ]
 
 PROBLEMS: dict[str, type[Problem]] = {
-    kind.name: kind for kind in (RKHS, DoublePeak, Wave, BumpedBowl, RobotPush)
+    kind.name: kind
+    for kind in (RKHS, DoublePeak, BumpedBowl, RobotPush, Wave, Hills, Cliff, Branin, Hartmann)
 }
 
 

@@ -1,0 +1,32 @@
+"""The surrogate of expected values that knows how far one observation may be from them."""
+
+from gpytorch.kernels import Kernel, ScaleKernel
+from gpytorch.likelihoods import Likelihood
+
+from airbo.embeddings import Embedding, default_base_kernel
+from airbo.models.likelihoods import UnseenInputLikelihood
+from airbo.models.priors import observation_noise
+from airbo.models.ugp import UGP
+
+
+class ExpectationGP(UGP):
+    r"""Gaussian process over f, seen through P_x: expectations, and observations at one point.
+
+    If f ~ GP(0, k), expected values have the covariance :math:`\langle\psi_P, \psi_Q\rangle`, as
+    in ``UGP``. An observation was made at one unknown point of P_x and varies by k(x', x'); the
+    difference, :math:`k(x', x') - \|\psi_P\|^2`, depends on the design and goes to its noise.
+    The arguments are those of ``MMDGP``; a ``base_kernel`` has to be stationary.
+    """
+
+    @staticmethod
+    def default_base_kernel(d: int) -> Kernel:
+        """Build the paper's base kernel, expecting features of a tenth of the range."""
+        return default_base_kernel(d, typical=0.1)
+
+    @staticmethod
+    def default_likelihood(embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
+        """Add to the noise what the unseen executed input does."""
+        if not embedding.base_kernel.is_stationary:
+            name = type(embedding.base_kernel).__name__
+            raise ValueError(f"ExpectationGP needs a stationary base kernel, got {name}.")
+        return UnseenInputLikelihood(observation_noise(), embedding, kernel)

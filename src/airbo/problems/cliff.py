@@ -1,0 +1,47 @@
+"""A slope that ends at a cliff, under an error that overshoots."""
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.problems.base import Problem
+from airbo.problems.optimum import Direction
+from airbo.uncertainty import ChiSquared, InputUncertainty, Normal, Product
+
+BELOW = -1.0
+"""Value beyond the edge."""
+
+
+@dataclass(frozen=True)
+class Cliff(Problem):
+    r"""A slope up to an edge, beyond which all is lost.
+
+    .. math:: f(x) = x_1 + 0.2 \cos 2 \pi x_2 \text{ if } x_1 < 0.7 + 0.1 \sin 2 \pi x_2,
+              \text{ otherwise } -1
+
+    By default the first input is overshot, by a skewed amount: the best design keeps away from the
+    edge, by more than the mean overshoot.
+    """
+
+    name: ClassVar[str] = "cliff"
+    direction: ClassVar[Direction] = "maximize"
+
+    uncertainty: InputUncertainty = field(
+        default_factory=lambda: Product([ChiSquared(3.0, scale=0.02), Normal(0.03)])
+    )
+
+    @property
+    def bounds(self) -> Float[Tensor, "2 2"]:
+        """The unit square."""
+        return torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+
+    def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
+        """Evaluate f at executed inputs."""
+        self.check_columns(X)
+        x, angle = X[..., 0], 2 * math.pi * X[..., 1]
+        slope = x + 0.2 * angle.cos()
+        return torch.where(x < 0.7 + 0.1 * angle.sin(), slope, BELOW)

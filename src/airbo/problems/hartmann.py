@@ -1,0 +1,52 @@
+"""Hartmann's functions, under errors with heavy tails."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from botorch.test_functions.synthetic import Hartmann as BoTorchHartmann
+from jaxtyping import Float
+from scipy import stats
+from torch import Tensor
+
+from airbo.problems.base import Problem
+from airbo.problems.optimum import Direction
+from airbo.uncertainty import InputUncertainty, Product, SciPy
+
+
+@dataclass(frozen=True)
+class Hartmann(Problem):
+    r"""Hartmann's function: smooth, a few wells, some inputs matter more than others.
+
+    .. math:: f(x) = -\sum_i \alpha_i \exp\Bigl(-\sum_j A_{ij} (x_j - P_{ij})^2\Bigr)
+
+    By default every input misses by Student's t of three degrees of freedom: mostly little, now and
+    then a lot.
+    """
+
+    name: ClassVar[str] = "hartmann"
+    direction: ClassVar[Direction] = "minimize"
+
+    d: int = 6
+    """Number of dimensions: 3 or 6."""
+    uncertainty: InputUncertainty = field(
+        default_factory=lambda: Product([SciPy(stats.t(3, scale=0.08))] * 6)
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse dimensions that the function is not defined in."""
+        if self.d not in (3, 6):
+            raise ValueError(f"Hartmann's function has 3 or 6 dimensions, got {self.d}.")
+        self.uncertainty.check_dim(self.d)
+
+    @property
+    def bounds(self) -> Float[Tensor, "2 d"]:
+        """The unit cube."""
+        return torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, self.d)
+
+    def __call__(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
+        """Evaluate f at executed inputs."""
+        self.check_columns(X)
+        tables = BoTorchHartmann(self.d).to(X).state_dict()  # it refuses points outside the cube
+        squared = (X.unsqueeze(-2) - 1e-4 * tables["P"]).square()  # (..., wells, d)
+        return -torch.exp(-(tables["A"] * squared).sum(-1)) @ tables["ALPHA"]

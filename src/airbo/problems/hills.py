@@ -1,0 +1,65 @@
+"""Hills of different height and width, climbed with a step that grows to the right."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.problems.base import Problem
+from airbo.problems.optimum import Direction
+from airbo.uncertainty import InputUncertainty, Normal, Varying
+
+HEIGHTS = (1.0, 0.8, 0.6)
+TOPS = ((0.8, 0.3), (0.35, 0.75), (0.2, 0.2))
+WIDTHS = (0.08, 0.15, 0.25)
+
+
+def growing(x: Float[Tensor, "*batch n 2"]) -> Normal:
+    """Miss both inputs by more, the larger the first one is."""
+    return Normal((0.02 + 0.15 * x[..., :1]).expand(x.shape))
+
+
+@dataclass(frozen=True)
+class Hills(Problem):
+    r"""Three round hills: the higher, the narrower.
+
+    .. math:: f(x) = \sum_i h_i \exp(-\|x - c_i\|^2 / 2 w_i^2)
+
+    By default the highest one stands where designs are hit least precisely.
+    """
+
+    name: ClassVar[str] = "hills"
+    direction: ClassVar[Direction] = "maximize"
+
+    uncertainty: InputUncertainty = field(default_factory=lambda: Varying(growing))
+
+    @property
+    def bounds(self) -> Float[Tensor, "2 2"]:
+        """The unit square."""
+        return torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+
+    def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
+        """Evaluate f at executed inputs."""
+        return self._blurred(X, X.new_zeros(()))
+
+    def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:
+        """Return the blurred hills, if both inputs miss by independent normals."""
+        P = self.uncertainty.at(X) if isinstance(self.uncertainty, Varying) else self.uncertainty
+        if not isinstance(P, Normal):
+            return None
+        covariance = P.covariance(X)
+        if covariance[..., 0, 1].any():
+            return None
+        return self._blurred(X, covariance.diagonal(dim1=-2, dim2=-1).unsqueeze(-2))
+
+    def _blurred(self, X: Tensor, variances: Tensor) -> Tensor:
+        """Return the hills after every input was smoothed by a Gaussian of some variance."""
+        self.check_columns(X)
+        heights, tops, widths = (X.new_tensor(v) for v in (HEIGHTS, TOPS, WIDTHS))
+        own = widths.square().unsqueeze(-1)  # (hills, 1)
+        total = own + variances
+        squared = (X.unsqueeze(-2) - tops).square() / total  # (..., hills, 2)
+        lower = (own / total).sqrt().expand_as(squared).prod(-1)
+        return (heights * lower * torch.exp(-0.5 * squared.sum(-1))).sum(-1)
