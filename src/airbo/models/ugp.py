@@ -36,7 +36,7 @@ class UGP(UncertainInputGP):
         base_kernel = (base_kernel or self.default_base_kernel(train_X.shape[-1])).to(train_X)
         embedding = (estimator or Quadrature()).embed(uncertainties, base_kernel, bounds, seed)
         integral = IntegralKernel(embedding)
-        kernel = scaled(integral, 1 / float(integral.at_a_point))
+        kernel = scaled(integral, 1 / integral.at_a_point.item())
         likelihood = likelihood or self.default_likelihood(embedding, kernel)
         super().__init__(inputs, train_Y, embedding, kernel, likelihood, deployment)
 
