@@ -11,7 +11,7 @@ from rich.table import Table
 
 from experiments import runner
 from experiments.experiment import Experiment
-from experiments.registry import EXPERIMENTS, VARIANTS, find
+from experiments.registry import EXPERIMENTS, KNOWN, find
 from experiments.store import RESULTS, Store
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images" / "paper"
@@ -31,7 +31,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="A small version that touch
 def list_experiments(results: Results = RESULTS) -> None:
     """List the experiments and how much of each there is."""
     table = Table("name", "in the paper", "what", "repeats done")
-    for experiment in (EXPERIMENTS | VARIANTS).values():
+    for experiment in KNOWN.values():
         tasks = experiment.tasks(experiment.repeats)
         done = sum(map(Store(results).has, tasks))
         table.add_row(experiment.name, experiment.paper, experiment.title, f"{done}/{len(tasks)}")

@@ -1,6 +1,6 @@
 """Pictures of results, in one style."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,17 +27,18 @@ def picture(path: Path, width: float, height: float) -> Iterator[Figure]:
         plt.close(figure)
 
 
-def regrets(title: str, curves: Mapping[str, np.ndarray], path: Path, n_initial: int = 10) -> Path:
+def regrets(
+    title: str, curves: Mapping[str, np.ndarray], evaluations: Sequence[int], path: Path
+) -> Path:
     """Draw the mean regret of every method, with its 95% interval, and all final regrets."""
     with picture(path, 9.5, 4.0) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[1.7, 1])
         for i, (label, rows) in enumerate(curves.items()):
-            steps = n_initial + np.arange(rows.shape[1])
             low, high = np.array([interval_of_mean(c, 1000) for c in rows.T]).T
             colour = COLOURS[i % len(COLOURS)]
             every = max(1, rows.shape[1] // 8)
             left.plot(
-                steps,
+                evaluations,
                 rows.mean(axis=0),
                 color=colour,
                 marker=MARKERS[i % len(MARKERS)],
@@ -45,7 +46,7 @@ def regrets(title: str, curves: Mapping[str, np.ndarray], path: Path, n_initial:
                 markersize=5,
                 label=label,
             )
-            left.fill_between(steps, low, high, color=colour, alpha=0.1, linewidth=0)
+            left.fill_between(evaluations, low, high, color=colour, alpha=0.1, linewidth=0)
         left.set(xlabel="evaluations", ylabel="robust regret of the outcome", title=title)
         left.set_ylim(bottom=0)
         left.legend(fontsize=8)

@@ -6,20 +6,35 @@ from functools import partial
 from typing import Any
 
 from airbo.embeddings import Empirical, Estimator, Nystrom
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
+from experiments.candidates import CANDIDATES
+from experiments.cases import Case
+from experiments.loops import Loop, OptimizerLoop
+from experiments.peers import PEERS
 
-MODELS = {"mmd": MMDGP, "ugp": UGP, "nominal": NominalGP, "skl": SKLGP, "erbf": ERBFGP}
+MODELS = {
+    "mmd": MMDGP,
+    "ugp": UGP,
+    "nominal": NominalGP,
+    "skl": SKLGP,
+    "erbf": ERBFGP,
+    "expectation": ExpectationGP,
+    **CANDIDATES,
+}
 ESTIMATORS = {"Empirical": Empirical, "Nystrom": Nystrom}
 
 
 @dataclass(frozen=True)
 class Method:
-    """A surrogate with the estimator that it uses."""
+    """A surrogate with the estimator that it uses, or what others do."""
 
     label: str
     model: str
+    """One of ``MODELS`` or of ``PEERS``."""
     estimator: Estimator | None = None
     """None: the library's default, where the surrogate needs one."""
+    acquisition: str | None = None
+    """None: as the experiment says."""
 
     def config(self) -> dict[str, Any]:
         """Return what a result depends on, JSON-able."""
@@ -38,6 +53,13 @@ def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
     return partial(MODELS[config["model"]], estimator=kind(**given), seed=seed)
 
 
+def start(config: dict[str, Any], case: Case, seed: int) -> Loop:
+    """Begin an optimization by the method of a configuration."""
+    if config["model"] in PEERS:
+        return PEERS[config["model"]](case, config["protocol"], seed)
+    return OptimizerLoop(case, surrogate(config, seed), config["protocol"], seed)
+
+
 NYSTROM = Method("MMDGP-nystrom(160/10)", "mmd", Nystrom(160, 10))
 DEFAULT = Method("MMDGP (default estimator)", "mmd")
 UGP_40 = Method("uGP(40)", "ugp", Empirical(40))
@@ -45,3 +67,7 @@ UGP_160 = Method("uGP(160)", "ugp", Empirical(160))
 GP = Method("GP", "nominal")
 SKL = Method("SKL", "skl")
 ERBF = Method("ERBF", "erbf")
+UGP_DEFAULT = Method("uGP (default estimator)", "ugp")
+EXPECTATION = Method("ExpectationGP", "expectation")
+BOTORCH = Method("BoTorch SingleTaskGP", "botorch")
+BOTORCH_PERTURBED = Method("BoTorch InputPerturbation", "botorch-perturbed")

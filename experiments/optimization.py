@@ -1,7 +1,6 @@
 """Robust optimization: how the expected value of the outcome grows with the evaluations."""
 
 import time
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,25 +8,28 @@ from typing import Any
 import numpy as np
 import torch
 
-import airbo
-from airbo import problems
-from airbo import uncertainty as unc
-from airbo.acquisition import UCB
 from airbo.problems import Problem
 from benchmarks import table
 from benchmarks.statistics import interval_of_mean
 from experiments import draw
+from experiments.cases import CASES, Case
 from experiments.experiment import Experiment, Results, Step, Task
-from experiments.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40, Method, surrogate
+from experiments.loops import Loop
+from experiments.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40, Method, start
 
-PROTOCOL = {"n_initial": 10, "initial": "random", "beta": 2.0}
+PROTOCOL: dict[str, Any] = {"n_initial": 10, "initial": "random", "beta": 2.0}
 """The same for every problem and method."""
 METHODS = (NYSTROM, UGP_40, GP, SKL, ERBF, DEFAULT)
 
-PROBLEMS: dict[str, Problem] = {
-    **{name: problems.problem(name) for name in ("rkhs", "double-peak", "bumped-bowl", "push")},
-    "rkhs-beta": problems.RKHS(unc.Beta(0.4, 0.2, scale=0.1)),
-}
+CHECKED, N_CHECKED = 0.5, 64
+"""Share of the evaluations after which predictions are held against the truth, and at how many
+random designs."""
+Z_90 = 1.6449
+"""Half the width of the central 90% of a Gaussian, in standard deviations."""
+SHARES = (0.25, 0.5, 1.0)
+"""Of the evaluations, after which outcomes are compared."""
+EVERY = 5
+"""Evaluations between two looks for the outcome, where it is searched in the whole space."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Optimization(Experiment):
     name: str
     paper: str
     title: str
-    problem_name: str
+    case_name: str
     n_steps: int
     """Evaluations after the initial ones."""
     methods: tuple[Method, ...] = METHODS
@@ -45,8 +47,12 @@ class Optimization(Experiment):
     """``"ucb"`` as in the text of the paper, or ``"ei"`` as in the program of its authors."""
 
     @property
+    def case(self) -> Case:
+        return CASES[self.case_name]
+
+    @property
     def problem(self) -> Problem:
-        return PROBLEMS[self.problem_name]
+        return self.case.problem
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List all methods of all repeats, the repeats one after another."""
@@ -59,46 +65,65 @@ class Optimization(Experiment):
 
     def _config(self, method: Method, n_steps: int) -> dict[str, Any]:
         return {
-            "problem": self.problem_name,
+            "problem": self.case_name,
             "n_steps": n_steps,
-            "protocol": {**PROTOCOL, "acquisition": self.acquisition},
+            "protocol": {**PROTOCOL, "acquisition": method.acquisition or self.acquisition},
             **method.config(),
         }
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Optimize once; record every design, value and outcome."""
-        config, problem = task.config, PROBLEMS[task.config["problem"]]
-        protocol = config["protocol"]
-        optimizer = airbo.Optimizer(
-            _space(problem),
-            problem.uncertainty,
-            problem.direction,
-            surrogate(config, task.seed),
-            _acquisition(protocol),
-            seed=task.seed,
-            n_initial=protocol["n_initial"],
-            initial=protocol["initial"],
-        )
+        case, n_initial = self.case, task.config["protocol"]["n_initial"]
+        loop = start(task.config, case, task.seed)
+        n = n_initial + task.config["n_steps"]
+        looks = range(n_initial, n + 1) if case.same_use else _few(n_initial, n)
         designs: list[list[float]] = []
-        values, outcomes, seconds = [], [], []
-        for i in range(protocol["n_initial"] + config["n_steps"]):
-            start = time.process_time()
-            design = optimizer.ask()
-            seconds.append(time.process_time() - start)
-            designs.append(list(design.values()))
-            values.append(observe(problem, designs[-1], task.seed, i))
-            optimizer.tell(design, values[-1])
-            if i + 1 >= protocol["n_initial"]:
-                start = time.process_time()
-                outcomes.append(designs.index(_outcome(optimizer)))
-                seconds[-1] += time.process_time() - start
-                step(i + 1 - protocol["n_initial"], config["n_steps"])
+        values, outcomes, at, seconds = [], [], [], []
+        checked: dict[str, Any] = {}
+        for i in range(n):
+            begun = time.process_time()
+            designs.append(loop.ask())
+            seconds.append(time.process_time() - begun)
+            values.append(case.observe(designs[-1], task.seed, i))
+            loop.tell(designs[-1], values[-1])
+            if i + 1 in looks:
+                begun = time.process_time()
+                outcomes.append(loop.outcome("observed" if case.same_use else "anywhere"))
+                at.append(i + 1)
+                seconds[-1] += (time.process_time() - begun) if case.same_use else 0
+            if i + 1 == round(CHECKED * n):
+                checked = self.check(loop, task.seed)
+            if i + 1 >= n_initial:
+                step(i + 1 - n_initial, n - n_initial)
         return {
             "designs": np.round(designs, 6).tolist(),
             "values": np.round(values, 6).tolist(),
-            "outcomes": outcomes,
-            "expected": _expected(problem, designs, outcomes),
-            "seconds": round(float(np.median(seconds[protocol["n_initial"] :])), 4),
+            **self._found(designs, outcomes, at),
+            "expected": _expected(self.problem, outcomes),
+            "anywhere": _expected(self.problem, [loop.outcome("anywhere")])[0],
+            "seconds": round(float(np.median(seconds[n_initial:])), 4),
+            **checked,
+        }
+
+    def _found(
+        self, designs: list[list[float]], outcomes: list[list[float]], at: list[int]
+    ) -> dict[str, Any]:
+        """Tell which designs the outcomes were; where any could be, also when."""
+        if self.case.same_use:
+            return {"outcomes": [designs.index(outcome) for outcome in outcomes]}
+        return {"at": at, "recommended": np.round(outcomes, 6).tolist()}
+
+    def check(self, loop: Loop, seed: int) -> dict[str, Any]:
+        """Hold predictions at random designs against the truth."""
+        low, high = self.problem.bounds
+        generator = torch.Generator().manual_seed(seed)
+        U = torch.rand(N_CHECKED, len(low), generator=generator, dtype=torch.float64)
+        X = low + (high - low) * U
+        mean, std = loop.predict(X)
+        errors = self.problem.expected(X).numpy() - mean
+        return {
+            "covered": round(float((np.abs(errors) < Z_90 * std).mean()), 4),
+            "rmse": round(float(np.sqrt((errors**2).mean())), 6),
         }
 
     # -- what came out
@@ -108,6 +133,17 @@ class Optimization(Experiment):
         best = self.problem.robust_optimum.value
         sign = 1 if self.problem.direction == "maximize" else -1
         return sign * (best - np.array(result["expected"]))
+
+    def evaluations(self, result: dict[str, Any]) -> list[int]:
+        """Return after how many evaluations the outcomes were taken."""
+        start = PROTOCOL["n_initial"]
+        at: list[int] = result.get("at") or [start + i for i in range(len(result["expected"]))]
+        return at
+
+    def regret_after(self, result: dict[str, Any], share: float) -> float:
+        """Return the regret of the outcome after a share of all evaluations."""
+        at = self.evaluations(result)
+        return float(self.regrets(result)[at.index(max(at[0], round(share * at[-1])))])
 
     def curves(self, results: Results) -> dict[str, np.ndarray]:
         """Return regrets of every method, a row per repeat."""
@@ -153,36 +189,21 @@ class Optimization(Experiment):
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw the regrets against the evaluations."""
-        return [draw.regrets(self.title, self.curves(results), folder / f"{self.name}.png")]
+        path = folder / f"{self.name}.png"
+        evaluations = self.evaluations(results.each[0][1])
+        return [draw.regrets(self.title, self.curves(results), evaluations, path)]
 
 
-def observe(problem: Problem, design: list[float], seed: int, index: int) -> float:
-    """Run the experiment of that number; its draw is the same for all methods."""
-    X = torch.tensor([design], dtype=torch.float64)
-    generator = torch.Generator().manual_seed(1_000_003 * seed + index)
-    return problem.observe(X, generator).item()
+def _few(n_initial: int, n: int) -> list[int]:
+    """Return the numbers of evaluations after which an expensive look is taken."""
+    return sorted({n_initial, *range(n_initial, n + 1, EVERY), *(round(q * n) for q in SHARES)})
 
 
-def _acquisition(protocol: dict[str, Any]) -> Any:
-    return UCB(beta=protocol["beta"]) if protocol["acquisition"] == "ucb" else "ei"
-
-
-def _space(problem: Problem) -> airbo.Space:
-    low, high = problem.bounds.tolist()
-    return airbo.Space({f"x{i}": b for i, b in enumerate(zip(low, high, strict=True))})
-
-
-def _outcome(optimizer: airbo.Optimizer) -> list[float]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", airbo.TooLittleDataWarning)
-        return list(optimizer.recommend(policy="observed").design.values())
-
-
-def _expected(problem: Problem, designs: list[list[float]], outcomes: list[int]) -> list[float]:
-    different = sorted(set(outcomes))
-    X = torch.tensor([designs[i] for i in different], dtype=torch.float64)
-    values = dict(zip(different, problem.expected(X).tolist(), strict=True))
-    return [round(values[i], 8) for i in outcomes]
+def _expected(problem: Problem, outcomes: list[list[float]]) -> list[float]:
+    different = list(dict.fromkeys(map(tuple, outcomes)))
+    values = problem.expected(torch.tensor(different, dtype=torch.float64)).tolist()
+    known = dict(zip(different, values, strict=True))
+    return [round(known[tuple(design)], 8) for design in outcomes]
 
 
 RKHS_GAUSSIAN = Optimization(

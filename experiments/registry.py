@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from experiments.ablation import ABLATION
+from experiments.choosing import CHOOSING, SCREENING
 from experiments.dilemma import DILEMMA
 from experiments.experiment import Experiment
 from experiments.inference_time import INFERENCE_TIME
@@ -22,10 +23,14 @@ VARIANTS: dict[str, Experiment] = {
 }
 """With expected improvement, as in the program that the authors published."""
 
+BEYOND: dict[str, Experiment] = {e.name: e for e in (SCREENING, CHOOSING)}
+"""What the paper does not ask."""
+
+KNOWN = EXPERIMENTS | VARIANTS | BEYOND
+
 
 def find(name: str) -> Experiment:
     """Return the experiment of a name."""
-    known = EXPERIMENTS | VARIANTS
-    if name not in known:
-        raise ValueError(f"There is no experiment {name!r}; there are {', '.join(known)}.")
-    return known[name]
+    if name not in KNOWN:
+        raise ValueError(f"There is no experiment {name!r}; there are {', '.join(KNOWN)}.")
+    return KNOWN[name]

@@ -1,0 +1,63 @@
+"""What is optimized: problems, and what their experiments are made under."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+
+import airbo
+from airbo import problems
+from airbo import uncertainty as unc
+from airbo.problems import Problem
+
+TWO_MODES = unc.GaussianMixture([[-0.15, -0.1], [0.15, 0.1]], [[0.001, 0.0], [0.0, 0.001]])
+"""A machine with play: every design lands on one of two sides."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, whose uncertainty is that of use, and how it is tried."""
+
+    problem: Problem
+    experiments: unc.InputUncertainty | None = None
+    """What the experiments are made under; None: as the design is used."""
+
+    @property
+    def same_use(self) -> bool:
+        """Whether designs are tried as they will be used."""
+        return self.experiments is None
+
+    @property
+    def tried_under(self) -> unc.InputUncertainty:
+        return self.problem.uncertainty if self.experiments is None else self.experiments
+
+    @cached_property
+    def space(self) -> airbo.Space:
+        low, high = self.problem.bounds.tolist()
+        return airbo.Space({f"x{i}": b for i, b in enumerate(zip(low, high, strict=True))})
+
+    def observe(self, design: list[float], seed: int, index: int) -> float:
+        """Run the experiment of that number; its draw is the same for all methods."""
+        X = torch.tensor([design], dtype=torch.float64)
+        generator = torch.Generator().manual_seed(1_000_003 * seed + index)
+        tried = replace(self.problem, uncertainty=self.tried_under)  # type: ignore[type-var]
+        return tried.observe(X, generator).item()
+
+
+CASES: dict[str, Case] = {
+    **{
+        name: Case(problems.problem(name))
+        for name in ("rkhs", "double-peak", "bumped-bowl", "push")
+    },
+    "rkhs-beta": Case(problems.RKHS(unc.Beta(0.4, 0.2, scale=0.1))),
+    "wave": Case(problems.Wave()),
+    "cliff": Case(problems.Cliff()),
+    "branin": Case(problems.Branin()),
+    "hartmann-6": Case(problems.Hartmann()),
+    "hills": Case(problems.Hills()),
+    "double-peak-exact": Case(problems.DoublePeak(), unc.Exact()),
+    "branin-exact": Case(problems.Branin(), unc.Exact()),
+    "hills-machines": Case(problems.Hills(TWO_MODES), unc.Normal(0.03)),
+    "hartmann-3-precise": Case(problems.Hartmann(3, unc.Normal(0.002))),
+}
+"""By the name that results are kept under."""

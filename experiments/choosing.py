@@ -1,0 +1,214 @@
+"""Which surrogate decides best: every candidate on every case, from the same initial data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import table
+from benchmarks.statistics import interval_of_mean
+from experiments import draw
+from experiments.ablation import ABLATION
+from experiments.experiment import Experiment, Results, Step, Task
+from experiments.methods import (
+    BOTORCH,
+    BOTORCH_PERTURBED,
+    ERBF,
+    EXPECTATION,
+    GP,
+    NYSTROM,
+    SKL,
+    UGP_DEFAULT,
+    Method,
+)
+from experiments.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN, SHARES, Optimization
+from experiments.push import PUSH
+
+BASELINES = (NYSTROM, UGP_DEFAULT, SKL, ERBF, GP)
+"""What the default must not be worse than."""
+PEERS = (BOTORCH, BOTORCH_PERTURBED)
+
+
+def _case(name: str, title: str, n_steps: int) -> Optimization:
+    return Optimization(f"choosing-{name}", "beyond the paper", title, name, n_steps)
+
+
+CHOOSE = (
+    RKHS_GAUSSIAN,
+    DOUBLE_PEAK,
+    PUSH,
+    _case("wave", "Wave, hit ever less precisely", 40),
+    _case("double-peak-exact", "Double peak, exact now and beta later", 40),
+    _case("cliff", "Cliff under a skewed overshoot", 40),
+    _case("hartmann-6", "Hartmann in 6 dimensions under Student's t", 50),
+)
+"""The cases on which the default was chosen."""
+CONFIRM = (
+    ABLATION,
+    BUMPED_BOWL,
+    _case("branin", "Branin under a correlated error", 40),
+    _case("hills", "Hills, hit less precisely on the right", 40),
+    _case("branin-exact", "Branin, exact now and a correlated error later", 40),
+    _case("hills-machines", "Hills, on a good machine now and one with play later", 40),
+    _case("hartmann-3-precise", "Hartmann in 3 dimensions, hit almost exactly", 40),
+)
+"""Those on which the choice was confirmed; nothing was changed after they had been run."""
+
+
+@dataclass(frozen=True)
+class Choosing(Experiment):
+    """Several methods on several cases, in one table."""
+
+    name: str
+    title: str
+    cases: tuple[Optimization, ...]
+    methods: tuple[Method, ...]
+    candidate: Method = EXPECTATION
+    """The one that the others are held against."""
+    paper: str = "beyond the paper"
+    repeats: int = 20
+
+    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+        """List all methods on all cases, the repeats one after another."""
+        each = [case.tasks(repeats, quick) for case in self._with_methods]
+        return sorted((task for tasks in each for task in tasks), key=lambda task: task.seed)
+
+    def run(self, task: Task, step: Step) -> dict[str, Any]:
+        """Optimize once, as the case says."""
+        [case] = [case for case in self.cases if case.name == task.experiment]
+        return case.run(task, step)
+
+    def summary(self, results: Results) -> str:
+        """Tabulate all cases at a glance, and then each of them."""
+        parts = [self._overview(results)]
+        for case in self.cases:
+            mine = self._of(case, results)
+            if mine:
+                parts += [f"## {case.title}", self._details(case, mine)]
+        return "\n\n".join(parts)
+
+    def plot(self, results: Results, folder: Path) -> list[Path]:
+        """Draw where every repeat of every method ended, case by case."""
+        path = folder / f"{self.name}.png"
+        shown = [case for case in self.cases if self._of(case, results)]
+        rows = -(-len(shown) // 2)
+        with draw.picture(path, 11, 0.9 + 2.4 * rows) as figure:
+            axes = figure.subplots(rows, 2, squeeze=False)
+            for ax, case in zip(axes.flat, shown, strict=False):
+                mine = self._of(case, results)
+                finals = {m: self._finals(case, mine, m)[:, None] for m in mine.labels}
+                draw.final_regrets(ax, finals)
+                ax.set_title(case.title, fontsize=9)
+            for ax in axes.flat[len(shown) :]:
+                ax.remove()
+        return [path]
+
+    @property
+    def _with_methods(self) -> list[Optimization]:
+        return [replace(case, methods=self.methods) for case in self.cases]
+
+    def _of(self, case: Optimization, results: Results) -> Results:
+        return Results([(t, r) for t, r in results if t.experiment == case.name])
+
+    def _finals(self, case: Optimization, results: Results, label: str) -> np.ndarray:
+        return np.array([case.regret_after(r, 1.0) for r in results.of(label)])
+
+    def _overview(self, results: Results) -> str:
+        """Give the mean final regret of every method on every case."""
+        labels = [method.label for method in self.methods]
+        rows = []
+        for case in self.cases:
+            mine = self._of(case, results)
+            means = {m: self._finals(case, mine, m).mean() for m in labels if mine.of(m)}
+            best = min(means.values(), default=np.nan)
+            cells = [_bold_if(means[m] <= best, means[m]) if m in means else "–" for m in labels]
+            rows.append([case.title, *cells])
+        return table.markdown(["mean regret at the end", *labels], rows)
+
+    def _details(self, case: Optimization, results: Results) -> str:
+        """Give regrets on the way, their spread, duels, calibration and time."""
+        plain = _median(results.of(BOTORCH.label), "seconds")
+        rows = []
+        for label in results.labels:
+            mine = results.of(label)
+            after = {share: [case.regret_after(r, share) for r in mine] for share in SHARES}
+            final = np.array(after[1.0])
+            low, high = interval_of_mean(final)
+            seconds = _median(mine, "seconds")
+            rows.append(
+                [
+                    label,
+                    str(len(mine)),
+                    *(f"{np.mean(after[share]):.3f}" for share in SHARES),
+                    f"{low:.3f} to {high:.3f}",
+                    f"{np.median(final):.3f}",
+                    self._duel(case, results, label),
+                    _mean(mine, "covered"),
+                    f"{seconds:.2f}",
+                    f"{seconds / plain:.1f}",
+                ]
+            )
+        header = [
+            "method",
+            "repeats",
+            *(f"mean at {share:.0%}" for share in SHARES),
+            "95% interval at the end",
+            "median",
+            f"{self.candidate.label} wins : loses",
+            "90% covers",
+            "seconds per ask",
+            "times plain loop",
+        ]
+        return table.markdown(header, rows)
+
+    def _duel(self, case: Optimization, results: Results, label: str) -> str:
+        """Count in how many repeats the candidate ended better, and worse, than another."""
+        if label == self.candidate.label:
+            return ""
+        ours, theirs = (
+            {t.seed: case.regret_after(r, 1.0) for t, r in results if t.label == name}
+            for name in (self.candidate.label, label)
+        )
+        gaps = np.array([theirs[seed] - ours[seed] for seed in ours.keys() & theirs.keys()])
+        return f"{(gaps > TIE).sum()} : {(gaps < -TIE).sum()}"
+
+
+TIE = 1e-6
+"""Regrets that differ by less count as the same."""
+
+
+def _bold_if(best: bool, value: float) -> str:
+    return f"**{value:.3f}**" if best else f"{value:.3f}"
+
+
+def _median(results: Sequence[dict[str, Any]], key: str) -> float:
+    return float(np.median([r[key] for r in results])) if results else np.nan
+
+
+def _mean(results: Sequence[dict[str, Any]], key: str) -> str:
+    known = [r[key] for r in results if key in r]
+    return f"{np.mean(known):.0%}" if known else "–"
+
+
+SCREENING = Choosing(
+    "screening",
+    "Candidates for the default surrogate, on the cases for choosing",
+    CHOOSE,
+    (
+        EXPECTATION,
+        Method("ExpectationGP, long", "expectation-long"),
+        Method("ExpectationGP, squared exponential", "expectation-rbf"),
+        Method("ExpectationGP, EI", "expectation", acquisition="ei"),
+        UGP_DEFAULT,
+        GP,
+    ),
+    repeats=8,
+)
+CHOOSING = Choosing(
+    "choosing",
+    "The default surrogate against the others",
+    CHOOSE + CONFIRM,
+    (EXPECTATION, *BASELINES, *PEERS),
+)
