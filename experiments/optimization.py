@@ -196,7 +196,8 @@ class Optimization(Experiment):
 
 def _few(n_initial: int, n: int) -> list[int]:
     """Return the numbers of evaluations after which an expensive look is taken."""
-    return sorted({n_initial, *range(n_initial, n + 1, EVERY), *(round(q * n) for q in SHARES)})
+    shares = (max(n_initial, round(share * n)) for share in SHARES)
+    return sorted({*range(n_initial, n + 1, EVERY), *shares})
 
 
 def _expected(problem: Problem, outcomes: list[list[float]]) -> list[float]:
