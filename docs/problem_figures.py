@@ -1,25 +1,47 @@
 """Draw the pictures of the benchmark problems: ``python docs/problem_figures.py``."""
 
+from collections.abc import Iterable, Sequence
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from figures import DATA, FUNCTION, IMAGES, MODEL, STYLE, TRUTH, draw_density, save
 from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm
+from matplotlib.contour import ContourSet
 from matplotlib.lines import Line2D
-from matplotlib.patches import Circle, Polygon
+from matplotlib.patches import Circle, Polygon, Rectangle
 from matplotlib.patheffects import withStroke
 from torch import Tensor
 
-from airbo.problems import RKHS, BumpedBowl, DoublePeak, Problem, RobotPush, Wave
+from airbo.problems import (
+    RKHS,
+    Branin,
+    BumpedBowl,
+    Cliff,
+    DoublePeak,
+    Hartmann,
+    Hills,
+    Problem,
+    RobotPush,
+    Wave,
+)
 from airbo.problems.expectation import estimate
+from airbo.problems.optimum import Function
 from airbo.problems.push import GOALS
 from airbo.uncertainty import base_draws
 
 N_ROUGH = 2**11
 """Samples per point of a landscape: more than the eye can tell."""
+N_GRID = 301
+N_LANDINGS = 60
 N_PUSHES = 20
 SCALE = 0.1
 """Length of an arrow per unit of the duration, which is a tenth of a second."""
+
+LABEL_BOX = {"facecolor": "white", "alpha": 0.9, "edgecolor": "none", "boxstyle": "round"}
+MARGIN = 0.15
+"""What is shown around the box of the designs, as a share of its width."""
 
 GOAL_LABELS = {"$g_1$": (8, -16), "$g_2$": (8, 8), "$g_3$": (4, 11), "$g_3'$": (10, -12)}
 """Where to write them, in points from the goal."""
@@ -35,6 +57,21 @@ def main() -> None:
         draw_line(Wave(), "Designs on the right are hit less precisely")
         draw_bowl()
         draw_push()
+        draw_plane(
+            Hills(),
+            "The highest hill stands where designs are hit less precisely",
+            np.linspace(0, 1.05, 15),
+        )
+        draw_plane(
+            Cliff(), "Designs overshoot to the right, now and then by far", np.linspace(-1, 1, 17)
+        )
+        draw_plane(
+            Branin(),
+            "The inputs mostly miss in the same direction: along one valley, across the others",
+            np.array([0, 1, 2, 4, 8, 16, 32, 64, 128]),
+            twins=[[-np.pi, 12.275], [3 * np.pi, 2.475]],
+        )
+        draw_wells()
 
 
 def draw_line(problem: Problem, title: str) -> None:
@@ -104,10 +141,159 @@ def draw_bowl() -> None:
     save(figure, f"problem_{problem.name}")
 
 
+def draw_plane(
+    problem: Problem, title: str, levels: np.ndarray, twins: Sequence[Sequence[float]] = ()
+) -> None:
+    """Draw a problem of two variables: where designs land, and what they give on average.
+
+    ``twins`` are points as good as the nominal optimum.
+    """
+    low, high = problem.bounds
+    margin = MARGIN * (high - low)
+    shown = torch.stack([low - margin, high + margin])
+    figure, axes = plt.subplots(
+        1, 2, figsize=(9, 5.1), sharex=True, sharey=True, layout="constrained"
+    )
+    draw_contours(axes[0], problem, shown, problem, levels)
+    shades = draw_contours(axes[1], rough(problem), problem.bounds, problem, levels)
+    box = Rectangle(low.tolist(), *(high - low).tolist(), fill=False, ec="white", lw=1, ls="--")
+    axes[0].add_patch(box)
+
+    best = problem.nominal_optimum.design
+    nominal = torch.stack([best, *(best.new_tensor(twin) for twin in twins)])
+    robust = problem.robust_optimum.design.unsqueeze(0)
+    mark_optima(axes, problem, nominal, "nominal", "^", DATA)
+    mark_optima(axes, problem, robust, "robust", "o", MODEL)
+
+    axes[0].set_title("f, at the point that is hit")
+    axes[1].set_title("E f, what a design gives on average")
+    (left, bottom), (right, top) = shown.tolist()
+    axes[0].set(ylabel="x₂", xlim=(left, right), ylim=(bottom, top))
+    axes[1].tick_params(left=False)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    ticks = levels[:: 2 if len(levels) > 10 else 1]
+    figure.colorbar(shades, ax=axes, label=f"value ({problem.direction})", ticks=ticks, shrink=0.9)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    save(figure, f"problem_{problem.name}")
+
+
+def mark_optima(
+    axes: np.ndarray, problem: Problem, X: Tensor, kind: str, marker: str, colour: str
+) -> None:
+    """Mark equally good designs, left with where they land and right with what they give."""
+    draws = base_draws(N_LANDINGS, problem.uncertainty.n_base(2), seed=1)
+    label = f"{kind} optimum, f = {problem(X[:1]).item():#.3g}"
+    for ax in axes:
+        ax.plot(*X.T, marker, color=colour, ms=10, mec="white", ls="", label=label, zorder=4)
+    axes[0].plot(
+        *problem.uncertainty.perturb(X, draws).flatten(0, 1).T, "o", color=colour, ms=3.5,
+        mec="white", mew=0.4, label=f"where it lands, {N_LANDINGS} times",
+    )  # fmt: skip
+    side = 1 if kind == "robust" else -1  # above or below
+    for x, value in zip(X.tolist(), problem.expected(X).tolist(), strict=True):
+        axes[1].annotate(
+            f"E f = {value:#.3g}".replace("-", "−"), x, (0, 17 * side), textcoords="offset points",
+            ha="center", va="center", color=colour, zorder=5, bbox=LABEL_BOX,
+        )  # fmt: skip
+
+
+def draw_contours(
+    ax: Axes, f: Function, bounds: Tensor, problem: Problem, levels: np.ndarray
+) -> ContourSet:
+    """Fill a box with the values of a function, the better the brighter."""
+    x, y = (torch.linspace(*ends, N_GRID, dtype=torch.float64) for ends in bounds.T.tolist())
+    values = f(torch.stack(torch.meshgrid(x, y, indexing="xy"), dim=-1))
+    extend = "max" if values.max() > levels[-1] else "neither"
+    colours = "viridis" if problem.direction == "maximize" else "viridis_r"
+    norm = BoundaryNorm(levels, 256, extend=extend)
+    ax.set(aspect="equal", xlabel="x₁")
+    ax.spines[:].set_visible(False)
+    return ax.contourf(x, y, values, levels, cmap=colours, norm=norm, extend=extend)
+
+
+def rough(problem: Problem) -> Function:
+    """Return E f as a function: exact if that is possible, otherwise good enough for the eye."""
+
+    def f(X: Tensor) -> Tensor:
+        exact = problem.exact(X)
+        if exact is not None:
+            return exact
+        return estimate(problem.quick, problem.uncertainty, X, N_ROUGH).mean
+
+    return f
+
+
+def draw_wells() -> None:
+    """Draw Hartmann's function along every input, and from its best well to the next best one."""
+    problem = Hartmann()
+    far = problem.bounds.clone()
+    far[0, 1] = 0.5  # the next best well is the best one with a large x₂
+    best, other = problem.robust_optimum.design, problem.best_within(far).design
+
+    figure = plt.figure(figsize=(9, 6.8), layout="constrained")
+    top, bottom = figure.subfigures(2, 1, height_ratios=[2, 1])
+    top.suptitle(
+        "One input at a time, the others at the robust optimum", x=0.01, ha="left", fontsize=11
+    )
+    top.supylabel("value (minimize)", fontsize=10)
+    axes = top.subplots(2, 3, sharex=True, sharey=True)
+    draw_inputs(axes.flat, problem, best)
+    draw_passage(bottom.subplots(), problem, best, other)
+    bottom.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    save(figure, f"problem_{problem.name}")
+
+
+def draw_inputs(axes: Iterable[Axes], problem: Problem, design: Tensor) -> None:
+    """Draw a section through a design along each input, over where that input lands."""
+    floor = -4.7
+    x = torch.linspace(0, 1, 121, dtype=torch.float64)
+    landings = problem.uncertainty.perturb(design.unsqueeze(0), base_draws(2**13, len(design)))[0]
+    for j, ax in enumerate(axes):
+        X = design.repeat(len(x), 1)
+        X[:, j] = x
+        draw_section(ax, problem, x, X)
+        draw_depth(ax, problem, design, design[j].item())
+        shares, edges = np.histogram(landings[:, j], np.linspace(0, 1, 41))
+        ax.stairs(
+            floor + 0.9 * shares / shares.max(), edges, baseline=floor, fill=True,
+            color="#FDBE85", label="where the input lands",
+        )  # fmt: skip
+        ax.set(xlim=(0, 1), ylim=(floor, 0.2), yticks=range(-4, 1))
+        ax.set_title(f"along x{'₁₂₃₄₅₆'[j]}")
+
+
+def draw_passage(ax: Axes, problem: Problem, best: Tensor, other: Tensor) -> None:
+    """Draw the section through two designs."""
+    t = torch.linspace(-0.15, 1.15, 201, dtype=torch.float64)
+    draw_section(ax, problem, t, best + t.unsqueeze(-1) * (other - best))
+    for place, design in enumerate((best, other)):
+        hit, average = draw_depth(ax, problem, design, place)
+        ax.text(place, average + 0.3, f"E f = −{-average:.3f}", color=MODEL, ha="center")
+        ax.text(place, hit - 0.55, f"f = −{-hit:.3f}", color=DATA, ha="center")
+    ax.set(xlim=(-0.15, 1.15), ylim=(-4, 0.2), yticks=range(-4, 1), ylabel="value (minimize)")
+    ax.set_xticks([0, 1], [f"({', '.join(f'{v:.2f}' for v in x.tolist())})" for x in (best, other)])
+    ax.set_title("Straight from the robust optimum to the next best well")
+
+
+def draw_section(ax: Axes, problem: Problem, x: Tensor, X: Tensor) -> None:
+    """Draw f and E f at points of a line."""
+    ax.plot(x, problem(X), color=FUNCTION, lw=1.5, label="f")
+    ax.plot(x, rough(problem)(X), color=TRUTH, lw=1.5, ls="--", label="E f")
+
+
+def draw_depth(ax: Axes, problem: Problem, design: Tensor, x: float) -> tuple[float, float]:
+    """Mark and return what a design gives if it is hit exactly, and on average."""
+    X = design.unsqueeze(0)
+    hit, average = problem(X).item(), problem.expected(X).item()
+    ax.plot([x, x], [hit, average], color=DATA, lw=1, ls=":")
+    ax.plot(x, hit, "^", color=DATA, ms=9, mec="white", ls="", label="design, hit exactly")
+    ax.plot(x, average, "o", color=MODEL, ms=9, mec="white", ls="", label="design, on average")
+    return hit, average
+
+
 def label_of(ax: Axes, text: str, colour: str) -> None:
     """Write into the lower part of a landscape."""
-    box = {"facecolor": "white", "alpha": 0.9, "edgecolor": "none", "boxstyle": "round"}
-    ax.text(0.5, 0.05, text, transform=ax.transAxes, ha="center", color=colour, bbox=box)
+    ax.text(0.5, 0.05, text, transform=ax.transAxes, ha="center", color=colour, bbox=LABEL_BOX)
 
 
 def draw_push() -> None:
