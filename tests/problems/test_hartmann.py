@@ -5,7 +5,7 @@ import torch
 from botorch.test_functions import Hartmann as BoTorchHartmann
 
 from airbo.problems import Hartmann
-from airbo.uncertainty import GaussianMixture, Normal, base_draws
+from airbo.uncertainty import GaussianMixture, Normal, Product, base_draws
 from tests.problems.common import HARTMANN
 
 THREE = Hartmann(3, Normal(0.05))
@@ -66,6 +66,10 @@ def test_an_uncertainty_of_another_dimension_is_refused():
         Hartmann(3, mixture)
 
 
+def test_the_default_uncertainty_suits_any_dimension():
+    assert Hartmann(3).uncertainty == Hartmann(6).uncertainty
+
+
 def test_the_uncertainty_of_six_inputs_does_not_fit_three():
     with pytest.raises(ValueError, match="6 columns, got 3"):
-        Hartmann(3)
+        Hartmann(3, Product([Normal(0.1)] * 6))

@@ -154,7 +154,7 @@ def test_closed_forms_and_quadrature_have_no_standard_error(problem):
 
 @pytest.mark.parametrize(
     "problem",
-    [DoublePeak(Normal(0.03)), BumpedBowl(3, Normal(0.2)), PAPER, Cliff(), Branin(), HARTMANN],
+    [DoublePeak(Normal(0.03)), BumpedBowl(3, Normal(0.2)), PAPER, Cliff(), HARTMANN],
     ids=repr,
 )
 def test_another_sample_agrees_within_the_standard_error(problem):

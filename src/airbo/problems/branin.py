@@ -12,6 +12,8 @@ from airbo.problems.base import Problem
 from airbo.problems.optimum import Direction
 from airbo.uncertainty import InputUncertainty, Normal
 
+A, B, T = 5.1 / (4 * math.pi**2), 5 / math.pi, 1 / (8 * math.pi)
+
 
 @dataclass(frozen=True)
 class Branin(Problem):
@@ -39,6 +41,22 @@ class Branin(Problem):
     def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
         """Evaluate f at executed inputs."""
         self.check_columns(X)
+        return self._averaged(X, X.new_zeros(2, 2))
+
+    def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:
+        """Return a parabola's average and a damped cosine, if both inputs miss by normals."""
+        self.check_columns(X)
+        if not isinstance(self.uncertainty, Normal):
+            return None
+        return self._averaged(X, self.uncertainty.covariance(X))
+
+    def _averaged(self, X: Tensor, covariance: Tensor) -> Tensor:
+        """Return E f for x' around each design with a covariance."""
         x, y = X.unbind(-1)
-        valley = y - 5.1 / (4 * math.pi**2) * x.square() + 5 / math.pi * x - 6
-        return valley.square() + 10 * (1 - 1 / (8 * math.pi)) * x.cos() + 10
+        v, w, c = covariance[..., 0, 0], covariance[..., 1, 1], covariance[..., 0, 1]
+
+        # E (y' - a x'² + b x' - 6)² is the squared mean plus the variance; s is the slope in x'
+        mean = y - A * (x.square() + v) + B * x - 6
+        s = B - 2 * A * x
+        variance = w + s.square() * v + 2 * s * c + 2 * (A * v).square()
+        return mean.square() + variance + 10 * (1 - T) * torch.exp(-v / 2) * x.cos() + 10

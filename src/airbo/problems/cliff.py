@@ -29,6 +29,8 @@ class Cliff(Problem):
 
     name: ClassVar[str] = "cliff"
     direction: ClassVar[Direction] = "maximize"
+    n_samples: ClassVar[int] = 2**16
+    """An edge is resolved more slowly than a smooth function."""
 
     uncertainty: InputUncertainty = field(
         default_factory=lambda: Product([ChiSquared(3.0, scale=0.02), Normal(0.03)])

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from airbo.problems.base import Problem
 from airbo.problems.optimum import Direction
-from airbo.uncertainty import InputUncertainty, Product, SciPy
+from airbo.uncertainty import InputUncertainty, SciPy
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,7 @@ class Hartmann(Problem):
 
     d: int = 6
     """Number of dimensions: 3 or 6."""
-    uncertainty: InputUncertainty = field(
-        default_factory=lambda: Product([SciPy(stats.t(3, scale=0.08))] * 6)
-    )
+    uncertainty: InputUncertainty = field(default_factory=lambda: SciPy(stats.t(3, scale=0.08)))
 
     def __post_init__(self) -> None:
         """Refuse dimensions that the function is not defined in."""

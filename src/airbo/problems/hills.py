@@ -46,6 +46,7 @@ class Hills(Problem):
 
     def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:
         """Return the blurred hills, if both inputs miss by independent normals."""
+        self.check_columns(X)
         P = self.uncertainty.at(X) if isinstance(self.uncertainty, Varying) else self.uncertainty
         if not isinstance(P, Normal):
             return None
