@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments import runner
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Task
 from experiments.registry import EXPERIMENTS, KNOWN, find
 from experiments.store import RESULTS, Store
 
@@ -46,6 +46,10 @@ def run(
     dask: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, as tcp://host:8786.")
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Run only the method of this name, or this case; may be given twice."),
+    ] = None,
     quick: Quick = False,
     results: Results = RESULTS,
 ) -> None:
@@ -54,7 +58,7 @@ def run(
     store = Store(results)
     failed: list[runner.Outcome] = []
     for experiment in _chosen(name):
-        tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
+        tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
         console.print(f"[bold]{experiment.name}[/bold]: {experiment.title}")
         try:
             failed += runner.run(experiment, tasks, store, jobs, dask)
@@ -116,6 +120,19 @@ def _chosen(name: str) -> list[Experiment]:
     except ValueError as error:
         console.print(str(error), markup=False)
         raise typer.Exit(2) from None
+
+
+def _only(names: list[str] | None, tasks: list[Task]) -> list[Task]:
+    """Leave out the tasks of other methods, and those of other cases."""
+    labels, cases = {t.label for t in tasks}, {t.experiment for t in tasks}
+    for name in names or ():
+        if name not in labels | cases:
+            known = ", ".join(sorted(labels | cases))
+            console.print(f"There is no method or case {name!r}; there are {known}.", markup=False)
+            raise typer.Exit(2)
+    wanted = set(names or ())
+    methods, chosen = wanted & labels or labels, wanted & cases or cases
+    return [t for t in tasks if t.label in methods and t.experiment in chosen]
 
 
 def _repeats(experiment: Experiment, given: int | None, quick: bool) -> int:

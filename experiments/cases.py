@@ -21,6 +21,8 @@ class Case:
     problem: Problem
     experiments: unc.InputUncertainty | None = None
     """What the experiments are made under; None: as the design is used."""
+    noise: float = 0.0
+    """Standard deviation of what is observed around f(x')."""
 
     @property
     def same_use(self) -> bool:
@@ -41,7 +43,9 @@ class Case:
         X = torch.tensor([design], dtype=torch.float64)
         generator = torch.Generator().manual_seed(1_000_003 * seed + index)
         tried = replace(self.problem, uncertainty=self.tried_under)  # type: ignore[type-var]
-        return tried.observe(X, generator).item()
+        value = tried.observe(X, generator)
+        noise = torch.randn(1, generator=generator, dtype=torch.float64)
+        return (value + self.noise * noise).item()
 
 
 CASES: dict[str, Case] = {
@@ -51,10 +55,10 @@ CASES: dict[str, Case] = {
     },
     "rkhs-beta": Case(problems.RKHS(unc.Beta(0.4, 0.2, scale=0.1))),
     "wave": Case(problems.Wave()),
-    "cliff": Case(problems.Cliff()),
+    "cliff": Case(problems.Cliff(), noise=0.1),
     "branin": Case(problems.Branin()),
     "hartmann-6": Case(problems.Hartmann()),
-    "hills": Case(problems.Hills()),
+    "hills": Case(problems.Hills(), noise=0.05),
     "double-peak-exact": Case(problems.DoublePeak(), unc.Exact()),
     "branin-exact": Case(problems.Branin(), unc.Exact()),
     "hills-machines": Case(problems.Hills(TWO_MODES), unc.Normal(0.03)),

@@ -198,9 +198,10 @@ SCREENING = Choosing(
     CHOOSE,
     (
         EXPECTATION,
-        Method("ExpectationGP, long", "expectation-long"),
-        Method("ExpectationGP, squared exponential", "expectation-rbf"),
-        Method("ExpectationGP, EI", "expectation", acquisition="ei"),
+        Method("five length scales", "expectation-five"),
+        Method("squared exponential", "expectation-rbf"),
+        Method("constant noise", "expectation-constant-noise"),
+        Method("expected improvement", "expectation", acquisition="ei"),
         UGP_DEFAULT,
         GP,
     ),

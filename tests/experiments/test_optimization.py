@@ -128,3 +128,13 @@ def test_the_list_says_what_there_is():
     shown = CliRunner().invoke(app, ["list"])
     assert shown.exit_code == 0
     assert all(name in shown.output for name in ("rkhs", "push", "ablation"))
+
+
+def test_one_method_or_case_can_be_run_alone(tmp_path):
+    command = ["run", "rkhs", "--quick", "--repeats", "1", "--results", str(tmp_path)]
+    refused = CliRunner().invoke(app, [*command, "--only", "GP?"])
+    assert refused.exit_code == 2
+    assert "no method or case 'GP?'" in " ".join(refused.output.split())
+    done = CliRunner().invoke(app, [*command, "--only", "GP"])
+    assert done.exit_code == 0, done.output
+    assert [path.parent.name.split("-")[0] for path in tmp_path.rglob("*.json")] == ["gp"]

@@ -35,7 +35,7 @@ def posterior_by_hand(model, X, own, Q, at, noise=None):
     if isinstance(model, ERBFGP | ExpectationGP):
         at_a_point = 1 if isinstance(model, ERBFGP) else 5  # five rational quadratics
         unseen = at_a_point * model.covar_module.outputscale.detach() - K.diagonal()[:n]
-        noise_covariance = noise_covariance + unseen.diag()
+        noise_covariance = noise_covariance + unseen.clamp_min(0).diag()
     mean = model.mean_module(Q).detach()[:1]
     solved = torch.linalg.solve(K[:n, :n] + noise_covariance, K[:n, n:])
     targets = model.outcome_transform(values(X))[0].squeeze(-1)

@@ -21,16 +21,24 @@ class RationalQuadraticSum(Kernel):
     .. math:: k(x, x') = \sum_i \left(1 + \frac{\|x - x'\|^2}{2 a_i l_i^2}\right)^{-a_i}
 
     Its long tail keeps distant distributions comparable; the small ``a_i`` see far, the large
-    ones see detail. Every ``l_i`` is learnable.
+    ones see detail. Every ``l_i`` is learnable, or one that all share.
     """
 
     is_stationary = True
     has_lengthscale = False
 
-    def __init__(self, lengthscale: float = 0.5, prior: LogNormalPrior | None = None) -> None:
-        """Start all length scales at ``lengthscale``, in model coordinates."""
+    def __init__(
+        self, lengthscale: float = 0.5, prior: LogNormalPrior | None = None, shared: bool = False
+    ) -> None:
+        """Start all length scales at ``lengthscale``, in model coordinates.
+
+        Args:
+            lengthscale: Where fitting starts.
+            prior: Of every length scale that is learned.
+            shared: Whether there is one for all five.
+        """
         super().__init__()
-        n = len(RATIONAL_QUADRATIC_EXPONENTS)
+        n = 1 if shared else len(RATIONAL_QUADRATIC_EXPONENTS)
         self.register_parameter("raw_lengthscales", torch.nn.Parameter(torch.zeros(n)))
         self.register_constraint("raw_lengthscales", GreaterThan(1e-3))
         self.register_buffer("exponents", torch.tensor(RATIONAL_QUADRATIC_EXPONENTS))
@@ -38,7 +46,7 @@ class RationalQuadraticSum(Kernel):
             self.register_prior(
                 "lengthscales_prior",
                 prior,
-                lambda m: m.lengthscales,
+                lambda m: m.raw_lengthscales_constraint.transform(m.raw_lengthscales),
                 lambda m, v: m._set_lengthscales(v),
             )
         self._set_lengthscales(torch.full((n,), lengthscale))
@@ -46,7 +54,8 @@ class RationalQuadraticSum(Kernel):
     @property
     def lengthscales(self) -> Float[Tensor, "5"]:
         """One length scale per rational quadratic, in model coordinates."""
-        return self.raw_lengthscales_constraint.transform(self.raw_lengthscales)
+        learned = self.raw_lengthscales_constraint.transform(self.raw_lengthscales)
+        return learned.expand(len(RATIONAL_QUADRATIC_EXPONENTS))
 
     @lengthscales.setter
     def lengthscales(self, value: Tensor | float) -> None:
@@ -106,12 +115,7 @@ def gaussian_scales(kernel: Kernel) -> GaussianScales | None:
     return None
 
 
-def default_base_kernel(d: int, typical: float = 0.3) -> RationalQuadraticSum:
-    """Build the paper's base kernel with a prior that suits ``d`` columns in the unit cube.
-
-    Args:
-        d: Number of columns.
-        typical: Length scale that is expected on a line.
-    """
-    typical *= math.sqrt(d)  # distances in the unit cube grow with √d
+def default_base_kernel(d: int) -> RationalQuadraticSum:
+    """Build the paper's base kernel with a prior that suits ``d`` columns in the unit cube."""
+    typical = 0.3 * math.sqrt(d)  # distances in the unit cube grow with √d
     return RationalQuadraticSum(typical, LogNormalPrior(math.log(typical), 1.0))

@@ -1,9 +1,12 @@
 """The surrogate of expected values that knows how far one observation may be from them."""
 
+import math
+
 from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import Likelihood
+from gpytorch.priors import LogNormalPrior
 
-from airbo.embeddings import Embedding, default_base_kernel
+from airbo.embeddings import Embedding, RationalQuadraticSum
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import observation_noise
 from airbo.models.ugp import UGP
@@ -20,8 +23,9 @@ class ExpectationGP(UGP):
 
     @staticmethod
     def default_base_kernel(d: int) -> Kernel:
-        """Build the paper's base kernel, expecting features of a tenth of the range."""
-        return default_base_kernel(d, typical=0.1)
+        """Build the paper's base kernel with one length scale, longer in more columns."""
+        typical = TYPICAL_LENGTHSCALE * d
+        return RationalQuadraticSum(typical, LogNormalPrior(math.log(typical), 1.0), shared=True)
 
     @staticmethod
     def default_likelihood(embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
@@ -29,4 +33,10 @@ class ExpectationGP(UGP):
         if not embedding.base_kernel.is_stationary:
             name = type(embedding.base_kernel).__name__
             raise ValueError(f"ExpectationGP needs a stationary base kernel, got {name}.")
-        return UnseenInputLikelihood(observation_noise(), embedding, kernel)
+        return UnseenInputLikelihood(
+            observation_noise(TYPICAL_NOISE, spread=2.0), embedding, kernel
+        )
+
+
+TYPICAL_LENGTHSCALE, TYPICAL_NOISE = 0.15, 0.01
+"""Medians of the priors: on a line, in ranges of the design; and in variances of the values."""

@@ -20,9 +20,12 @@ def lengthscale_prior(d: int) -> LogNormalPrior:
     return LogNormalPrior(math.sqrt(2) + 0.5 * math.log(d), math.sqrt(3))
 
 
-def observation_noise() -> GaussianLikelihood:
-    """Expect noise: unseen executed inputs scatter the values even of a noiseless experiment."""
-    prior = LogNormalPrior(math.log(0.05), 1.5)
+def observation_noise(typical: float = 0.05, spread: float = 1.5) -> GaussianLikelihood:
+    """Expect noise: unseen executed inputs scatter the values even of a noiseless experiment.
+
+    A model that knows what these do expects less, and leaves more to the data.
+    """
+    prior = LogNormalPrior(math.log(typical), spread)
     likelihood = GaussianLikelihood(noise_prior=prior, noise_constraint=GreaterThan(1e-6))
-    likelihood.noise = 0.05
+    likelihood.noise = typical
     return likelihood
