@@ -198,9 +198,9 @@ SCREENING = Choosing(
     CHOOSE,
     (
         EXPECTATION,
-        Method("five length scales", "expectation-five"),
-        Method("squared exponential", "expectation-rbf"),
-        Method("constant noise", "expectation-constant-noise"),
+        Method("five length scales", "five length scales, long"),
+        Method("squared exponential", "squared exponential"),
+        Method("constant noise", "constant noise"),
         Method("expected improvement", "expectation", acquisition="ei"),
         UGP_DEFAULT,
         GP,

@@ -1,0 +1,132 @@
+"""How well candidates predict expected values, from designs that nobody chose."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from airbo.uncertainty import base_draws
+from benchmarks import table
+from benchmarks.data import fit
+from experiments import draw
+from experiments.candidates import CANDIDATES
+from experiments.cases import CASES, Case
+from experiments.experiment import Experiment, Results, Step, Task
+from experiments.methods import DEFAULT, ERBF, EXPECTATION, GP, UGP_DEFAULT, Method, surrogate
+
+METHODS = (EXPECTATION, *(Method(n, n) for n in CANDIDATES), UGP_DEFAULT, DEFAULT, ERBF, GP)
+CASE_NAMES = ("rkhs", "double-peak", "wave", "cliff", "push", "hartmann-6")
+"""Those for choosing in which designs are tried as they are used."""
+SIZES = (15, 40)
+N_QUERIES = 200
+Z_90 = 1.6449
+SCORES = {
+    "log_density": "Log density of the true expected value, median over repeats",
+    "rmse": "RMSE, in standard deviations of the true expected values, mean over repeats",
+    "covered": "Share of true expected values in the 90% interval, mean over repeats",
+}
+
+
+class Predicting(Experiment):
+    """All candidates on random designs of the cases for choosing."""
+
+    name = "predicting"
+    paper = "beyond the paper"
+    title = "Predicted expected values, from random designs"
+    repeats = 12
+
+    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+        """List all sizes, cases and methods of all repeats."""
+        return [
+            Task(self.name, method.label, seed, {"case": case, "n": n, **method.config()})
+            for seed in range(repeats)
+            for n in (SIZES[:1] if quick else SIZES)
+            for case in CASE_NAMES
+            for method in METHODS
+        ]
+
+    def run(self, task: Task, step: Step) -> dict[str, Any]:
+        """Fit once and hold the posterior against the truth at other designs."""
+        case = CASES[task.config["case"]]
+        X, Y = _data(case, task.config["n"], task.seed)
+        problem = case.problem
+        build = surrogate(task.config, task.seed)
+        model = fit(build(X, Y, problem.uncertainty, problem.bounds))
+        queries = _designs(case, base_draws(N_QUERIES, case.space.d, seed=task.seed))
+        with torch.no_grad():
+            posterior = model.posterior(queries)
+        true = problem.expected(queries)
+        mean, std = posterior.mean.squeeze(-1), posterior.variance.squeeze(-1).sqrt()
+        error, unit = true - mean, true.std()
+        density = torch.distributions.Normal(mean, std).log_prob(true) + unit.log()
+        return {
+            "log_density": round(density.mean().item(), 4),
+            "rmse": round((error.square().mean().sqrt() / unit).item(), 4),
+            "covered": round((error.abs() < Z_90 * std).double().mean().item(), 4),
+        }
+
+    def summary(self, results: Results) -> str:
+        """Tabulate every score over methods and cases."""
+        parts = []
+        for score, title in SCORES.items():
+            cells = self._cells(results, score)
+            columns = list(dict.fromkeys(key[1:] for key in cells))
+            rows = [
+                [label, *(_cell(cells.get((label, *key)), score) for key in columns)]
+                for label in results.labels
+            ]
+            header = ["", *(f"{case}, n = {n}" for case, n in columns)]
+            parts += [f"{title}:", table.markdown(header, rows)]
+        return "\n\n".join(parts)
+
+    def plot(self, results: Results, folder: Path) -> list[Path]:
+        """Draw by how much each method falls behind the best, case by case."""
+        path = folder / f"{self.name}.png"
+        cells = self._cells(results, "log_density")
+        columns = list(dict.fromkeys(key[1:] for key in cells))
+        behind = np.array(
+            [[cells.get((label, *key), np.nan) for key in columns] for label in results.labels]
+        )
+        behind = np.nanmax(behind, axis=0) - behind
+        with draw.picture(path, 10, 0.35 * len(results.labels) + 2) as figure:
+            ax = figure.subplots()
+            shades = ax.imshow(behind.clip(0, 2), cmap="viridis_r", aspect="auto")
+            for (i, j), value in np.ndenumerate(behind):
+                colour = "white" if value > 1 else "black"
+                ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
+            ax.set_yticks(range(len(results.labels)), results.labels, fontsize=8)
+            names = [f"{case}\nn = {n}" for case, n in columns]
+            ax.set_xticks(range(len(columns)), names, fontsize=7, rotation=30)
+            ax.set_title("Log density of the true expected values: how far behind the best")
+            figure.colorbar(shades, label="behind the best (cut at 2)", shrink=0.8)
+        return [path]
+
+    def _cells(self, results: Results, score: str) -> dict[tuple[str, str, int], float]:
+        """Return one number per method, case and size."""
+        found: dict[tuple[str, str, int], list[float]] = {}
+        for task, result in results:
+            key = (task.label, task.config["case"], task.config["n"])
+            found.setdefault(key, []).append(result[score])
+        middle = np.median if score == "log_density" else np.mean
+        return {key: float(middle(values)) for key, values in found.items()}
+
+
+def _data(case: Case, n: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Run one experiment at each of some random designs; as they are told."""
+    generator = torch.Generator().manual_seed(seed)
+    X = _designs(case, torch.rand(n, case.space.d, generator=generator, dtype=torch.float64))
+    values = [case.observe(design, seed, i) for i, design in enumerate(X.tolist())]
+    return X, torch.tensor(values, dtype=torch.float64).unsqueeze(-1)
+
+
+def _designs(case: Case, Z: Tensor) -> Tensor:
+    low, high = case.problem.bounds
+    return low + (high - low) * Z
+
+
+def _cell(value: float | None, score: str) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.0%}" if score == "covered" else f"{value:.2f}"
