@@ -202,6 +202,7 @@ SCREENING = Choosing(
         Method("squared exponential", "squared exponential"),
         Method("constant noise", "constant noise"),
         Method("expected improvement", "expectation", acquisition="ei"),
+        Method("randomized UCB", "expectation", acquisition="ucb-random"),
         UGP_DEFAULT,
         GP,
     ),

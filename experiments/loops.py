@@ -67,4 +67,5 @@ class OptimizerLoop:
 
 def acquisition(protocol: dict[str, Any]) -> Any:
     """Return what the next design maximizes."""
-    return UCB(beta=protocol["beta"]) if protocol["acquisition"] == "ucb" else "ei"
+    name = protocol["acquisition"]
+    return UCB(beta=protocol["beta"]) if name == "ucb" else name

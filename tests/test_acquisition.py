@@ -10,11 +10,13 @@ from botorch.acquisition import (
     qLogNoisyExpectedImprovement,
 )
 
+from airbo import Optimizer
 from airbo import uncertainty as unc
 from airbo.acquisition import (
     EI,
     UCB,
     FromFactory,
+    RandomizedUCB,
     Situation,
     TheoryUCB,
     believing,
@@ -68,7 +70,36 @@ def test_ucb_theory_estimates_what_is_not_given():
     assert TheoryUCB().beta(MODEL) > TheoryUCB(b=0.0).beta(MODEL) > 0
 
 
-@pytest.mark.parametrize("name", ["ucb", "ucb-theory", "ei"])
+def test_a_randomized_beta_is_exponential_and_repeats_with_the_seed():
+    def squares(n):
+        torch.manual_seed(0)
+        return torch.stack([RandomizedUCB(6.0)(MODEL, ALONE).beta for _ in range(n)])
+
+    drawn = squares(500)
+    # mean and deviation of an exponential are equal; 4 standard errors
+    assert drawn.mean().item() == pytest.approx(6.0, abs=4 * 6.0 / 500**0.5)
+    assert drawn.std().item() == pytest.approx(6.0, rel=0.25)
+    assert torch.equal(squares(3), drawn[:3])
+
+
+def test_every_design_of_an_optimizer_has_its_own_beta_and_a_copy_the_same():
+    def asked():
+        optimizer = Optimizer({"x": (0.0, 1.0)}, acquisition="ucb-random", seed=3, n_initial=2)
+        for x in (0.1, 0.5, 0.9):
+            optimizer.tell({"x": x}, math.sin(5 * x))
+        return [design["x"] for design in optimizer.ask(3)]
+
+    assert asked() == asked()
+    assert len(set(asked())) == 3
+
+
+@pytest.mark.parametrize("mean_square", [-1.0, math.inf, math.nan])
+def test_a_mean_square_that_makes_no_sense_is_refused(mean_square):
+    with pytest.raises(ValueError, match="mean_square must be finite and >= 0"):
+        RandomizedUCB(mean_square)
+
+
+@pytest.mark.parametrize("name", ["ucb", "ucb-random", "ucb-theory", "ei"])
 def test_the_named_acquisitions_are_finite_with_and_without_pending_designs(name):
     for situation in (ALONE, BUSY):
         assert find_acquisition(name)(MODEL, situation)(X).isfinite().all()
@@ -197,5 +228,7 @@ def test_acquisitions_with_other_settings_are_taken_as_they_are(given):
 
 @pytest.mark.parametrize("given", ["ubc", None, 3], ids=str)
 def test_what_is_no_acquisition_is_refused(given):
-    with pytest.raises(ValueError, match="acquisition must be one of 'ucb', 'ucb-theory', 'ei'"):
+    with pytest.raises(
+        ValueError, match="acquisition must be one of 'ucb', 'ucb-random', 'ucb-theory'"
+    ):
         find_acquisition(given)

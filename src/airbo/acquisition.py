@@ -1,6 +1,7 @@
 """What to try next: acquisitions by name, and the ones BoTorch lacks."""
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
@@ -52,6 +53,30 @@ class UCB:
     def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
         """Build the bound; BoTorch takes the square of the paper's β."""
         return UpperConfidenceBound(believing(model, situation), beta=self.beta**2)
+
+
+@dataclass(frozen=True)
+class RandomizedUCB:
+    r"""Upper confidence bound with a β that is drawn anew for every design.
+
+    .. math:: \beta^2 \sim \mathrm{Exp}, \quad \mathbb E\, \beta^2 = \texttt{mean\_square}
+
+    Small ones exploit. Large ones look where the model knows least, however little it thinks it has
+    to learn there: with few observations it may be far too sure. Randomized bounds have regret
+    guarantees of their own (Takeno 2023).
+    """
+
+    mean_square: float = 8.0
+    """Mean of β²; 4.0 in the paper, where β is 2."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.mean_square < float("inf"):
+            raise ValueError(f"mean_square must be finite and >= 0, got {self.mean_square}.")
+
+    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
+        """Draw β from torch's generator, which an optimizer seeds, and build the bound."""
+        square = self.mean_square * torch.empty((), dtype=torch.float64).exponential_().item()
+        return UCB(math.sqrt(square))(model, situation)
 
 
 @dataclass(frozen=True)
@@ -137,16 +162,22 @@ _OFFERED: dict[str, Callable[[GPyTorchModel, Situation], Any]] = {
 }
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
-ACQUISITIONS: dict[str, Acquisition] = {"ucb": UCB(), "ucb-theory": TheoryUCB(), "ei": EI()}
+ACQUISITIONS: dict[str, Acquisition] = {
+    "ucb": UCB(),
+    "ucb-random": RandomizedUCB(),
+    "ucb-theory": TheoryUCB(),
+    "ei": EI(),
+}
+_OWN = (UCB, RandomizedUCB, TheoryUCB, EI)
 
 
 def find_acquisition(given: object) -> Acquisition:
     """Return the acquisition of a name, or make one of a factory."""
-    if isinstance(given, UCB | TheoryUCB | EI | FromFactory):
+    if isinstance(given, (*_OWN, FromFactory)):
         return given
     if isinstance(given, str) and given in ACQUISITIONS:
         return ACQUISITIONS[given]
-    if given in (UCB, TheoryUCB, EI):
+    if given in _OWN:
         raise TypeError(f"acquisition is the class {given!r}; make one, as in UCB(beta=2.0).")
     if callable(given):
         return FromFactory(given)

@@ -26,7 +26,7 @@ _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "n_initial", "storage",
     "give_up_after_hours", "parameters", "uncertainty", "deployment",
 )  # fmt: skip
-_ACQUISITIONS = ("ucb", "ucb-theory", "ei")
+_ACQUISITIONS = ("ucb", "ucb-random", "ucb-theory", "ei")
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,9 @@ class Optimizer:
                 from ``uncertainty``), ``"mmd"``, ``"ugp"``, ``"expectation"``, ``"skl"``,
                 ``"erbf"``, ``"nominal"``, or a function (train_X, train_Y) -> BoTorch model, which
                 may have further arguments uncertainty, deployment and bounds.
-            acquisition: ``"ucb"``, ``"ucb-theory"``, ``"ei"``, one of ``airbo.acquisition`` with
-                other settings, or a function that makes a BoTorch acquisition of a model.
+            acquisition: ``"ucb"``, ``"ucb-random"``, ``"ucb-theory"``, ``"ei"``, one of
+                ``airbo.acquisition`` with other settings, or a function that makes a BoTorch
+                acquisition of a model.
             seed: Fixes all choices.
             deployment: Where the recommended design will land when it is used; by default as in
                 the experiments.
