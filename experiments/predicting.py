@@ -38,79 +38,86 @@ class Predicting(Experiment):
     repeats = 12
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
-        """List all sizes, cases and methods of all repeats."""
+        """List all sizes and cases of all repeats; one task has all methods on the same data."""
+        methods = {method.label: method.config() for method in METHODS}
         return [
-            Task(self.name, method.label, seed, {"case": case, "n": n, **method.config()})
+            Task(
+                self.name,
+                f"{case}, n = {n}",
+                seed,
+                {"case": case, "n": n, "methods": methods},
+                len(methods),
+            )
             for seed in range(repeats)
             for n in (SIZES[:1] if quick else SIZES)
             for case in CASE_NAMES
-            for method in METHODS
         ]
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
-        """Fit once and hold the posterior against the truth at other designs."""
-        case = CASES[task.config["case"]]
-        X, Y = _data(case, task.config["n"], task.seed)
-        problem = case.problem
-        build = surrogate(task.config, task.seed)
-        model = fit(build(X, Y, problem.uncertainty, problem.bounds))
-        queries = _designs(case, base_draws(N_QUERIES, case.space.d, seed=task.seed))
-        with torch.no_grad():
-            posterior = model.posterior(queries)
-        true = problem.expected(queries)
-        mean, std = posterior.mean.squeeze(-1), posterior.variance.squeeze(-1).sqrt()
-        error, unit = true - mean, true.std()
-        density = torch.distributions.Normal(mean, std).log_prob(true) + unit.log()
-        return {
-            "log_density": round(density.mean().item(), 4),
-            "rmse": round((error.square().mean().sqrt() / unit).item(), 4),
-            "covered": round((error.abs() < Z_90 * std).double().mean().item(), 4),
-        }
+        """Fit every method to the same data."""
+        scores = {}
+        for label, config in task.config["methods"].items():
+            scores[label] = score(config, CASES[task.config["case"]], task.config["n"], task.seed)
+            step(len(scores), task.n_steps)
+        return scores
 
     def summary(self, results: Results) -> str:
         """Tabulate every score over methods and cases."""
         parts = []
-        for score, title in SCORES.items():
-            cells = self._cells(results, score)
-            columns = list(dict.fromkeys(key[1:] for key in cells))
+        for name, title in SCORES.items():
+            cells = self._cells(results, name)
             rows = [
-                [label, *(_cell(cells.get((label, *key)), score) for key in columns)]
-                for label in results.labels
+                [method.label, *(_cell(value, name) for value in row)]
+                for method, row in zip(METHODS, cells, strict=True)
             ]
-            header = ["", *(f"{case}, n = {n}" for case, n in columns)]
-            parts += [f"{title}:", table.markdown(header, rows)]
+            parts += [f"{title}:", table.markdown(["", *results.labels], rows)]
         return "\n\n".join(parts)
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw by how much each method falls behind the best, case by case."""
         path = folder / f"{self.name}.png"
         cells = self._cells(results, "log_density")
-        columns = list(dict.fromkeys(key[1:] for key in cells))
-        behind = np.array(
-            [[cells.get((label, *key), np.nan) for key in columns] for label in results.labels]
-        )
-        behind = np.nanmax(behind, axis=0) - behind
-        with draw.picture(path, 10, 0.35 * len(results.labels) + 2) as figure:
+        behind = cells.max(axis=0) - cells
+        with draw.picture(path, 10, 0.35 * len(METHODS) + 2) as figure:
             ax = figure.subplots()
             shades = ax.imshow(behind.clip(0, 2), cmap="viridis_r", aspect="auto")
             for (i, j), value in np.ndenumerate(behind):
                 colour = "white" if value > 1 else "black"
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
-            ax.set_yticks(range(len(results.labels)), results.labels, fontsize=8)
-            names = [f"{case}\nn = {n}" for case, n in columns]
-            ax.set_xticks(range(len(columns)), names, fontsize=7, rotation=30)
+            ax.set_yticks(range(len(METHODS)), [m.label for m in METHODS], fontsize=8)
+            names = [label.replace(", ", "\n") for label in results.labels]
+            ax.set_xticks(range(len(names)), names, fontsize=7, rotation=30)
             ax.set_title("Log density of the true expected values: how far behind the best")
             figure.colorbar(shades, label="behind the best (cut at 2)", shrink=0.8)
         return [path]
 
-    def _cells(self, results: Results, score: str) -> dict[tuple[str, str, int], float]:
-        """Return one number per method, case and size."""
-        found: dict[tuple[str, str, int], list[float]] = {}
-        for task, result in results:
-            key = (task.label, task.config["case"], task.config["n"])
-            found.setdefault(key, []).append(result[score])
+    def _cells(self, results: Results, score: str) -> np.ndarray:
+        """Return one number per method and label."""
         middle = np.median if score == "log_density" else np.mean
-        return {key: float(middle(values)) for key, values in found.items()}
+        return np.array(
+            [
+                [middle([result[m.label][score] for result in results.of(on)]) for m in METHODS]
+                for on in results.labels
+            ]
+        ).T
+
+
+def score(config: dict[str, Any], case: Case, n: int, seed: int) -> dict[str, float]:
+    """Fit once and hold the posterior against the truth at other designs."""
+    problem, (X, Y) = case.problem, _data(case, n, seed)
+    model = fit(surrogate(config, seed)(X, Y, problem.uncertainty, problem.bounds))
+    queries = _designs(case, base_draws(N_QUERIES, case.space.d, seed=seed))
+    with torch.no_grad():
+        posterior = model.posterior(queries)
+    true = problem.expected(queries)
+    mean, std = posterior.mean.squeeze(-1), posterior.variance.squeeze(-1).sqrt()
+    error, unit = true - mean, true.std()
+    density = torch.distributions.Normal(mean, std).log_prob(true) + unit.log()
+    return {
+        "log_density": round(density.mean().item(), 4),
+        "rmse": round((error.square().mean().sqrt() / unit).item(), 4),
+        "covered": round((error.abs() < Z_90 * std).double().mean().item(), 4),
+    }
 
 
 def _data(case: Case, n: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -126,7 +133,5 @@ def _designs(case: Case, Z: Tensor) -> Tensor:
     return low + (high - low) * Z
 
 
-def _cell(value: float | None, score: str) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.0%}" if score == "covered" else f"{value:.2f}"
+def _cell(value: float, name: str) -> str:
+    return f"{value:.0%}" if name == "covered" else f"{value:.2f}"
