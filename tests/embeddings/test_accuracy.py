@@ -70,7 +70,13 @@ def kernel_matrix(inner):
     return torch.exp(-(diagonal.unsqueeze(-1) + diagonal.unsqueeze(-2) - 2 * inner))
 
 
-@pytest.mark.parametrize(("uncertainty", "bounds"), CASES.values(), ids=CASES)
+SLOW = {"beta 10": pytest.mark.slow}
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "bounds"),
+    [pytest.param(*case, id=name, marks=SLOW.get(name, ())) for name, case in CASES.items()],
+)
 @pytest.mark.parametrize("lengthscale", [None, 0.05])
 def test_the_default_estimator_is_exact_enough(uncertainty, bounds, lengthscale):
     d = bounds.shape[-1]
