@@ -2,6 +2,9 @@
 
 import numpy as np
 
+Z_90 = 1.6449
+"""Half the width of the central 90% of a Gaussian, in standard deviations."""
+
 
 def interval_of_mean(values: np.ndarray, n: int = 10_000) -> tuple[float, float]:
     """Return the 95% bootstrap interval of the mean."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
+from torch import Tensor
 
 import airbo
 from airbo import problems
@@ -37,6 +38,11 @@ class Case:
     def space(self) -> airbo.Space:
         low, high = self.problem.bounds.tolist()
         return airbo.Space({f"x{i}": b for i, b in enumerate(zip(low, high, strict=True))})
+
+    def designs(self, Z: Tensor) -> Tensor:
+        """Return the designs at points of the unit cube."""
+        low, high = self.problem.bounds
+        return low + (high - low) * Z
 
     def observe(self, design: list[float], seed: int, index: int) -> float:
         """Run the experiment of that number; its draw is the same for all methods."""

@@ -44,7 +44,7 @@ CHOOSE = (
     _case("cliff", "Cliff under a skewed overshoot", 30),
     _case("hartmann-6", "Hartmann in 6 dimensions under Student's t", 50),
 )
-"""The cases on which the default was chosen."""
+"""The cases on which the default is chosen."""
 CONFIRM = (
     ABLATION,
     BUMPED_BOWL,
@@ -54,7 +54,7 @@ CONFIRM = (
     _case("hills-machines", "Hills, on a good machine now and one with play later", 30),
     _case("hartmann-3-precise", "Hartmann in 3 dimensions, hit almost exactly", 30),
 )
-"""Those on which the choice was confirmed; nothing was changed after they had been run."""
+"""Those on which the choice is confirmed: nothing is changed after they have been run."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ class Loop(Protocol):
     def outcome(self, policy: str) -> Design:
         """Return the design held best, among those tried (``"observed"``) or ``"anywhere"``."""
 
-    def predict(self, X: Tensor) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean and deviation of the expected value of designs in use, if they are told."""
+    def predict(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and deviation of the expected value of designs in use."""
 
 
 class OptimizerLoop:

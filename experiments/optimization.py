@@ -10,7 +10,7 @@ import torch
 
 from airbo.problems import Problem
 from benchmarks import table
-from benchmarks.statistics import interval_of_mean
+from benchmarks.statistics import Z_90, interval_of_mean
 from experiments import draw
 from experiments.cases import CASES, Case
 from experiments.experiment import Experiment, Results, Step, Task
@@ -24,8 +24,6 @@ METHODS = (NYSTROM, UGP_40, GP, SKL, ERBF, DEFAULT)
 CHECKED, N_CHECKED = 0.5, 64
 """Share of the evaluations after which predictions are held against the truth, and at how many
 random designs."""
-Z_90 = 1.6449
-"""Half the width of the central 90% of a Gaussian, in standard deviations."""
 SHARES = (0.25, 0.5, 1.0)
 """Of the evaluations, after which outcomes are compared."""
 EVERY = 5
@@ -115,10 +113,9 @@ class Optimization(Experiment):
 
     def check(self, loop: Loop, seed: int) -> dict[str, Any]:
         """Hold predictions at random designs against the truth."""
-        low, high = self.problem.bounds
         generator = torch.Generator().manual_seed(seed)
-        U = torch.rand(N_CHECKED, len(low), generator=generator, dtype=torch.float64)
-        X = low + (high - low) * U
+        Z = torch.rand(N_CHECKED, self.case.space.d, generator=generator, dtype=torch.float64)
+        X = self.case.designs(Z)
         mean, std = loop.predict(X)
         errors = self.problem.expected(X).numpy() - mean
         return {

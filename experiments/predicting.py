@@ -10,6 +10,7 @@ from torch import Tensor
 from airbo.uncertainty import base_draws
 from benchmarks import table
 from benchmarks.data import fit
+from benchmarks.statistics import Z_90
 from experiments import draw
 from experiments.candidates import CANDIDATES
 from experiments.cases import CASES, Case
@@ -21,7 +22,6 @@ CASE_NAMES = ("rkhs", "double-peak", "wave", "cliff", "push", "hartmann-6")
 """Those for choosing in which designs are tried as they are used."""
 SIZES = (15, 40)
 N_QUERIES = 200
-Z_90 = 1.6449
 SCORES = {
     "log_density": "Log density of the true expected value, median over repeats",
     "rmse": "RMSE, in standard deviations of the true expected values, mean over repeats",
@@ -106,7 +106,7 @@ def score(config: dict[str, Any], case: Case, n: int, seed: int) -> dict[str, fl
     """Fit once and hold the posterior against the truth at other designs."""
     problem, (X, Y) = case.problem, _data(case, n, seed)
     model = fit(surrogate(config, seed)(X, Y, problem.uncertainty, problem.bounds))
-    queries = _designs(case, base_draws(N_QUERIES, case.space.d, seed=seed))
+    queries = case.designs(base_draws(N_QUERIES, case.space.d, seed=seed))
     with torch.no_grad():
         posterior = model.posterior(queries)
     true = problem.expected(queries)
@@ -123,14 +123,9 @@ def score(config: dict[str, Any], case: Case, n: int, seed: int) -> dict[str, fl
 def _data(case: Case, n: int, seed: int) -> tuple[Tensor, Tensor]:
     """Run one experiment at each of some random designs; as they are told."""
     generator = torch.Generator().manual_seed(seed)
-    X = _designs(case, torch.rand(n, case.space.d, generator=generator, dtype=torch.float64))
+    X = case.designs(torch.rand(n, case.space.d, generator=generator, dtype=torch.float64))
     values = [case.observe(design, seed, i) for i, design in enumerate(X.tolist())]
     return X, torch.tensor(values, dtype=torch.float64).unsqueeze(-1)
-
-
-def _designs(case: Case, Z: Tensor) -> Tensor:
-    low, high = case.problem.bounds
-    return low + (high - low) * Z
 
 
 def _cell(value: float, name: str) -> str:
