@@ -127,9 +127,12 @@ class Optimization(Experiment):
 
     def regrets(self, result: dict[str, Any]) -> np.ndarray:
         """Return the robust regret of the outcome, from the initial designs to the last one."""
+        return np.array([self.regret_of(expected) for expected in result["expected"]])
+
+    def regret_of(self, expected: float) -> float:
+        """Return how far an expected value is from the best."""
         best = self.problem.robust_optimum.value
-        sign = 1 if self.problem.direction == "maximize" else -1
-        return sign * (best - np.array(result["expected"]))
+        return best - expected if self.problem.direction == "maximize" else expected - best
 
     def evaluations(self, result: dict[str, Any]) -> list[int]:
         """Return after how many evaluations the outcomes were taken."""
