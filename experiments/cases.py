@@ -31,6 +31,13 @@ class Case:
         return self.experiments is None
 
     @property
+    def kind(self) -> str:
+        """What knowing P can be good for."""
+        if not self.same_use:
+            return "used otherwise"
+        return "same everywhere" if self.problem.uncertainty.is_additive else "varies"
+
+    @property
     def tried_under(self) -> unc.InputUncertainty:
         return self.problem.uncertainty if self.experiments is None else self.experiments
 

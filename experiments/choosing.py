@@ -17,6 +17,7 @@ from experiments.methods import (
     BOTORCH_PERTURBED,
     ERBF,
     EXPECTATION,
+    EXPECTATION_RANDOM,
     GP,
     NYSTROM,
     SKL,
@@ -25,6 +26,7 @@ from experiments.methods import (
 )
 from experiments.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN, SHARES, Optimization
 from experiments.push import PUSH
+from experiments.targets import Verdict, tabulate
 
 BASELINES = (NYSTROM, UGP_DEFAULT, SKL, ERBF, GP)
 """What the default must not be worse than."""
@@ -82,12 +84,12 @@ class Choosing(Experiment):
 
     def summary(self, results: Results) -> str:
         """Tabulate all cases at a glance, and then each of them."""
-        parts = [self._overview(results)]
+        parts = [self._overview(results), self._targets(results)]
         for case in self.cases:
             mine = self._of(case, results)
             if mine:
                 parts += [f"## {case.title}", self._details(case, mine)]
-        return "\n\n".join(parts)
+        return "\n\n".join(filter(None, parts))
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw where every repeat of every method ended, case by case."""
@@ -126,6 +128,17 @@ class Choosing(Experiment):
             cells = [_bold_if(means[m] <= best, means[m]) if m in means else "–" for m in labels]
             rows.append([case.title, *cells])
         return table.markdown(["mean regret at the end", *labels], rows)
+
+    def _targets(self, results: Results) -> str:
+        """Say which targets the candidate reaches, on the cases that are complete."""
+        if not set(BASELINES) < set(self.methods):
+            return ""
+        judged = []
+        for case in self.cases:
+            verdict = Verdict.of(case, self._of(case, results), self.candidate, BASELINES)
+            if verdict is not None:
+                judged.append((verdict, "choosing" if case in CHOOSE else "confirming"))
+        return f"## Targets\n\n{tabulate(judged)}" if judged else ""
 
     def _details(self, case: Optimization, results: Results) -> str:
         """Give regrets on the way, their spread, duels, calibration and time."""
@@ -200,7 +213,7 @@ SCREENING = Choosing(
     CHOOSE,
     (
         EXPECTATION,
-        Method("randomized UCB", "expectation", acquisition="ucb-random"),
+        EXPECTATION_RANDOM,
         Method("UCB of the theory", "expectation", acquisition="ucb-theory"),
         Method("expected improvement", "expectation", acquisition="ei"),
         Method("constant noise", "constant noise"),

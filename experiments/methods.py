@@ -69,5 +69,8 @@ SKL = Method("SKL", "skl")
 ERBF = Method("ERBF", "erbf")
 UGP_DEFAULT = Method("uGP (default estimator)", "ugp")
 EXPECTATION = Method("ExpectationGP", "expectation")
+EXPECTATION_RANDOM = Method(
+    "ExpectationGP, randomized UCB", "expectation", acquisition="ucb-random"
+)
 BOTORCH = Method("BoTorch SingleTaskGP", "botorch")
 BOTORCH_PERTURBED = Method("BoTorch InputPerturbation", "botorch-perturbed")
