@@ -98,6 +98,15 @@ def test_the_command_knows_the_experiment(tmp_path):
     assert [e.value for e in c.experiments] == [0.0, 1.0]
 
 
+@pytest.fixture
+def _interruptible():
+    """Let Ctrl-C interrupt also where tests run in the background, whose programs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_ctrl_c_gives_the_experiment_up(tmp_path):
     c = campaign(tmp_path)
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
