@@ -1,7 +1,6 @@
 """How many quadrature nodes the default needs: ``python -m benchmarks.atoms``."""
 
 import torch
-from rich.console import Console
 
 from airbo.embeddings import Quadrature
 from benchmarks import record, table
@@ -36,8 +35,7 @@ def main() -> None:
         "nodes and are left out.\n\n"
         f"{table.markdown(['', *errors], rows)}\n\n{record.describe(where)}\n"
     )
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
-    Console().print(text, markup=False, soft_wrap=True)
+    record.publish(path, text)
 
 
 if __name__ == "__main__":

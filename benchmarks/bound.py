@@ -3,7 +3,6 @@
 import math
 
 import torch
-from rich.console import Console
 from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, RationalQuadraticSum, mmd2
@@ -83,8 +82,7 @@ def main() -> None:
         f"beta(0.4, 0.2, 0.1) at x = 0.5 and at x = 0.55, l = {SHORT}; the MMD is {mmd:.4f}.\n\n"
         f"{table.markdown(header, rows)}\n\n{record.describe(where)}\n"
     )
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
-    Console().print(text, markup=False, soft_wrap=True)
+    record.publish(path, text)
 
 
 def _draws(m: int, seed: int, sobol: bool) -> Tensor:

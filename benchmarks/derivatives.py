@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel
-from rich.console import Console
 from torch import Tensor
 
 from airbo.embeddings import RationalQuadraticSum
@@ -70,8 +69,7 @@ def main() -> None:
         f"Value and gradient at {N_STARTS} designs of a search: median processor time of "
         f"{N_ROUNDS} turns.\n\n{table.markdown(header, rows)}\n\n{record.describe(where)}\n"
     )
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
-    Console().print(text, markup=False, soft_wrap=True)
+    record.publish(path, text)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from statistics import mean, stdev
 import torch
 from botorch import fit_gpytorch_mll
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from rich.console import Console
 from torch import Tensor
 
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
@@ -72,8 +71,7 @@ def main() -> None:
 
     path = record.store("modelling", where, {"scores": scores})
     text = report(scores, where)
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
-    Console().print(text, markup=False, soft_wrap=True)
+    record.publish(path, text)
 
 
 def report(

@@ -10,7 +10,6 @@ import optuna
 import torch
 from optuna.distributions import FloatDistribution
 from optuna.samplers import BaseSampler, GPSampler
-from rich.console import Console
 
 from airbo import uncertainty as unc
 from airbo.integrations.optuna import AIRBOSampler
@@ -79,8 +78,7 @@ def main() -> None:
         f"{table.markdown(['sampler', *(f'n = {n}' for n in SIZES)], rows)}\n\n"
         f"{record.describe(where)}\n"
     )
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
-    Console().print(text, markup=False, soft_wrap=True)
+    record.publish(path, text)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("airbo", "torch", "gpytorch", "botorch", "numpy", "scipy")
 SEED = 0
@@ -33,6 +35,12 @@ def store(name: str, where: Mapping[str, Any], results: Mapping[str, Any]) -> Pa
     content = {"provenance": where, **results}
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
+
+
+def publish(path: Path, text: str) -> None:
+    """Write a text beside the numbers that it was made of, and show it."""
+    path.with_suffix(".md").write_text(text, encoding="utf-8")
+    Console().print(text, markup=False, soft_wrap=True)
 
 
 def describe(where: Mapping[str, Any]) -> str:

@@ -324,15 +324,13 @@ def main() -> None:
 
     path = record.RESULTS / f"{name}.json"
     if not given.report:
-        path = record.store(name, measure(N_SEEDS[quick], N_STEPS[quick]))
+        where = record.provenance()
+        record.store(name, where, measure(N_SEEDS[quick], N_STEPS[quick]))
     results = json.loads(path.read_text(encoding="utf-8"))
-    text = report(results)
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
     picture = path.with_suffix(".png") if quick else IMAGES / "regret_growth.png"
     draw(results, picture)
-    console = Console()
-    console.print(text, markup=False, soft_wrap=True)
-    console.print(f"Stored in {path.name}, {path.stem}.md and {picture.name}", markup=False)
+    record.publish(path, report(results))
+    Console().print(f"Stored in {path.name}, {path.stem}.md and {picture.name}", markup=False)
 
 
 if __name__ == "__main__":
