@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 import torch
-from botorch.acquisition import UpperConfidenceBound
+from botorch.acquisition.analytic import UpperConfidenceBound
 from botorch.models import SingleTaskGP
-from botorch.optim import optimize_acqf
+from botorch.optim.optimize import optimize_acqf
 from rich.progress import Progress
 from torch import Tensor
 

@@ -1,5 +1,6 @@
 """Fits of the hyper-parameters, against those of a plain Gaussian process."""
 
+from functools import partial
 from typing import Any
 
 from botorch.models import SingleTaskGP
@@ -36,7 +37,7 @@ def data_set(case: Case, n: int, seed: int) -> dict[str, Any]:
             fit(method.model(case, X[:5], Y[:5]))  # warm up
         model = method.model(case, X, Y)
         calls = _Calls(model)
-        spent = timing.seconds(lambda model=model: fit(model))
+        spent = timing.seconds(partial(fit, model))
         found[method.name] = {"seconds": spent, "evaluations": calls.n}
     return found
 
@@ -47,7 +48,7 @@ class _Calls:
     def __init__(self, model: SingleTaskGP) -> None:
         self.n = 0
         self._forward = model.forward
-        model.forward = self._count
+        model.forward = self._count  # type: ignore[method-assign]
 
     def _count(self, x: Tensor) -> Any:
         self.n += 1

@@ -1,6 +1,7 @@
 """What more observations cost, ours and a plain Gaussian process's."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
@@ -42,8 +43,8 @@ def _posterior(case: Case, n: int, joint: bool, n_rounds: int) -> dict[str, floa
     setting = Setting(case, n, joint)
     models = {m.name: setting.model(m) for m in (YARDSTICK, DEFAULT)}
     return timing.interleaved(
-        {name: lambda X, model=model: predict(model, X) for name, model in models.items()},
-        lambda number: setting.designs(seed=200 + number),
+        {name: partial(predict, model) for name, model in models.items()},
+        setting.fresh_designs,
         n_rounds,
     )
 

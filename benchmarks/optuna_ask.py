@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import optuna
 import torch
-from optuna.distributions import FloatDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import BaseSampler, GPSampler
 
 from airbo import uncertainty as unc
@@ -18,7 +18,10 @@ from benchmarks.run import progress
 
 SIZES = (20, 50, 100)
 N_ASKS = 7
-SPACE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
+SPACE: dict[str, BaseDistribution] = {
+    "x": FloatDistribution(0.0, 1.0),
+    "y": FloatDistribution(0.0, 1.0),
+}
 GAUSSIAN = {"x": unc.Normal(0.05), "y": unc.Normal(0.05)}
 BETA = {name: unc.Beta(0.4, 0.2, scale=0.1) for name in SPACE}
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {

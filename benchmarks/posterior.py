@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from botorch.models import SingleTaskGP
@@ -42,6 +43,10 @@ class Setting:
         X = self.case.designs(self.n_designs, seed)
         return X if self.joint else X.unsqueeze(-2)
 
+    def fresh_designs(self, number: int) -> Tensor:
+        """Return others for every round of timing."""
+        return self.designs(seed=200 + number)
+
     def model(self, method: Method) -> SingleTaskGP:
         X, Y = observe(self.case, self.n, seed=5)
         model = method.model(self.case, X, Y)
@@ -51,10 +56,10 @@ class Setting:
 def seconds(setting: Setting, methods: Iterable[Method], n_rounds: int) -> dict[str, float]:
     """Return the median time of mean and variance per method."""
     models = {m.name: setting.model(m) for m in methods}
-    jobs = {name: lambda X, model=model: predict(model, X) for name, model in models.items()}
+    jobs = {name: partial(predict, model) for name, model in models.items()}
     return timing.interleaved(
         jobs,
-        lambda number: setting.designs(seed=200 + number),
+        setting.fresh_designs,
         n_rounds,
         warm_up=lambda: setting.designs(seed=100)[:8],
     )
@@ -106,8 +111,8 @@ def samples(quick: bool, bar: Progress) -> Seconds:
         models = {f"m = {m:,}": s.model(DEFAULT) for m, s in by_m.items()}
         models[YARDSTICK.name] = one.model(YARDSTICK)
         found[f"{d}-D, {'joint' if joint else 't-batch'}, n = {n}"] = timing.interleaved(
-            {name: lambda X, model=model: predict(model, X) for name, model in models.items()},
-            lambda number, one=one: one.designs(seed=200 + number),
+            {name: partial(predict, model) for name, model in models.items()},
+            one.fresh_designs,
             N_ROUNDS[quick] if quick else 2 * N_ROUNDS[quick],
         )
     return found

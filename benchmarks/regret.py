@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from botorch.acquisition import UpperConfidenceBound
+from botorch.acquisition.analytic import UpperConfidenceBound
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
-from botorch.optim import optimize_acqf
+from botorch.optim.optimize import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

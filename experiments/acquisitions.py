@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 import torch
-from botorch.acquisition import AcquisitionFunction, UpperConfidenceBound
+from botorch.acquisition.acquisition import AcquisitionFunction
+from botorch.acquisition.analytic import UpperConfidenceBound
 from torch import Tensor
 
 from airbo import uncertainty as unc

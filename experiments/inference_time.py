@@ -10,6 +10,7 @@ from benchmarks import memory, table, timing
 from benchmarks.cases import BY_NAME as CASES
 from benchmarks.methods import BY_NAME, YARDSTICK
 from benchmarks.posterior import Setting, predict
+from benchmarks.statistics import interval_of_mean
 from experiments import posteriors as post
 from experiments.draw import COLOURS, picture
 from experiments.experiment import Experiment, Results, Step, Task
@@ -66,7 +67,7 @@ class InferenceTime(Experiment):
     def summary(self, results: Results) -> str:
         """Tabulate times as ratios of one run, beside the paper's."""
         [config, *_] = [task.config for task, _ in results if task.label == "time"]
-        megabytes = next((r["megabytes"] for r in results.of("memory")), {})
+        megabytes: dict[str, float] = next((r["megabytes"] for r in results.of("memory")), {})
         rows = []
         for method, seconds in self.seconds(results).items():
             paper = PAPER.get(method)
@@ -166,7 +167,7 @@ def _megabytes(config: dict[str, Any], method: str) -> float:
 def _ratios(values: np.ndarray) -> str:
     if np.ptp(values) == 0:
         return _short(values[0])
-    low, high = (float(f"{v:.3g}") for v in post.interval_of_mean(values))
+    low, high = (float(f"{v:.3g}") for v in interval_of_mean(values))
     return f"{_short(values.mean())} ({_short(low)} to {_short(high)})"
 
 

@@ -1,7 +1,7 @@
 """Optimization step by step, the same for our optimizer and for others."""
 
 import warnings
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -11,6 +11,7 @@ from airbo.acquisition import UCB
 from experiments.cases import Case
 
 Design = list[float]
+Policy = Literal["observed", "anywhere"]
 
 
 class Loop(Protocol):
@@ -22,7 +23,7 @@ class Loop(Protocol):
     def tell(self, design: Design, value: float) -> None:
         """Report an observed value."""
 
-    def outcome(self, policy: str) -> Design:
+    def outcome(self, policy: Policy) -> Design:
         """Return the design held best, among those tried (``"observed"``) or ``"anywhere"``."""
 
     def predict(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +53,7 @@ class OptimizerLoop:
     def tell(self, design: Design, value: float) -> None:
         self.optimizer.tell(self._named(design), value)
 
-    def outcome(self, policy: str) -> Design:
+    def outcome(self, policy: Policy) -> Design:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", airbo.TooLittleDataWarning)
             return list(self.optimizer.recommend(policy=policy).design.values())

@@ -12,7 +12,7 @@ from experiments.cases import Case
 from experiments.loops import Loop, OptimizerLoop
 from experiments.peers import PEERS
 
-MODELS = {
+MODELS: dict[str, Callable[..., Any]] = {
     "mmd": MMDGP,
     "ugp": UGP,
     "nominal": NominalGP,
@@ -21,7 +21,7 @@ MODELS = {
     "expectation": ExpectationGP,
     **CANDIDATES,
 }
-ESTIMATORS = {"Empirical": Empirical, "Nystrom": Nystrom}
+ESTIMATORS: dict[str, Callable[..., Any]] = {"Empirical": Empirical, "Nystrom": Nystrom}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Method:
         if self.estimator is None:
             return {"model": self.model}
         kind = type(self.estimator).__name__
-        return {"model": self.model, "estimator": {"kind": kind, **asdict(self.estimator)}}
+        settings = asdict(self.estimator)  # type: ignore[call-overload]
+        return {"model": self.model, "estimator": {"kind": kind, **settings}}
 
 
 def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from botorch.acquisition import PosteriorMean, UpperConfidenceBound
+from botorch.acquisition.analytic import PosteriorMean, UpperConfidenceBound
 from botorch.acquisition.objective import ExpectationPosteriorTransform
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms.input import InputPerturbation
-from botorch.optim import optimize_acqf
+from botorch.optim.optimize import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
@@ -17,7 +17,7 @@ from airbo.optimizer.search import N_RAW, N_RESTARTS
 from airbo.optimizer.seeding import initial_point, reproducible
 from airbo.uncertainty import base_draws
 from experiments.cases import Case
-from experiments.loops import Design
+from experiments.loops import Design, Policy
 
 N_PERTURBATIONS = 32
 
@@ -53,7 +53,7 @@ class PlainLoop:
         self.values.append(self.sign * value)
         self.model = None
 
-    def outcome(self, policy: str) -> Design:
+    def outcome(self, policy: Policy) -> Design:
         with reproducible(self.seed, 1):
             mean = PosteriorMean(self._fitted(), self._in_use())
             if policy == "anywhere":

@@ -116,7 +116,9 @@ class Push(Optimization):
                 xytext=(x, y),
                 arrowprops={"arrowstyle": "->", "color": "#AAAAAA", "linewidth": 0.6, "alpha": 0.6},
             )
-        ax.scatter(*balls.T.numpy(), s=14, color="#0072B2", alpha=0.6, linewidths=0, label="ball")
+        ax.scatter(
+            balls[:, 0], balls[:, 1], s=14, color="#0072B2", alpha=0.6, linewidths=0, label="ball"
+        )
         for squared, marker in ((False, "*"), (True, "P")):
             goals = [g for g in GOALS[self.problem.goals] if g.squared == squared]
             name = "goal, squared distance" if squared else "goal"

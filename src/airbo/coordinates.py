@@ -11,7 +11,13 @@ from torch import Tensor
 from airbo.space import Space
 from airbo.uncertainty import Exact, InputUncertainty, Product, base_draws
 
-NamedUncertainty = InputUncertainty | Mapping[str | tuple[str, ...], InputUncertainty] | None
+ByName = (
+    Mapping[str, InputUncertainty]
+    | Mapping[tuple[str, ...], InputUncertainty]
+    | Mapping[str | tuple[str, ...], InputUncertainty]
+)
+"""Uncertainties by parameter name or group of names."""
+NamedUncertainty = InputUncertainty | ByName | None
 """One uncertainty over all parameters in order, or one per name or group of names; None: exact."""
 
 
@@ -217,9 +223,7 @@ def _sizes(space: Space) -> list[int]:
     return [space.n_values[c] if c in space.categorical_columns else 1 for c in range(space.d)]
 
 
-def _product(
-    space: Space, given: Mapping[str | tuple[str, ...], InputUncertainty]
-) -> InputUncertainty:
+def _product(space: Space, given: ByName) -> InputUncertainty:
     blocks, columns = [], []
     named: set[int] = set()
     for names, uncertainty in given.items():

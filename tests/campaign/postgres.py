@@ -37,7 +37,7 @@ def server() -> Iterator[str]:
     port = _free_port()
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
 
-    def run(*command):
+    def run(*command: str | Path) -> None:
         subprocess.run(
             [*as_user, *map(str, command)], check=True, cwd=folder, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, timeout=120,

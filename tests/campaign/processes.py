@@ -8,12 +8,16 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from airbo.campaign import Campaign
 from airbo.campaign.unattended import Command, run_unattended
+from airbo.optimizer.record import Design
 
 WRITES = (
     "create_new_trial",
@@ -25,21 +29,21 @@ WRITES = (
 )
 
 
-def context():
+def context() -> ForkServerContext:
     """Return what starts processes."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload([__name__])
     return server
 
 
-def start(target, *args):
+def start(target: Callable[..., None], *args: Any) -> ForkServerProcess:
     """Start a process that calls a function of this module."""
     process = context().Process(target=target, args=args, daemon=True)
     process.start()
     return process
 
 
-def finish(process, seconds=60):
+def finish(process: ForkServerProcess, seconds: float = 60) -> int:
     """Wait for a process to end; return its exit code."""
     process.join(seconds)
     assert process.exitcode is not None, "the process hangs"
@@ -52,8 +56,8 @@ def killed_before_write(path: Path, operation: str, n: int) -> None:
     campaign = Campaign.open(path)
     count = itertools.count()
 
-    def counted(method):
-        def write(*args, **kwargs):
+    def counted(method: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*args: Any, **kwargs: Any) -> Any:
             if next(count) == n:
                 os.kill(os.getpid(), signal.SIGKILL)
             return method(*args, **kwargs)
@@ -92,7 +96,7 @@ def work(path: Path, log: Path, budget: int, pause: float) -> None:
             file.flush()
 
 
-def hill(design) -> float:
+def hill(design: Design) -> float:
     """A function of the design alone, so that no value can be mistaken for another."""
     return 1 - (design["x"] - 0.3) ** 2
 

@@ -7,6 +7,7 @@ from typing import Any
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial
 
+from airbo.coordinates import ByName
 from airbo.uncertainty import InputUncertainty, from_dict
 
 EXECUTED = "executed"
@@ -18,8 +19,6 @@ GAVE_UP = "airbo:gave_up"
 
 REPLACED = "airbo:replaced:"
 """Study attribute, followed by the number of a trial: it was corrected, another one counts."""
-
-ByName = Mapping[str | tuple[str, ...], InputUncertainty]
 
 
 def describe_uncertainty(uncertainty: ByName | None) -> list[dict[str, Any]]:

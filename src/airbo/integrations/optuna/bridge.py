@@ -5,7 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from airbo.integrations.optuna.attributes import ByName, group, within
+from airbo.coordinates import ByName
+from airbo.integrations.optuna.attributes import group, within
 from airbo.integrations.optuna.trials import Told, Trials
 from airbo.optimizer import Optimizer
 from airbo.optimizer.surrogate import SurrogateFactory

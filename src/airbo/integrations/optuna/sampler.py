@@ -14,7 +14,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
-from airbo.integrations.optuna.attributes import ByName, check_by_name, executed_of
+from airbo.coordinates import ByName
+from airbo.integrations.optuna.attributes import check_by_name, executed_of
 from airbo.integrations.optuna.bridge import Bridge
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import (
