@@ -227,5 +227,6 @@ CHOOSING = Choosing(
     "choosing",
     "The default surrogate against the others",
     CHOOSE + CONFIRM,
-    (EXPECTATION, *BASELINES, *PEERS),
+    (EXPECTATION_RANDOM, *BASELINES, *PEERS),
+    candidate=EXPECTATION_RANDOM,
 )
