@@ -71,3 +71,22 @@ def test_what_a_fit_remembers_is_dropped_with_its_end(case, estimator):
     assert largest > 50 * len(X)
     model.eval()
     assert model.features._memory == {}
+
+
+def test_what_is_remembered_under_given_hyperparameters_is_what_would_be_worked_out(
+    case, estimator
+):
+    X, uncertainty, bounds = case
+    learning, given = (
+        MMDGP(X, X.sum(-1, keepdim=True), uncertainty, bounds, estimator=estimator).eval()
+        for _ in range(2)
+    )
+    given.requires_grad_(False)
+    for lengthscale in (0.3, 0.3, 0.05):
+        for model in (learning, given):
+            model.features.base_kernel.lengthscales = lengthscale
+        expected = learning.features(X)
+        assert torch.equal(given.features(X), expected.detach())
+        moving = X.clone().requires_grad_()
+        given.features(moving).sum().backward()
+        assert moving.grad is not None

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from gpytorch.kernels import Kernel
@@ -181,16 +182,32 @@ class _NystromEmbedding(_SampleEmbedding):
         self._designs_move = False
 
     def blocks(self, X: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty) -> list[Block]:
-        shared = uncertainty.is_additive and getattr(self.base_kernel, "is_stationary", False)
-        origin = X.new_zeros(1, self.d) if shared else X
-        samples = self.samples(origin, uncertainty)  # (..., n, m, d)
-        landmarks = samples[..., self.landmarks, :]
-
-        weights = nystrom_weights(self.base_kernel, landmarks / self.width, samples / self.width)
-        if shared:
-            landmarks = X.unsqueeze(-2) + landmarks
-            weights = weights.expand(landmarks.shape[:-1])
+        if uncertainty.is_additive and getattr(self.base_kernel, "is_stationary", False):
+            deviations, weights = self._shared(uncertainty)
+            landmarks = X.unsqueeze(-2) + deviations
+            return [_atoms(weights.expand(landmarks.shape[:-1]), landmarks)]
+        landmarks, weights = self._landmarks(X, uncertainty)
         return [_atoms(weights, landmarks)]
+
+    def _landmarks(self, X: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
+        """Return where the landmarks of designs are, and their weights."""
+        samples = self.samples(X, uncertainty)  # (..., n, m, d)
+        landmarks = samples[..., self.landmarks, :]
+        return landmarks, nystrom_weights(
+            self.base_kernel, landmarks / self.width, samples / self.width
+        )
+
+    def _shared(self, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
+        """Return the deviations and weights that all designs have under an additive uncertainty.
+
+        As long as hyper-parameters are taken for given they stay the same.
+        """
+        hyperparameters = list(self.base_kernel.parameters())
+        compute = partial(self._landmarks, self.low.new_zeros(1, self.d), uncertainty)
+        if any(p.requires_grad for p in hyperparameters):
+            return compute()
+        key = torch.cat([p.flatten() for p in hyperparameters])
+        return self.remembered(f"shared {self.uncertainties.index(uncertainty)}", key, compute)
 
     def compute(self, X: Tensor, choice: Tensor) -> Tensor:
         """Pack landmarks and weights."""
@@ -199,7 +216,7 @@ class _NystromEmbedding(_SampleEmbedding):
 
     def inner(self, f1: Tensor, f2: Tensor, diag: bool = False) -> Tensor:
         """Compare landmarks; while a model is fitted they stay, and only their weights change."""
-        scales = gaussian_scales(self.base_kernel)
+        scales = gaussian_scales(self.base_kernel) if self.training else None
         if scales is None or not self._landmarks_stay(scales, f1, f2):
             return super().inner(f1, f2, diag)
         n, [block] = len(f1), self._unpack(f1)
@@ -219,7 +236,7 @@ class _NystromEmbedding(_SampleEmbedding):
 
     def _landmarks_stay(self, scales: GaussianScales, f1: Tensor, f2: Tensor) -> bool:
         """Say whether all that changes between two calls is the hyper-parameters."""
-        if not self.training or self._designs_move or scales.precisions.requires_grad:
+        if self._designs_move or scales.precisions.requires_grad:
             return False
         n_pairs = len(f1) * (len(f1) + 1) // 2
         size = n_pairs * len(self.landmarks) ** 2 * len(scales.weights)

@@ -57,9 +57,11 @@ class MixtureEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
+        if self._only_atoms and not self.training:
+            return self._by_atoms(f1, f2, diag)
         scales = gaussian_scales(self.base_kernel)
         if self._only_atoms and (scales is None or not self._fits_by_scales(scales, f1)):
-            return self._in_portions(self._atoms_inner, f1, f2, diag)
+            return self._by_atoms(f1, f2, diag)
         if scales is None:
             name = type(self.base_kernel).__name__
             raise TypeError(f"The base kernel {name} is not a sum of Gaussians.")
@@ -115,16 +117,21 @@ class MixtureEmbedding(Embedding):
             name = "diagonal" if diag else "grams"
             key = torch.cat([f1.flatten(), precisions.flatten()])
             grams = partial(self._grams, precisions)
-            each = self.remembered(name, key, lambda: self._in_portions(grams, f1, f2, diag, 1))
+            each = self.remembered(name, key, lambda: self._by_scales(grams, f1, f2, diag, 1))
             return scales.constant + each @ weights
-        return scales.constant + self._in_portions(
+        return scales.constant + self._by_scales(
             lambda *pair: self._grams(precisions, *pair) @ weights, f1, f2, diag
         )
 
     def _grams(self, precisions: Tensor, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         return gaussian_inner(self._unpack(f1), self._unpack(f2), precisions, diag)
 
-    def _in_portions(
+    def _by_atoms(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        n_components = self._layout()[0].n_components
+        steps = 5  # results of single steps of the base kernel, held at a time
+        return in_portions(self._atoms_inner, f1, f2, diag, steps * n_components**2, symmetric=True)
+
+    def _by_scales(
         self,
         function: Callable[..., Tensor],
         f1: Tensor,
@@ -132,12 +139,10 @@ class MixtureEmbedding(Embedding):
         diag: bool,
         n_trailing: int = 0,
     ) -> Tensor:
-        per_pair = max(
+        per_scale = max(
             part.n_components**2 * len(part.columns) ** max(1, part.kind) for part in self._layout()
         )
-        # numbers held per pair of components: results of single steps of the base kernel, or scales
-        held = 20 if self._only_atoms else 50
-        return in_portions(function, f1, f2, diag, per_pair * held, n_trailing, symmetric=True)
+        return in_portions(function, f1, f2, diag, 50 * per_scale, n_trailing, symmetric=True)
 
 
 class ComponentEmbedding(MixtureEmbedding):

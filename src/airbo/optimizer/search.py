@@ -45,7 +45,8 @@ def best_design(
     """
     if space.categorical_columns:
         function = _OnUnitCube(function, space)
-    Z = _search(function, space, start)
+    with _constant(function):
+        Z = _search(function, space, start)
     nothing = Z[:0]
     exclude, avoid = (nothing if E is None else E for E in (exclude, avoid))
     for avoided in (avoid, nothing):
@@ -92,6 +93,19 @@ def best_of(function: AcquisitionFunction, Z: Float[Tensor, "n d"]) -> Float[Ten
     with torch.no_grad():
         values = torch.cat([function(part.unsqueeze(-2)) for part in Z.split(256)])
     return Z[[int(values.argmax())]]
+
+
+@contextmanager
+def _constant(function: AcquisitionFunction) -> Iterator[None]:
+    """Take hyper-parameters for given: a search needs derivatives by designs only."""
+    learned = [p for p in function.parameters() if p.requires_grad]
+    for p in learned:
+        p.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for p in learned:
+            p.requires_grad_(True)
 
 
 class _OnUnitCube(AcquisitionFunction):
