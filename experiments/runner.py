@@ -134,6 +134,7 @@ class _Bars:
     def __enter__(self) -> "_Bars":
         self.folder = Path(tempfile.mkdtemp(prefix="airbo-experiments-"))
         self.progress.start()
+        self.by_file = {self.file_of(task): task for task in self.missing}
         total = sum(task.n_steps for task in self.missing)
         self.whole = self.progress.add_task(self._title(), total=total)
         self.stopped = threading.Event()
@@ -162,22 +163,24 @@ class _Bars:
             self._look()
 
     def _look(self) -> None:
-        done = 0
-        for task in self.missing:
-            n = task.n_steps if task in self.finished else self._steps_of(task)
-            done += n
-            if task in self.finished:
+        finished = set(self.finished)
+        done = sum(task.n_steps for task in finished)
+        for file in self.folder.iterdir():
+            task = self.by_file[file]
+            if task in finished:
+                file.unlink()
                 if task in self.bars:
                     self.progress.remove_task(self.bars.pop(task))
-            elif n:
-                if task not in self.bars:
-                    title = f"  {describe(task)}"
-                    self.bars[task] = self.progress.add_task(title, total=task.n_steps)
-                self.progress.update(self.bars[task], completed=n)
+                continue
+            if task not in self.bars:
+                title = f"  {describe(task)}"
+                self.bars[task] = self.progress.add_task(title, total=task.n_steps)
+            n = _steps_in(file)
+            done += n
+            self.progress.update(self.bars[task], completed=n)
         self.progress.update(self.whole, completed=done, description=self._title())
 
-    def _steps_of(self, task: Task) -> int:
-        try:
-            return int(self.file_of(task).read_text().split()[0])
-        except (FileNotFoundError, IndexError):  # not begun, or just being written
-            return 0
+
+def _steps_in(file: Path) -> int:
+    written = file.read_text().split()
+    return int(written[0]) if written else 0  # just being written
