@@ -76,6 +76,7 @@ def run(name: str, surrogate: str, seed: int) -> dict[str, Any]:
         airbo.Space({"x": (low, high)}),
         case.experiments if case.experiments is not None else case.problem.uncertainty,
         surrogate=surrogate,
+        acquisition="ucb",
         deployment=case.problem.uncertainty,
         seed=seed,
         n_initial=N_INITIAL,

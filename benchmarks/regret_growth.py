@@ -147,8 +147,10 @@ METHODS = (
         "#56B4E9",
         lambda p: {"surrogate": known(p), "acquisition": UCB(2.0)},
     ),
-    Method("ucb-theory, mmd", "#D55E00", lambda p: {"acquisition": "ucb-theory"}),
-    Method("ucb, β = 2, mmd", "#E69F00", lambda p: {"acquisition": "ucb"}),
+    Method(
+        "ucb-theory, mmd", "#D55E00", lambda p: {"surrogate": "mmd", "acquisition": "ucb-theory"}
+    ),
+    Method("ucb, β = 2, mmd", "#E69F00", lambda p: {"surrogate": "mmd", "acquisition": "ucb"}),
     Method("uniform random", "0.5", None),
 )
 

@@ -161,7 +161,7 @@ class Choosing(Experiment):
                     self._duel(case, results, label),
                     _mean(mine, "covered", "{:.0%}".format),
                     f"{seconds:.2f}",
-                    f"{seconds / plain:.1f}",
+                    f"{seconds / plain:.1f}" if plain > 0 else "–",
                 ]
             )
         header = [

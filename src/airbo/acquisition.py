@@ -163,21 +163,22 @@ _OFFERED: dict[str, Callable[[GPyTorchModel, Situation], Any]] = {
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 ACQUISITIONS: dict[str, Acquisition] = {
-    "ucb": UCB(),
     "ucb-random": RandomizedUCB(),
+    "ucb": UCB(),
     "ucb-theory": TheoryUCB(),
     "ei": EI(),
 }
-_OWN = (UCB, RandomizedUCB, TheoryUCB, EI)
+OWN = (UCB, RandomizedUCB, TheoryUCB, EI)
+"""Those that say all there is to say of them, and so can be saved."""
 
 
 def find_acquisition(given: object) -> Acquisition:
     """Return the acquisition of a name, or make one of a factory."""
-    if isinstance(given, (*_OWN, FromFactory)):
+    if isinstance(given, (*OWN, FromFactory)):
         return given
     if isinstance(given, str) and given in ACQUISITIONS:
         return ACQUISITIONS[given]
-    if given in _OWN:
+    if given in OWN:
         raise TypeError(f"acquisition is the class {given!r}; make one, as in UCB(beta=2.0).")
     if callable(given):
         return FromFactory(given)

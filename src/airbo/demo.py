@@ -2,7 +2,7 @@
 
     python -m airbo.demo
 
-runs the paper's surrogate and a plain Gaussian process from the same initial designs, and ends
+runs the default surrogate and a plain Gaussian process from the same initial designs, and ends
 with a table and a picture.
 """
 
@@ -21,8 +21,8 @@ from airbo.optimizer import Optimizer, TooLittleDataWarning
 from airbo.problems import DoublePeak
 from airbo.space import Space
 
-LABELS = {"mmd": "MMDGP, knows P", "nominal": "plain GP on designs"}
-COLORS = {"mmd": "#0072B2", "nominal": "#D55E00"}
+LABELS = {"default": "airbo, knows P", "nominal": "plain GP on designs"}
+COLORS = {"default": "#0072B2", "nominal": "#D55E00"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def main() -> None:
     console.print(summary(problem, runs))
     picture(problem, runs, args.picture)
     console.print(
-        f"Picture: {args.picture}. One seed is an anecdote: docs/optimizer.md has more, "
+        f"Picture: {args.picture}. One seed is an anecdote: docs/choosing.md has more, "
         "with their spread."
     )
 

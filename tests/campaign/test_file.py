@@ -38,7 +38,7 @@ def test_a_file_says_what_it_says():
     )
     assert s.uncertainty == {"speed": unc.Normal(2.0)}
     assert s.deployment is None
-    assert (s.surrogate, s.acquisition, s.seed, s.n_initial) == ("nominal", "ucb", 3, 4)
+    assert (s.surrogate, s.acquisition, s.seed, s.n_initial) == ("nominal", "ucb-random", 3, 4)
     assert (s.unit("speed"), s.unit("tool")) == ("m/min", "")
 
 
@@ -47,6 +47,7 @@ def test_what_is_left_out_is_as_for_the_optimizer():
     optimizer = airbo.Optimizer(s.space)
     assert s.n_initial == optimizer.n_initial
     assert (s.direction, s.surrogate, s.seed) == ("maximize", "default", 0)
+    assert s.acquisition == optimizer.acquisition
     assert s.uncertainty == {}
     assert s.storage == "sqlite:///campaign.db"
 
@@ -152,8 +153,8 @@ WRONG = [
     (LINE, "n_initial = 1000", "seed = 1.5", 3, "seed must be a whole number, got 1.5"),
     (LINE, "n_initial = 1000", "give_up_after_hours = -1", 3, "must be >= 0, got -1"),
     (LINE, "n_initial = 1000", 'direction = "up"', 3, "must be one of 'maximize', 'minimize', got"),
-    (LINE, '"nominal"', '"gp"', 2, "surrogate must be one of 'default', 'mmd'"),
-    (LINE, "n_initial = 1000", 'acquisition = "pi"', 3, "acquisition must be one of 'ucb'"),
+    (LINE, '"nominal"', '"gp"', 2, "surrogate must be one of 'default', 'expectation'"),
+    (LINE, "n_initial = 1000", 'acquisition = "pi"', 3, "acquisition must be one of 'ucb-random'"),
     (LINE, "low = 0.0", "", 5, "parameters.x: low is missing"),
     (LINE, "low = 0.0", "low = 2.0", 6, "low must be < high"),
     (LINE, "low = 0.0", "low = inf", 6, "low must be finite"),

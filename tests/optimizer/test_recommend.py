@@ -145,7 +145,9 @@ def test_deployment_is_that_of_the_experiments_unless_given():
 # -- surrogates
 
 
-@pytest.mark.parametrize("surrogate", ["default", "mmd", "ugp", "skl", "erbf", "nominal"])
+@pytest.mark.parametrize(
+    "surrogate", ["default", "expectation", "mmd", "ugp", "skl", "erbf", "nominal"]
+)
 def test_every_surrogate_optimizes(surrogate):
     optimizer = knowing(uncertainty=unc.Normal(0.05), surrogate=surrogate, n=5)
     optimizer.ask()
@@ -240,10 +242,10 @@ def test_an_uncertain_design_near_zero_outside_the_space_is_refused():
     [
         ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'"),
         ({"initial": "grid"}, "initial must be 'sobol' or 'random', got 'grid'"),
-        ({"surrogate": "mdm"}, "surrogate must be one of 'default', 'mmd'"),
+        ({"surrogate": "mdm"}, "surrogate must be one of 'default', 'expectation'"),
         ({"surrogate": ["mmd"]}, "surrogate must be one of"),
-        ({"acquisition": "ubc"}, "acquisition must be one of 'ucb'"),
-        ({"acquisition": None}, "acquisition must be one of 'ucb'"),
+        ({"acquisition": "ubc"}, "acquisition must be one of 'ucb-random'"),
+        ({"acquisition": None}, "acquisition must be one of 'ucb-random'"),
         ({"acquisition": airbo.acquisition.UCB}, r"make one, as in UCB\(beta=2.0\)"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"seed": 1.5}, "seed must be a whole number"),

@@ -13,7 +13,7 @@ import torch
 
 from airbo import Optimizer
 from airbo import uncertainty as unc
-from airbo.acquisition import UCB, TheoryUCB
+from airbo.acquisition import UCB, RandomizedUCB, TheoryUCB
 from tests.optimizer.common import LINE, MILL, SQUARE, cheap, hill, recommend, run
 
 # -- reproducible
@@ -245,7 +245,9 @@ def test_code_of_one_observation_is_asked_for_by_its_row():
     assert Optimizer.from_json(text, uncertainties={1: {"x": varying}}).to_json() == text
 
 
-@pytest.mark.parametrize("acquisition", ["ei", UCB(beta=0.3), TheoryUCB(b=2.0, delta=0.2)], ids=str)
+@pytest.mark.parametrize(
+    "acquisition", ["ei", UCB(beta=0.3), RandomizedUCB(2.0), TheoryUCB(b=2.0, delta=0.2)], ids=str
+)
 def test_acquisitions_of_airbo_are_saved_with_their_settings(acquisition):
     text = cheap(acquisition=acquisition).to_json()
     assert Optimizer.from_json(text).acquisition == acquisition

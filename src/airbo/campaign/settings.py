@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from airbo.acquisition import ACQUISITIONS
 from airbo.campaign.errors import FileError, Mistake, StorageError
 from airbo.campaign.kinds import Group, NamedUncertainties, Place, read_uncertainty
 from airbo.campaign.lines import Lines
@@ -26,7 +27,6 @@ _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "n_initial", "storage",
     "give_up_after_hours", "parameters", "uncertainty", "deployment",
 )  # fmt: skip
-_ACQUISITIONS = ("ucb", "ucb-random", "ucb-theory", "ei")
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ def _settings(top: Table, path: Path) -> Settings | None:
         space=Space(parameters),
         uncertainty=uncertainty,
         deployment=deployment,
-        surrogate=top.one_of("surrogate", ("default", *SURROGATES), "default"),
-        acquisition=top.one_of("acquisition", _ACQUISITIONS, "ucb"),
+        surrogate=top.one_of("surrogate", tuple(SURROGATES), "default"),
+        acquisition=top.one_of("acquisition", tuple(ACQUISITIONS), "ucb-random"),
         seed=_at_least(top, "seed", "a whole number", 0, 0),
         n_initial=_at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
         storage=_storage(top, path),

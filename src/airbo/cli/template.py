@@ -90,8 +90,8 @@ _OPTIONS = """\
 # seed = 0                   # fixes all choices
 # n_initial = 8              # designs spread over the space before the model chooses
 # give_up_after_hours = 72   # a design that nobody answers for so long is no longer waited for
-# surrogate = "default"      # or "mmd", "ugp", "expectation", "skl", "erbf", "nominal"
-# acquisition = "ucb"        # or "ucb-random", "ucb-theory", "ei"
+# surrogate = "default"      # or "expectation" (the same), "mmd", "ugp", "skl", "erbf", "nominal"
+# acquisition = "ucb-random" # or "ucb", "ucb-theory", "ei"
 
 # Parameters. Also possible: log = true, step = 0.5, type = "integer", choices = ["A", "B"].
 # An uncertainty is in the unit of its parameter. Kinds: exact, normal (std), uniform (low, high),

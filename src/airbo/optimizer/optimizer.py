@@ -43,7 +43,7 @@ class Optimizer:
         uncertainty: NamedUncertainty = None,
         direction: Direction = "maximize",
         surrogate: str | SurrogateFactory = "default",
-        acquisition: Any = "ucb",
+        acquisition: Any = "ucb-random",
         seed: int = 0,
         *,
         deployment: NamedUncertainty = None,
@@ -57,12 +57,11 @@ class Optimizer:
             uncertainty: Where a design may land during the experiments, by name or group of names
                 in the units of the parameters; None: designs are hit exactly.
             direction: Whether values are to be large or small.
-            surrogate: ``"default"`` (``"mmd"``, the paper's, or ``"ugp"`` if ``deployment`` differs
-                from ``uncertainty``), ``"mmd"``, ``"ugp"``, ``"expectation"``, ``"skl"``,
-                ``"erbf"``, ``"nominal"``, or a function (train_X, train_Y) -> BoTorch model, which
-                may have further arguments uncertainty, deployment and bounds.
-            acquisition: ``"ucb"``, ``"ucb-random"``, ``"ucb-theory"``, ``"ei"``, one of
-                ``airbo.acquisition`` with other settings, or a function that makes a BoTorch
+            surrogate: ``"default"``, which is ``"expectation"``; ``"mmd"`` (the paper's),
+                ``"ugp"``, ``"skl"``, ``"erbf"``, ``"nominal"``, or a function (train_X, train_Y) ->
+                BoTorch model, which may have further arguments uncertainty, deployment and bounds.
+            acquisition: ``"ucb-random"``, ``"ucb"`` (the paper's), ``"ucb-theory"``, ``"ei"``, one
+                of ``airbo.acquisition`` with other settings, or a function that makes a BoTorch
                 acquisition of a model.
             seed: Fixes all choices.
             deployment: Where the recommended design will land when it is used; by default as in
@@ -83,7 +82,7 @@ class Optimizer:
         self.surrogate = surrogate
         self._surrogate = Surrogate(
             self.space,
-            find_surrogate(surrogate, self.deployment == self.uncertainty),
+            find_surrogate(surrogate),
             self.uncertainty,
             self.deployment,
             direction,

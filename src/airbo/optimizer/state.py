@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
-from airbo.acquisition import EI, UCB, TheoryUCB
+from airbo.acquisition import OWN
 from airbo.coordinates import NamedUncertainty, by_columns
 from airbo.optimizer.history import History
 from airbo.optimizer.record import Observation
@@ -140,7 +140,7 @@ def _as_it_is(saved: Any) -> Any:
     return saved
 
 
-_ACQUISITIONS: dict[str, type] = {kind.__name__: kind for kind in (UCB, TheoryUCB, EI)}
+_ACQUISITIONS: dict[str, type] = {kind.__name__: kind for kind in OWN}
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     "space": Space.from_dict,

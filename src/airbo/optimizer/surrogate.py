@@ -34,9 +34,10 @@ Direction = Literal["maximize", "minimize"]
 SurrogateFactory = Callable[..., GPyTorchModel]
 
 SURROGATES: dict[str, SurrogateFactory] = {
+    "default": ExpectationGP,
+    "expectation": ExpectationGP,
     "mmd": MMDGP,
     "ugp": UGP,
-    "expectation": ExpectationGP,
     "skl": SKLGP,
     "erbf": ERBFGP,
     "nominal": NominalGP,
@@ -148,22 +149,13 @@ def value_unit(known: Sequence[Observation]) -> float:
     return float(10.0 ** math.floor(math.log10(spread)))
 
 
-def find_surrogate(given: str | SurrogateFactory, same_use: bool = True) -> SurrogateFactory:
-    """Return the surrogate of a name, or a factory as it is.
-
-    Args:
-        given: A name or a factory. ``"default"`` is the paper's, unless designs are used otherwise
-            than they are tried: then it is the one that is linear in P, and so can put the
-            expected value of one distribution together from others.
-        same_use: Whether designs are used under the uncertainty that they are tried under.
-    """
+def find_surrogate(given: str | SurrogateFactory) -> SurrogateFactory:
+    """Return the surrogate of a name, or a factory as it is."""
     if callable(given):
         return given
-    if given == "default":
-        return MMDGP if same_use else UGP
     if isinstance(given, str) and given in SURROGATES:
         return SURROGATES[given]
-    names = ", ".join(map(repr, ["default", *SURROGATES]))
+    names = ", ".join(map(repr, SURROGATES))
     raise ValueError(
         f"surrogate must be one of {names} or a function that builds a BoTorch model, "
         f"got {given!r}."

@@ -2,6 +2,7 @@
 
 from airbo import __version__
 from airbo.optimizer.record import EXECUTED
+from airbo.optimizer.surrogate import SURROGATES
 from airbo.report import words
 from airbo.report.findings import Findings
 from airbo.report.page import Page
@@ -56,10 +57,8 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
 def surrogate_name(findings: Findings) -> str:
     """Name the surrogate, and say which one the default is."""
     name = _code(findings.optimizer.surrogate)
-    if name != "default":
-        return name
-    same = findings.optimizer.deployment == findings.optimizer.uncertainty
-    return "default: mmd" if same else "default: ugp"
+    [proper] = [n for n, s in SURROGATES.items() if s is SURROGATES["default"] and n != "default"]
+    return f"default: {proper}" if name == "default" else name
 
 
 def _code(setting: object) -> str:

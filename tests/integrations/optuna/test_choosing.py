@@ -206,7 +206,7 @@ def test_workers_with_one_seed_that_do_not_wait_for_each_other_choose_different_
 
 
 def test_a_design_that_another_worker_takes_during_the_search_is_not_taken_twice(monkeypatch):
-    study = study_of(quick())
+    study = study_of(quick(acquisition="ucb"))
     run(study, 6)
     ask, others = Optimizer.ask, []
 
@@ -215,7 +215,7 @@ def test_a_design_that_another_worker_takes_during_the_search_is_not_taken_twice
         if not others:  # while we were searching, another process has started and finished
             others.append(None)
             other = copy.copy(study)
-            other.sampler = quick()
+            other.sampler = quick(acquisition="ucb")
             others.append(other.ask(SQUARE).params)
             assert close(others[-1], design)  # without a second look it would be a duplicate
         return design

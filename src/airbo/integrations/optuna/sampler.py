@@ -55,7 +55,7 @@ class AIRBOSampler(BaseSampler):
         *,
         deployment: ByName | None = None,
         surrogate: str | SurrogateFactory = "default",
-        acquisition: Any = "ucb",
+        acquisition: Any = "ucb-random",
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         search_space: Space | Mapping[str, BaseDistribution] | None = None,
