@@ -17,6 +17,7 @@ from airbo.coordinates import (
     uncertain_columns,
     without,
 )
+from airbo.embeddings import Empirical, Nystrom, Quadrature, default_base_kernel
 
 MIXED = Space(
     {"x": (10.0, 30.0), "t": ["A", "B", "C"], "d": Float(0.01, 1.0, log=True), "n": Integer(1, 5)}
@@ -161,3 +162,21 @@ def test_a_logarithmic_scale_bends_a_shift_into_something_that_changes_with_the_
     covariance = InModelCoordinates(shift, MIXED).covariance(to_model(MIXED, X))[:, 4, 4]
     assert covariance[0] > 10 * covariance[1]
     assert math.sqrt(covariance[0]) < 0.1
+
+
+@pytest.mark.parametrize(
+    "estimator", [Quadrature(), Empirical(200), Nystrom(200, 20)], ids=lambda e: type(e).__name__
+)
+def test_a_category_is_the_same_under_uncertainties_of_all_kinds(estimator):
+    space = Space({"x": (0.0, 1.0), "tool": ["A", "B", "C"]})
+    P = by_columns(space, {"x": unc.Normal(0.05)})
+    wide = by_columns(space, {"x": unc.Normal(0.05).clipped(-9.0, 9.0)})  # the same, not additive
+    both = [InModelCoordinates(u, space) for u in (P, wide)]
+    d = n_model_columns(space)
+    bounds = torch.tensor([[0.0] * d, [1.0] * d], dtype=torch.float64)
+    embedding = estimator.embed(both, default_base_kernel(d).double(), bounds).eval()
+    X = to_model(space, space.encode([{"x": 0.4, "tool": tool} for tool in "ABC"]))
+    numbers = torch.arange(2, dtype=torch.float64)[:, None].expand(2, 3)
+    f = embedding(torch.cat([X.expand(2, -1, -1), numbers.unsqueeze(-1)], dim=-1))
+    assert embedding.mmd2(f[0], f[1], diag=True).abs().max() < 1e-6
+    assert embedding.mmd2(f[0], f[1])[0, 1] > 0.1

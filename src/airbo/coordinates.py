@@ -152,8 +152,12 @@ class InModelCoordinates(InputUncertainty):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
-        samples = self.uncertainty.perturb(to_user(self.space, X), base)
-        return to_model(self.space, samples)
+        designs = to_user(self.space, X)
+        samples = to_model(self.space, self.uncertainty.perturb(designs, base))
+        if not (self.is_additive and self.space.categorical_columns):
+            return samples
+        # the same deviations everywhere, also where X is no design: its category stays as it is
+        return X.unsqueeze(-2) + (samples - to_model(self.space, designs).unsqueeze(-2))
 
     def _mean(self, X: Tensor) -> Tensor:
         if self.bends:

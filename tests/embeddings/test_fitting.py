@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from gpytorch.kernels import RBFKernel
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom
@@ -90,3 +91,34 @@ def test_what_is_remembered_under_given_hyperparameters_is_what_would_be_worked_
         moving = X.clone().requires_grad_()
         given.features(moving).sum().backward()
         assert moving.grad is not None
+
+
+@pytest.mark.parametrize("ard", [None, 3])
+def test_a_kernel_whose_hyperparameters_are_given_is_not_taken_for_what_it_was(ard):
+    X = torch.rand(12, 3, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    bounds = torch.tensor([[0.0] * 3, [1.0] * 3], dtype=torch.float64)
+    kernel = RBFKernel(ard_num_dims=ard).double().requires_grad_(False)
+    Y = X.sum(-1, keepdim=True)
+    fitted, used = (
+        MMDGP(X, Y, unc.Normal(0.05), bounds, base_kernel=kernel, estimator=Nystrom(30, 3))
+        for _ in range(2)
+    )
+    fitted.train()
+    used.eval()
+    for lengthscale in (0.2, 0.6):
+        kernel.lengthscale = lengthscale * torch.linspace(1, 2, ard or 1, dtype=torch.float64)
+        predicted = used.covar_module(used.features(X)).to_dense()
+        torch.testing.assert_close(fitted(X).covariance_matrix, predicted, rtol=1e-6, atol=1e-6)
+
+
+def test_a_base_kernel_without_hyperparameters_serves():
+    class Fixed(RBFKernel):
+        def __init__(self) -> None:
+            super().__init__()
+            del self.raw_lengthscale
+            self.register_buffer("raw_lengthscale", torch.zeros(1, 1, dtype=torch.float64))
+
+    X = torch.rand(5, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    bounds = torch.tensor([[0.0] * 2, [1.0] * 2], dtype=torch.float64)
+    embedding = Nystrom(30, 6).embed([unc.Normal(0.05)], Fixed(), bounds).eval()
+    assert embedding(X).isfinite().all()

@@ -204,7 +204,7 @@ class _NystromEmbedding(_SampleEmbedding):
         """
         hyperparameters = list(self.base_kernel.parameters())
         compute = partial(self._landmarks, self.low.new_zeros(1, self.d), uncertainty)
-        if any(p.requires_grad for p in hyperparameters):
+        if not hyperparameters or any(p.requires_grad for p in hyperparameters):
             return compute()
         key = torch.cat([p.flatten() for p in hyperparameters])
         return self.remembered(f"shared {self.uncertainties.index(uncertainty)}", key, compute)
@@ -224,7 +224,7 @@ class _NystromEmbedding(_SampleEmbedding):
         points, weights = block.means.detach(), block.weights
         each = self.remembered(
             f"landmarks {diag}",
-            points.flatten(),
+            torch.cat([points.flatten(), scales.precisions.flatten()]),
             lambda: _gaussians(points[i], points[j], scales.precisions),
         )
         gram = scales.constant + (scales.weights @ each.flatten(1)).reshape(each.shape[1:])
@@ -236,7 +236,7 @@ class _NystromEmbedding(_SampleEmbedding):
 
     def _landmarks_stay(self, scales: GaussianScales, f1: Tensor, f2: Tensor) -> bool:
         """Say whether all that changes between two calls is the hyper-parameters."""
-        if self._designs_move or scales.precisions.requires_grad:
+        if self._designs_move or scales.precisions.requires_grad or scales.precisions.dim() > 1:
             return False
         n_pairs = len(f1) * (len(f1) + 1) // 2
         size = n_pairs * len(self.landmarks) ** 2 * len(scales.weights)

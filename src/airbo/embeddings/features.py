@@ -78,7 +78,7 @@ class Features(Module, ABC):
     def remembered(self, name: str, key: Tensor, compute: Callable[[], Any]) -> Any:
         """Return what was computed last for the same ``key``, or compute it."""
         known = self._memory.get(name)
-        if known is None or known[0].shape != key.shape or not torch.equal(known[0], key):
+        if known is None or not _alike(known[0], key):
             known = (key.detach().clone(), compute())
             self._memory[name] = known
         return known[1]
@@ -131,3 +131,8 @@ class Moments(Features):
         """Split features into means and covariances."""
         mean, cov = features.split([self.d, self.d**2], dim=-1)
         return mean, cov.unflatten(-1, (self.d, self.d))
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    same_kind = (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device)
+    return same_kind and torch.equal(a, b)

@@ -56,9 +56,10 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
 
 def surrogate_name(findings: Findings) -> str:
     """Name the surrogate, and say which one the default is."""
-    name = _code(findings.optimizer.surrogate)
-    [proper] = [n for n, s in SURROGATES.items() if s is SURROGATES["default"] and n != "default"]
-    return f"default: {proper}" if name == "default" else name
+    if findings.optimizer.surrogate != "default":
+        return _code(findings.optimizer.surrogate)
+    names = [n for n, s in SURROGATES.items() if s is SURROGATES["default"]]
+    return f"default: {names[-1]}"
 
 
 def _code(setting: object) -> str:
