@@ -217,6 +217,9 @@ SCREENING = Choosing(
         Method("UCB of the theory", "expectation", acquisition="ucb-theory"),
         Method("expected improvement", "expectation", acquisition="ei"),
         Method("constant noise", "constant noise"),
+        Method(
+            "squared exponential, randomized UCB", "squared exponential", acquisition="ucb-random"
+        ),
         GP,
         Method("GP, randomized UCB", "nominal", acquisition="ucb-random"),
     ),
