@@ -155,6 +155,10 @@ class _Bars:
     def finish(self, task: Task) -> None:
         self.finished.add(task)
 
+    def _files(self) -> list[Path]:
+        """List what running tasks have written; nothing, if somebody has cleaned up /tmp."""
+        return list(self.folder.iterdir()) if self.folder.is_dir() else []
+
     def _title(self) -> str:
         return f"{self.n_kept + len(self.finished)} of {self.n_all} repeats; steps"
 
@@ -165,7 +169,7 @@ class _Bars:
     def _look(self) -> None:
         finished = set(self.finished)
         done = sum(task.n_steps for task in finished)
-        for file in self.folder.iterdir():
+        for file in self._files():
             task = self.by_file[file]
             if task in finished:
                 file.unlink()
