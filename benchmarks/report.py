@@ -156,8 +156,8 @@ def _asks(results: Results) -> str:
     ]
     note = (
         "Ratio to the plain loop: fit of SingleTaskGP, UCB, the same restarts and raw samples. "
-        "Median, least and largest over data sets. `Optimizer.ask` fits the default surrogate, which "
-        "is another one than in the column before; where the use differs, it searches twice."
+        "Median, least and largest over data sets. `Optimizer.ask` fits the default surrogate, "
+        "another one than in the column before; where the use differs, it searches twice."
     )
     return f"{table.markdown(['', 'fit + UCB', '`Optimizer.ask`'], rows)}\n\n{note}"
 

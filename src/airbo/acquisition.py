@@ -62,8 +62,8 @@ class RandomizedUCB:
     .. math:: \beta^2 \sim \mathrm{Exp}, \quad \mathbb E\, \beta^2 = \texttt{mean\_square}
 
     Small ones exploit. Large ones look where the model knows least, however little it thinks it has
-    to learn there: with few observations it may be far too sure. For other distributions of β² there
-    are regret bounds (Gamma: Berk 2020; a shifted exponential: Takeno 2023).
+    to learn there: with few observations it may be far too sure. There are regret bounds
+    for other distributions of β² (Gamma: Berk 2020; a shifted exponential: Takeno 2023).
     """
 
     mean_square: float = 8.0

@@ -188,3 +188,15 @@ def test_single_precision_on_a_line(kind):
     posterior = model.posterior(X[:3] + 0.1)
     assert posterior.mean.dtype == torch.float32
     assert torch.isfinite(posterior.variance).all()
+
+
+@every_surrogate
+@pytest.mark.parametrize("stray", [-1e4, 1e4])
+def test_priors_have_a_density_however_far_a_step_of_a_fit_goes_astray(kind, stray):
+    X = designs(5, 2)
+    model = kind(X, values(X), unc.Normal(0.2), box(2))
+    for _, parameter, constraint in model.named_parameters_and_constraints():
+        bounded = constraint is not None and not constraint.enforced  # then the fit keeps to it
+        parameter.data.fill_(max(stray, constraint.lower_bound.item()) if bounded else stray)
+    for _, module, prior, closure, _ in model.named_priors():
+        assert prior.log_prob(closure(module)).isfinite().all()

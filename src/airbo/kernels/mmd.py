@@ -3,13 +3,13 @@
 from typing import Any
 
 import torch
-from gpytorch.constraints import Positive
 from gpytorch.kernels import Kernel
 from gpytorch.priors import Prior
 from jaxtyping import Float
 from torch import Tensor
 
 from airbo.embeddings import Embedding
+from airbo.kernels.constraints import positive
 
 
 class MMDKernel(Kernel):
@@ -27,7 +27,7 @@ class MMDKernel(Kernel):
         super().__init__()
         self.embedding = embedding
         self.register_parameter("raw_alpha", torch.nn.Parameter(torch.zeros(1)))
-        self.register_constraint("raw_alpha", Positive())
+        self.register_constraint("raw_alpha", positive())
         if alpha_prior is not None:
             self.register_prior(
                 "alpha_prior", alpha_prior, lambda m: m.alpha, lambda m, v: m._set_alpha(v)

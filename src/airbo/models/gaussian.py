@@ -12,6 +12,7 @@ from torch import Tensor
 
 from airbo.embeddings.features import Moments
 from airbo.kernels import ERBFKernel, SKLKernel
+from airbo.kernels.constraints import positive
 from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import lengthscale_prior, observation_noise, scaled
@@ -42,7 +43,12 @@ class ERBFGP(UncertainInputGP):
         inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         d = train_X.shape[-1]
         moments = Moments(uncertainties, bounds)
-        kernel = ERBFKernel(moments, ard_num_dims=d, lengthscale_prior=lengthscale_prior(d))
+        kernel = ERBFKernel(
+            moments,
+            ard_num_dims=d,
+            lengthscale_prior=lengthscale_prior(d),
+            lengthscale_constraint=positive(),
+        )
         kernel.lengthscale = lengthscale_prior(d).mode
         covariance = scaled(kernel)
         likelihood = likelihood or UnseenInputLikelihood(observation_noise(), moments, covariance)
@@ -74,7 +80,9 @@ class SKLGP(UncertainInputGP):
         inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         d = train_X.shape[-1]
         moments = Moments(uncertainties, bounds)
-        kernel = SKLKernel(moments, lengthscale_prior=lengthscale_prior(d))
+        kernel = SKLKernel(
+            moments, lengthscale_prior=lengthscale_prior(d), lengthscale_constraint=positive()
+        )
         kernel.lengthscale = lengthscale_prior(d).mode
         likelihood = likelihood or observation_noise()
         super().__init__(inputs, train_Y, moments, scaled(kernel), likelihood, deployment)

@@ -7,10 +7,13 @@ from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.priors import LogNormalPrior
 
+from airbo.kernels.constraints import positive
+
 
 def scaled(kernel: Kernel, typical: float = 1.0) -> ScaleKernel:
     """Give a kernel a learnable output scale around ``typical``."""
-    scale = ScaleKernel(kernel, outputscale_prior=LogNormalPrior(math.log(typical), 1.0))
+    prior = LogNormalPrior(math.log(typical), 1.0)
+    scale = ScaleKernel(kernel, outputscale_prior=prior, outputscale_constraint=positive())
     scale.outputscale = typical
     return scale
 
