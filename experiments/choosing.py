@@ -118,15 +118,19 @@ class Choosing(Experiment):
         return np.array([case.regret_after(r, 1.0) for r in results.of(label)])
 
     def _overview(self, results: Results) -> str:
-        """Give the mean final regret of every method on every case."""
+        """Give the mean final regret of every method on every case.
+
+        The best is marked among the methods with most repeats; the others say how many they have.
+        """
         labels = [method.label for method in self.methods]
         rows = []
         for case in self.cases:
             mine = self._of(case, results)
-            means = {m: self._finals(case, mine, m).mean() for m in labels if mine.of(m)}
-            best = min(means.values(), default=np.nan)
-            cells = [_bold_if(means[m] <= best, means[m]) if m in means else "–" for m in labels]
-            rows.append([case.title, *cells])
+            finals = {m: self._finals(case, mine, m) for m in labels}
+            most = max(map(len, finals.values()))
+            complete = [f.mean() for f in finals.values() if len(f) == most and most]
+            best = min(complete, default=np.nan)
+            rows.append([case.title, *(_mean_of(f, most, best) for f in finals.values())])
         return table.markdown(["mean regret at the end", *labels], rows)
 
     def _targets(self, results: Results) -> str:
@@ -194,8 +198,13 @@ TIE = 1e-6
 """Regrets that differ by less count as the same."""
 
 
-def _bold_if(best: bool, value: float) -> str:
-    return f"**{value:.3f}**" if best else f"{value:.3f}"
+def _mean_of(finals: np.ndarray, most: int, best: float) -> str:
+    if len(finals) == 0:
+        return "–"
+    mean = f"{finals.mean():.3f}"
+    if len(finals) < most:
+        return f"{mean} ({len(finals)} of {most})"
+    return f"**{mean}**" if finals.mean() <= best else mean
 
 
 def _median(results: Sequence[dict[str, Any]], key: str) -> float:
