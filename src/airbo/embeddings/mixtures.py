@@ -57,9 +57,8 @@ class MixtureEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
-        if self._only_atoms and not self.training:
-            return self._by_atoms(f1, f2, diag)
-        scales = gaussian_scales(self.base_kernel)
+        by_scales = self.training or not self._only_atoms
+        scales = gaussian_scales(self.base_kernel) if by_scales else None
         if self._only_atoms and (scales is None or not self._fits_by_scales(scales, f1)):
             return self._by_atoms(f1, f2, diag)
         if scales is None:

@@ -1,6 +1,7 @@
 """Which parameters the sampler chooses, and what they depend on."""
 
 import copy
+import inspect
 import pickle
 import re
 
@@ -203,6 +204,12 @@ def test_workers_with_one_seed_that_do_not_wait_for_each_other_choose_different_
         study.sampler = quick()
         params.append(study.ask(SQUARE).params)
     assert not any(close(a, b) for i, a in enumerate(params) for b in params[:i])
+
+
+def test_a_sampler_chooses_like_an_optimizer_unless_told_otherwise():
+    ours, theirs = (inspect.signature(kind).parameters for kind in (AIRBOSampler, Optimizer))
+    for setting in ("surrogate", "acquisition"):
+        assert ours[setting].default == theirs[setting].default
 
 
 def test_a_design_that_another_worker_takes_during_the_search_is_not_taken_twice(monkeypatch):
