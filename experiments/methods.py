@@ -9,6 +9,7 @@ from airbo.embeddings import Empirical, Estimator, Nystrom
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from experiments.candidates import CANDIDATES
 from experiments.cases import Case
+from experiments.family import FAMILY
 from experiments.loops import Loop, OptimizerLoop
 from experiments.peers import PEERS
 
@@ -20,6 +21,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "erbf": ERBFGP,
     "expectation": ExpectationGP,
     **CANDIDATES,
+    **FAMILY,
 }
 ESTIMATORS: dict[str, Callable[..., Any]] = {"Empirical": Empirical, "Nystrom": Nystrom}
 

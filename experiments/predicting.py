@@ -1,5 +1,6 @@
 """How well candidates predict expected values, from designs that nobody chose."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from experiments import draw
 from experiments.candidates import CANDIDATES
 from experiments.cases import CASES, Case
 from experiments.experiment import Experiment, Results, Step, Task
+from experiments.family import FAMILY
 from experiments.methods import DEFAULT, ERBF, EXPECTATION, GP, UGP_DEFAULT, Method, surrogate
 
-METHODS = (EXPECTATION, *(Method(n, n) for n in CANDIDATES), UGP_DEFAULT, DEFAULT, ERBF, GP)
 CASE_NAMES = ("rkhs", "double-peak", "wave", "cliff", "push", "hartmann-6")
 """Those for choosing in which designs are tried as they are used."""
 SIZES = (15, 40)
@@ -29,17 +30,19 @@ SCORES = {
 }
 
 
+@dataclass(frozen=True)
 class Predicting(Experiment):
-    """All candidates on random designs of the cases for choosing."""
+    """Several surrogates on random designs of the cases for choosing."""
 
-    name = "predicting"
-    paper = "beyond the paper"
-    title = "Predicted expected values, from random designs"
-    repeats = 12
+    name: str
+    title: str
+    methods: tuple[Method, ...]
+    paper: str = "beyond the paper"
+    repeats: int = 12
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List all sizes and cases of all repeats; one task has all methods on the same data."""
-        methods = {method.label: method.config() for method in METHODS}
+        methods = {method.label: method.config() for method in self.methods}
         return [
             Task(
                 self.name,
@@ -68,7 +71,7 @@ class Predicting(Experiment):
             cells = self._cells(results, name)
             rows = [
                 [method.label, *(_cell(value, name) for value in row)]
-                for method, row in zip(METHODS, cells, strict=True)
+                for method, row in zip(self.methods, cells, strict=True)
             ]
             parts += [f"{title}:", table.markdown(["", *results.labels], rows)]
         return "\n\n".join(parts)
@@ -78,13 +81,13 @@ class Predicting(Experiment):
         path = folder / f"{self.name}.png"
         cells = self._cells(results, "log_density")
         behind = cells.max(axis=0) - cells
-        with draw.picture(path, 10, 0.35 * len(METHODS) + 2) as figure:
+        with draw.picture(path, 10, 0.35 * len(self.methods) + 2) as figure:
             ax = figure.subplots()
             shades = ax.imshow(behind.clip(0, 2), cmap="viridis_r", aspect="auto")
             for (i, j), value in np.ndenumerate(behind):
                 colour = "white" if value > 1 else "black"
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
-            ax.set_yticks(range(len(METHODS)), [m.label for m in METHODS], fontsize=8)
+            ax.set_yticks(range(len(self.methods)), [m.label for m in self.methods], fontsize=8)
             names = [label.replace(", ", "\n") for label in results.labels]
             ax.set_xticks(range(len(names)), names, fontsize=7, rotation=30)
             ax.set_title("Log density of the true expected values: how far behind the best")
@@ -94,12 +97,13 @@ class Predicting(Experiment):
     def _cells(self, results: Results, score: str) -> np.ndarray:
         """Return one number per method and label."""
         middle = np.median if score == "log_density" else np.mean
+        labels = results.labels
         return np.array(
             [
-                [middle([result[m.label][score] for result in results.of(on)]) for m in METHODS]
-                for on in results.labels
+                [middle([result[m.label][score] for result in results.of(on)]) for on in labels]
+                for m in self.methods
             ]
-        ).T
+        )
 
 
 def score(config: dict[str, Any], case: Case, n: int, seed: int) -> dict[str, float]:
@@ -130,3 +134,16 @@ def _data(case: Case, n: int, seed: int) -> tuple[Tensor, Tensor]:
 
 def _cell(value: float, name: str) -> str:
     return f"{value:.0%}" if name == "covered" else f"{value:.2f}"
+
+
+PREDICTING = Predicting(
+    "predicting",
+    "Predicted expected values, from random designs",
+    (EXPECTATION, *(Method(n, n) for n in CANDIDATES), UGP_DEFAULT, DEFAULT, ERBF, GP),
+)
+"""Priors and likelihoods of the expectation GP, and what the others do."""
+FAMILY_PREDICTING = Predicting(
+    "family",
+    "Predicted expected values, with other ways to compare uncertain inputs",
+    (EXPECTATION, *(Method(n, n) for n in FAMILY), DEFAULT, GP),
+)

@@ -9,7 +9,7 @@ from experiments.experiment import Experiment
 from experiments.inference_time import INFERENCE_TIME
 from experiments.modelling import MODELLING
 from experiments.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN
-from experiments.predicting import Predicting
+from experiments.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.push import PUSH
 from experiments.surrogates import SURROGATES
 
@@ -24,7 +24,9 @@ VARIANTS: dict[str, Experiment] = {
 }
 """With expected improvement, as in the program that the authors published."""
 
-BEYOND: dict[str, Experiment] = {e.name: e for e in (Predicting(), SCREENING, CHOOSING)}
+BEYOND: dict[str, Experiment] = {
+    e.name: e for e in (PREDICTING, FAMILY_PREDICTING, SCREENING, CHOOSING)
+}
 """What the paper does not ask."""
 
 KNOWN = EXPERIMENTS | VARIANTS | BEYOND

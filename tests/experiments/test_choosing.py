@@ -10,13 +10,13 @@ from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from airbo.uncertainty import base_draws
-from experiments import predicting
 from experiments.cases import CASES
 from experiments.choosing import BASELINES, CHOOSE, CHOOSING, CONFIRM, PEERS, SCREENING, Choosing
 from experiments.experiment import Results
 from experiments.methods import BOTORCH, BOTORCH_PERTURBED, EXPECTATION, GP, Method, start
 from experiments.optimization import DOUBLE_PEAK, PROTOCOL, Optimization
 from experiments.peers import N_PERTURBATIONS
+from experiments.predicting import Predicting
 from experiments.registry import EXPERIMENTS
 
 EXACT_NOW = Optimization("toy-exact", "", "Exact now", "double-peak-exact", 2)
@@ -154,10 +154,9 @@ def test_in_use_unlike_the_experiments_the_outcome_comes_from_anywhere(results):
         assert cells["from anywhere"] == cells["mean at 100%"]
 
 
-def test_predictions_are_scored_against_the_true_expected_values(tmp_path, monkeypatch):
+def test_predictions_are_scored_against_the_true_expected_values(tmp_path):
     methods = (EXPECTATION, GP, Method("squared exponential", "squared exponential"))
-    monkeypatch.setattr(predicting, "METHODS", methods)
-    experiment = predicting.Predicting()
+    experiment = Predicting("toy", "Toy", methods)
     [task] = [t for t in experiment.tasks(1, quick=True) if t.config["case"] == "wave"]
     result = experiment.run(task, no_step)
     assert list(result) == [m.label for m in methods]
