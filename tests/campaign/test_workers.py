@@ -55,7 +55,7 @@ def wait_for(logs, n, seconds=600):
 
 def check(campaign, budget, told):
     """Every trial is accounted for, with its own value, and no design was given out twice."""
-    record, trials = campaign._record(), campaign.study.get_trials(deepcopy=False)
+    record, trials = campaign.book.record(), campaign.study.get_trials(deepcopy=False)
     campaign.close()
     done = {e.number: e for e in record.experiments if e.has_outcome}
     assert done.keys() >= told.keys()

@@ -1,8 +1,10 @@
 """Experiments that last for days, kept in an Optuna storage."""
 
-from airbo.campaign.campaign import Campaign, Imported, Told
+from airbo.campaign.answers import Told
+from airbo.campaign.campaign import Campaign
 from airbo.campaign.errors import AlreadyTold, CampaignError, FileError, Mistake, StorageError
 from airbo.campaign.experiments import Experiment
+from airbo.campaign.imports import Imported
 from airbo.campaign.settings import Settings
 from airbo.campaign.status import Status
 
