@@ -8,13 +8,13 @@ from botorch import fit_gpytorch_mll
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from airbo.problems import RKHS
 from benchmarks import record, table
 from benchmarks.cases import CASES
 from benchmarks.run import progress
 
-SURROGATES = (NominalGP, MMDGP, UGP, ERBFGP, SKLGP)
+SURROGATES = (NominalGP, MMDGP, UGP, ERBFGP, SKLGP, ExpectationGP)
 UNCERTAINTIES = {
     c.name: c.uncertainty for c in CASES if c.name in ("normal", "varying beta", "step chi²")
 }

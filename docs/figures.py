@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from airbo import uncertainty as unc
-from airbo.models import MMDGP, NominalGP
+from airbo.models import MMDGP, ExpectationGP, NominalGP
 from airbo.problems import RKHS, DoublePeak
 
 IMAGES = Path(__file__).parent / "images"
@@ -45,7 +45,7 @@ CASES = {
     "beta, its width changes with x": WAVY,
     "chi-squared, a step at 0.6": STEP,
 }
-SURROGATES = {"plain GP": NominalGP, "MMDGP": MMDGP}
+SURROGATES = {"plain GP": NominalGP, "MMDGP": MMDGP, "ExpectationGP": ExpectationGP}
 
 
 def main() -> None:
@@ -109,9 +109,9 @@ def draw_problem(ax: Axes) -> None:
 
 
 def draw_modelling() -> None:
-    """Show every uncertainty to both surrogates, above the distribution that hits designs."""
+    """Show every uncertainty to the surrogates, above the distribution that hits designs."""
     figure, axes = plt.subplots(
-        6, 2, figsize=(9, 10.5), sharex=True, sharey="row", height_ratios=[4, 1] * 3,
+        6, 3, figsize=(12, 10.5), sharex=True, sharey="row", height_ratios=[4, 1] * 3,
         layout="constrained",
     )  # fmt: skip
     for number, (label, problem) in enumerate(CASES.items()):
@@ -119,7 +119,7 @@ def draw_modelling() -> None:
         for ax, strip, (name, surrogate) in zip(panels, strips, SURROGATES.items(), strict=True):
             draw_posterior(ax, problem, surrogate)
             draw_density(strip, problem.uncertainty)
-            ax.set_title(f"{name}: {label}")
+            ax.set_title(f"{name}: {label}", fontsize=10)
             ax.tick_params(bottom=False)
         panels[0].set_ylabel("value")
         strips[0].set_ylabel("deviation")
@@ -133,13 +133,12 @@ def draw_scores() -> None:
     """Show how well the surrogates predict the true expectation over many seeds."""
     scores = json.loads(SCORES.read_text(encoding="utf-8"))["scores"]
     surrogates = list(next(iter(scores.values())))
-    colours = dict(
-        zip(surrogates, ["#D55E00", "#0072B2", "#56B4E9", "#009E73", "#CC79A7"], strict=True)
-    )
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+    palette = ["#D55E00", "#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#000000"]
+    colours = dict(zip(surrogates, palette, strict=True))
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True, layout="constrained")
     for row, by_surrogate in enumerate(scores.values()):
         for place, (name, results) in enumerate(by_surrogate.items()):
-            y = row + 0.13 * (place - 2)
+            y = row + 0.12 * (place - 2.5)
             for ax, values in zip(axes, zip(*results, strict=True), strict=True):
                 error = 1.96 * stdev(values) / len(values) ** 0.5
                 ax.errorbar(
@@ -151,7 +150,7 @@ def draw_scores() -> None:
     axes[0].invert_yaxis()
     axes[1].set(xlabel="share of designs inside the 95% band")
     axes[1].axvline(0.95, color=FUNCTION, ls="--", lw=1)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     save(figure, "modelling-scores")
 
 
