@@ -297,3 +297,32 @@ def test_the_order_of_parameters_does_not_matter(tmp_path):
     other = campaign(tmp_path, turned)
     assert other.experiment(0).design == e.design
     assert values(other) == [1.0]
+
+
+def test_a_correction_replaces_the_whole_report(tmp_path):
+    c = campaign(tmp_path)
+    c.ask()
+    wide = {"x": unc.Normal(0.2)}
+    c.tell(0, 1.0, executed={"x": 0.9})
+    assert c.tell(0, 1.0).done == "already told"
+    assert c.tell(0, 1.0, correct=True).done == "corrected"
+    assert c.experiment(0).executed == {}
+    with pytest.raises(AlreadyTold):
+        c.tell(0, 1.0, uncertainty=wide)
+    assert c.tell(0, 1.0, uncertainty=wide, correct=True).done == "corrected"
+    assert c.tell(0, 1.0, uncertainty=wide, correct=True).done == "already told"
+    [seen] = c.optimizer()._history.observations
+    assert seen.uncertainty is not None
+    assert c.tell(0, 1.0).done == "already told"
+
+
+def test_several_are_given_up_or_none(tmp_path):
+    c = campaign(tmp_path)
+    c.ask(3)
+    c.tell(1, 1.0)
+    for wrong, error in ((99, CampaignError), (1, AlreadyTold)):
+        with pytest.raises(error):
+            c.give_up_all([0, wrong])
+        assert c.experiment(0).is_pending
+    assert [t.done for t in c.give_up_all([0, 2])] == ["told", "told"]
+    assert [t.done for t in c.give_up_all([0, 2])] == ["already told", "already told"]

@@ -274,3 +274,24 @@ def test_lines_of_keys_are_those_where_they_stand(tables):
 
 def test_a_settings_object_knows_its_place():
     assert settings(LINE).path == Path("campaign.toml")
+
+
+def test_other_mistakes_are_named_where_the_name_is_missing():
+    text = edited(
+        edited(LINE, 'name = "line"', 'nme = "line"'), "n_initial = 1000", "n_initial = 0"
+    )
+    said = " ".join(what for _, what in mistakes(text))
+    assert all(part in said for part in ("'nme'", "name is missing", "n_initial must be >= 1"))
+
+
+@pytest.mark.parametrize("hours", ["inf", "nan", "-1", "1e7"])
+def test_hours_that_no_clock_counts_are_refused(hours):
+    [(_, said)] = mistakes(f"give_up_after_hours = {hours}\n{LINE}")
+    assert "give_up_after_hours must be" in said
+
+
+def test_exact_use_and_another_use_of_a_parameter_contradict_each_other():
+    text = f'deployment = "exact"\n{LINE}deployment = {{ kind = "normal", std = 0.02 }}\n'
+    [(line, said)] = mistakes(text)
+    assert line == len(text.splitlines())
+    assert "take away one of both" in said

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+import airbo
+from airbo import Campaign
 from airbo.campaign import CampaignError, unattended
 from airbo.campaign.unattended import Command, run_unattended
 from tests.campaign.common import MILL, campaign, settings
@@ -48,6 +50,8 @@ def test_no_shell_sees_the_command():
         ("do 'a", "not readable"),
         ("do {speed", "not readable"),
         ("", "empty"),
+        ("do {passes:.1q}", "not readable: .*format"),
+        ("do {tool:.3f}", "not readable: .*format"),
     ],
 )
 def test_commands_that_name_something_else_are_refused(template, message):
@@ -61,6 +65,7 @@ def test_commands_that_name_something_else_are_refused(template, message):
         ("sh -c 'echo 1; echo no chips >&2; exit 3'", "exit code 3: no chips"),
         ("echo fast", "must be a number, got 'fast'"),
         ("echo inf", "must be a finite number"),
+        ("echo 1e200", "must not exceed 1e+100"),
         ("true", "must be a number, got ''"),
     ],
 )
@@ -138,3 +143,61 @@ def test_somebody_else_may_answer_first(tmp_path, monkeypatch):
     monkeypatch.setattr(Command, "run", answered)
     go(c, "echo 1", budget=1)
     assert [e.value for e in c.experiments] == [7.0]
+
+
+def test_values_are_written_in_the_format_that_the_command_names():
+    space = airbo.Space({"temp.C": (0.0, 1.0), "n": airbo.Integer(1, 9), "tool": ["A", "B"]})
+    command = Command("do {temp.C:.2f} {n:03d} {tool!r} {{x}}", space)
+    design = {"temp.C": 0.12345, "n": 7, "tool": "B"}
+    assert command.arguments(design) == ["do", "0.12", "007", "'B'", "{x}"]
+
+
+def test_an_experiment_that_ends_in_an_unknown_error_is_given_up(tmp_path, monkeypatch):
+    def broken(self, experiment):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Command, "run", broken)
+    c = campaign(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        go(c, "true")
+    assert [e.outcome for e in c.experiments] == ["given up"]
+
+
+def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path):
+    c = campaign(tmp_path)
+    together = threading.Barrier(4)
+
+    def ask_together(other):
+        def ask(n=1):
+            asked = Campaign.ask(other, n)
+            if not together.broken:
+                together.wait(timeout=20)
+            return asked
+
+        return ask
+
+    def work():
+        other = Campaign.open(c.settings.path)
+        other.ask = ask_together(other)
+        go(other, "echo {x}", budget=1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    outcomes = sorted(e.outcome for e in c.experiments)
+    assert outcomes == ["given up"] * 3 + ["ok"]
+
+
+def test_who_began_first_gives_way_to_a_run_that_could_not_know(tmp_path, monkeypatch):
+    monkeypatch.setattr(unattended, "GIVE_WAY_SECONDS", 0.01)
+    c = campaign(tmp_path)
+    mine, other = c.ask(2)
+    for experiment, since in ((mine, 1.0), (other, 2.0)):
+        c.claim(experiment.number, {"host": "h", "pid": 1, "since": since})
+    assert not unattended._keeps_to(c, 1, mine.number)
+    assert not unattended._keeps_to(c, 1, other.number)
+    assert unattended._keeps_to(c, 2, other.number)
+    c.give_up(other.number)
+    assert unattended._keeps_to(c, 1, mine.number)

@@ -180,9 +180,20 @@ def test_init_never_overwrites_by_accident(here):
     assert "[parameters.x]" in (here / "campaign.toml").read_text()
 
 
+def test_init_asks_again_where_an_answer_makes_no_sense(here):
+    answers = ["drill", "max", "maximize", "depth", "", "power", "0,5", ".5", "0.4", "9", "kW",
+               "much", "-1", "0.2", "power", ""]  # fmt: skip
+    said = airbo_("init", input="\n".join(answers) + "\n").output
+    assert said.count("Error: ") == 6
+    [power] = data("check", "--no-picture")["parameters"]
+    assert (power["low"], power["high"]) == (0.5, 9)
+
+
 @pytest.mark.parametrize(
     ("flags", "code", "message"),
     [
+        (["--parameter", "x=a:b"], 2, "--parameter x=a:b: it must be a number, got 'a'"),
+        (["--parameter", "x=0:1", "--uncertainty", "x=normal:abc"], 2, "must be a number"),
         (["--parameter", "x=1:0"], 3, "low must be < high"),
         (["--parameter", "x"], 2, "is written as speed=50:200:m/min"),
         (["--parameter", "x=0:1", "--uncertainty", "y=normal:1"], 2, "names 'y'"),
@@ -251,3 +262,36 @@ def test_words_that_are_not_understood(words):
 
     with pytest.raises(CampaignError):
         sayings(words.split(), SPACE)
+
+
+BRACKETS = """\
+name = "a [/b]"
+value = { unit = "[/min]" }
+[parameters.t]
+choices = ["drill[a]", "drill[b]", "[/B]"]
+[parameters.x]
+low = 0
+high = 1
+unit = "$/$"
+uncertainty = { kind = "normal", std = 0.1 }
+"""
+
+
+def test_brackets_of_users_are_no_markup(here):
+    write(here, BRACKETS)
+    assert "drill[a], drill[b], [/B]" in airbo_("check").stdout
+    shown = airbo_("ask", "-n", 6).stdout
+    designs = data("status")["pending"]
+    assert all(f" {e['design']['t']} " in shown for e in designs)
+    assert "x [$/$]" in shown
+    assert "1 [/min]" in airbo_("tell", 0, 1).stdout
+    assert "Campaign 'a [/b]'" in airbo_("status").stdout
+    assert designs[0]["design"]["t"] in airbo_("recommend").stdout
+
+
+def test_giving_up_several_gives_up_all_or_none(here):
+    write(here, LINE)
+    airbo_("ask", "-n", 2)
+    assert "no experiment 99" in airbo_("fail", 1, 99, "--gave-up", code=1).stderr
+    assert len(data("status")["pending"]) == 2
+    assert "--correct does not go" in airbo_("fail", 1, "--gave-up", "--correct", code=1).stderr

@@ -1,5 +1,7 @@
 """The surrogates are BoTorch models in every sense."""
 
+import pickle
+
 import pytest
 import torch
 from botorch.acquisition import (
@@ -19,7 +21,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom
-from airbo.models import MMDGP
+from airbo.models import MMDGP, ExpectationGP
 from tests.surrogates import (
     ALL_SURROGATES,
     SAMPLE_KINDS,
@@ -241,3 +243,29 @@ def test_single_precision_stays_single(kind):
     assert torch.isfinite(posterior.variance).all()
     double = surrogate(kind, unc.Normal(0.2), 2).posterior((X[:3] + 0.1).double())
     torch.testing.assert_close(posterior.mean.double(), double.mean, atol=2e-2, rtol=0)
+
+
+@every_surrogate
+def test_a_pickle_carries_the_posterior(kind):
+    model = fit(surrogate(kind, unc.Normal(0.1), 2))
+    Q = designs(3, 2, seed=5)
+    back = pickle.loads(pickle.dumps(model))
+    for mine, its in zip(moments(model, Q), moments(back, Q), strict=True):
+        torch.testing.assert_close(mine, its)
+
+
+@every_surrogate
+def test_noise_that_is_given_is_the_noise_that_is_added(kind):
+    model = surrogate(kind, unc.Normal(0.1), 2)
+    Q = designs(3, 2, seed=5)
+    given = torch.tensor([[0.5], [1.0], [2.0]], dtype=torch.float64)
+    plain = model.posterior(Q).variance
+    added = model.posterior(Q, observation_noise=given).variance - plain
+    scale = model.outcome_transform.stdvs.square().squeeze()
+    torch.testing.assert_close(added, given * scale)
+
+
+def test_noise_that_depends_on_the_design_says_so_where_none_is_given():
+    model = surrogate(ExpectationGP, unc.Normal(0.1), 2)
+    with pytest.raises(ValueError, match="differs from design to design"):
+        model.likelihood(model(*model.train_inputs))

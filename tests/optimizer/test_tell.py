@@ -126,8 +126,11 @@ def test_observations_of_one_optimizer_can_be_told_to_another():
 
 def test_a_row_whose_status_is_failed_has_failed():
     optimizer = Optimizer(LINE)
-    optimizer.tell(pd.DataFrame({"x": [0.5], "value": [-999.0], "status": ["failed"]}))
-    assert optimizer.observations["value"].isna().all()
+    status = [None, "OK", " Failed"]
+    optimizer.tell(
+        pd.DataFrame({"x": [0.1, 0.2, 0.5], "value": [1.0, 2.0, -999.0], "status": status})
+    )
+    assert list(optimizer.observations["value"].isna()) == [False, False, True]
 
 
 def test_a_table_without_rows_tells_nothing():
@@ -142,6 +145,7 @@ BAD_TABLES = [
     ({"x": [0.1, math.nan], "value": [1.0, 2.0]}, "Row 1 of the table: Parameter 'x'"),
     ({"x": [0.1, 0.2], "value": [1.0, math.inf]}, "Row 1 of the table: The value"),
     ({"x": [0.1, 0.2], "value": [1.0, "2"]}, "Row 1 of the table: The value"),
+    ({"x": [0.1], "value": [1.0], "status": ["aborted"]}, "Row 0 of the table: status must be"),
     ({"x": [0.1], "yield": [1.0]}, "no column 'value'"),
     ({"x": [0.1], "value": [1.0], "z": [1.0]}, "Unknown column 'z'"),
     ({"value": [1.0]}, "'x' is missing"),

@@ -67,7 +67,7 @@ class Answer:
         """Write it down; the same outcome twice counts once."""
         if self.experiment is None:
             return self._add()
-        if self.experiment.has_outcome and self.report.agrees(self.experiment):
+        if self.experiment.has_outcome and self.report.agrees(self.experiment, fully=self.correct):
             return Told(self.experiment, "already told")
         if not self.experiment.is_pending:
             return self._replace(self.experiment)

@@ -179,15 +179,26 @@ class Campaign:
     @explains
     def give_up(self, number: int) -> Told:
         """Report that nobody will do an experiment; its design says nothing to the model."""
-        experiment = self.experiment(number)
+        experiment = self._to_give_up(number)
         if experiment.outcome == "given up":
             return Told(experiment, "already told")
-        if not experiment.is_pending:
+        self.book.finish(experiment.trial_id, None, gave_up=True)
+        return Told(self.experiment(number), "told")
+
+    def _to_give_up(self, number: int) -> Experiment:
+        experiment = self.experiment(number)
+        if experiment.has_outcome:
             raise AlreadyTold(
                 f"Experiment {number} was told: {described(experiment)}. It cannot be given up."
             )
-        self.book.finish(experiment.trial_id, None, gave_up=True)
-        return Told(self.experiment(number), "told")
+        return experiment
+
+    @explains
+    def give_up_all(self, numbers: Sequence[int]) -> list[Told]:
+        """Give up several experiments; if anything is wrong with one, none of them is given up."""
+        for number in numbers:
+            self._to_give_up(number)
+        return [self.give_up(number) for number in numbers]
 
     @explains
     def claim(self, number: int, process: Mapping[str, Any]) -> None:

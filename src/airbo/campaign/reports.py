@@ -1,5 +1,6 @@
 """What is said about an experiment, checked before anything is written."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,10 +56,25 @@ class Report:
         executed = {EXECUTED: dict(self.executed)} if self.executed else {}
         return {UNCERTAINTY: own, **executed}
 
-    def agrees(self, experiment: Experiment) -> bool:
-        """Say whether an experiment has this outcome already."""
-        same = experiment.value == self.value
-        return same and (not self.executed or dict(experiment.executed) == dict(self.executed))
+    def agrees(self, experiment: Experiment, fully: bool = False) -> bool:
+        """Say whether an experiment has this outcome already.
+
+        Args:
+            experiment: What was told before.
+            fully: Whether a report that names no measured input says that there is none; otherwise
+                it says nothing about it.
+        """
+        said = self.uncertainty is None or _same(
+            describe_uncertainty(self.uncertainty), experiment.uncertainty
+        )
+        measured = dict(experiment.executed) == dict(self.executed)
+        silent = not self.executed and not fully
+        return experiment.value == self.value and said and (measured or silent)
+
+
+def _same(description: Any, other: Any) -> bool:
+    """Say whether two descriptions are the same once they are written as JSON."""
+    return json.dumps(description, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def described(experiment: Experiment) -> str:

@@ -23,6 +23,7 @@ STORAGE_VARIABLE = "AIRBO_STORAGE"
 """Environment variable that replaces the storage of the file."""
 
 RESERVED = ("trial", "asked", "told", VALUE, STATUS)
+MOST_HOURS = 1_000_000
 _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "n_initial", "storage",
     "give_up_after_hours", "parameters", "uncertainty", "deployment",
@@ -135,24 +136,26 @@ def _settings(top: Table, path: Path) -> Settings | None:
     parameters = _parameters(top)
     uncertainty = _uncertainties(top, "uncertainty", parameters, path.parent)
     deployment = _deployment(top, parameters, path.parent)
-    direction: Any = top.one_of("direction", ("maximize", "minimize"), "maximize")
+    others: dict[str, Any] = {
+        "direction": top.one_of("direction", ("maximize", "minimize"), "maximize"),
+        "value_name": value.get("name", "a text in quotes", "value"),
+        "value_unit": value.get("unit", "a text in quotes"),
+        "surrogate": top.one_of("surrogate", tuple(SURROGATES), "default"),
+        "acquisition": top.one_of("acquisition", tuple(ACQUISITIONS), "ucb-random"),
+        "seed": _at_least(top, "seed", "a whole number", 0, 0),
+        "n_initial": _at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
+        "storage": _storage(top, path),
+        "give_up_after_hours": _hours(top),
+    }
     if not parameters or name is None:
         return None
     return Settings(
         path=path,
         name=name,
-        direction=direction,
-        value_name=value.get("name", "a text in quotes", "value"),
-        value_unit=value.get("unit", "a text in quotes"),
         space=Space(parameters),
         uncertainty=uncertainty,
         deployment=deployment,
-        surrogate=top.one_of("surrogate", tuple(SURROGATES), "default"),
-        acquisition=top.one_of("acquisition", tuple(ACQUISITIONS), "ucb-random"),
-        seed=_at_least(top, "seed", "a whole number", 0, 0),
-        n_initial=_at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
-        storage=_storage(top, path),
-        give_up_after_hours=_hours(top),
+        **others,
     )
 
 
@@ -170,6 +173,9 @@ def _at_least(top: Table, key: str, kind: str, least: int, default: Any) -> Any:
 
 def _hours(top: Table) -> float | None:
     hours = _at_least(top, "give_up_after_hours", "a number", 0, None)
+    if hours is not None and hours > MOST_HOURS:
+        key = "give_up_after_hours"
+        top.note(f"{key} must be <= {MOST_HOURS:,}, got {hours}; leave it out for never.", key)
     return None if hours is None else float(hours)
 
 
@@ -235,10 +241,11 @@ def _check_name(table: Table, name: str) -> None:
 def _deployment(
     top: Table, parameters: Mapping[str, Parameter], folder: Path
 ) -> NamedUncertainties | None:
-    if top.values.get("deployment") == "exact":
-        return {}
-    found = _uncertainties(top, "deployment", parameters, folder)
-    return found or None
+    if top.values.get("deployment") != "exact":
+        return _uncertainties(top, "deployment", parameters, folder) or None
+    for table, _ in _of_single(top, "deployment"):
+        table.note('the file says deployment = "exact" for all parameters; take away one of both.')
+    return {}
 
 
 def _uncertainties(

@@ -7,18 +7,23 @@ import signal
 import socket
 import string
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import torch
 
 from airbo.campaign.campaign import Campaign
 from airbo.campaign.errors import AlreadyTold, CampaignError
 from airbo.campaign.experiments import Experiment
 from airbo.campaign.words import number_of
-from airbo.optimizer.record import Design
+from airbo.optimizer.record import Design, check_value
 from airbo.space import Space
 
 GRACE_SECONDS = 5
 """How long a command may take to end after it was asked to."""
+GIVE_WAY_SECONDS = 1.0
+"""How long another run may take to see that a budget is used up, and to give way."""
 
 
 @dataclass(frozen=True)
@@ -37,24 +42,19 @@ class Command:
 
     def __post_init__(self) -> None:
         """Refuse a command that names something else than parameters."""
+        middle = self.space.from_model(torch.full((1, self.space.d), 0.5, dtype=torch.float64))
         try:
-            words = shlex.split(self.template)
-            named = [name for word in words for _, name, _, _ in string.Formatter().parse(word)]
+            words = self.arguments(self.space.decode(middle)[0])
         except ValueError as error:
             raise CampaignError(
-                f"The command {self.template!r} is not readable: {error}."
+                f"The command {self.template!r} is not readable: {str(error).rstrip('.')}."
             ) from None
         if not words:
             raise CampaignError("The command is empty.")
-        for name in named:
-            if name is not None and name not in self.space.names:
-                there = ", ".join(f"{{{n}}}" for n in self.space.names)
-                raise CampaignError(f"The command names {{{name}}}; there are {there}.")
 
     def arguments(self, design: Design) -> list[str]:
-        """Put the values of a design in their places."""
-        texts = {name: str(value) for name, value in design.items()}
-        return [word.format(**texts) for word in shlex.split(self.template)]
+        """Put the values of a design in their places, in the format that stands there, if any."""
+        return [_filled(word, design) for word in shlex.split(self.template)]
 
     def run(self, experiment: Experiment) -> "Answer":
         """Do the experiment; its value is the last line that the command prints."""
@@ -89,6 +89,20 @@ class Command:
         return _answer(process.returncode, output, errors)
 
 
+def _filled(word: str, design: Design) -> str:
+    parts = []
+    for text, name, form, conversion in string.Formatter().parse(word):
+        parts.append(text)
+        if name is None:
+            continue
+        if name not in design:
+            there = ", ".join(f"{{{n}}}" for n in design)
+            raise CampaignError(f"The command names {{{name}}}; there are {there}.")
+        value = string.Formatter().convert_field(design[name], conversion)
+        parts.append(format(value, form) if form else str(value))
+    return "".join(parts)
+
+
 @dataclass(frozen=True)
 class Answer:
     """What came of a command."""
@@ -103,7 +117,7 @@ def _answer(code: int, output: str, errors: str) -> Answer:
         last = _last_line(errors)
         return Answer(None, f"it ended with exit code {code}" + (f": {last}" if last else ""))
     try:
-        return Answer(number_of(_last_line(output), "its last line"))
+        return Answer(check_value(number_of(_last_line(output), "its last line")))
     except ValueError as error:
         return Answer(None, str(error).rstrip("."))
 
@@ -163,7 +177,7 @@ def run_unattended(
     while (experiment := _next(campaign, budget)) is not None:
         try:
             answer = command.run(experiment)
-        except (KeyboardInterrupt, CampaignError):
+        except BaseException:
             campaign.give_up(experiment.number)
             raise
         _tell(campaign, experiment, answer)
@@ -197,12 +211,42 @@ def _next(campaign: Campaign, budget: int) -> Experiment | None:
     orphans = [e for e in running if _is_orphan(e)]
     if orphans:
         experiment = orphans[0]
-    elif sum(e.has_outcome for e in experiments) + len(running) < budget:
+    elif _n_counted(experiments) < budget:
         [experiment] = campaign.ask()
     else:
         return None
-    campaign.claim(experiment.number, {"host": socket.gethostname(), "pid": os.getpid()})
+    process = {"host": socket.gethostname(), "pid": os.getpid(), "since": time.time()}
+    campaign.claim(experiment.number, process)
+    if not orphans and not _keeps_to(campaign, budget, experiment.number):
+        campaign.give_up(experiment.number)
+        return None
     return experiment
+
+
+def _n_counted(experiments: Sequence[Experiment]) -> int:
+    """Return how many experiments are done, or under way in a run."""
+    return sum(e.has_outcome or (e.is_pending and e.run is not None) for e in experiments)
+
+
+def _keeps_to(campaign: Campaign, budget: int, number: int) -> bool:
+    """Say whether the last place of a budget is ours, where other runs began at the same time.
+
+    Whoever began later gives way at once. The first one looks again: another run may have counted
+    before it could see this experiment, and then this one gives way.
+    """
+    experiments = campaign.experiments
+    if _n_counted(experiments) <= budget:
+        return True
+    begun = {e.number: _since(e) for e in experiments if e.is_pending and e.run is not None}
+    earlier = [n for n in begun if (begun[n], n) < (begun[number], number)]
+    if sum(e.has_outcome for e in experiments) + len(earlier) >= budget:
+        return False
+    time.sleep(GIVE_WAY_SECONDS)
+    return _n_counted(campaign.experiments) <= budget
+
+
+def _since(experiment: Experiment) -> float:
+    return float((experiment.run or {}).get("since", 0.0))
 
 
 def _is_orphan(experiment: Experiment) -> bool:

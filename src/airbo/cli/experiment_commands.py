@@ -84,9 +84,13 @@ def fail(
     nothing about its design.
     """
     with reporting(as_json) as out:
+        from airbo.campaign.errors import CampaignError
+
         campaign = open_campaign(file)
         if gave_up:
-            told = [campaign.give_up(number) for number in numbers]
+            if correct:
+                raise CampaignError("--correct does not go with --gave-up: what was told stays.")
+            told = campaign.give_up_all(numbers)
         else:
             told = campaign.tell_all([(n, None) for n in numbers], correct=correct)
         _report(out, campaign, told)

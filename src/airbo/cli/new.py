@@ -1,6 +1,8 @@
 """From answers or flags to a new campaign file."""
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Collection, Sequence
+from functools import partial
 
 import typer
 
@@ -12,28 +14,88 @@ Ranges = Sequence[str]
 def from_questions() -> NewCampaign:
     """Ask a few questions."""
     name = typer.prompt("Name of the campaign")
-    direction = typer.prompt("Is the value to be large or small (maximize/minimize)", "maximize")
+    direction = typer.prompt(
+        "Is the value to be large or small (maximize/minimize)", "maximize", value_proc=_direction
+    )
     value_name = typer.prompt("What do you measure", "value")
     unit = typer.prompt("Its unit (Enter: none)", "", show_default=False)
     parameters: list[NewParameter] = []
     while True:
         done = " (Enter: no more)" if parameters else ""
-        next_name = typer.prompt(f"Name of a parameter{done}", "" if parameters else None,
-                                 show_default=False)  # fmt: skip
+        names = {parameter.name for parameter in parameters}
+        next_name = typer.prompt(
+            f"Name of a parameter{done}",
+            "" if parameters else None,
+            show_default=False,
+            value_proc=partial(_new_name, names),
+        )
         if not next_name:
             return NewCampaign(name, direction, value_name, unit, parameters)
         parameters.append(_ask_parameter(next_name))
 
 
 def _ask_parameter(name: str) -> NewParameter:
-    low = typer.prompt(f"  {name}: smallest value, or choices such as A,B")
+    question = f"  {name}: smallest value, or choices such as A,B"
+    low = typer.prompt(question, value_proc=_number_or_choices)
     if "," in low:
         return NewParameter(name, choices=_choices(low))
-    high = typer.prompt(f"  {name}: largest value")
+    high = typer.prompt(f"  {name}: largest value", value_proc=partial(_above, low))
     unit = typer.prompt(f"  {name}: unit (Enter: none)", "", show_default=False)
     question = f"  {name}: by how much is it missed, as a standard deviation (Enter: hit exactly)"
-    std = typer.prompt(question, "", show_default=False)
+    std = typer.prompt(question, "", show_default=False, value_proc=_deviation)
     return NewParameter(name, low, high, unit, uncertainty=f"{_NORMAL}{std} }}" if std else "")
+
+
+def _direction(text: str) -> str:
+    if text not in ("maximize", "minimize"):
+        raise typer.BadParameter(f"Write maximize or minimize, not {text!r}.")
+    return text
+
+
+def _new_name(known: Collection[str], text: str) -> str:
+    if text in known:
+        raise typer.BadParameter(f"There is a parameter {text!r} already.")
+    return text
+
+
+def _number_or_choices(text: str) -> str:
+    if "," not in text:
+        return _number(text)
+    if all(part.strip().replace(".", "").isdigit() for part in text.split(",")):
+        raise typer.BadParameter(
+            f"{text!r} may be a number: write a decimal point, not a comma. Choices that are "
+            "numbers are written into the file."
+        )
+    return text
+
+
+def _above(low: str, text: str) -> str:
+    high = _number(text)
+    if not float(high) > float(low):
+        raise typer.BadParameter(f"It must be larger than {low}.")
+    return high
+
+
+def _deviation(text: str) -> str:
+    std = _number(text) if text else ""
+    if std and float(std) < 0:
+        raise typer.BadParameter("It must not be negative.")
+    return std
+
+
+def _number(text: str) -> str:
+    """Return a number as a campaign file can hold it: .5 is 0.5 there."""
+    from airbo.campaign.words import number_of
+
+    try:
+        number = number_of(text, "it")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    try:
+        tomllib.loads(f"x = {text}")
+    except tomllib.TOMLDecodeError:
+        return repr(number)
+    return text
 
 
 _NORMAL = '{ kind = "normal", std = '
@@ -82,7 +144,16 @@ def _range(text: str, flag: str, is_integer: bool) -> NewParameter:
     high, _, unit = others.partition(":")
     if not high:
         raise typer.BadParameter(f"{flag} is written as {example}, got {text!r}.")
+    low, high = (_in(flag, text, number) for number in (low, high))
     return NewParameter(name, low, high, unit, is_integer=is_integer)
+
+
+def _in(flag: str, text: str, number: str) -> str:
+    """Return a number of a flag, or say in which flag it is none."""
+    try:
+        return _number(number)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(f"{flag} {text}: {error.message}") from None
 
 
 def _choice(text: str) -> NewParameter:
@@ -113,5 +184,8 @@ def _uncertainty(text: str) -> str:
             f"--uncertainty is written as one of {shapes} or FILE.csv; other kinds are written "
             f"into the file. Got {text!r}."
         )
-    given = ", ".join(f"{k} = {v}" for k, v in zip(_SHORT[kind], numbers, strict=False))
+    given = ", ".join(
+        f"{k} = {_in('--uncertainty', text, v)}"
+        for k, v in zip(_SHORT[kind], numbers, strict=False)
+    )
     return f'{{ kind = "{kind}", {given} }}'

@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 WIDTH_ELSEWHERE = 110
 """Columns of tables that go to a file or a pipe."""
@@ -23,10 +24,10 @@ class Output:
         self._out, self._err = _console(sys.stdout), _console(sys.stderr)
 
     def show(self, *things: RenderableType) -> None:
-        """Print something for people to read."""
+        """Print something for people to read; brackets in texts are brackets, not markup."""
         if not self.as_json:
             for thing in things:
-                self._out.print(thing)
+                self._out.print(Text(thing) if isinstance(thing, str) else thing)
 
     def note(self, text: str) -> None:
         """Print a remark that is not the result."""

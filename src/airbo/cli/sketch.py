@@ -13,6 +13,7 @@ from torch import Tensor
 from airbo.campaign.files import write_whole
 from airbo.campaign.settings import Settings
 from airbo.campaign.words import with_unit
+from airbo.cli.views import heading, table_of
 from airbo.coordinates import by_columns, uncertain_columns
 from airbo.uncertainty import base_draws
 
@@ -74,13 +75,16 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
 
 def sketch_table(title: str, found: list[Landing]) -> Table:
     """Put quantiles and histograms into a table."""
-    table = Table(title=title, title_justify="left")
-    for column in ("parameter", "asked for", "lands below (2.5%)", "(50%)", "(97.5%)", "histogram"):
-        table.add_column(column, justify="left" if column == "histogram" else "right")
-    for landing in found:
-        numbers = [with_unit(v, landing.unit) for v in (landing.asked, *landing.quantiles)]
-        table.add_row(landing.name, *numbers, landing.bars)
-    return table
+    header = ["parameter", "asked for", "lands below (2.5%)", "(50%)", "(97.5%)", "histogram"]
+    rows = [
+        [
+            landing.name,
+            *(with_unit(v, landing.unit) for v in (landing.asked, *landing.quantiles)),
+            landing.bars,
+        ]
+        for landing in found
+    ]
+    return table_of(title, header, rows, left=1)
 
 
 def draw(settings: Settings, path: Path) -> bool:
@@ -104,7 +108,7 @@ def draw(settings: Settings, path: Path) -> bool:
     if not by_name:
         axes[0, 0].text(0.5, 0.5, "every parameter is hit exactly", ha="center")
         axes[0, 0].axis("off")
-    figure.suptitle(f"{settings.name}: where a design lands")
+    figure.suptitle(_without_formulas(f"{settings.name}: where a design lands"))
     stream = io.BytesIO()
     figure.savefig(stream, dpi=120, format="png")
     plt.close(figure)
@@ -117,11 +121,21 @@ def _draw_one(axis: Any, name: str, found: list[Landing]) -> None:
         asked = with_unit(landing.asked, landing.unit)
         line = axis.axvline(landing.asked, ls=":", lw=1.2, color="k")
         line.set_label("asked for" if landing is found[0] else None)
-        axis.hist(landing.samples.numpy(), bins=40, alpha=0.6, label=f"lands, if {asked}")
-    axis.set_xlabel(f"{name} [{found[0].unit}]" if found[0].unit else name)
+        axis.hist(
+            landing.samples.numpy(),
+            bins=40,
+            alpha=0.6,
+            label=f"lands, if {_without_formulas(asked)}",
+        )
+    axis.set_xlabel(_without_formulas(heading(name, found[0].unit)))
     axis.set_yticks([])
     axis.margins(y=0.4)  # room for the legend
     axis.legend(frameon=False, fontsize=8)
+
+
+def _without_formulas(text: str) -> str:
+    """Keep Matplotlib from reading what stands between dollars as a formula."""
+    return text.replace("$", r"\$")
 
 
 def as_data(found: list[Landing]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from rich.table import Table
+from rich.text import Text
 
 from airbo.campaign.experiments import Experiment
 from airbo.campaign.kinds import NamedUncertainties
@@ -15,25 +16,41 @@ from airbo.uncertainty import Exact, InputUncertainty
 
 def heading(name: str, unit: str | None) -> str:
     """Write a name with its unit, for the head of a column."""
-    return f"{name} [{unit}]".replace("[", r"\[") if unit else name
+    return f"{name} [{unit}]" if unit else name
+
+
+def table_of(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> Table:
+    """Make a table of texts; brackets in them are brackets, not markup.
+
+    Args:
+        title: What stands above it.
+        header: One text per column.
+        rows: The cells.
+        left: How many of the last columns are not numbers and begin at the left.
+    """
+    table = Table(title=Text(title), title_justify="left")
+    for i, text in enumerate(header):
+        table.add_column(Text(text), justify="left" if i >= len(header) - left else "right")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def design_table(
     settings: Settings, experiments: Sequence[Experiment], *, title: str, outcome: bool = False
 ) -> Table:
     """List experiments, one per row, with units in the head."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("trial", justify="right")
-    for name in settings.space.names:
-        table.add_column(heading(name, settings.unit(name)), justify="right")
-    if outcome:
-        table.add_column(heading(settings.value_name, settings.value_unit), justify="right")
-    else:
-        table.add_column("asked", justify="right")
-    for e in experiments:
-        last = (shown(e.value) or e.outcome) if outcome else ago(e.age())
-        table.add_row(str(e.number), *(shown(v) for v in e.design.values()), last)
-    return table
+    names = [heading(name, settings.unit(name)) for name in settings.space.names]
+    last = heading(settings.value_name, settings.value_unit) if outcome else "asked"
+    rows = [
+        [
+            str(e.number),
+            *(shown(value) for value in e.design.values()),
+            (shown(e.value) or e.outcome) if outcome else ago(e.age()),
+        ]
+        for e in experiments
+    ]
+    return table_of(title, ["trial", *names, last], rows, left=0)
 
 
 def value_with_unit(settings: Settings, value: float | None) -> str:
@@ -57,18 +74,17 @@ def ago(age: timedelta) -> str:
 
 def parameter_table(settings: Settings) -> Table:
     """List the parameters and how each is hit."""
-    table = Table(title="Parameters", title_justify="left")
-    for column in ("name", "type", "range", "hit in the experiments"):
-        table.add_column(column)
+    header = ["name", "type", "range", "hit in the experiments"]
     if settings.deployment is not None:
-        table.add_column("hit in use")
+        header.append("hit in use")
+    rows = []
     for name, parameter in settings.space.parameters.items():
         cells = [name, kind_of(parameter), range_of(parameter)]
         cells.append(hit(settings, settings.uncertainty, name))
         if settings.deployment is not None:
             cells.append(hit(settings, settings.deployment, name))
-        table.add_row(*(cell.replace("[", r"\[") for cell in cells))
-    return table
+        rows.append(cells)
+    return table_of("Parameters", header, rows, left=len(header))
 
 
 def kind_of(parameter: Parameter) -> str:

@@ -55,20 +55,23 @@ class RationalQuadraticSum(Kernel):
             self.register_prior(
                 "lengthscales_prior",
                 prior,
-                lambda m: m.raw_lengthscales_constraint.transform(m.raw_lengthscales),
-                lambda m, v: m._set_lengthscales(v),
+                RationalQuadraticSum._learned,
+                RationalQuadraticSum._set_lengthscales,
             )
         self._set_lengthscales(torch.full((n,), lengthscale))
 
     @property
     def lengthscales(self) -> Float[Tensor, "5"]:
         """One length scale per rational quadratic, in model coordinates."""
-        learned = self.raw_lengthscales_constraint.transform(self.raw_lengthscales)
-        return learned.expand(len(RATIONAL_QUADRATIC_EXPONENTS))
+        return self._learned().expand(len(RATIONAL_QUADRATIC_EXPONENTS))
 
     @lengthscales.setter
     def lengthscales(self, value: Tensor | float) -> None:
         self._set_lengthscales(value)
+
+    def _learned(self) -> Tensor:
+        learned: Tensor = self.raw_lengthscales_constraint.transform(self.raw_lengthscales)
+        return learned
 
     def _set_lengthscales(self, value: Tensor | float) -> None:
         value = torch.as_tensor(value).to(self.raw_lengthscales).expand_as(self.raw_lengthscales)

@@ -29,19 +29,21 @@ class MMDKernel(Kernel):
         self.register_parameter("raw_alpha", torch.nn.Parameter(torch.zeros(1)))
         self.register_constraint("raw_alpha", positive())
         if alpha_prior is not None:
-            self.register_prior(
-                "alpha_prior", alpha_prior, lambda m: m.alpha, lambda m, v: m._set_alpha(v)
-            )
+            self.register_prior("alpha_prior", alpha_prior, MMDKernel._alpha, MMDKernel._set_alpha)
         self._set_alpha(alpha)
 
     @property
     def alpha(self) -> Float[Tensor, "1"]:
         """How fast the covariance falls with MMD²."""
-        return self.raw_alpha_constraint.transform(self.raw_alpha)
+        return self._alpha()
 
     @alpha.setter
     def alpha(self, value: Tensor | float) -> None:
         self._set_alpha(value)
+
+    def _alpha(self) -> Tensor:
+        alpha: Tensor = self.raw_alpha_constraint.transform(self.raw_alpha)
+        return alpha
 
     def _set_alpha(self, value: Tensor | float) -> None:
         value = torch.as_tensor(value).to(self.raw_alpha).expand_as(self.raw_alpha)

@@ -40,7 +40,20 @@ class UnseenInputNoise(Noise):
     def forward(
         self, *params: Any, shape: torch.Size | None = None, **kwargs: Any
     ) -> LinearOperator:
-        """Return the diagonal noise covariance at designs."""
+        """Return the diagonal noise covariance at designs.
+
+        Args:
+            *params: The designs.
+            shape: Of the variances.
+            **kwargs: With ``noise``, variances to be taken instead, as BoTorch passes them.
+        """
+        if kwargs.get("noise") is not None:
+            return DiagLinearOperator(kwargs["noise"])
+        if not params:
+            raise ValueError(
+                "The noise of this likelihood differs from design to design: call it with the "
+                "designs, as likelihood(distribution, [X])."
+            )
         X = params[0][0] if isinstance(params[0], (list, tuple)) else params[0]
         f = self.features(X)
         at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point

@@ -121,12 +121,22 @@ def from_table(
         if column not in known:
             raise ValueError(f"Unknown column {column!r}{space.hint(column)}.")
     rows = []
-    for row in table.to_dict("records"):
+    for index, row in enumerate(table.to_dict("records")):
         design = {name: row[name] for name in space.names if name in row}
         executed = {
             name: row[EXECUTED + name]
             for name in space.names
             if EXECUTED + name in row and not pd.isna(row[EXECUTED + name])
         }
-        rows.append((design, None if row.get(STATUS) == FAILED else row[value], executed))
+        failed = _has_failed(row.get(STATUS), index)
+        rows.append((design, None if failed else row[value], executed))
     return rows
+
+
+def _has_failed(status: Any, index: int) -> bool:
+    word = "" if pd.isna(status) else str(status).strip().lower()
+    if word not in ("", OK, FAILED):
+        raise ValueError(
+            f"Row {index} of the table: {STATUS} must be {OK!r} or {FAILED!r}, got {status!r}."
+        )
+    return word == FAILED

@@ -95,22 +95,33 @@ def check_covariance(cov: Parameter, name: str) -> None:
             f"by up to {asymmetry:g}."
         )
 
-    eigenvalues = torch.linalg.eigvalsh(C)  # ascending
+    # columns may have units of different size: their correlations tell
+    correlations, _ = _standardized(C)
+    eigenvalues = torch.linalg.eigvalsh(correlations)  # ascending
     smallest, largest = eigenvalues[..., 0], eigenvalues[..., -1]
     if (smallest < -tolerance * largest.abs()).any():
         raise ValueError(
             f"{name} must be positive semi-definite, but its smallest eigenvalue is "
-            f"{smallest.min().item():.6g}."
+            f"{torch.linalg.eigvalsh(C)[..., 0].min().item():.6g}, and "
+            f"{smallest.min().item():.6g} once all variances are scaled to 1."
         )
+
+
+def _standardized(C: Tensor) -> tuple[Tensor, Tensor]:
+    """Return correlations and deviations; a variance that is not positive stays as it is."""
+    variances = C.diagonal(dim1=-2, dim2=-1)
+    std = torch.where(variances > 0, variances, torch.ones_like(variances)).sqrt()
+    return C / std.unsqueeze(-1) / std.unsqueeze(-2), std
 
 
 def square_root(cov: Parameter) -> Tensor:
     """Return R with R Rᵀ = cov, also for singular constants.
 
-    Constants get the symmetric root, which is diagonal where the matrix is. Tensors made from
+    Constants get the symmetric root of their correlations, times the deviations: it is diagonal
+    where the matrix is, and exact for units of different size. Tensors made from
     designs get the Cholesky factor, which has useful gradients.
     """
-    return _cholesky(cov) if isinstance(cov, Tensor) else _symmetric_root(cov)
+    return _cholesky(cov) if isinstance(cov, Tensor) else _root(cov)
 
 
 def _cholesky(C: Tensor) -> Tensor:
@@ -120,6 +131,8 @@ def _cholesky(C: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=64)
-def _symmetric_root(cov: Parameter) -> Tensor:
-    eigenvalues, V = torch.linalg.eigh(as_tensor(cov))
-    return V @ torch.diag_embed(eigenvalues.clamp_min(0).sqrt()) @ V.mT
+def _root(cov: Parameter) -> Tensor:
+    correlations, std = _standardized(as_tensor(cov))
+    eigenvalues, V = torch.linalg.eigh(correlations)
+    root = V @ torch.diag_embed(eigenvalues.clamp_min(0).sqrt()) @ V.mT
+    return std.unsqueeze(-1) * root

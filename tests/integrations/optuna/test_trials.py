@@ -269,11 +269,36 @@ def test_several_objectives_are_refused():
         optimizer_of(study)
 
 
-def test_a_damaged_uncertainty_of_a_trial_is_named():
-    study = study_of(quick())
-    study.add_trial(done({"x": 0.1}, 1.0, user_attrs={UNCERTAINTY: {"x": 3}}))
-    with pytest.raises(ValueError, match="Trial 0, user attribute 'airbo:uncertainty'"):
-        optimizer_of(study)
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"x": 3},
+        [{"parameters": ["x"], "uncertainty": {"kind": "Odd"}}],
+        describe_uncertainty({"x": unc.Normal([0.1, 0.2])}),
+        describe_uncertainty({("x", "z"): unc.Ring(0.1)}),
+    ],
+)
+def test_an_uncertainty_that_makes_no_sense_is_refused_and_then_left_out(said, caplog):
+    study = study_of(quick(P))
+    run(study, 1)
+    trial = study.ask(SQUARE)
+    trial.set_user_attr(UNCERTAINTY, said)
+    trial.set_user_attr(EXECUTED, {"x": 0.5})
+    with pytest.raises(ValueError, match="Trial 1: "):
+        study.tell(trial, 1.0)
+    run(study, 2)
+    observations = optimizer_of(study).observations
+    assert len(observations) == 4
+    assert observations["executed_x"][1] == 0.5
+    assert warnings_in(caplog)[0].endswith("It is used as if it said nothing of its uncertainty.")
+
+
+def test_a_trial_of_which_nothing_can_be_used_still_has_its_value(caplog):
+    study = study_of(quick(P))
+    wrong = {UNCERTAINTY: {"x": 3}, EXECUTED: {"x": "fast"}}
+    study.add_trial(done({"x": 0.1, "y": 0.2}, 1.0, user_attrs=wrong))
+    assert list(optimizer_of(study).observations["value"]) == [1.0]
+    assert "nothing of its executed input and its uncertainty" in warnings_in(caplog)[0]
 
 
 def test_the_posterior_is_that_of_the_measured_input():

@@ -88,8 +88,7 @@ def uncertainty_of(trial: FrozenTrial, names: Collection[str]) -> ByName | None:
     try:
         return within(read_uncertainty(description), names)
     except ValueError as error:
-        attribute = f"Trial {trial.number}, user attribute {UNCERTAINTY!r}"
-        raise ValueError(f"{attribute}: {error}") from error
+        raise ValueError(f"User attribute {UNCERTAINTY!r}: {error}") from error
 
 
 def executed_of(trial: FrozenTrial) -> dict[str, Any]:

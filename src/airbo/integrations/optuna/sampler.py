@@ -14,8 +14,13 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
-from airbo.coordinates import ByName
-from airbo.integrations.optuna.attributes import check_by_name, executed_of
+from airbo.coordinates import ByName, by_columns
+from airbo.integrations.optuna.attributes import (
+    check_by_name,
+    executed_of,
+    uncertainty_of,
+    within,
+)
 from airbo.integrations.optuna.bridge import Bridge
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import (
@@ -243,5 +248,13 @@ class AIRBOSampler(BaseSampler):
             )
         try:
             executed_of(trial)
+            self._check_uncertainty(trial)
         except ValueError as error:
             raise ValueError(f"Trial {trial.number}: {error}") from error
+
+    def _check_uncertainty(self, trial: FrozenTrial) -> None:
+        """Refuse an uncertainty of a trial that no model could use."""
+        under = uncertainty_of(trial, trial.distributions)
+        space = SearchSpace.of(trial.distributions).with_choice()
+        if under and space.distributions:
+            by_columns(space.space, within(under, space.distributions))

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,19 +46,34 @@ class Told:
 
     def tell(self, optimizer: Optimizer, space: SearchSpace) -> None:
         """Report the trial to an optimizer."""
-        under = uncertainty_of(self.trial, space.distributions)
         try:
-            measured = space.design(executed_of(self.trial))
-            optimizer.tell(self.design, self.value, measured, under, allow_outside=True)
+            self._tell_with(optimizer, space, self.executed, self.uncertainty)
         except ValueError as error:
-            number = self.trial.number
-            if not self.executed:
-                raise ValueError(f"Trial {number}: {error}") from error
-            # a finished trial cannot be mended any more
-            _logger.warning(
-                "Trial %d: %s It is used as if nothing had been measured.", number, error
-            )
-            optimizer.tell(self.design, self.value, None, under, allow_outside=True)
+            if not self.executed and self.uncertainty is None:
+                raise ValueError(f"Trial {self.trial.number}: {error}") from error
+            self._tell_without(optimizer, space, error)
+
+    def _tell_with(
+        self, optimizer: Optimizer, space: SearchSpace, executed: Any, uncertainty: Any
+    ) -> None:
+        measured = space.design(executed_of(self.trial)) if executed else None
+        under = None if uncertainty is None else uncertainty_of(self.trial, space.distributions)
+        optimizer.tell(self.design, self.value, measured, under, allow_outside=True)
+
+    def _tell_without(self, optimizer: Optimizer, space: SearchSpace, error: ValueError) -> None:
+        """Leave out what cannot be used: a finished trial cannot be mended any more."""
+        left_out = (
+            (None, self.uncertainty, "nothing had been measured"),
+            (self.executed, None, "it said nothing of its uncertainty"),
+            (None, None, "it said nothing of its executed input and its uncertainty"),
+        )
+        for executed, uncertainty, missing in left_out:
+            with suppress(ValueError):
+                self._tell_with(optimizer, space, executed, uncertainty)
+                number = self.trial.number
+                _logger.warning("Trial %d: %s It is used as if %s.", number, error, missing)
+                return
+        raise ValueError(f"Trial {self.trial.number}: {error}") from error
 
 
 @dataclass(frozen=True)
