@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from airbo import Float, Integer, Space
+from airbo import Float, Integer, Optimizer, Space
 from airbo import uncertainty as unc
 from airbo.coordinates import (
     InModelCoordinates,
@@ -180,3 +180,15 @@ def test_a_category_is_the_same_under_uncertainties_of_all_kinds(estimator):
     f = embedding(torch.cat([X.expand(2, -1, -1), numbers.unsqueeze(-1)], dim=-1))
     assert embedding.mmd2(f[0], f[1], diag=True).abs().max() < 1e-6
     assert embedding.mmd2(f[0], f[1])[0, 1] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("fn", "message"),
+    [
+        (lambda X, base: X, r"samples of shape \(3, 4, 1\)"),
+        (lambda X, base: X.unsqueeze(-2) + base * torch.nan, "nan or infinite"),
+    ],
+)
+def test_a_broken_sampler_is_refused_before_any_experiment(fn, message):
+    with pytest.raises(ValueError, match=message):
+        Optimizer({"x": (0.0, 1.0)}, unc.Sampler(fn))

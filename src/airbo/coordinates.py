@@ -41,7 +41,9 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
                 f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
                 "not supported. Leave it out to have it hit exactly."
             )
-    check_logs(space, uncertainty, _corners(space))
+    X = _corners(space)
+    uncertainty.perturb(X, base_draws(4, uncertainty.n_base(space.d)))  # a broken function says so
+    check_logs(space, uncertainty, X)
     return uncertainty
 
 

@@ -60,7 +60,7 @@ def write_report(
     """
     target = Path(path)
     if target.is_dir():
-        raise IsADirectoryError(f"A report is a file, but {str(target)!r} is a folder.")
+        raise IsADirectoryError(f"A report is a file, but {str(target)!r} is a folder")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
     n_states = whole_number("history", history, least=0)
