@@ -72,7 +72,7 @@ def test_commands_that_name_something_else_are_refused(template, message):
 def test_experiments_without_a_value_have_failed(tmp_path, template, reason):
     c = campaign(tmp_path)
     [step] = go(c, template, budget=1)
-    assert reason in step.answer.reason
+    assert reason in step.result.reason
     assert [e.outcome for e in c.experiments] == ["failed"]
 
 
@@ -80,7 +80,7 @@ def test_an_experiment_that_takes_too_long_is_ended_with_all_it_started(tmp_path
     c = campaign(tmp_path)
     begin = time.monotonic()
     [step] = go(c, "sh -c 'sleep 77.7 & sleep 77.7'", budget=1, timeout=0.3)
-    assert "took longer than 0.3 s" in step.answer.reason
+    assert "took longer than 0.3 s" in step.result.reason
     assert time.monotonic() - begin < 4
     assert "sleep 77.7" not in subprocess.run(["ps", "-ax"], capture_output=True, text=True).stdout
 
@@ -138,7 +138,7 @@ def test_somebody_else_may_answer_first(tmp_path, monkeypatch):
 
     def answered(self, experiment):
         c.tell(experiment.number, 7.0)
-        return unattended.Answer(1.0)
+        return unattended.Result(1.0)
 
     monkeypatch.setattr(Command, "run", answered)
     go(c, "echo 1", budget=1)
@@ -163,22 +163,21 @@ def test_an_experiment_that_ends_in_an_unknown_error_is_given_up(tmp_path, monke
     assert [e.outcome for e in c.experiments] == ["given up"]
 
 
-def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path):
+def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr(unattended, "_is_orphan", lambda experiment: False)  # one process here
     c = campaign(tmp_path)
     together = threading.Barrier(4)
 
-    def ask_together(other):
+    def work():
+        other, first = Campaign.open(c.settings.path), iter([True])
+
         def ask(n=1):
             asked = Campaign.ask(other, n)
-            if not together.broken:
-                together.wait(timeout=20)
+            if next(first, False):
+                together.wait(timeout=60)
             return asked
 
-        return ask
-
-    def work():
-        other = Campaign.open(c.settings.path)
-        other.ask = ask_together(other)
+        other.ask = ask
         go(other, "echo {x}", budget=1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -187,7 +186,8 @@ def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path):
     for thread in threads:
         thread.join()
     outcomes = sorted(e.outcome for e in c.experiments)
-    assert outcomes == ["given up"] * 3 + ["ok"]
+    assert outcomes.count("ok") == 1
+    assert outcomes.count("given up") == len(outcomes) - 1 >= 3
 
 
 def test_who_began_first_gives_way_to_a_run_that_could_not_know(tmp_path, monkeypatch):

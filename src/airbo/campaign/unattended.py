@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import torch
-
 from airbo.campaign.campaign import Campaign
 from airbo.campaign.errors import AlreadyTold, CampaignError
 from airbo.campaign.experiments import Experiment
@@ -42,9 +40,9 @@ class Command:
 
     def __post_init__(self) -> None:
         """Refuse a command that names something else than parameters."""
-        middle = self.space.from_model(torch.full((1, self.space.d), 0.5, dtype=torch.float64))
+        [lowest, _] = self.space.decode(self.space.bounds)
         try:
-            words = self.arguments(self.space.decode(middle)[0])
+            words = self.arguments(lowest)
         except ValueError as error:
             raise CampaignError(
                 f"The command {self.template!r} is not readable: {str(error).rstrip('.')}."
@@ -56,7 +54,7 @@ class Command:
         """Put the values of a design in their places, in the format that stands there, if any."""
         return [_filled(word, design) for word in shlex.split(self.template)]
 
-    def run(self, experiment: Experiment) -> "Answer":
+    def run(self, experiment: Experiment) -> "Result":
         """Do the experiment; its value is the last line that the command prints."""
         environment = {
             **os.environ,
@@ -82,11 +80,11 @@ class Command:
             output, errors = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
             _end(process)
-            return Answer(None, f"it took longer than {self.timeout:g} s")
+            return Result(None, f"it took longer than {self.timeout:g} s")
         except BaseException:
             _end(process)
             raise
-        return _answer(process.returncode, output, errors)
+        return _result(process.returncode, output, errors)
 
 
 def _filled(word: str, design: Design) -> str:
@@ -104,7 +102,7 @@ def _filled(word: str, design: Design) -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Result:
     """What came of a command."""
 
     value: float | None
@@ -112,14 +110,14 @@ class Answer:
     """Why there is no value."""
 
 
-def _answer(code: int, output: str, errors: str) -> Answer:
+def _result(code: int, output: str, errors: str) -> Result:
     if code:
         last = _last_line(errors)
-        return Answer(None, f"it ended with exit code {code}" + (f": {last}" if last else ""))
+        return Result(None, f"it ended with exit code {code}" + (f": {last}" if last else ""))
     try:
-        return Answer(check_value(number_of(_last_line(output), "its last line")))
+        return Result(check_value(number_of(_last_line(output), "its last line")))
     except ValueError as error:
-        return Answer(None, str(error).rstrip("."))
+        return Result(None, str(error).rstrip("."))
 
 
 def _last_line(text: str) -> str:
@@ -145,7 +143,7 @@ class Step:
     """One experiment of an unattended run."""
 
     experiment: Experiment
-    answer: Answer
+    result: Result
     n_done: int
     """Experiments of the campaign that have an outcome."""
 
@@ -176,31 +174,31 @@ def run_unattended(
     steps: list[Step] = []
     while (experiment := _next(campaign, budget)) is not None:
         try:
-            answer = command.run(experiment)
+            result = command.run(experiment)
         except BaseException:
             campaign.give_up(experiment.number)
             raise
-        _tell(campaign, experiment, answer)
+        _tell(campaign, experiment, result)
         done = sum(e.has_outcome for e in campaign.experiments)
-        steps.append(Step(experiment, answer, done))
+        steps.append(Step(experiment, result, done))
         on_step(steps[-1])
         _check_failures(steps, max_failures)
     return steps
 
 
-def _tell(campaign: Campaign, experiment: Experiment, answer: Answer) -> None:
+def _tell(campaign: Campaign, experiment: Experiment, result: Result) -> None:
     try:
-        campaign.tell(experiment.number, answer.value)
+        campaign.tell(experiment.number, result.value)
     except AlreadyTold:
         return  # somebody else did the same experiment and was faster
 
 
 def _check_failures(steps: Sequence[Step], max_failures: int) -> None:
     last = steps[-max_failures:]
-    if len(last) == max_failures and all(step.answer.value is None for step in last):
+    if len(last) == max_failures and all(step.result.value is None for step in last):
         raise CampaignError(
             f"The last {max_failures} experiments failed, so the run has stopped. The last one: "
-            f"{last[-1].answer.reason}."
+            f"{last[-1].result.reason}."
         )
 
 
@@ -219,7 +217,7 @@ def _next(campaign: Campaign, budget: int) -> Experiment | None:
     campaign.claim(experiment.number, process)
     if not orphans and not _keeps_to(campaign, budget, experiment.number):
         campaign.give_up(experiment.number)
-        return None
+        return _next(campaign, budget)
     return experiment
 
 

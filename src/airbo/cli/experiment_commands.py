@@ -203,10 +203,10 @@ def run(
 
         campaign = open_campaign(file)
         steps = watch(campaign, out, command, budget, timeout, max_failures)
-        values = [s.answer.value for s in steps]
+        values = [s.result.value for s in steps]
         n_failed = values.count(None)
         out.show(f"Done: {len(steps)} experiments here, {n_failed} of them failed.")
         out.result({
-            "done": [{"trial": s.experiment.number, "value": s.answer.value,
-                      "reason": s.answer.reason} for s in steps],
+            "done": [{"trial": s.experiment.number, "value": s.result.value,
+                      "reason": s.result.reason} for s in steps],
         })  # fmt: skip

@@ -44,6 +44,6 @@ def watch(
 def describe(campaign: Campaign, step: Step) -> str:
     """Write an experiment and its answer on one line."""
     settings, e = campaign.settings, step.experiment
-    value = step.answer.value
-    answer = f"failed, {step.answer.reason}" if value is None else value_with_unit(settings, value)
+    value = step.result.value
+    answer = f"failed, {step.result.reason}" if value is None else value_with_unit(settings, value)
     return f"{e.number}: {in_words(settings.space, e.design)} → {answer}"

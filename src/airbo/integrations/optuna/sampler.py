@@ -15,12 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import ByName, by_columns
-from airbo.integrations.optuna.attributes import (
-    check_by_name,
-    executed_of,
-    uncertainty_of,
-    within,
-)
+from airbo.integrations.optuna.attributes import check_by_name, executed_of, uncertainty_of
 from airbo.integrations.optuna.bridge import Bridge
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import (
@@ -254,7 +249,7 @@ class AIRBOSampler(BaseSampler):
 
     def _check_uncertainty(self, trial: FrozenTrial) -> None:
         """Refuse an uncertainty of a trial that no model could use."""
-        under = uncertainty_of(trial, trial.distributions)
         space = SearchSpace.of(trial.distributions).with_choice()
-        if under and space.distributions:
-            by_columns(space.space, within(under, space.distributions))
+        under = uncertainty_of(trial, space.distributions)
+        if under:
+            by_columns(space.space, under)

@@ -3,7 +3,6 @@
 import logging
 import math
 from collections.abc import Container
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,35 +44,34 @@ class Told:
     uncertainty: Any
 
     def tell(self, optimizer: Optimizer, space: SearchSpace) -> None:
-        """Report the trial to an optimizer."""
-        try:
-            self._tell_with(optimizer, space, self.executed, self.uncertainty)
-        except ValueError as error:
-            if not self.executed and self.uncertainty is None:
-                raise ValueError(f"Trial {self.trial.number}: {error}") from error
-            self._tell_without(optimizer, space, error)
+        """Report the trial to an optimizer.
 
-    def _tell_with(
-        self, optimizer: Optimizer, space: SearchSpace, executed: Any, uncertainty: Any
-    ) -> None:
-        measured = space.design(executed_of(self.trial)) if executed else None
-        under = None if uncertainty is None else uncertainty_of(self.trial, space.distributions)
-        optimizer.tell(self.design, self.value, measured, under, allow_outside=True)
+        What cannot be used of its user attributes is left out, with a warning: a finished trial
+        cannot be mended any more.
+        """
+        number, errors = self.trial.number, []
+        for with_executed, with_uncertainty, missing in _ATTEMPTS:
+            try:
+                executed = space.design(executed_of(self.trial)) if with_executed else None
+                names = space.distributions
+                under = uncertainty_of(self.trial, names) if with_uncertainty else None
+                optimizer.tell(self.design, self.value, executed, under, allow_outside=True)
+            except ValueError as error:
+                errors.append(error)
+                continue
+            if errors:
+                _logger.warning("Trial %d: %s It is used as if %s.", number, errors[0], missing)
+            return
+        raise ValueError(f"Trial {number}: {errors[0]}") from errors[0]
 
-    def _tell_without(self, optimizer: Optimizer, space: SearchSpace, error: ValueError) -> None:
-        """Leave out what cannot be used: a finished trial cannot be mended any more."""
-        left_out = (
-            (None, self.uncertainty, "nothing had been measured"),
-            (self.executed, None, "it said nothing of its uncertainty"),
-            (None, None, "it said nothing of its executed input and its uncertainty"),
-        )
-        for executed, uncertainty, missing in left_out:
-            with suppress(ValueError):
-                self._tell_with(optimizer, space, executed, uncertainty)
-                number = self.trial.number
-                _logger.warning("Trial %d: %s It is used as if %s.", number, error, missing)
-                return
-        raise ValueError(f"Trial {self.trial.number}: {error}") from error
+
+_ATTEMPTS = (
+    (True, True, ""),
+    (False, True, "nothing had been measured"),
+    (True, False, "it said nothing of its uncertainty"),
+    (False, False, "it said nothing of its executed input and its uncertainty"),
+)
+"""Whether to use what is said of the executed input and of the uncertainty, and what is missing."""
 
 
 @dataclass(frozen=True)
