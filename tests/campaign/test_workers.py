@@ -1,11 +1,15 @@
 """Eight workers on one campaign, two of them killed: everything told is there, once."""
 
+import itertools
 import time
 
+import optuna
 import pytest
 
 from airbo import Campaign
-from airbo.campaign import StorageError
+from airbo.campaign import Settings, StorageError
+from airbo.campaign.identity import open_study
+from airbo.campaign.storage import open_storage
 from tests.campaign import postgres, processes
 from tests.campaign.common import LINE, edited, write
 
@@ -76,6 +80,37 @@ def test_eight_workers_lose_and_double_nothing(tmp_path, url):
     campaign, told = work(tmp_path, url, 24, LINE)
     designs = check(campaign, 24, told)
     assert len(set(designs)) == len(designs)
+
+
+STEPS = (
+    "get_all_studies",
+    "create_new_study",
+    "get_all_trials",
+    "get_study_user_attrs",
+    "set_study_user_attr",
+)
+
+
+@pytest.mark.parametrize("storage", ["sqlite:///w.db", "journal:///w.journal"])
+@pytest.mark.parametrize("moment", range(6))
+def test_somebody_else_may_begin_the_campaign_at_any_moment(tmp_path, monkeypatch, storage, moment):
+    path = write(tmp_path, edited(LINE, "journal:///campaign.journal", storage))
+    opened, calls = open_storage(storage, tmp_path), itertools.count()
+
+    def interrupted(method):
+        def call(*args, **kwargs):
+            if next(calls) == moment:
+                with Campaign.open(path) as other:
+                    other.ask()
+            return method(*args, **kwargs)
+
+        return call
+
+    for name in STEPS:
+        monkeypatch.setattr(opened, name, interrupted(getattr(opened, name)))
+    study = open_study(opened, Settings.read(path), optuna.samplers.RandomSampler(seed=0))
+    assert next(calls) > moment, "opening has no such step"
+    assert len(study.get_trials()) == 1
 
 
 @pytest.mark.slow

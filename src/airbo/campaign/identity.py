@@ -33,8 +33,10 @@ def open_study(storage: BaseStorage, settings: Settings, sampler: Any) -> Study:
             direction=settings.direction,
             load_if_exists=True,  # somebody else may begin the campaign at the same moment
         )
+    # First the trials, then the mark: whoever begins the campaign now sets it before any trial.
+    begun = bool(study.get_trials(deepcopy=False))
     if CAMPAIGN not in study.user_attrs:
-        _check_new(study, settings)
+        _check_new(begun, study, settings)
         study.set_user_attr(CAMPAIGN, _described(settings))
     check_same(study, settings)
     return study
@@ -52,8 +54,8 @@ def _check_alone(found: set[str], settings: Settings) -> None:
         )
 
 
-def _check_new(study: Study, settings: Settings) -> None:
-    if study.get_trials(deepcopy=False) or study.direction.name.lower() != settings.direction:
+def _check_new(begun: bool, study: Study, settings: Settings) -> None:
+    if begun or study.direction.name.lower() != settings.direction:
         raise StorageError(
             f"The storage {masked(settings.storage)} has a study {settings.name!r} that no "
             "campaign made. Choose another name or another storage."
