@@ -5,6 +5,7 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,9 @@ def describe(where: Mapping[str, Any]) -> str:
     )
 
 
+@cache
 def _commit() -> str:
+    """Return the commit that the process was started with, whatever is committed meanwhile."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(

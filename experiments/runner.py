@@ -1,5 +1,6 @@
 """Runs tasks in parallel processes, or on a Dask cluster, and keeps what they give."""
 
+import json
 import shutil
 import tempfile
 import threading
@@ -85,7 +86,9 @@ def execute(experiment: Experiment, task: Task, progress_file: Path | None = Non
             progress_file.write_text(f"{done} {total}")
 
     try:
-        return Outcome(task, experiment.run(task, step))
+        result = experiment.run(task, step)
+        json.dumps(result, allow_nan=False)  # what cannot be kept is no result
+        return Outcome(task, result)
     except Exception:
         return Outcome(task, traceback=traceback.format_exc())
 

@@ -39,14 +39,14 @@ class Store:
             "result": result,
         }
         part = path.with_name(f".{path.stem}.{os.getpid()}.part")
-        with part.open("w", encoding="utf-8") as file:
-            json.dump(content, file, separators=(",", ":"), allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
         try:
-            os.link(part, path)  # fails if somebody else was faster
+            with part.open("w", encoding="utf-8") as file:
+                json.dump(content, file, separators=(",", ":"), allow_nan=False)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(part, path)
         except FileExistsError:
-            pass
+            pass  # somebody else was faster
         finally:
             part.unlink()
 

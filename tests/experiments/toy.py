@@ -24,6 +24,8 @@ class Toy(Experiment):
     seconds: float = 0.0
     bad: tuple[int, ...] = ()
     """Repeats that fail."""
+    odd: tuple[int, ...] = ()
+    """Repeats that give no number."""
 
     def tasks(self, repeats, quick=False):
         return [
@@ -32,10 +34,12 @@ class Toy(Experiment):
 
     def run(self, task, step):
         for i in range(N_STEPS):
-            time.sleep(self.seconds)
+            time.sleep(self.seconds * (task.seed + 1))
             step(i + 1, N_STEPS)
         if task.seed in self.bad:
             raise ArithmeticError(f"no square of {task.seed}")
+        if task.seed in self.odd:
+            return {"value": float("nan")}
         return {"value": task.seed ** task.config["power"]}
 
     def summary(self, results):

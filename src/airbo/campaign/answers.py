@@ -1,6 +1,6 @@
 """Answers: what somebody says about an experiment, found in the book and written into it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ import optuna
 from optuna.trial import TrialState
 
 from airbo.campaign.book import Book
-from airbo.campaign.errors import AlreadyTold
+from airbo.campaign.errors import AlreadyTold, CampaignError
 from airbo.campaign.experiments import Experiment
 from airbo.campaign.reports import Report, described, same_design
 from airbo.coordinates import NamedUncertainty
@@ -90,23 +90,20 @@ class Answer:
             )
 
     def _add(self) -> Told:
-        known = {e.number for e in self.book.experiments}
         row = self.book.row(self.design, self.report)
-        self.book.study.add_trial(
-            optuna.trial.create_trial(
-                state=TrialState.FAIL if row.value is None else TrialState.COMPLETE,
-                value=row.value,
-                params=row.design,
-                distributions=dict(row.distributions),
-                user_attrs=dict(row.attributes),
-            )
+        trial = optuna.trial.create_trial(
+            state=TrialState.FAIL if row.value is None else TrialState.COMPLETE,
+            value=row.value,
+            params=row.design,
+            distributions=dict(row.distributions),
+            user_attrs=dict(row.attributes),
         )
-        new = [e for e in self.book.experiments if e.number not in known]
-        return Told(next(e for e in new if e.design == self.design), "added")
+        trial_id = self.book.storage.create_new_trial(self.book.study._study_id, trial)
+        return Told(next(e for e in self.book.experiments if e.trial_id == trial_id), "added")
 
     def _finish(self, experiment: Experiment) -> Told:
-        under = experiment.uncertainty or self.book.described_uncertainty
-        attributes = self.report.attributes(under)
+        known_under, now = experiment.uncertainty, self.book.described_uncertainty
+        attributes = self.report.attributes(now if known_under is None else known_under)
         if experiment.executed and not self.report.executed:
             attributes[EXECUTED] = {}  # of a report that was interrupted
         known = {UNCERTAINTY: experiment.uncertainty, EXECUTED: experiment.executed}
@@ -114,13 +111,29 @@ class Answer:
             if attribute != known[name]:
                 self.book.note(experiment.trial_id, name, attribute)
         self.book.finish(experiment.trial_id, self.report.value)
-        return Told(self.book.experiment(experiment.number), "told")
+        told = self.book.experiment(experiment.number)
+        same_trial = told.trial_id == experiment.trial_id
+        if same_trial and not self.report.agrees(told, fully=True):
+            # the value is ours, and the measurement somebody else's, who was slower
+            told = self._replace(told).experiment
+        return Told(told, "told")
 
     def _replace(self, experiment: Experiment) -> Told:
         row = self.book.row(self.design, self.report, experiment.uncertainty)
         self.book.ledger.write([row], f"{REPLACED}{experiment.trial}", {})
         done: Done = "told" if experiment.outcome == "given up" else "corrected"
         return Told(self.book.experiment(experiment.number), done)
+
+
+def check_once(answers: Sequence[Answer]) -> None:
+    """Refuse several answers about one experiment that contradict each other."""
+    said: dict[int, Report] = {}
+    for answer in answers:
+        if answer.experiment is None:
+            continue
+        number = answer.experiment.number
+        if said.setdefault(number, answer.report) != answer.report:
+            raise CampaignError(f"Experiment {number} is reported twice, with different outcomes.")
 
 
 def _experiment_with(book: Book, design: Design, report: Report, again: bool) -> Experiment | None:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from optuna import Study
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
@@ -62,12 +63,25 @@ class Book:
         """Write an attribute of a trial."""
         self.storage.set_trial_user_attr(trial_id, name, value)
 
-    def finish(self, trial_id: int, value: float | None, gave_up: bool = False) -> None:
-        """Close a trial, with the value that it gave or without one."""
-        if gave_up:
-            self.note(trial_id, GAVE_UP, True)
+    def finish(self, trial_id: int, value: float | None) -> None:
+        """Close a trial, with the value that it gave or without one.
+
+        Raises:
+            UpdateFinishedTrialError: If somebody else was faster.
+        """
         state = TrialState.FAIL if value is None else TrialState.COMPLETE
-        self.storage.set_trial_state_values(trial_id, state, None if value is None else [value])
+        values = None if value is None else [value]
+        if not self.storage.set_trial_state_values(trial_id, state, values):
+            raise UpdateFinishedTrialError(f"Trial {trial_id} is being finished elsewhere.")
+
+    def give_up(self, trial_id: int) -> bool:
+        """Close a trial that nobody will do; False if somebody else has closed it."""
+        try:
+            self.note(trial_id, GAVE_UP, True)
+            self.finish(trial_id, None)
+        except UpdateFinishedTrialError:
+            return False
+        return True
 
     def row(self, design: Design, report: Report, under: Any = None) -> Row:
         """Return what is written about a design.
@@ -79,7 +93,7 @@ class Book:
                 default what the file says.
         """
         distributions = distributions_of(self.settings.space, design)
-        attributes = report.attributes(under or self.described_uncertainty)
+        attributes = report.attributes(self.described_uncertainty if under is None else under)
         return Row(design, distributions, report.value, attributes)
 
     # -- checking

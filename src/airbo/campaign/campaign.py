@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 
-from airbo.campaign.answers import Answer, Told
+from airbo.campaign.answers import Answer, Told, check_once
 from airbo.campaign.book import Book
 from airbo.campaign.data import as_table
 from airbo.campaign.distributions import distributions_of
 from airbo.campaign.errors import AlreadyTold, CampaignError
-from airbo.campaign.experiments import RUN, Experiment, Record
+from airbo.campaign.experiments import RUN, Experiment, Record, elapsed
 from airbo.campaign.identity import open_study
 from airbo.campaign.imports import Imported, import_table
 from airbo.campaign.reports import described
@@ -99,12 +100,9 @@ class Campaign:
         self.book.ledger.discard_stale(now)
         record = self.book.record()
         for trial in record.unfinished_asks:
-            if trial.datetime_start is not None and now - trial.datetime_start > INTERRUPTED:
-                self.book.finish(trial._trial_id, None, gave_up=True)
-        overdue = self._overdue(record, now)
-        for experiment in overdue:
-            self.book.finish(experiment.trial_id, None, gave_up=True)
-        return overdue
+            if elapsed(trial.datetime_start, now) > INTERRUPTED:
+                self.book.give_up(trial._trial_id)
+        return [e for e in self._overdue(record, now) if self.book.give_up(e.trial_id)]
 
     def _overdue(self, record: Record, now: datetime) -> list[Experiment]:
         hours = self.settings.give_up_after_hours
@@ -167,8 +165,7 @@ class Campaign:
             outcomes: Pairs of a number or design and its value.
             **options: As for ``tell``; they hold for all.
         """
-        for what, value in outcomes:
-            Answer.understood(self.book, what, value, **options)
+        check_once([Answer.understood(self.book, w, value, **options) for w, value in outcomes])
         return [self.tell(what, value, **options) for what, value in outcomes]
 
     @explains
@@ -182,8 +179,8 @@ class Campaign:
         experiment = self._to_give_up(number)
         if experiment.outcome == "given up":
             return Told(experiment, "already told")
-        self.book.finish(experiment.trial_id, None, gave_up=True)
-        return Told(self.experiment(number), "told")
+        ours = self.book.give_up(experiment.trial_id)
+        return Told(self._to_give_up(number), "told" if ours else "already told")
 
     def _to_give_up(self, number: int) -> Experiment:
         experiment = self.experiment(number)
@@ -201,9 +198,13 @@ class Campaign:
         return [self.give_up(number) for number in numbers]
 
     @explains
-    def claim(self, number: int, process: Mapping[str, Any]) -> None:
-        """Note which process runs a pending experiment unattended."""
-        self.book.note(self.experiment(number).trial_id, RUN, dict(process))
+    def claim(self, number: int, process: Mapping[str, Any]) -> bool:
+        """Note which process runs a pending experiment unattended; False: it is not pending."""
+        try:
+            self.book.note(self.experiment(number).trial_id, RUN, dict(process))
+        except UpdateFinishedTrialError:
+            return False
+        return True
 
     # -- tables
 

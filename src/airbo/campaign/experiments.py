@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna import EXECUTED, GAVE_UP, REPLACED, UNCERTAINTY
+from airbo.integrations.optuna import EXECUTED, GAVE_UP, UNCERTAINTY
+from airbo.integrations.optuna.counting import STAGED, Counted
 from airbo.optimizer.record import Design
 from airbo.space import Space
 
-STAGED = "airbo:staged"
-"""Trial attribute: the outcome that counts once the whole batch is committed."""
 RUN = "airbo:run"
 """Trial attribute: the process that runs this experiment unattended."""
 
@@ -53,7 +52,12 @@ class Experiment:
 
     def age(self, now: datetime | None = None) -> timedelta:
         """Return how long ago it was asked."""
-        return timedelta(0) if self.asked is None else (now or datetime.now()) - self.asked
+        return elapsed(self.asked, now or datetime.now())
+
+
+def elapsed(since: datetime | None, now: datetime) -> timedelta:
+    """Return how long ago something was, also in the night when clocks are changed."""
+    return timedelta(0) if since is None else now.astimezone(UTC) - since.astimezone(UTC)
 
 
 @dataclass(frozen=True)
@@ -73,32 +77,18 @@ class Record:
 
 def read_record(study: Study, space: Space) -> Record:
     """Sort the trials of a study."""
-    trials = study.get_trials(deepcopy=False)
-    replaced = replacements(study)
-    origins = {new: old for old, new in replaced.items()}
+    counted = Counted.of(study)
+    origins = {new: old for old, new in counted.replacements.items()}
     experiments, unfinished, staged = [], [], []
-    for trial in trials:
-        if trial.number in replaced:
-            continue
+    for trial in counted.trials:
         if STAGED in trial.user_attrs and trial.state == TrialState.RUNNING:
             staged.append(trial)
-        elif STAGED in trial.user_attrs and GAVE_UP in trial.user_attrs:
-            continue  # discarded: it never counted
         elif set(space.names) <= set(trial.params):
             experiments.append(_experiment(trial, _origin(trial.number, origins), space))
         elif not trial.state.is_finished() and GAVE_UP not in trial.user_attrs:
             unfinished.append(trial)
     experiments.sort(key=lambda e: e.number)
     return Record(experiments, unfinished, staged)
-
-
-def replacements(study: Study) -> dict[int, int]:
-    """Map numbers of trials that were corrected to those that count instead."""
-    return {
-        int(key.removeprefix(REPLACED)): mark["trial"]
-        for key, mark in study.user_attrs.items()
-        if key.startswith(REPLACED)
-    }
 
 
 def _origin(number: int, origins: Mapping[int, int]) -> int:

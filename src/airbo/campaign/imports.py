@@ -10,10 +10,10 @@ import pandas as pd
 from airbo.campaign.book import Book
 from airbo.campaign.data import DataRow, digest, parse_rows, read_data
 from airbo.campaign.errors import CampaignError, FileError, Mistake
-from airbo.campaign.experiments import STAGED
 from airbo.campaign.reports import Report
 from airbo.campaign.staging import Row
 from airbo.coordinates import NamedUncertainty
+from airbo.integrations.optuna.counting import STAGED
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,8 @@ class Report:
         said = self.uncertainty is None or _same(
             describe_uncertainty(self.uncertainty), experiment.uncertainty
         )
-        measured = dict(experiment.executed) == dict(self.executed)
+        own, known = dict(self.executed), dict(experiment.executed)
+        measured = own == known or _same(own, known)
         silent = not self.executed and not fully
         return experiment.value == self.value and said and (measured or silent)
 

@@ -2,9 +2,9 @@
 
 1. Every row becomes a running trial that holds its outcome as an attribute: to everybody else a
    pending design, without a value.
-2. One attribute of the study commits them all.
+2. One attribute of the study commits them all: from then on they count, whatever else happens.
 3. The trials are finished, each with the outcome that it holds. Whoever opens the campaign next
-   does so too, if the process that began was killed: finishing a trial twice is not possible.
+   does so too, if the process that began was killed.
 
 Rows that were never committed are discarded.
 """
@@ -22,8 +22,9 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from airbo.campaign.errors import CampaignError
-from airbo.campaign.experiments import STAGED
+from airbo.campaign.experiments import elapsed
 from airbo.integrations.optuna import GAVE_UP
+from airbo.integrations.optuna.counting import STAGED, is_committed
 from airbo.optimizer.record import Design
 
 STALE = timedelta(minutes=10)
@@ -95,14 +96,12 @@ class Ledger:
             return
         marks = self.study.user_attrs
         for trial in rows:
-            note = trial.user_attrs[STAGED]
-            if marks.get(note["key"], {}).get("token") == note["token"]:
-                self._finish(trial, note["value"])
+            if is_committed(trial, marks):
+                self._finish(trial, trial.user_attrs[STAGED]["value"])
 
     def discard_stale(self, now: datetime) -> None:
         """Discard rows that were never committed and whose writer is gone."""
-        old = [t for t in self.staged() if t.datetime_start and now - t.datetime_start > STALE]
-        self.discard(old)
+        self.discard([t for t in self.staged() if elapsed(t.datetime_start, now) > STALE])
 
     def discard(self, trials: Sequence[FrozenTrial]) -> None:
         """Take back rows that were not committed."""

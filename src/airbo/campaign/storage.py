@@ -1,7 +1,7 @@
 """Where a campaign is kept: an Optuna storage, opened with care."""
 
 import errno
-import os
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import optuna
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.storages import BaseStorage, RDBStorage
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from airbo.campaign.errors import StorageError
+from airbo.campaign.journal import open_journal
+from airbo.campaign.sqlite import SQLiteStorage
 
 BUSY_SECONDS = 20
 """How long to wait for a database that another process is writing to."""
-LOCK_SECONDS = 5
-"""When the lock of a journal is taken from a process that died with it; a write takes far less."""
 
 N_TRIES = 10
 """How often to look again while others make the tables of a new database."""
@@ -60,17 +59,17 @@ def open_storage(url: str, folder: Path) -> BaseStorage:
         if file is not None and not file.parent.is_dir():
             raise StorageError(f"There is no folder {file.parent} for the storage {file.name}.")
         if url.startswith(_JOURNAL) and file is not None:
-            return _journal(file)
+            return open_journal(file)
         if url.startswith(_SQLITE) and file is not None:
             waiting = {"connect_args": {"timeout": BUSY_SECONDS}}
-            return optuna.storages.get_storage(_rdb(f"{_SQLITE}{file.resolve()}", waiting))
+            return _database(SQLiteStorage, f"{_SQLITE}{file.resolve()}", waiting)
         if not url.startswith(("postgresql", "mysql")):
             raise StorageError(
                 "storage must be a URL such as sqlite:///campaign.db, journal:///campaign.journal "
                 f"or postgresql+psycopg://user@host/database, got {masked(url)!r}."
             )
         _check_url(url)
-        return optuna.storages.get_storage(_rdb(_with_driver(url), {"pool_pre_ping": True}))
+        return _database(RDBStorage, _with_driver(url), {"pool_pre_ping": True})
 
 
 def _check_url(url: str) -> None:
@@ -80,16 +79,16 @@ def _check_url(url: str) -> None:
         raise ArgumentError(str(error)) from None
 
 
-def _rdb(url: str, engine: dict[str, Any]) -> RDBStorage:
+def _database(kind: type[RDBStorage], url: str, engine: dict[str, Any]) -> BaseStorage:
     """Open a database; make its tables, together with whoever else is doing so now."""
     for attempt in range(1, N_TRIES):
         try:
-            return RDBStorage(url, engine_kwargs=engine)
+            return optuna.storages.get_storage(kind(url, engine_kwargs=engine))
         except SQLAlchemyError as error:
             if not any(sign in str(error).lower() for sign in _MADE_BY_OTHERS):
                 raise
             time.sleep(0.1 * attempt)
-    return RDBStorage(url, engine_kwargs=engine)
+    return optuna.storages.get_storage(kind(url, engine_kwargs=engine))
 
 
 def close_storage(storage: BaseStorage) -> None:
@@ -105,32 +104,6 @@ def _with_driver(url: str) -> str:
     return re.sub(r"^postgresql://", "postgresql+psycopg://", url)
 
 
-def _journal(file: Path) -> BaseStorage:
-    lock = JournalFileSymlinkLock(str(file), grace_period=LOCK_SECONDS)
-    if file.exists():
-        _mend(file, lock)
-    return JournalStorage(JournalFileBackend(str(file), lock_obj=lock))
-
-
-def _mend(file: Path, lock: JournalFileSymlinkLock) -> None:
-    """Take off a last line that was cut short, by a full disk for example: it never counted."""
-    if _ends_well(file):
-        return
-    lock.acquire()
-    try:
-        if not _ends_well(file):
-            os.truncate(file, file.read_bytes().rfind(b"\n") + 1)
-    finally:
-        lock.release()
-
-
-def _ends_well(file: Path) -> bool:
-    with file.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - 1))
-        return size == 0 or stream.read(1) == b"\n"
-
-
 @contextmanager
 def explained(url: str) -> Iterator[None]:
     """Turn what databases and disks raise into one paragraph for the user."""
@@ -140,6 +113,10 @@ def explained(url: str) -> Iterator[None]:
         raise StorageError(_reason(error.__cause__ or error, url)) from None
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise StorageError(_reason(error, url)) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise StorageError(
+            f"The storage {masked(url)} is damaged: one of its lines is no JSON ({error})."
+        ) from None
     except RuntimeError as error:
         if "lock" not in str(error) and "version" not in str(error):
             raise

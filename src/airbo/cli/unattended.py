@@ -1,12 +1,20 @@
 """An unattended run, shown while it goes on."""
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from airbo.campaign import Campaign
-from airbo.campaign.unattended import Command, Step, run_unattended
+from airbo.campaign.command import Command
+from airbo.campaign.unattended import Step, run_unattended
 from airbo.campaign.words import in_words
 from airbo.cli.output import Output
 from airbo.cli.views import value_with_unit
+
+ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def watch(
@@ -37,8 +45,23 @@ def watch(
         if not out.err.is_terminal:
             out.err.print(f"{step.n_done}/{budget}  {line}", markup=False)
 
-    with bar:
+    with bar, _ended_politely():
         return run_unattended(campaign, command, budget, max_failures=max_failures, on_step=show)
+
+
+@contextmanager
+def _ended_politely() -> Iterator[None]:
+    """Let a request to end, or a terminal that is closed, do what Ctrl-C does."""
+    before = {number: signal.signal(number, _interrupt) for number in ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def describe(campaign: Campaign, step: Step) -> str:

@@ -11,11 +11,11 @@ from airbo.integrations.optuna.answers import optimizer_of, recommend, robust_tr
 from airbo.integrations.optuna.attributes import (
     EXECUTED,
     GAVE_UP,
-    REPLACED,
     UNCERTAINTY,
     describe_uncertainty,
     read_uncertainty,
 )
+from airbo.integrations.optuna.counting import REPLACED
 from airbo.integrations.optuna.sampler import AIRBOSampler
 from airbo.integrations.optuna.search_space import distributions_of
 

@@ -17,9 +17,6 @@ UNCERTAINTY = "airbo:uncertainty"
 GAVE_UP = "airbo:gave_up"
 """Nobody has done, or will do, the experiment: a failed trial that says nothing of its design."""
 
-REPLACED = "airbo:replaced:"
-"""Study attribute, followed by the number of a trial: it was corrected, another one counts."""
-
 
 def describe_uncertainty(uncertainty: ByName | None) -> list[dict[str, Any]]:
     """Write an uncertainty by name so that JSON, and a user attribute, can hold it."""

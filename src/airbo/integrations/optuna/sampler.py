@@ -17,12 +17,12 @@ from airbo.acquisition import find_acquisition
 from airbo.coordinates import ByName, by_columns
 from airbo.integrations.optuna.attributes import check_by_name, executed_of, uncertainty_of
 from airbo.integrations.optuna.bridge import Bridge
+from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import (
     DESIGN,
     FIXED,
     Trials,
-    get_trials,
     has_rival,
     is_usable,
 )
@@ -155,8 +155,8 @@ class AIRBOSampler(BaseSampler):
             if more_tries and has_rival(study, space, design, known):
                 continue
             study._storage.set_trial_system_attr(trial._trial_id, DESIGN, design)
-            # or in the same moment: then the later trial gives way
-            if not has_rival(study, space, design, known, up_to=trial.number):
+            # or in the same moment
+            if not has_rival(study, space, design, known):
                 break
         return design
 
@@ -179,7 +179,7 @@ class AIRBOSampler(BaseSampler):
     def _space_of(self, study: Study) -> SearchSpace:
         if self._given is not None:
             return self._given.with_choice()
-        return SearchSpace.of(intersection_search_space(get_trials(study))).with_choice()
+        return SearchSpace.of(intersection_search_space(Counted.of(study).trials)).with_choice()
 
     def _described(self, distributions: Mapping[str, BaseDistribution]) -> SearchSpace:
         """Return what Optuna asks to choose, with the units that were given."""
@@ -206,7 +206,7 @@ class AIRBOSampler(BaseSampler):
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def _warn_of(self, sampler: BaseSampler, study: Study, trial: FrozenTrial, name: str) -> None:
-        complete = [t for t in get_trials(study) if t.state == TrialState.COMPLETE]
+        complete = [t for t in Counted.of(study).trials if t.state == TrialState.COMPLETE]
         if len(complete) < max(self._bridge.n_startup_trials, 1):
             return
         _logger.warning(

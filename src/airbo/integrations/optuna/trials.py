@@ -12,11 +12,11 @@ from optuna.trial import FrozenTrial, TrialState
 from airbo.integrations.optuna.attributes import (
     EXECUTED,
     GAVE_UP,
-    REPLACED,
     UNCERTAINTY,
     executed_of,
     uncertainty_of,
 )
+from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.optimizer import Design, Direction, Optimizer
 from airbo.optimizer.record import LARGEST
@@ -26,7 +26,6 @@ DESIGN = "airbo:design"
 """System attribute: the design of a trial, from the moment when it is chosen."""
 FIXED = "fixed_params"
 """System attribute in which Optuna keeps the parameters of enqueued trials."""
-UNFINISHED = (TrialState.RUNNING, TrialState.WAITING)
 
 _logger = logging.getLogger(__name__)
 
@@ -105,14 +104,13 @@ class Trials:
         """
         told: list[Told] = []
         seen: set[str] = set()
-        trials = get_trials(study)
-        replaced = _replaced(study)
+        trials = Counted.of(study).trials
         for trial in trials:
             _refuse_constraints(trial)
             seen |= trial.distributions.keys()
-            if trial.state.is_finished() and (design := _design(trial, space, replaced)):
+            if trial.state.is_finished() and (design := _design(trial, space)):
                 told.append(_told(trial, design, use_pruned))
-        pending = _pending(trials, space, replaced)
+        pending = _pending(trials, space)
         if leave_out is not None:
             pending.pop(leave_out, None)
         return cls(space, _direction(study), told, pending, frozenset(seen))
@@ -123,7 +121,6 @@ def has_rival(
     space: SearchSpace,
     design: Design,
     besides: Container[int],
-    up_to: int | None = None,
 ) -> bool:
     """Say whether a design, or one near it, is pending in a trial now.
 
@@ -132,18 +129,12 @@ def has_rival(
         space: The parameters of the design.
         design: The design.
         besides: Numbers of trials that do not matter.
-        up_to: The first number of later trials, which do not matter either; None: all do.
     """
-    pending = _pending(get_trials(study, UNFINISHED), space, _replaced(study)).items()
-    rivals = [d for n, d in pending if n not in besides and (up_to is None or n < up_to)]
+    pending = _pending(Counted.of(study).trials, space).items()
+    rivals = [d for n, d in pending if n not in besides]
     box = space.space
     Z, others = (box.to_model(box.encode(d, allow_outside=True)) for d in ([design], rivals))
     return bool(near(Z, others, NEARBY).any())
-
-
-def get_trials(study: Study, states: tuple[TrialState, ...] | None = None) -> list[FrozenTrial]:
-    """Return the trials of a study as they are now, not to be changed."""
-    return study._get_trials(deepcopy=False, states=states, use_cache=False)
 
 
 def is_usable(value: float | None) -> bool:
@@ -151,31 +142,22 @@ def is_usable(value: float | None) -> bool:
     return value is not None and math.isfinite(value) and abs(value) <= LARGEST
 
 
-def _replaced(study: Study) -> set[str]:
-    """Return the numbers of trials that were corrected: another trial stands for each."""
-    marks = study._storage.get_study_user_attrs(study._study_id)
-    return {key.removeprefix(REPLACED) for key in marks if key.startswith(REPLACED)}
-
-
 def _direction(study: Study) -> Direction:
     return "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
 
 
-def _pending(
-    trials: list[FrozenTrial], space: SearchSpace, replaced: set[str]
-) -> dict[int, Design]:
+def _pending(trials: list[FrozenTrial], space: SearchSpace) -> dict[int, Design]:
     unfinished = (trial for trial in trials if not trial.state.is_finished())
-    designs = ((trial.number, _design(trial, space, replaced)) for trial in unfinished)
+    designs = ((trial.number, _design(trial, space)) for trial in unfinished)
     return {number: design for number, design in designs if design is not None}
 
 
-def _design(trial: FrozenTrial, space: SearchSpace, replaced: set[str]) -> Design | None:
+def _design(trial: FrozenTrial, space: SearchSpace) -> Design | None:
     """Return the design of a trial; None if it does not count, or is not of this search space.
 
     A value that came although the experiment was given up does count.
     """
-    given_up = GAVE_UP in trial.user_attrs and trial.state != TrialState.COMPLETE
-    if given_up or str(trial.number) in replaced:
+    if GAVE_UP in trial.user_attrs and trial.state != TrialState.COMPLETE:
         return None
     design = space.design(trial.params)
     if not trial.state.is_finished():

@@ -1,0 +1,350 @@
+"""Somebody else acts, or a process is killed, in the worst moment: nothing is lost or doubled."""
+
+import os
+import socket
+import sqlite3
+import subprocess
+import time
+from datetime import datetime, timedelta
+
+import pytest
+
+from airbo import Campaign
+from airbo.campaign import CampaignError, StorageError, staging, storage, unattended
+from airbo.campaign.claims import this_process
+from airbo.campaign.command import Command, Result
+from airbo.campaign.errors import AlreadyTold
+from airbo.campaign.experiments import elapsed
+from airbo.integrations.optuna import optimizer_of
+from tests.campaign.common import LINE, SQLITE, edited, meanwhile, write
+
+HALF = b'{"op_code":6,"wor'
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def kill():
+    raise Killed
+
+
+@pytest.fixture(params=["journal", "sqlite"])
+def two(request, tmp_path):
+    """Two processes that have one campaign open."""
+    path = write(tmp_path, LINE if request.param == "journal" else SQLITE)
+    with Campaign.open(path) as ours, Campaign.open(path) as theirs:
+        yield ours, theirs
+
+
+def values(campaign):
+    return {e.number: e.value for e in campaign.experiments if e.has_outcome}
+
+
+def reopened(campaign):
+    return Campaign.open(campaign.settings.path)
+
+
+# -- journals
+
+
+def test_a_line_that_was_cut_short_does_not_spoil_the_next_one(tmp_path):
+    path = write(tmp_path)
+    ours, theirs = Campaign.open(path), Campaign.open(path)
+    ours.ask(2)
+    with (tmp_path / "campaign.journal").open("ab") as file:
+        file.write(HALF)  # and its writer is gone
+    assert theirs.tell(0, 1.0).done == "told"
+    assert ours.tell(1, 2.0).done == "told"
+    assert values(reopened(ours)) == {0: 1.0, 1: 2.0}
+
+
+@pytest.mark.parametrize("content", [b"notes without a newline", b"a,b\n1,2", b"\x00\n\xff"])
+def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path, content):
+    file = tmp_path / "campaign.journal"
+    file.write_bytes(content)
+    with pytest.raises(StorageError, match=r"campaign\.journal is something else, not a journal"):
+        Campaign.open(write(tmp_path))
+    assert file.read_bytes() == content
+
+
+def test_a_database_is_not_opened_as_a_journal(tmp_path):
+    with Campaign.open(write(tmp_path, SQLITE)) as c:
+        c.tell({"x": 0.5}, 1.0)
+    wrong = write(tmp_path, edited(LINE, "campaign.journal", "campaign.db"))
+    with pytest.raises(StorageError, match="not a journal"):
+        Campaign.open(wrong)
+    with sqlite3.connect(tmp_path / "campaign.db") as database:
+        assert database.execute("pragma integrity_check").fetchall() == [("ok",)]
+
+
+def test_a_damaged_journal_is_named(tmp_path):
+    c = Campaign.open(write(tmp_path))
+    with (tmp_path / "campaign.journal").open("ab") as file:
+        file.write(HALF + b"\n")
+    c.storage._backend.append_logs([{"op_code": 99}])
+    with pytest.raises(StorageError, match="is damaged: one of its lines is no JSON"):
+        reopened(c)
+
+
+def test_a_lock_can_be_found_from_every_folder(tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    write(tmp_path / "sub")
+    monkeypatch.chdir(tmp_path)
+    c = Campaign.open("sub/campaign.toml")
+    c.storage._backend._lock.acquire()
+    assert (tmp_path / "sub" / "campaign.journal.lock").exists()  # else it is never taken over
+    c.storage._backend._lock.release()
+    monkeypatch.chdir(tmp_path.parent)
+    assert c.tell({"x": 0.5}, 1.0).done == "added"
+
+
+def test_a_slow_writer_does_not_take_the_lock_of_the_next_one(tmp_path):
+    c = Campaign.open(write(tmp_path))
+    slow, quick = (Campaign.open(c.settings.path).storage._backend._lock for _ in range(2))
+    slow.acquire()
+    os.unlink(tmp_path / "campaign.journal.lock")  # taken from it
+    quick.acquire()
+    slow.release()
+    assert os.path.lexists(tmp_path / "campaign.journal.lock")
+    quick.release()
+    assert not os.path.lexists(tmp_path / "campaign.journal.lock")
+
+
+# -- telling
+
+
+def test_only_one_of_two_tellers_is_told_on_sqlite(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "BUSY_SECONDS", 0.1)
+    path = write(tmp_path, SQLITE)
+    ours, theirs = Campaign.open(path), Campaign.open(path)
+    ours.ask()
+    refused = []
+
+    def tell_too():
+        with pytest.raises(StorageError, match="It is locked"):  # they would wait
+            theirs.tell(0, 2.0)
+        refused.append(True)
+
+    database = ours.storage._backend
+    meanwhile(monkeypatch, database, "_set_trial_value_without_commit", tell_too)
+    assert ours.tell(0, 1.0).done == "told"
+    assert refused
+    with pytest.raises(AlreadyTold):
+        theirs.tell(0, 2.0)
+    assert values(reopened(ours)) == values(theirs) == {0: 1.0}
+
+
+def test_a_value_keeps_its_own_measurement(two, monkeypatch):
+    ours, theirs = two
+    ours.ask()
+
+    def measured_elsewhere():
+        meanwhile(monkeypatch, theirs.storage, "set_trial_state_values", kill)
+        with pytest.raises(Killed):
+            theirs.tell(0, 9.0, executed={"x": 0.9})
+
+    meanwhile(monkeypatch, ours.storage, "set_trial_state_values", measured_elsewhere)
+    told = ours.tell(0, 1.0, executed={"x": 0.1})
+    assert (told.done, told.experiment.number) == ("told", 0)
+    assert dict(reopened(ours).experiment(0).executed) == {"x": 0.1}
+    with pytest.raises(AlreadyTold):
+        theirs.tell(0, 9.0, executed={"x": 0.9})
+
+
+def test_who_adds_a_design_hears_of_their_own(two, monkeypatch):
+    ours, theirs = two
+    meanwhile(monkeypatch, ours.storage, "create_new_trial", lambda: theirs.tell({"x": 0.5}, 7.0))
+    assert ours.tell({"x": 0.5}, 1.0).experiment.value == 1.0
+    assert values(theirs) == {0: 7.0, 1: 1.0}
+
+
+def test_contradicting_outcomes_of_one_experiment_are_refused_together(tmp_path):
+    c = Campaign.open(write(tmp_path))
+    c.ask(2)
+    with pytest.raises(CampaignError, match="Experiment 1 is reported twice, with different"):
+        c.tell_all([(0, 1.0), (1, 2.0), (1, 3.0)])
+    assert values(c) == {}
+    assert [t.done for t in c.tell_all([(0, 1.0), (0, 1.0)])] == ["told", "already told"]
+
+
+def test_what_was_asked_as_exact_stays_so(tmp_path):
+    exact = edited(LINE, 'uncertainty = { kind = "normal", std = 0.05 }\n', "")
+    c = Campaign.open(write(tmp_path, exact))
+    c.ask(2)
+    c.tell(1, 1.0)
+    c = Campaign.open(write(tmp_path, LINE))
+    c.tell(0, 2.0)
+    c.tell(1, 3.0, correct=True)
+    c.tell({"x": 0.5}, 4.0)
+    assert [e.uncertainty == [] for e in c.experiments] == [True, True, False]
+
+
+# -- corrections and imports
+
+
+@pytest.mark.parametrize("method", ["get_all_trials", "get_study_user_attrs"])
+@pytest.mark.parametrize("after", [False, True])
+def test_an_experiment_is_there_while_it_is_corrected(two, monkeypatch, method, after):
+    ours, theirs = two
+    ours.tell({"x": 0.5}, 1.0)
+
+    def correct():
+        theirs.tell(0, 2.0, correct=True)
+
+    meanwhile(monkeypatch, ours.storage, method, correct, after)
+    assert values(ours) in ({0: 1.0}, {0: 2.0})
+    assert values(ours) == values(theirs) == {0: 2.0}
+
+
+@pytest.mark.parametrize("value", [2.0, None])
+def test_a_correction_counts_for_all_as_soon_as_it_is_committed(two, monkeypatch, value):
+    ours, theirs = two
+    ours.tell({"x": 0.5}, 1.0)
+    meanwhile(monkeypatch, theirs.storage, "set_trial_state_values", kill)
+    with pytest.raises(Killed):
+        theirs.tell(0, value, correct=True)
+    assert values(ours) == {0: value}
+    assert ours.tell(0, value).done == "already told"
+    [seen] = optimizer_of(ours.study).observations["value"]
+    assert (seen == value) if value is not None else seen != seen
+    assert values(reopened(ours)) == {0: value}
+
+
+def test_rows_that_are_discarded_while_they_are_committed_count(two, monkeypatch):
+    ours, theirs = two
+    ours.tell({"x": 0.5}, 1.0)
+
+    def discard():
+        theirs.book.ledger.discard_stale(datetime.now() + 2 * staging.STALE)
+
+    meanwhile(monkeypatch, ours.storage, "set_study_user_attr", discard)
+    assert ours.tell(0, 2.0, correct=True).experiment.value == 2.0
+    assert values(theirs) == values(reopened(ours)) == {0: 2.0}
+    assert list(optimizer_of(theirs.study).observations["value"]) == [2.0]
+
+
+def test_a_table_imported_by_two_at_once_counts_once(two, monkeypatch, tmp_path):
+    ours, theirs = two
+    table = tmp_path / "data.csv"
+    table.write_text("x,value\n0.1,1\n0.2,2\n")
+    meanwhile(monkeypatch, ours.storage, "create_new_trial", lambda: theirs.import_table(table))
+    ours.import_table(table)
+    for c in (ours, theirs, reopened(ours)):
+        assert sorted(values(c).values()) == [1.0, 2.0]
+        assert sorted(optimizer_of(c.study).observations["value"]) == [1.0, 2.0]
+
+
+# -- giving up
+
+
+@pytest.mark.parametrize("other", ["tidy", "tell"])
+def test_two_that_tidy_at_once_both_go_on(tmp_path, monkeypatch, other):
+    path = write(tmp_path, "give_up_after_hours = 0\n" + LINE)
+    ours, theirs = Campaign.open(path), Campaign.open(path)
+    ours.ask()
+    act = {"tidy": theirs.tidy, "tell": lambda: theirs.tell(0, 1.0)}[other]
+    meanwhile(monkeypatch, ours.storage, "set_trial_user_attr", act)
+    assert ours.tidy() == []
+    assert ours.experiment(0).outcome == ("given up" if other == "tidy" else "ok")
+
+
+@pytest.mark.parametrize("method", ["set_trial_user_attr", "set_trial_state_values"])
+def test_what_somebody_has_answered_cannot_be_given_up(two, monkeypatch, method):
+    ours, theirs = two
+    ours.ask()
+    meanwhile(monkeypatch, ours.storage, method, lambda: theirs.tell(0, 1.0))
+    with pytest.raises(AlreadyTold):
+        ours.give_up(0)
+    assert values(ours) == {0: 1.0}
+
+
+def test_a_night_in_which_clocks_are_changed_is_as_long_as_others(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    before, after = datetime(2026, 3, 29, 1, 59, 59), datetime(2026, 3, 29, 3, 0, 0)
+    assert elapsed(before, after) == timedelta(seconds=1)
+    assert elapsed(None, after) == timedelta(0)
+
+
+# -- unattended runs
+
+
+def go(campaign, budget=1, template="echo {x}"):
+    return unattended.run_unattended(campaign, Command(template, campaign.settings.space), budget)
+
+
+@pytest.fixture
+def _quick(monkeypatch):
+    monkeypatch.setattr(unattended, "GIVE_WAY_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("_quick")
+def test_a_dead_run_is_known_by_more_than_its_number(tmp_path):
+    c = Campaign.open(write(tmp_path))
+    c.ask(2)
+    c.claim(0, {**this_process(), "pid": os.getppid()})  # began at another time
+    c.claim(1, {"host": socket.gethostname(), "pid": os.getppid()})
+    assert [s.experiment.number for s in go(c, 2)] == [0]
+
+
+@pytest.mark.usefixtures("_quick")
+def test_of_two_runs_one_takes_over_what_was_left_behind(two, monkeypatch):
+    ours, theirs = two
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    ours.ask()
+    ours.claim(0, {"host": socket.gethostname(), "pid": dead.pid})
+    [left] = ours.experiments
+    taken = []
+
+    def take():
+        taken.append(theirs.claim(0, this_process()))
+
+    meanwhile(monkeypatch, ours.storage, "set_trial_user_attr", take, after=True)
+    assert not unattended._takes_over(ours, left)
+    assert taken == [True]
+    assert unattended._takes_over(ours, left)
+
+
+@pytest.mark.usefixtures("_quick")
+def test_a_run_goes_on_where_somebody_gives_up_its_experiment(two, monkeypatch):
+    ours, theirs = two
+    meanwhile(monkeypatch, ours, "claim", lambda: theirs.give_up(0))
+    assert [s.experiment.number for s in go(ours)] == [1]
+    assert not unattended._keeps_to(ours, 0, 0)
+
+
+def test_ctrl_c_is_not_lost_where_somebody_has_answered(two, monkeypatch):
+    ours, theirs = two
+
+    def run(command, experiment):
+        theirs.tell(experiment.number, 7.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Command, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        go(ours)
+    assert values(ours) == {0: 7.0}
+
+
+@pytest.mark.parametrize("moment", ["claim", "_keeps_to"])
+def test_ctrl_c_before_the_command_gives_the_experiment_up(tmp_path, monkeypatch, moment):
+    c = Campaign.open(write(tmp_path))
+    monkeypatch.setattr(c if moment == "claim" else unattended, moment, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        go(c)
+    assert [e.outcome for e in c.experiments] == ["given up"]
+
+
+def interrupt(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_waits_until_a_value_is_told(tmp_path, monkeypatch):
+    c = Campaign.open(write(tmp_path))
+    monkeypatch.setattr(Command, "run", lambda *args: Result(5.0))
+    meanwhile(monkeypatch, c, "tell", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        go(c)
+    assert values(c) == {0: 5.0}
