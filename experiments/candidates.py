@@ -5,39 +5,45 @@ import math
 from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
 from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import Likelihood
-from gpytorch.priors import LogNormalPrior
 
 from airbo.embeddings import Embedding, RationalQuadraticSum
+from airbo.embeddings.base_kernels import log_normal
 from airbo.models import ExpectationGP
 from airbo.models.likelihoods import UnseenInputLikelihood
-from airbo.models.priors import observation_noise
+from airbo.models.priors import lengthscale_prior, observation_noise
+
+MODE, SPREAD = 0.15 / math.e, math.sqrt(1 / 8)
+"""Of the default's length scale on a line."""
 
 
 def variant(
-    lengthscale: float = 0.15,
+    mode: float = MODE,
     power: float = 1.0,
-    spread: float = 1.0,
+    spread: float = SPREAD,
     shared: bool = True,
+    outputscale: float = math.sqrt(0.5),
     noise: tuple[float, float] = (0.01, 2.0),
     unseen: bool = True,
 ) -> type[ExpectationGP]:
     """Build a surrogate with other priors.
 
     Args:
-        lengthscale: Median of the length scales on a line.
+        mode: Of the length scales on a line.
         power: How they grow with the number of columns.
         spread: Of their logarithm.
         shared: Whether there is one for all rational quadratics.
+        outputscale: Spread of the logarithm of the output scale.
         noise: Median and spread of the noise.
         unseen: Whether the noise knows what unseen executed inputs do.
     """
 
     class Variant(ExpectationGP):
+        outputscale_spread = outputscale
+
         @staticmethod
         def default_base_kernel(d: int) -> Kernel:
-            typical = lengthscale * d**power
-            prior = LogNormalPrior(math.log(typical), spread)
-            return RationalQuadraticSum(typical, prior, shared)
+            here = mode * d**power
+            return RationalQuadraticSum(math.e * here, log_normal(here, spread), shared)
 
         @staticmethod
         def default_likelihood(embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
@@ -52,22 +58,25 @@ class SquaredExponential(ExpectationGP):
 
     @staticmethod
     def default_base_kernel(d: int) -> Kernel:
-        """Build BoTorch's kernel with its priors."""
-        return get_covar_module_with_dim_scaled_prior(d)
+        """Build BoTorch's kernel with its prior, narrower."""
+        kernel = get_covar_module_with_dim_scaled_prior(d)
+        narrower = lengthscale_prior(d, spread=math.sqrt(3 / 8))
+        kernel.register_prior("lengthscale_prior", narrower, "lengthscale")
+        return kernel
 
 
 CANDIDATES: dict[str, type[ExpectationGP]] = {
     "squared exponential": SquaredExponential,
-    "five length scales, short": variant(0.1, 0.5, shared=False),
-    "five length scales, long": variant(0.3, 0.5, shared=False),
-    "0.1 sqrt(d)": variant(0.1, 0.5),
-    "0.2 sqrt(d)": variant(0.2, 0.5),
-    "0.3 sqrt(d)": variant(0.3, 0.5),
-    "0.15 d^0.75": variant(0.15, 0.75),
-    "spread 0.5": variant(spread=0.5),
-    "spread 2": variant(spread=2.0),
+    "five length scales": variant(shared=False),
+    "half as long": variant(MODE / 2),
+    "twice as long": variant(2 * MODE),
+    "grows with sqrt(d)": variant(power=0.5),
+    "twice, grows with sqrt(d)": variant(2 * MODE, power=0.5),
+    "spread 0.7": variant(spread=0.7),
+    "spread 1.4": variant(spread=1.4),
+    "output scale, spread 1": variant(outputscale=1.0),
     "noise 5%": variant(noise=(0.05, 1.5)),
     "noise 0.1%": variant(noise=(0.001, 2.0)),
-    "constant noise": variant(noise=(0.05, 1.5), unseen=False),
+    "constant noise": variant(spread=0.5, outputscale=1.0, noise=(0.05, 1.5), unseen=False),
 }
 """By what is different in them."""

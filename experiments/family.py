@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from gpytorch.kernels import Kernel, RBFKernel
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
-from gpytorch.priors import LogNormalPrior
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from airbo.embeddings import Empirical
+from airbo.embeddings.base_kernels import log_normal
 from airbo.embeddings.features import Features
 from airbo.kernels.constraints import positive
 from airbo.models import MMDGP, ExpectationGP, NominalGP
@@ -106,13 +106,16 @@ class ColumnSum(Kernel):
 
     def __init__(self, d: int) -> None:
         """Start with the same weight and length scale in all columns."""
-        prior = lengthscale_prior(1)
+        prior = lengthscale_prior(1, spread=math.sqrt(1.5))
         super().__init__(ard_num_dims=d, lengthscale_prior=prior, lengthscale_constraint=positive())
         self.lengthscale = prior.mode
         self.register_parameter("raw_weights", torch.nn.Parameter(torch.zeros(d)))
         self.register_constraint("raw_weights", positive())
         self.register_prior(
-            "weights_prior", LogNormalPrior(0.0, 1.0), lambda m: m.weights, lambda m, v: None
+            "weights_prior",
+            log_normal(1 / math.e, math.sqrt(0.5)),
+            lambda m: m.weights,
+            lambda m, v: None,
         )
         self.initialize(raw_weights=self.raw_weights_constraint.inverse_transform(torch.ones(d)))
 

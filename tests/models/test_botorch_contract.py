@@ -48,6 +48,27 @@ def assert_same_posterior(a, b, X, atol=1e-6):
 
 
 @every_surrogate
+@pytest.mark.parametrize("estimator", [None, Empirical(8), Nystrom(8, 4)], ids=repr)
+@pytest.mark.parametrize("deployment", [None, unc.Exact()], ids=repr)
+def test_every_prior_counts_once(kind, estimator, deployment):
+    X, Y = designs(7, 2), values(designs(7, 2))
+    model = kind(X, Y, unc.Normal(0.2), box(2), estimator=estimator, deployment=deployment)
+    model.train()
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
+    given = mll(model(*model.train_inputs), model.train_targets, model.train_inputs)
+    owners = {id(m): m for m in model.modules() if getattr(m, "_priors", None)}
+    expected = [
+        prior.log_prob(closure(module)).sum()
+        for module in owners.values()
+        for prior, closure, _ in module._priors.values()
+    ]
+    for owner in owners.values():
+        owner._priors.clear()
+    without = mll(model(*model.train_inputs), model.train_targets, model.train_inputs)
+    torch.testing.assert_close((given - without) * len(Y), torch.stack(expected).sum())
+
+
+@every_surrogate
 def test_scaling_designs_bounds_and_uncertainty_together_changes_nothing(kind):
     X, Q = designs(7, 2), designs(3, 2, seed=1)
     shift, scale = torch.tensor([100.0, -3.0]).double(), torch.tensor([10.0, 0.01]).double()

@@ -156,5 +156,10 @@ def gaussian_scales(kernel: Kernel) -> GaussianScales | None:
 
 def default_base_kernel(d: int) -> RationalQuadraticSum:
     """Build the paper's base kernel with a prior that suits ``d`` columns in the unit cube."""
-    typical = 0.3 * math.sqrt(d)  # distances in the unit cube grow with √d
-    return RationalQuadraticSum(typical, LogNormalPrior(math.log(typical), 1.0))
+    start = 0.3 * math.sqrt(d)  # distances in the unit cube grow with √d
+    return RationalQuadraticSum(start, log_normal(start / math.e, math.sqrt(0.5)))
+
+
+def log_normal(mode: float, spread: float) -> LogNormalPrior:
+    """Build a prior by its mode, where a fit without data ends, and the spread of the logarithm."""
+    return LogNormalPrior(math.log(mode) + spread**2, spread)

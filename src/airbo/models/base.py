@@ -1,7 +1,7 @@
 """What all Gaussian processes over uncertain inputs share."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import torch
@@ -137,6 +137,18 @@ class UncertainInputGP(SingleTaskGP):
             noise = model.likelihood.noise_covar
             noise.features, noise.kernel = model.features, model.covar_module
         return model
+
+    def named_priors(self) -> Iterator[Any]:
+        """List every prior once, as the likelihood of hyper-parameters is to count it.
+
+        GPyTorch lists a prior once for every way to its module, and here features, kernel and
+        noise lead to the same ones.
+        """
+        listed = set()
+        for name, module, prior, *closures in super().named_priors():
+            if (module, prior) not in listed:
+                listed.add((module, prior))
+                yield name, module, prior, *closures
 
     def noise_variance(
         self, X: Float[Tensor, "*batch q c"], uncertainty: InputUncertainty | None = None

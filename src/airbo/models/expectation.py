@@ -4,9 +4,9 @@ import math
 
 from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import Likelihood
-from gpytorch.priors import LogNormalPrior
 
 from airbo.embeddings import Embedding, RationalQuadraticSum
+from airbo.embeddings.base_kernels import log_normal
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import observation_noise
 from airbo.models.ugp import UGP
@@ -21,11 +21,15 @@ class ExpectationGP(UGP):
     The arguments are those of ``MMDGP``; a ``base_kernel`` has to be stationary.
     """
 
+    outputscale_spread = math.sqrt(0.5)
+
     @staticmethod
     def default_base_kernel(d: int) -> Kernel:
         """Build the paper's base kernel with one length scale, longer in more columns."""
-        typical = TYPICAL_LENGTHSCALE * d
-        return RationalQuadraticSum(typical, LogNormalPrior(math.log(typical), 1.0), shared=True)
+        start = 0.15 * d
+        return RationalQuadraticSum(
+            start, log_normal(start / math.e, math.sqrt(1 / 8)), shared=True
+        )
 
     @staticmethod
     def default_likelihood(embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
@@ -33,10 +37,4 @@ class ExpectationGP(UGP):
         if not embedding.base_kernel.is_stationary:
             name = type(embedding.base_kernel).__name__
             raise ValueError(f"ExpectationGP needs a stationary base kernel, got {name}.")
-        return UnseenInputLikelihood(
-            observation_noise(TYPICAL_NOISE, spread=2.0), embedding, kernel
-        )
-
-
-TYPICAL_LENGTHSCALE, TYPICAL_NOISE = 0.15, 0.01
-"""Medians of the priors: on a line, in ranges of the design; and in variances of the values."""
+        return UnseenInputLikelihood(observation_noise(typical=0.01, spread=2.0), embedding, kernel)

@@ -1,5 +1,6 @@
 """Surrogates that take every P_x for a Gaussian."""
 
+import math
 from copy import deepcopy
 from typing import Any
 
@@ -43,14 +44,15 @@ class ERBFGP(UncertainInputGP):
         inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         d = train_X.shape[-1]
         moments = Moments(uncertainties, bounds)
+        prior = lengthscale_prior(d, spread=math.sqrt(1.5))
         kernel = ERBFKernel(
             moments,
             ard_num_dims=d,
-            lengthscale_prior=lengthscale_prior(d),
+            lengthscale_prior=prior,
             lengthscale_constraint=positive(),
         )
-        kernel.lengthscale = lengthscale_prior(d).mode
-        covariance = scaled(kernel)
+        kernel.lengthscale = prior.mode
+        covariance = scaled(kernel, spread=math.sqrt(0.5))
         likelihood = likelihood or UnseenInputLikelihood(observation_noise(), moments, covariance)
         super().__init__(inputs, train_Y, moments, covariance, likelihood, deployment)
 

@@ -7,20 +7,25 @@ from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.priors import LogNormalPrior
 
+from airbo.embeddings.base_kernels import log_normal
 from airbo.kernels.constraints import positive
 
 
-def scaled(kernel: Kernel, typical: float = 1.0) -> ScaleKernel:
-    """Give a kernel a learnable output scale around ``typical``."""
-    prior = LogNormalPrior(math.log(typical), 1.0)
+def scaled(kernel: Kernel, start: float = 1.0, spread: float = 1.0) -> ScaleKernel:
+    """Give a kernel a learnable output scale, fitted from ``start`` on.
+
+    Where all that values vary by is the output scale's, without a noise that could take it over,
+    ``spread`` may be smaller.
+    """
+    prior = log_normal(start / math.e, spread)
     scale = ScaleKernel(kernel, outputscale_prior=prior, outputscale_constraint=positive())
-    scale.outputscale = typical
+    scale.outputscale = start
     return scale
 
 
-def lengthscale_prior(d: int) -> LogNormalPrior:
+def lengthscale_prior(d: int, spread: float = math.sqrt(3)) -> LogNormalPrior:
     """Expect length scales that grow with √d, as BoTorch does on the unit cube."""
-    return LogNormalPrior(math.sqrt(2) + 0.5 * math.log(d), math.sqrt(3))
+    return log_normal(math.exp(math.sqrt(2) - 3) * math.sqrt(d), spread)
 
 
 def observation_noise(typical: float = 0.05, spread: float = 1.5) -> GaussianLikelihood:

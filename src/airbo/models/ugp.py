@@ -1,5 +1,7 @@
 """The surrogate of expected values."""
 
+from typing import ClassVar
+
 from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import Likelihood
 from jaxtyping import Float
@@ -17,6 +19,9 @@ class UGP(UncertainInputGP):
 
     The arguments are those of ``MMDGP``.
     """
+
+    outputscale_spread: ClassVar[float] = 1.0
+    """Of the logarithm of the output scale, in its prior."""
 
     def __init__(
         self,
@@ -36,7 +41,7 @@ class UGP(UncertainInputGP):
         base_kernel = (base_kernel or self.default_base_kernel(train_X.shape[-1])).to(train_X)
         embedding = (estimator or Quadrature()).embed(uncertainties, base_kernel, bounds, seed)
         integral = IntegralKernel(embedding)
-        kernel = scaled(integral, 1 / integral.at_a_point.item())
+        kernel = scaled(integral, 1 / integral.at_a_point.item(), self.outputscale_spread)
         likelihood = likelihood or self.default_likelihood(embedding, kernel)
         super().__init__(inputs, train_Y, embedding, kernel, likelihood, deployment)
 
