@@ -55,18 +55,30 @@ def test_worse_is_what_the_interval_says(regrets, is_not_worse):
 
 def test_only_repeats_that_all_methods_have_count():
     regrets = {DEFAULT.label: [0.1, 0.1, 0.1, 99.0]}
-    assert judged(made_up(regrets, left_out=[(BOTORCH.label, 3)])).n_repeats == 3
+    assert judged(made_up(regrets, left_out=[(ERBF.label, 3)])).n_repeats == 3
     assert judged(made_up(regrets, left_out=[(GP.label, i) for i in range(4)])) is None
 
 
-def test_targets_are_counted():
+def test_times_are_those_of_repeats_that_also_the_plain_loop_has():
+    assert judged(made_up({}, 2.5, left_out=[(BOTORCH.label, 3)])).times_plain == 2.5
+    nobody = judged(made_up({}, left_out=[(BOTORCH.label, i) for i in range(4)]))
+    assert nobody.n_repeats == 4
+    assert np.isnan(nobody.times_plain)
+
+
+def test_targets_are_counted_for_all_cases_and_by_purpose_and_kind():
     good = judged(made_up({DEFAULT.label: 0.1}))
     bad = judged(made_up({DEFAULT.label: 2.0}, seconds=4.0))
     text = tabulate([(good, "choosing"), (bad, "confirming")])
-    assert "- not worse than the best baseline: 1 of 2" in text
-    assert "- less than half of MMDGP-nystrom's regret: 1 of 2" in text
-    assert "- 90% interval covers 85% to 95%: 2 of 2" in text
-    assert "- at most 3 times the plain loop: 1 of 2" in text
+    assert "| cases | all | choosing | confirming | P same everywhere |" in text
+    for target, n in {
+        "not worse than the best baseline": (1, 1, 0),
+        "less than half of MMDGP-nystrom's regret": (1, 1, 0),
+        "90% interval covers 85% to 95%": (2, 1, 1),
+        "at most 3 times the plain loop": (1, 1, 0),
+    }.items():
+        assert "| {} | {} of 2 | {} of 1 | {} of 1 | {} of 2 |".format(target, *n, n[0]) in text
+    assert "cover | 90% | 90% | 90% | 90% |" in text
 
 
 def test_the_summary_says_what_a_case_is_for():
