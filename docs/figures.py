@@ -65,8 +65,11 @@ def draw_readme() -> None:
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.05, 1])
     draw_problem(top.subplots())
     axes = bottom.subplots(1, 2, sharey=True)
-    titles = "Ten observations, seen by a plain GP ...", "... and by MMDGP, under N(0, 0.01²)"
-    for ax, title, surrogate in zip(axes, titles, SURROGATES.values(), strict=True):
+    shown = {
+        "Ten observations, seen by a plain GP ...": NominalGP,
+        "... and by the default, under N(0, 0.01²)": ExpectationGP,
+    }
+    for ax, (title, surrogate) in zip(axes, shown.items(), strict=True):
         draw_posterior(ax, NORMAL, surrogate)
         ax.set_title(title)
         ax.set_xlabel("design x")
@@ -242,7 +245,8 @@ def draw_density(ax: Axes, uncertainty: unc.InputUncertainty) -> None:
     shares = np.stack([np.histogram(column, edges)[0] for column in deviations], axis=-1)
     shades = np.sqrt(shares / shares.max(axis=0))  # each design on its own scale
     shades = np.ma.masked_equal(shades, 0)
-    ax.pcolormesh(X.squeeze(-1), (edges[:-1] + edges[1:]) / 2, shades, cmap="Oranges", vmax=1.4)
+    middles = (edges[:-1] + edges[1:]) / 2
+    ax.pcolormesh(X.squeeze(-1).numpy(), middles, shades, cmap="Oranges", vmax=1.4)
 
 
 def save(figure: plt.Figure, name: str) -> None:
