@@ -1,6 +1,5 @@
 """The surrogates that are compared, by the names that the paper gives them."""
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -8,8 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from airbo.embeddings import Empirical, Estimator, Nystrom, RationalQuadraticSum
-from airbo.embeddings.base_kernels import log_normal
+from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from experiments.candidates import CANDIDATES
 from experiments.cases import Case
@@ -68,8 +66,7 @@ def narrow(model: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def build(X: Tensor, *args: Any, **kwargs: Any) -> Any:
-        start = 0.3 * math.sqrt(X.shape[-1])
-        kernel = RationalQuadraticSum(start, log_normal(start / math.e, 0.5))
+        kernel = default_base_kernel(X.shape[-1], spread=0.5)
         return model(X, *args, base_kernel=kernel, **kwargs)
 
     return build

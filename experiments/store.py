@@ -48,7 +48,7 @@ class Store:
         except FileExistsError:
             pass  # somebody else was faster
         finally:
-            part.unlink()
+            part.unlink(missing_ok=True)  # a full disk may have refused it
 
     def read(self, task: Task) -> dict[str, Any]:
         """Return the whole content of a file."""

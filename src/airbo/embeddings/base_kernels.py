@@ -154,10 +154,15 @@ def gaussian_scales(kernel: Kernel) -> GaussianScales | None:
     return None
 
 
-def default_base_kernel(d: int) -> RationalQuadraticSum:
-    """Build the paper's base kernel with a prior that suits ``d`` columns in the unit cube."""
+def default_base_kernel(d: int, spread: float = math.sqrt(0.5)) -> RationalQuadraticSum:
+    """Build the paper's base kernel with a prior that suits ``d`` columns in the unit cube.
+
+    Args:
+        d: Number of columns.
+        spread: Of the logarithm of the length scales, in their prior.
+    """
     start = 0.3 * math.sqrt(d)  # distances in the unit cube grow with √d
-    return RationalQuadraticSum(start, log_normal(start / math.e, math.sqrt(0.5)))
+    return RationalQuadraticSum(start, log_normal(start / math.e, spread))
 
 
 def log_normal(mode: float, spread: float) -> LogNormalPrior:
