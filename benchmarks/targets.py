@@ -44,7 +44,7 @@ class Target:
         if self.n_reached == len(self.measured):
             return "yes"
         missed = len(self.measured) - self.n_reached
-        return f"no: {missed} of {len(self.measured)} missed, by up to × {self._miss():.2g}"
+        return f"no: {missed} of {len(self.measured)} missed, by up to × {self._miss():.3g}"
 
     @property
     def row(self) -> list[str]:
