@@ -24,6 +24,7 @@ from torch import Tensor
 
 from airbo import Optimizer, Space, TooLittleDataWarning
 from airbo.acquisition import UCB, TheoryUCB
+from airbo.cube import Cube
 from airbo.models import UGP
 from airbo.problems import Optimum, Problem
 from airbo.problems.optimum import highest_point
@@ -173,7 +174,7 @@ def search(problem: Drawn, method: Method, seed: int, n: int) -> Optimizer:
 
 
 def designs_of(optimizer: Optimizer) -> Tensor:
-    return optimizer.space.encode(optimizer.observations[["x"]])
+    return Cube(optimizer.space).columns(optimizer.observations[["x"]])
 
 
 def bounds_of(problem: Drawn, optimizer: Optimizer) -> dict[str, list[float]]:

@@ -1,29 +1,23 @@
-import math
-
 import pytest
 import torch
 
 from airbo import Float, Integer, Optimizer, Space
 from airbo import uncertainty as unc
 from airbo.coordinates import (
-    InModelCoordinates,
     by_columns,
     check_logs,
-    from_unit,
-    n_model_columns,
-    number_columns,
-    to_model,
-    to_user,
     uncertain_columns,
     without,
 )
-from airbo.embeddings import Empirical, Nystrom, Quadrature, default_base_kernel
+from airbo.cube import Cube
 
 MIXED = Space(
     {"x": (10.0, 30.0), "t": ["A", "B", "C"], "d": Float(0.01, 1.0, log=True), "n": Integer(1, 5)}
 )
 SQUARE = Space({"x": (0, 1), "y": (0, 1)})
-X = MIXED.encode([{"x": 15, "t": "B", "d": 0.1, "n": 3}, {"x": 30, "t": "A", "d": 1.0, "n": 1}])
+X = Cube(MIXED).columns(
+    [{"x": 15, "t": "B", "d": 0.1, "n": 3}, {"x": 30, "t": "A", "d": 1.0, "n": 1}]
+)
 JOINT = unc.Normal(cov=[[0.02, 0.01], [0.01, 0.02]])
 
 
@@ -108,78 +102,6 @@ def test_without_one_of_several_independent_columns_the_others_stay_as_they_are(
 def test_columns_that_are_uncertain_together_cannot_be_taken_apart(P):
     with pytest.raises(ValueError, match="give all of them or none"):
         without(P, {0}, 2)
-
-
-# -- model coordinates
-
-
-def test_a_category_becomes_one_column_per_choice_all_equally_far_apart():
-    choices = to_model(MIXED, MIXED.encode([dict(x=10, t=t, d=0.1, n=1) for t in "ABC"]))
-    assert choices.shape == (3, n_model_columns(MIXED)) == (3, 6)
-    assert number_columns(MIXED) == {0: 0, 2: 4, 3: 5}
-    torch.testing.assert_close(torch.pdist(choices), torch.ones(3, dtype=torch.float64))
-
-
-def test_user_units_come_back_from_model_coordinates():
-    torch.testing.assert_close(to_user(MIXED, to_model(MIXED, X)), X)
-    torch.testing.assert_close(from_unit(MIXED, MIXED.to_model(X)), to_model(MIXED, X))
-
-
-def test_samples_in_model_coordinates_are_samples_in_user_units_translated():
-    P = by_columns(MIXED, {"x": unc.Normal(2.0), "d": unc.Uniform(0.0, 0.1)})
-    Q = InModelCoordinates(P, MIXED)
-    samples = Q.perturb(to_model(MIXED, X), base(P))
-    torch.testing.assert_close(samples, to_model(MIXED, P.perturb(X, base(P))))
-
-
-def test_uncertainty_is_in_the_units_of_the_user():
-    metres, millimetres = Space({"x": (0, 2), "y": (0, 1)}), Space({"x": (0, 2000), "y": (0, 1)})
-    P = InModelCoordinates(by_columns(metres, {"x": unc.Normal(0.1)}), metres)
-    Q = InModelCoordinates(by_columns(millimetres, {"x": unc.Normal(100.0)}), millimetres)
-    Z = torch.tensor([[0.2, 0.3]], dtype=torch.float64)
-    draws = unc.base_draws(32, 2)
-    torch.testing.assert_close(P.perturb(Z, draws), Q.perturb(Z, draws))
-    torch.testing.assert_close(P.covariance(Z), Q.covariance(Z))
-    assert P.covariance(Z)[0, 0, 0].sqrt().item() == pytest.approx(0.05)
-
-
-def test_moments_in_model_coordinates_are_those_of_the_samples():
-    P = InModelCoordinates(
-        by_columns(MIXED, {"x": unc.Normal(2.0), "n": unc.Uniform(0.0, 1.0)}), MIXED
-    )
-    Z = to_model(MIXED, X)
-    samples = P.perturb(Z, base(P, 4096))
-    torch.testing.assert_close(P.mean(Z), samples.mean(-2), atol=2e-3, rtol=0)
-    centred = samples - samples.mean(-2, keepdim=True)
-    torch.testing.assert_close(P.covariance(Z), centred.mT @ centred / 4096, atol=1e-3, rtol=0)
-
-
-def test_a_logarithmic_scale_bends_a_shift_into_something_that_changes_with_the_design():
-    shift = by_columns(MIXED, {"d": unc.Uniform(0.0, 0.1)})
-    assert shift.is_additive
-    assert not InModelCoordinates(shift, MIXED).is_additive
-    assert InModelCoordinates(by_columns(MIXED, {"x": unc.Normal(1.0)}), MIXED).is_additive
-    covariance = InModelCoordinates(shift, MIXED).covariance(to_model(MIXED, X))[:, 4, 4]
-    assert covariance[0] > 10 * covariance[1]
-    assert math.sqrt(covariance[0]) < 0.1
-
-
-@pytest.mark.parametrize(
-    "estimator", [Quadrature(), Empirical(200), Nystrom(200, 20)], ids=lambda e: type(e).__name__
-)
-def test_a_category_is_the_same_under_uncertainties_of_all_kinds(estimator):
-    space = Space({"x": (0.0, 1.0), "tool": ["A", "B", "C"]})
-    P = by_columns(space, {"x": unc.Normal(0.05)})
-    wide = by_columns(space, {"x": unc.Normal(0.05).clipped(-9.0, 9.0)})  # the same, not additive
-    both = [InModelCoordinates(u, space) for u in (P, wide)]
-    d = n_model_columns(space)
-    bounds = torch.tensor([[0.0] * d, [1.0] * d], dtype=torch.float64)
-    embedding = estimator.embed(both, default_base_kernel(d).double(), bounds).eval()
-    X = to_model(space, space.encode([{"x": 0.4, "tool": tool} for tool in "ABC"]))
-    numbers = torch.arange(2, dtype=torch.float64)[:, None].expand(2, 3)
-    f = embedding(torch.cat([X.expand(2, -1, -1), numbers.unsqueeze(-1)], dim=-1))
-    assert embedding.mmd2(f[0], f[1], diag=True).abs().max() < 1e-6
-    assert embedding.mmd2(f[0], f[1])[0, 1] > 0.1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from botorch.exceptions.warnings import OptimizationWarning
 from linear_operator.utils.warnings import NumericalWarning
 
 from airbo import Integer, Space
+from airbo.cube import Cube
 from airbo.optimizer.search import (
     best_design,
     best_of,
@@ -21,7 +22,7 @@ MIXED = Space({"x": (0, 1), "n": Integer(0, 4), "t": ["A", "B", "C"]})
 
 
 class Near(AcquisitionFunction):
-    """Largest at one point of the model coordinates."""
+    """Largest at one point of the unit cube."""
 
     def __init__(self, *target):
         super().__init__(model=None)
@@ -48,7 +49,7 @@ def test_the_maximum_over_a_continuous_space_is_found():
 def test_the_maximum_over_a_mixed_space_is_found_at_a_design():
     Z = best_design(Near(0.3, 0.45, 0.0, 0.7, 0.0), MIXED)  # x, n and one column per tool
     torch.testing.assert_close(Z, points([0.3, 0.5, 0.5]), atol=1e-3, rtol=0)
-    MIXED.check(MIXED.decode(MIXED.from_model(Z))[0])
+    MIXED.check(MIXED.to_designs(Cube(MIXED).axes.to_columns(Z))[0])
 
 
 def test_a_small_discrete_space_is_searched_whole():
@@ -58,7 +59,7 @@ def test_a_small_discrete_space_is_searched_whole():
 def test_a_large_discrete_space_is_searched_too():
     space = Space({"a": Integer(0, 99), "b": Integer(0, 99)})
     Z = best_design(Near(0.2, 0.7), space)
-    torch.testing.assert_close(space.from_model(Z), points([20.0, 69.0]), atol=1.01, rtol=0)
+    torch.testing.assert_close(Cube(space).to_columns(Z), points([20.0, 69.0]), atol=1.01, rtol=0)
 
 
 def test_designs_to_start_from_are_never_beaten_by_worse_ones():

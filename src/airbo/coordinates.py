@@ -1,8 +1,6 @@
-"""Uncertainty by the names of parameters, and in the coordinates of models."""
+"""P_x by the names of parameters, and over the columns of a space, in the user's units."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -64,9 +62,9 @@ def check_logs(
 
 def _corners(space: Space) -> Float[Tensor, "n {space.d}"]:
     """Return designs at the bounds and between, with logarithmic parameters at their least."""
-    low, high = space.bounds
+    low, high = torch.tensor(space.bounds, dtype=torch.float64)
     X = torch.stack([low, (low + high) / 2, high])
-    X[:, space.log_columns] = low[space.log_columns]
+    X[:, space.log_columns] = low[list(space.log_columns)]
     return X
 
 
@@ -114,119 +112,6 @@ def without(uncertainty: InputUncertainty, columns: set[int], d: int) -> InputUn
         raise ValueError("its parameters are uncertain together; give all of them or none")
     rest = tuple(c for c in range(d) if c not in columns)
     return Product([uncertainty, Exact()], [rest, tuple(sorted(columns))])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class InModelCoordinates(InputUncertainty):
-    """An uncertainty in user units, seen in the coordinates of a model.
-
-    There every number runs from 0 to 1, on a log scale where the space says so, and a categorical
-    parameter is a group of columns, one per choice, so that all choices are equally far apart.
-    """
-
-    uncertainty: InputUncertainty
-    """P_x in numeric user units, one column per parameter."""
-
-    space: Space
-    """The parameters."""
-
-    @property
-    def dim(self) -> int:
-        """Number of model columns."""
-        return n_model_columns(self.space)
-
-    @property
-    def is_additive(self) -> bool:
-        """True if it is so in user units and no logarithmic parameter is uncertain."""
-        return self.uncertainty.is_additive and not self.bends
-
-    @property
-    def bends(self) -> bool:
-        """Whether a logarithmic parameter is uncertain."""
-        return bool(
-            set(uncertain_columns(self.uncertainty, self.space.d)) & set(self.space.log_columns)
-        )
-
-    def n_base(self, d: int) -> int:
-        """Return what the uncertainty in user units needs."""
-        return self.uncertainty.n_base(self.space.d)
-
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
-        designs = to_user(self.space, X)
-        samples = to_model(self.space, self.uncertainty.perturb(designs, base))
-        if not (self.is_additive and self.space.categorical_columns):
-            return samples
-        # the same deviations everywhere, also where X is no design: its category stays as it is
-        return X.unsqueeze(-2) + (samples - to_model(self.space, designs).unsqueeze(-2))
-
-    def _mean(self, X: Tensor) -> Tensor:
-        if self.bends:
-            return super()._mean(X)
-        return to_model(self.space, self.uncertainty.mean(to_user(self.space, X)))
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        if self.bends:
-            return super()._covariance(X)
-        own = number_columns(self.space)
-        bounds = self.space.bounds.to(X)
-        width = (bounds[1] - bounds[0])[list(own)]
-        cov = self.uncertainty.covariance(to_user(self.space, X))
-        cov = cov[..., list(own), :][..., list(own)] / width.outer(width)
-        result = X.new_zeros(*X.shape, X.shape[-1])
-        rows, columns = torch.meshgrid(*[torch.tensor(list(own.values()))] * 2, indexing="ij")
-        result[..., rows, columns] = cov
-        return result
-
-
-def n_model_columns(space: Space) -> int:
-    """Return the number of columns of a model."""
-    return sum(_sizes(space))
-
-
-def number_columns(space: Space) -> dict[int, int]:
-    """Map the columns of numbers in user units to their columns in a model."""
-    sizes = _sizes(space)
-    return {c: sum(sizes[:c]) for c in range(space.d) if c not in space.categorical_columns}
-
-
-def to_model(space: Space, X: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch m"]:
-    """Write designs, or executed inputs, in numeric user units as columns of a model."""
-    return from_unit(space, space.to_model(X))
-
-
-def from_unit(space: Space, Z: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch m"]:
-    """Spread every categorical column of the unit cube over one column per choice."""
-    if not space.categorical_columns:
-        return Z
-    parts = []
-    for column, size in enumerate(_sizes(space)):
-        values = Z[..., column]
-        if column in space.categorical_columns:
-            choice = (values.detach() * (size - 1)).round().long()
-            # two choices are as far apart as the ends of a number: (1/√2)² + (1/√2)² = 1
-            parts.append(torch.nn.functional.one_hot(choice, size).to(Z) / math.sqrt(2))
-        else:
-            parts.append(values.unsqueeze(-1))
-    return torch.cat(parts, dim=-1)
-
-
-def to_user(space: Space, M: Float[Tensor, "*batch m"]) -> Float[Tensor, "*batch c"]:
-    """Read numeric user units from the columns of a model."""
-    if not space.categorical_columns:
-        return space.from_model(M)
-    columns = []
-    for column, part in enumerate(M.split(_sizes(space), dim=-1)):
-        if column in space.categorical_columns:
-            columns.append(part.argmax(-1).to(M) / (part.shape[-1] - 1))
-        else:
-            columns.append(part.squeeze(-1))
-    return space.from_model(torch.stack(columns, dim=-1))
-
-
-def _sizes(space: Space) -> list[int]:
-    return [space.n_values[c] if c in space.categorical_columns else 1 for c in range(space.d)]
 
 
 def _product(space: Space, given: ByName) -> InputUncertainty:

@@ -1,4 +1,7 @@
-"""What one coordinate of a design can be: a real number, an integer or a category."""
+"""What one parameter of a design can be: a real number, an integer or a category.
+
+Nothing here imports PyTorch or NumPy: checking a design must not take seconds.
+"""
 
 import math
 import numbers
@@ -8,9 +11,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, SupportsFloat
 
-import numpy as np
-from torch import Tensor
-
 Value = str | bool | int | float
 
 _ROUNDING = 1e-12  # from a value to its logarithm and back
@@ -18,7 +18,7 @@ _SLACK = 1e-6  # what single precision or a printed number may miss a bound by, 
 
 
 class Parameter(ABC):
-    """One coordinate of a space."""
+    """One parameter of a space."""
 
     kind: ClassVar[str]
     log: bool = False
@@ -26,7 +26,7 @@ class Parameter(ABC):
     @property
     @abstractmethod
     def range(self) -> tuple[float, float]:
-        """Smallest and largest value, in numeric user units."""
+        """Smallest and largest number, in user units."""
 
     @property
     @abstractmethod
@@ -215,10 +215,8 @@ def _check_step(low: float | int, high: float | int, step: float | int, log: boo
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers of NumPy and PyTorch into Python's own."""
-    is_scalar = isinstance(value, np.generic) or (
-        isinstance(value, np.ndarray | Tensor) and value.ndim == 0
-    )
+    """Turn numbers of NumPy and PyTorch into Python's own; both say ndim and item."""
+    is_scalar = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
     return value.item() if is_scalar else value
 
 

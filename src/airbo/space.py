@@ -1,29 +1,34 @@
-"""Named parameters and their coordinates.
+"""Named parameters, and the three ways in which a design is written.
 
-A design is written in three ways:
+* A *design* is what the user says: ``{"speed": 120.0, "depth": 0.5, "tool": "B"}``.
+* Its *columns* are numbers in the user's units, one per parameter and in their order: a real or
+  whole number as it is, a category as its position in the list, ``[120.0, 0.5, 1.0]``. P_x, bounds
+  and executed inputs are given over columns. Many designs are a matrix (n, d).
+* The *unit cube* is what models and searches see: every number runs from 0 to 1, on a log scale
+  where the parameter says so, and a category takes one column per choice, 1/√2 at the choice and
+  0 elsewhere, so that any two choices are as far apart as the ends of a number. Many designs are a
+  matrix (n, m).
 
-* as the user says it, ``{"speed": 120.0, "tool": "B"}``;
-* in *numeric user units*, a row of numbers in the order of the parameters: integers as they are,
-  a category as its position in the list;
-* in *model coordinates*, where every parameter runs from 0 to 1, on a log scale if asked for.
+:class:`Space` checks designs and translates them to columns and back, in plain Python, so that a
+program that only checks a design need not import PyTorch. :class:`airbo.cube.Cube` translates
+columns to the unit cube and back, in tensors. :mod:`airbo.coordinates` does the same for P_x: from
+names to columns, and from columns to the cube.
+
+The optimizer translates a design once on its way in and the chosen one once on its way out.
+Models that are used without it take columns and ``bounds``, which say where the cube lies.
 """
 
 import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
-
-import jaxtyping as jt
-import numpy as np
-import pandas as pd
-import torch
-from torch import Tensor
 
 from airbo.parameters import Categorical, Float, Integer, Parameter, finite_number
 
-Design = Mapping[str, Any]
-Designs = Design | Iterable[Design] | pd.DataFrame | np.ndarray | Tensor
+Design = dict[str, Any]
+Columns = list[list[float]]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -34,10 +39,10 @@ class Space:
     :class:`Integer` for whole numbers); a list is short for :class:`Categorical`.
 
     >>> space = Space({"speed": (50, 200), "passes": Integer(1, 5), "tool": ["A", "B"]})
-    >>> space.encode({"speed": 80, "passes": 2, "tool": "B"})
-    tensor([[80.,  2.,  1.]], dtype=torch.float64)
-    >>> space.to_model(space.encode({"speed": 80, "passes": 2, "tool": "B"}))
-    tensor([[0.2000, 0.2500, 1.0000]], dtype=torch.float64)
+    >>> space.to_columns({"speed": 80, "passes": 2, "tool": "B"})
+    [[80.0, 2.0, 1.0]]
+    >>> space.to_designs([[80.0, 2.0, 1.0]])
+    [{'speed': 80.0, 'passes': 2, 'tool': 'B'}]
     """
 
     names: tuple[str, ...]
@@ -102,138 +107,52 @@ class Space:
                 raise ValueError(f"Parameter {name!r}: {error}") from error
         return cls(parameters)
 
-    # -- designs <-> numeric user units
+    # -- designs <-> columns
 
-    def check(self, design: Design, allow_outside: bool = False) -> None:
+    def check(self, design: Mapping[str, Any], allow_outside: bool = False) -> None:
         """Raise a ``ValueError`` that names the parameter unless the design belongs to the space.
 
         Args:
             design: A value for every parameter.
             allow_outside: Whether numbers may lie outside the bounds, as executed inputs do.
         """
-        self._numbers(design, allow_outside)
+        self._row(design, allow_outside)
 
-    def encode(
-        self, designs: Designs, allow_outside: bool = False
-    ) -> jt.Float64[Tensor, "n {self.d}"]:
-        """Translate designs into numeric user units, after checking them.
+    def checked(self, design: Mapping[str, Any], allow_outside: bool = False) -> Design:
+        """Return the design with the parameters' own types, after checking it."""
+        return self._design(self._row(design, allow_outside))
+
+    def to_columns(self, designs: Iterable[Any], allow_outside: bool = False) -> Columns:
+        """Translate designs into columns, after checking them.
 
         Args:
-            designs: One dict, several dicts, a table with one column per parameter, or an array
-                (n x d, or d numbers for one design) that is in numeric user units already.
+            designs: One dict, several dicts, a pandas table with one column per parameter, or an
+                array (n x d, or d numbers for one design) that holds columns already.
             allow_outside: Whether numbers may lie outside the bounds, as executed inputs do.
         """
-        if isinstance(designs, np.ndarray | Tensor):
-            rows: Iterable[Any] = map(self._named, self._two_dimensional(designs))
-        elif isinstance(designs, pd.DataFrame):
-            rows = designs.to_dict("records")
-        elif isinstance(designs, Mapping):
+        rows: Iterable[Any] = designs
+        if isinstance(designs, Mapping):
             rows = [designs]
-        else:
-            rows = designs
-        table = [self._numbers(row, allow_outside) for row in rows]
-        return torch.tensor(table, dtype=torch.float64).reshape(-1, self.d)
+        elif hasattr(designs, "columns"):
+            rows = designs.to_dict("records")  # type: ignore[attr-defined]
+        elif hasattr(designs, "ndim"):
+            rows = map(self._named, self._two_dimensional(designs))
+        return [self._row(row, allow_outside) for row in rows]
 
-    def decode(self, X: jt.Float[Tensor, "n {self.d}"]) -> list[dict[str, Any]]:
-        """Translate numeric user units into designs with the parameters' own types."""
-        return [
-            {
-                name: parameter.decode(number)
-                for (name, parameter), number in zip(self.parameters.items(), row, strict=True)
-            }
-            for row in X.tolist()
-        ]
+    def to_designs(self, columns: Iterable[Any]) -> list[Design]:
+        """Translate columns, in lists or in an array (n x d), into designs."""
+        rows = columns.tolist() if hasattr(columns, "tolist") else columns
+        return [self._design(row) for row in rows]
 
-    # -- numeric user units <-> model coordinates
+    def distance(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> float:
+        """Return by how much two designs differ in the parameter where they differ most.
 
-    @property
-    def bounds(self) -> jt.Float64[Tensor, "2 {self.d}"]:
-        """Smallest and largest values, in numeric user units."""
-        ranges = [parameter.range for parameter in self._parameters]
-        return torch.tensor(ranges, dtype=torch.float64).T.contiguous()
+        The unit is the range of the parameter; different categories have the distance 1.
+        """
+        rows = zip(*self.to_columns([a, b], allow_outside=True), strict=True)
+        return max(_distance(p, *pair) for p, pair in zip(self._parameters, rows, strict=True))
 
-    @property
-    def model_bounds(self) -> jt.Float64[Tensor, "2 {self.d}"]:
-        """Zeros and ones: the bounds in model coordinates."""
-        return torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, self.d)
-
-    def to_model(
-        self, X: jt.Float[Tensor, "*batch {self.d}"]
-    ) -> jt.Float[Tensor, "*batch {self.d}"]:
-        """Scale numeric user units to model coordinates; what is out of bounds leaves [0, 1]."""
-        for column in self.log_columns:
-            if (X[..., column] <= 0).any():
-                worst = X[..., column].min().item()
-                raise ValueError(
-                    f"Parameter {self.names[column]!r} is logarithmic and must be > 0, got {worst}."
-                )
-        low, high = self._scale(self.bounds.to(X))
-        return (self._scale(X) - low) / (high - low)
-
-    def from_model(
-        self, Z: jt.Float[Tensor, "*batch {self.d}"]
-    ) -> jt.Float[Tensor, "*batch {self.d}"]:
-        """Scale model coordinates to numeric user units: the inverse of :meth:`to_model`."""
-        low, high = self._scale(self.bounds.to(Z))
-        scaled = low + Z * (high - low)
-        log = self._is_log(Z)
-        return torch.where(log, torch.where(log, scaled, 0.0).exp(), scaled)
-
-    def round(self, Z: jt.Float[Tensor, "*batch {self.d}"]) -> jt.Float[Tensor, "*batch {self.d}"]:
-        """Move model coordinates to the nearest ones that a design can have."""
-        Z = Z.clamp(0.0, 1.0)
-        even = [column for column in self.n_values if column not in self.log_columns]
-        steps = torch.tensor([self.n_values[column] - 1 for column in even]).to(Z)
-        rounded = Z.clone()
-        rounded[..., even] = (Z[..., even] * steps).round() / steps
-        uneven = [column for column in self.n_values if column in self.log_columns]
-        if uneven:
-            X = self.from_model(Z)
-            X[..., uneven] = X[..., uneven].round()
-            rounded[..., uneven] = self.to_model(X)[..., uneven]
-        return rounded
-
-    @property
-    def log_columns(self) -> list[int]:
-        """Columns with a logarithmic scale."""
-        return [column for column, parameter in enumerate(self._parameters) if parameter.log]
-
-    @property
-    def integer_columns(self) -> list[int]:
-        """Columns of integers."""
-        return self._columns(Integer)
-
-    @property
-    def categorical_columns(self) -> list[int]:
-        """Columns of categories."""
-        return self._columns(Categorical)
-
-    @property
-    def n_values(self) -> dict[int, int]:
-        """Number of values of each column that has only some: integers, categories, grids."""
-        counts = ((column, p.n_values) for column, p in enumerate(self._parameters))
-        return {column: n for column, n in counts if n is not None}
-
-    def values(self, column: int) -> list[float]:
-        """Return all model coordinates of a column that has only some."""
-        n = self.n_values[column]
-        if not self._parameters[column].log:
-            return [k / (n - 1) for k in range(n)]
-        low, high = self._parameters[column].range
-        return [math.log(v / low) / math.log(high / low) for v in range(int(low), int(high) + 1)]
-
-    def _columns(self, kind: type[Parameter]) -> list[int]:
-        return [column for column, p in enumerate(self._parameters) if isinstance(p, kind)]
-
-    def _is_log(self, like: Tensor) -> Tensor:
-        return torch.tensor([parameter.log for parameter in self._parameters], device=like.device)
-
-    def _scale(self, X: Tensor) -> Tensor:
-        # the inner where keeps the gradient of the other columns free of log(negative) = nan
-        log = self._is_log(X)
-        return torch.where(log, torch.where(log, X, 1.0).log(), X)
-
-    def _numbers(self, design: Design, allow_outside: bool) -> list[float]:
+    def _row(self, design: Mapping[str, Any], allow_outside: bool) -> list[float]:
         if not isinstance(design, Mapping):
             raise ValueError(
                 f"A design is a dict with the keys {list(self.names)}, got {design!r}."
@@ -242,7 +161,7 @@ class Space:
             if name not in self.names:
                 raise ValueError(f"Unknown parameter {name!r}{self.hint(name)}.")
         row = []
-        for name, parameter in self.parameters.items():
+        for name, parameter in zip(self.names, self._parameters, strict=True):
             if name not in design:
                 raise ValueError(f"Parameter {name!r} is missing.")
             try:
@@ -251,12 +170,45 @@ class Space:
                 raise ValueError(f"Parameter {name!r}: {error}") from None
         return row
 
+    def _design(self, row: Iterable[float]) -> Design:
+        named = zip(self.names, self._parameters, row, strict=True)
+        return {name: parameter.decode(number) for name, parameter, number in named}
+
+    # -- what the columns hold
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Smallest and largest numbers of all columns."""
+        low, high = zip(*(parameter.range for parameter in self._parameters), strict=True)
+        return low, high
+
+    @cached_property
+    def log_columns(self) -> tuple[int, ...]:
+        """Columns with a logarithmic scale."""
+        return tuple(column for column, p in enumerate(self._parameters) if p.log)
+
+    @cached_property
+    def integer_columns(self) -> tuple[int, ...]:
+        """Columns of integers."""
+        return tuple(c for c, p in enumerate(self._parameters) if isinstance(p, Integer))
+
+    @cached_property
+    def categorical_columns(self) -> tuple[int, ...]:
+        """Columns of categories."""
+        return tuple(c for c, p in enumerate(self._parameters) if isinstance(p, Categorical))
+
+    @cached_property
+    def n_values(self) -> dict[int, int]:
+        """Number of values of each column that has only some: integers, categories, grids."""
+        counts = ((column, p.n_values) for column, p in enumerate(self._parameters))
+        return {column: n for column, n in counts if n is not None}
+
     def hint(self, name: object) -> str:
         """Say which known name is near an unknown one."""
         near = difflib.get_close_matches(str(name), self.names, n=1)
         return f"; did you mean {near[0]!r}?" if near else f"; there are {list(self.names)}"
 
-    def _two_dimensional(self, array: np.ndarray | Tensor) -> list[list[float]]:
+    def _two_dimensional(self, array: Any) -> Columns:
         rows = array[None] if array.ndim == 1 else array
         if rows.ndim != 2 or rows.shape[1] != self.d:
             shape = tuple(array.shape)
@@ -294,6 +246,17 @@ def _parameter(name: str, given: Any) -> Parameter:
         f"Parameter {name!r}: expected (low, high), a list of choices, Float, Integer or "
         f"Categorical, got {given!r}."
     )
+
+
+def _distance(parameter: Parameter, a: float, b: float) -> float:
+    if isinstance(parameter, Categorical):
+        return float(a != b)
+    low, high = parameter.range
+    if not parameter.log:
+        return abs(a - b) / (high - low)
+    if min(a, b) <= 0:  # has no logarithm: as far as can be from all that have one
+        return 0.0 if a == b else math.inf
+    return abs(math.log(a / b)) / math.log(high / low)
 
 
 def _jsonable(parameter: Parameter) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from torch.quasirandom import SobolEngine
 
 from airbo import Float, Integer, Optimizer, Space
 from airbo import uncertainty as unc
+from airbo.cube import Cube
 from tests.optimizer.common import LINE, MILL, SQUARE, cheap, distance, hill, run
 
 
@@ -39,7 +40,7 @@ def test_the_number_of_initial_designs_follows_the_dimension(d, expected):
 def test_initial_designs_are_a_scrambled_sobol_sequence():
     designs = Optimizer(SQUARE, seed=7).ask(6)
     points = SobolEngine(2, scramble=True, seed=7).draw(6, dtype=torch.float64)
-    torch.testing.assert_close(Space(SQUARE).encode(designs), points)
+    torch.testing.assert_close(Cube(Space(SQUARE)).columns(designs), points)
 
 
 def test_random_initial_designs_differ_from_sobol_and_fill_the_space():

@@ -4,6 +4,7 @@ import random
 
 import airbo
 from airbo import uncertainty as unc
+from airbo.cube import Cube
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror=hacked=2>"
 
@@ -22,7 +23,7 @@ def optimizer(space, uncertainty=None, n=8, f=None, failed=(), **settings):
 
 def bowl(space, design):
     """A quadratic function with its best design in the middle, whatever the parameters are."""
-    Z = space.to_model(space.encode(design))
+    Z = Cube(space).axes.from_columns(Cube(space).columns(design))
     return 1.0 - (Z - 0.5).square().sum().item()
 
 

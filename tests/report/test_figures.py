@@ -31,10 +31,9 @@ def traces(figure):
 
 def test_expected_values_are_those_of_the_optimizer(found):
     rng = np.random.default_rng(0)
-    designs = found.space.decode(
-        found.space.from_model(found.space.round(torch.from_numpy(rng.random((37, 4)))))
-    )
-    ours = found.beliefs.expected(found.space.encode(designs))
+    F = found.cube.round(torch.from_numpy(rng.random((37, 4))))
+    designs = found.cube.to_designs(found.cube.unfold(F))
+    ours = found.beliefs.expected(found.cube.columns(designs))
     theirs = found.optimizer.predict(designs)
     np.testing.assert_allclose(ours.mean, theirs["mean"], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(ours.std, theirs["std"], rtol=1e-4)

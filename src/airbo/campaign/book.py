@@ -107,7 +107,7 @@ class Book:
         """Return a design as the space writes it, or refuse it."""
         space = self.settings.space
         try:
-            [design] = space.decode(space.encode(given, allow_outside))
+            design = space.checked(given, allow_outside)
         except ValueError as error:
             raise CampaignError(str(error)) from None
         return design

@@ -39,7 +39,7 @@ class Command:
 
     def __post_init__(self) -> None:
         """Refuse a command that names something else than parameters."""
-        [lowest, _] = self.space.decode(self.space.bounds)
+        [lowest, _] = self.space.to_designs(self.space.bounds)
         try:
             words = self.arguments(lowest)
         except ValueError as error:

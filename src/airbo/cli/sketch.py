@@ -15,6 +15,7 @@ from airbo.campaign.settings import Settings
 from airbo.campaign.words import with_unit
 from airbo.cli.views import heading, table_of
 from airbo.coordinates import by_columns, uncertain_columns
+from airbo.cube import Cube
 from airbo.uncertainty import base_draws
 
 N_DRAWS, N_BARS = 2048, 24
@@ -62,8 +63,8 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     space = settings.space
     uncertainty = by_columns(space, settings.deployment if use else settings.uncertainty)
     columns = uncertain_columns(uncertainty, space.d)
-    low, high = space.bounds
-    middle = space.from_model(torch.full((1, space.d), 0.5, dtype=torch.float64))[0]
+    low, high = torch.tensor(space.bounds, dtype=torch.float64)
+    middle = Cube(space).axes.to_columns(torch.full_like(low, 0.5))
     X = middle[None] if uncertainty.is_additive else torch.stack([low, middle, high])
     samples = uncertainty.perturb(X, base_draws(N_DRAWS, uncertainty.n_base(space.d)))
     return [

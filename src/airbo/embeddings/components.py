@@ -10,9 +10,10 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from airbo.coordinates import InModelCoordinates, number_columns, to_user
-from airbo.embeddings.blocks import Block, by_column, choose, n_nodes, to_atoms
+from airbo.cube import Axes
+from airbo.embeddings.blocks import Block, by_column, choose, in_unit_cube, n_nodes, to_atoms
 from airbo.embeddings.compression import bisect, compress, gauss_rule, moments
+from airbo.in_cube import InCube
 from airbo.uncertainty import (
     Beta,
     ChiSquared,
@@ -147,45 +148,29 @@ def _(u: Piecewise, X: Tensor, n_atoms: int) -> list[Block]:
 
 
 @_components.register
-def _(u: InModelCoordinates, X: Tensor, n_atoms: int) -> list[Block]:
-    space, position = u.space, number_columns(u.space)
-    straight, log = [], set(space.log_columns)
-    for block in _components(u.uncertainty, to_user(space, X), n_atoms):
-        straight += _single_columns(block, n_atoms) if log & set(block.columns) else [block]
-    if any(b.kind == 2 and log & set(b.columns) for b in straight):
+def _(u: InCube, X: Tensor, n_atoms: int) -> list[Block]:
+    straight = []
+    for block in _components(u.uncertainty, u.axes.to_columns(X), n_atoms):
+        axes = u.axes.of(block.columns)
+        straight += [block] if axes.is_linear else _single_columns(block, n_atoms)
+    if any(b.kind == 2 and not u.axes.of(b.columns).is_linear for b in straight):
         return [_cells(u, X, n_atoms)]
+    return [_block_in_cube(block, u.axes.of(block.columns)) for block in straight]
 
-    blocks = []
-    bounds = space.bounds.to(X)
-    for block in straight:
-        own = [i for i, c in enumerate(block.columns) if c in position]
-        if not own:
-            continue
-        columns = [block.columns[i] for i in own]
-        full = to_user(space, X).unsqueeze(-2).expand(*block.means.shape[:-1], space.d).clone()
-        full[..., list(block.columns)] = block.means
-        means = space.to_model(full)[..., columns]
-        spread, isotropic = block.spread, False
-        if block.isotropic:
-            low, high = bounds[:, columns]
-            isotropic = bool((high - low == (high - low)[0]).all()) and not log & set(columns)
-        if spread is not None:
-            # a cell on a log scale is narrow: its deviation there is that of its tangent
-            low, high = bounds[:, list(block.columns)]
-            bent = torch.tensor([c in log for c in block.columns], device=X.device)
-            width = torch.where(
-                bent, block.means * torch.where(bent, high / low, 1.0).log(), high - low
-            )
-            areas = width.square() if block.kind == 1 else (high - low).outer(high - low)
-            spread = spread / areas
-            spread = spread[..., own] if block.kind == 1 else spread[..., own, :][..., own]
-        own_columns = tuple(position[c] for c in columns)
-        blocks.append(Block(own_columns, block.weights, means, spread, isotropic))
-    choices = sorted(set(range(X.shape[-1])) - set(position.values()))
-    if choices:
-        exact = _shifted(X[..., choices], X.new_ones(1), X.new_zeros(1, len(choices)))
-        blocks.append(replace(exact, columns=tuple(choices)))
-    return blocks
+
+def _block_in_cube(block: Block, axes: Axes) -> Block:
+    means = axes.from_columns(block.means)
+    low, high = (means.new_tensor(ends) for ends in (axes.low, axes.high))
+    if axes.is_linear:
+        [scaled] = in_unit_cube([replace(block, columns=_all_columns(means))], low, high - low)
+        return replace(scaled, columns=block.columns)
+    spread = block.spread
+    if spread is not None:
+        # a cell on a log scale is narrow: its deviation there is that of its tangent
+        bent = torch.tensor(axes.log, device=means.device)
+        ratio = torch.where(bent, high / low, 1.0).log()
+        spread = spread / torch.where(bent, block.means * ratio, high - low).square()
+    return Block(block.columns, block.weights, means, spread)
 
 
 def _single_columns(block: Block, n_atoms: int) -> list[Block]:

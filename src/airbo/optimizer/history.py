@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.cube import Cube
 from airbo.optimizer.record import Design, Observation
 from airbo.optimizer.search import near
 from airbo.space import Space
@@ -82,4 +83,6 @@ class History:
 
     def unit(self, designs: Sequence[Design]) -> Float[Tensor, "n {self.space.d}"]:
         """Write designs as points of the unit cube."""
-        return self.space.to_model(self.space.encode(designs, allow_outside=True))
+        return Cube(self.space).axes.from_columns(
+            Cube(self.space).columns(designs, allow_outside=True)
+        )

@@ -47,7 +47,7 @@ def read_one(
         if not isinstance(given, Mapping):
             names = list(space.names)
             raise TypeError(f"{what} is a dict with the keys {names}, got {given!r}.")
-    [plain] = space.decode(space.encode(design, allow_outside))
+    plain = space.checked(design, allow_outside)
     measured = check_executed(space, plain, executed)
     observation = Observation(plain, check_value(value), measured, uncertainty)
     surrogate.check(observation)

@@ -10,6 +10,7 @@ from botorch.models.gpytorch import GPyTorchModel
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
+from airbo.cube import Cube
 from airbo.optimizer.history import History
 from airbo.optimizer.intake import NOT_GIVEN, read, read_one
 from airbo.optimizer.proposal import initial_design, next_design
@@ -134,7 +135,7 @@ class Optimizer:
                 Z = initial_design(history, self.initial, self.seed)
             else:
                 Z = next_design(history, self._model(), self._surrogate, self._acquisition)
-        [design] = self.space.decode(self.space.from_model(Z))
+        [design] = self.space.to_designs(Cube(self.space).axes.to_columns(Z))
         history.ask(design)
         return dict(design)
 
@@ -172,12 +173,12 @@ class Optimizer:
             design: The design of an experiment that is under way or planned.
             allow_outside: Whether it may lie outside the bounds of the space.
         """
-        [plain] = self.space.decode(self.space.encode(design, allow_outside))
+        plain = self.space.checked(design, allow_outside)
         self._history.ask(plain)
 
     def forget(self, design: Mapping[str, Any]) -> None:
         """Give up a design that was asked for and that nobody will answer."""
-        [plain] = self.space.decode(self.space.encode(design, allow_outside=True))
+        plain = self.space.checked(design, allow_outside=True)
         if not self._history.answer(plain):
             raise ValueError(f"The design {plain} is not pending.")
 
@@ -229,7 +230,7 @@ class Optimizer:
         Args:
             designs: One dict, several dicts, or a table.
         """
-        rows = self.space.decode(self.space.encode(designs))
+        rows = self.space.to_designs(self.space.to_columns(designs))
         means, stds = self._predictor().predict(rows)
         return pd.DataFrame(rows).assign(mean=means.numpy(), std=stds.numpy())
 
@@ -338,8 +339,8 @@ class Optimizer:
             fields = (o.design, o.value, o.executed, o.uncertainty)
             checked = read_one(optimizer._surrogate, *fields, allow_outside=True)
             history.observations.append(checked)
-        pending = optimizer.space.encode(saved.pending, allow_outside=True)
-        history.pending = optimizer.space.decode(pending)
+        pending = optimizer.space.to_columns(saved.pending, allow_outside=True)
+        history.pending = optimizer.space.to_designs(pending)
         history.n_asked = whole_number("n_asked", saved.n_asked, least=0)
         return optimizer
 

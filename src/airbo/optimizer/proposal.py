@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.acquisition import Acquisition, InformationAbout, Situation, believing
-from airbo.coordinates import from_unit
+from airbo.cube import Cube
 from airbo.embeddings.features import Nominal
 from airbo.models import UncertainInputGP
 from airbo.optimizer.history import History
@@ -23,7 +23,7 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 d
     pending = history.unit(history.pending)
     taken = torch.cat([pending, history.unit([o.design for o in history.observations])])
     for i in range(history.n_asked, history.n_asked + 100):
-        Z = space.round(initial_point(kind, i, space.d, seed))
+        Z = Cube(space).round(initial_point(kind, i, space.d, seed))
         if not near(Z, taken).any():
             return Z
     for excluded in (taken, pending):
@@ -61,6 +61,6 @@ def next_design(
         if isinstance(model.features, Nominal):
             return Z
         informed = cast(UncertainInputGP, believing(model, situation))
-        target = from_unit(history.space, Z)
+        target = Cube(history.space).unfold(Z)
         teaching = InformationAbout(informed, target, deployment, experiments)
         return best_design(teaching, history.space, start=Z, **taken)

@@ -10,6 +10,7 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.cube import Cube
 from airbo.optimizer.history import History
 from airbo.optimizer.record import Design
 from airbo.optimizer.search import best_design, without_numerical_warnings
@@ -59,7 +60,7 @@ class Predictor:
         start = history.unit(history.tried)
         with without_numerical_warnings():
             Z = best_design(PosteriorMean(self.model), history.space, start=start)
-        return self.best_of(history.space.decode(history.space.from_model(Z)))
+        return self.best_of(history.space.to_designs(Cube(history.space).axes.to_columns(Z)))
 
     def warn_if_blind(self, recommendation: Recommendation, history: History) -> None:
         """Warn where the model knows too little to prefer one design to another."""

@@ -83,8 +83,7 @@ def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) ->
             raise ValueError(f"executed: unknown parameter {name!r}{space.hint(name)}.")
         try:
             if isinstance(space.parameters[name], Categorical):
-                [row] = space.decode(space.encode({**design, name: value}, allow_outside=True))
-                plain[name] = row[name]
+                plain[name] = space.checked({**design, name: value}, allow_outside=True)[name]
             else:
                 plain[name] = finite_number(value, f"Parameter {name!r}: value")
         except ValueError as error:

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
-from airbo.coordinates import from_unit
+from airbo.cube import Cube
 from airbo.space import Space
 
 N_RESTARTS, N_RAW = 8, 256
@@ -117,7 +117,7 @@ class _OnUnitCube(AcquisitionFunction):
         self.space = space
 
     def forward(self, X: Tensor) -> Tensor:
-        return self.function(from_unit(self.space, X))
+        return self.function(Cube(self.space).unfold(X))
 
 
 def _search(
@@ -125,13 +125,13 @@ def _search(
 ) -> Float[Tensor, "1 d"]:
     if _is_small(space):
         return best_of(function, _pool(space))
-    categories = {c: space.values(c) for c in space.categorical_columns}
+    categories = {c: Cube(space).values(c) for c in space.categorical_columns}
     few = [c for c, n in space.n_values.items() if n <= MAX_STEPPED and c not in categories]
-    numbers = {c: space.values(c) for c in few}
+    numbers = {c: Cube(space).values(c) for c in few}
     if categories or numbers:
         Z, _ = optimize_acqf_mixed_alternating(
             function,
-            space.model_bounds,
+            torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d),
             discrete_dims=numbers,
             cat_dims=categories,
             q=1,
@@ -140,10 +140,16 @@ def _search(
         )
     else:
         Z, _ = optimize_acqf(
-            function, space.model_bounds, q=1, num_restarts=N_RESTARTS, raw_samples=N_RAW
+            function,
+            torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d),
+            q=1,
+            num_restarts=N_RESTARTS,
+            raw_samples=N_RAW,
         )
-    found = space.round(Z.detach())
-    return found if start is None else best_of(function, torch.cat([found, space.round(start)]))
+    found = Cube(space).round(Z.detach())
+    return (
+        found if start is None else best_of(function, torch.cat([found, Cube(space).round(start)]))
+    )
 
 
 def _is_small(space: Space) -> bool:
@@ -155,10 +161,10 @@ def _is_small(space: Space) -> bool:
 def _pool(space: Space) -> Float[Tensor, "n d"]:
     """Return all designs of a small discrete space, or many spread over any other."""
     if _is_small(space):
-        values = [space.values(column) for column in range(space.d)]
+        values = [Cube(space).values(column) for column in range(space.d)]
         return torch.tensor(list(product(*values)), dtype=torch.float64)
     Z = torch.rand(4 * N_RAW, space.d, dtype=torch.float64)
-    return space.round(Z)
+    return Cube(space).round(Z)
 
 
 def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:

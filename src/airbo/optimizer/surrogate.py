@@ -16,7 +16,9 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.coordinates import InModelCoordinates, check_logs, n_model_columns, to_model, without
+from airbo.coordinates import check_logs, without
+from airbo.cube import Cube
+from airbo.in_cube import in_cube
 from airbo.models import (
     ERBFGP,
     MMDGP,
@@ -73,7 +75,7 @@ class Surrogate:
         offered = {
             "uncertainty": [self.in_model_coordinates(self.made_under(o)) for o in known],
             "deployment": self.in_model_coordinates(self.deployment),
-            "bounds": torch.tensor([[0.0], [1.0]]).to(X).repeat(1, n_model_columns(self.space)),
+            "bounds": torch.tensor([[0.0], [1.0]]).to(X).repeat(1, Cube(self.space).m),
         }
         model = self.build(X, Y, **_accepted(self.build, offered))
         if not isinstance(model, GPyTorchModel):
@@ -101,18 +103,18 @@ class Surrogate:
 
     def model_input(self, o: Observation) -> Float[Tensor, "1 m"]:
         """Write a design for a model, with what was measured of the executed input in its place."""
-        return to_model(self.space, self._numbers(o))
+        return Cube(self.space).from_columns(self._numbers(o))
 
     def model_designs(self, designs: Sequence[Design]) -> Float[Tensor, "n m"]:
         """Write designs for a model."""
-        return to_model(self.space, self.space.encode(designs, allow_outside=True))
+        return Cube(self.space).from_designs(designs, allow_outside=True)
 
-    def in_model_coordinates(self, uncertainty: InputUncertainty) -> InModelCoordinates:
+    def in_model_coordinates(self, uncertainty: InputUncertainty) -> InputUncertainty:
         """Write an uncertainty in user units for a model."""
-        return InModelCoordinates(uncertainty, self.space)
+        return in_cube(self.space, uncertainty)
 
     def _numbers(self, o: Observation) -> Float[Tensor, "1 {self.space.d}"]:
-        X = self.space.encode(o.design, allow_outside=True)
+        X = Cube(self.space).columns(o.design, allow_outside=True)
         for name, value in o.executed.items():
             column = self.space.names.index(name)
             if column in self.space.categorical_columns:

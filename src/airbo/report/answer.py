@@ -58,7 +58,7 @@ def _bound_reached(findings: Findings, name: str) -> str | None:
     column = findings.space.names.index(name)
     if column in findings.space.categorical_columns:
         return None
-    position = findings.space.to_model(findings.center)[0, column].item()
+    position = findings.cube.axes.from_columns(findings.center)[0, column].item()
     if position <= NEAR_BOUND:
         return "lower"
     return "upper" if position >= 1 - NEAR_BOUND else None

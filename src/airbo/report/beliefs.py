@@ -12,7 +12,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from airbo.coordinates import InModelCoordinates, to_model
+from airbo.cube import Cube
+from airbo.in_cube import in_cube
 from airbo.models import UncertainInputGP
 from airbo.optimizer import Optimizer
 from airbo.optimizer.record import OK, STATUS, VALUE, Observation
@@ -58,11 +59,11 @@ class Beliefs:
     def under(self, uncertainty: InputUncertainty) -> "Beliefs":
         """Return the same beliefs about designs that land otherwise."""
         model = copy.deepcopy(self._over_distributions)
-        model.deployment = InModelCoordinates(uncertainty, self.space)
+        model.deployment = in_cube(self.space, uncertainty)
         return replace(self, model=model)
 
     def expected(self, X: Float[Tensor, "n d"], noise: bool = False) -> Estimate:
-        """Return the expected value of designs in numeric user units.
+        """Return the expected value of designs in columns.
 
         Args:
             X: The designs.
@@ -80,9 +81,11 @@ class Beliefs:
         Returns:
             What to expect of the second one, and by how much that differs from the first.
         """
-        each = [InModelCoordinates(u, self.space) for u in uncertainties]
+        each = [in_cube(self.space, u) for u in uncertainties]
         with torch.no_grad():
-            joint = self._over_distributions.posterior(to_model(self.space, X), uncertainty=each)
+            joint = self._over_distributions.posterior(
+                Cube(self.space).from_columns(X), uncertainty=each
+            )
             mean, C = joint.mean.squeeze(-1).numpy(), joint.distribution.covariance_matrix.numpy()
         variances = np.array([C[1, 1], C[0, 0] + C[1, 1] - 2 * C[0, 1]])
         stds = abs(self.unit) * np.sqrt(variances.clip(min=0))
@@ -100,7 +103,7 @@ class Beliefs:
     def _portion(self, X: Tensor, noise: bool) -> tuple[Tensor, Tensor]:
         missing = -len(X) % _TOGETHER
         padded = torch.cat([X, X[-1:].expand(missing, -1)])
-        Z = to_model(self.space, padded).unflatten(0, (-1, _TOGETHER))
+        Z = Cube(self.space).from_columns(padded).unflatten(0, (-1, _TOGETHER))
         with torch.no_grad():
             posterior = self.model.posterior(Z, observation_noise=noise)
             mean, variance = posterior.mean.flatten(), posterior.variance.flatten()

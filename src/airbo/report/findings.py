@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from airbo.coordinates import uncertain_columns
+from airbo.cube import Cube
 from airbo.models import ERBFGP, UGP
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.record import OK, STATUS, VALUE
@@ -58,6 +59,11 @@ class Findings:
         """The parameters."""
         return self.optimizer.space
 
+    @cached_property
+    def cube(self) -> Cube:
+        """The unit cube of the parameters."""
+        return Cube(self.space)
+
     @property
     def deployment(self) -> InputUncertainty:
         """Where designs land in use."""
@@ -99,8 +105,8 @@ class Findings:
 
     @cached_property
     def center(self) -> Float[Tensor, "1 d"]:
-        """The recommended design in numeric user units."""
-        return self.space.encode(self.best.design, allow_outside=True)
+        """The recommended design as columns."""
+        return self.cube.columns(self.best.design, allow_outside=True)
 
     @cached_property
     def beliefs(self) -> Beliefs:
@@ -161,7 +167,7 @@ class Findings:
         ]
         if not kept:
             return []
-        X = self.space.encode([design for design, _ in kept])
+        X = self.cube.columns([design for design, _ in kept])
         expected = self.beliefs.expected(X)
         rows = [
             Tried(
@@ -176,8 +182,8 @@ class Findings:
         return sorted(rows, key=lambda row: -self.sign * float(row.expected.mean))
 
     def _inside(self, designs: list[Design]) -> list[bool]:
-        Z = self.space.to_model(self.space.encode(designs, allow_outside=True))
-        inside: list[bool] = (Z.sub(0.5).abs().amax(-1) <= 0.5 + 1e-9).tolist()
+        F = self.cube.fold(self.cube.from_designs(designs, allow_outside=True))
+        inside: list[bool] = (F.sub(0.5).abs().amax(-1) <= 0.5 + 1e-9).tolist()
         return inside
 
     @cached_property
@@ -189,17 +195,17 @@ class Findings:
     # -- along parameters
 
     def grid(self, name: str, n: int) -> NDArray[np.float64]:
-        """Return values of a parameter in numeric user units, about ``n`` if it is a number."""
+        """Return values of a parameter as numbers, about ``n`` if it is a number."""
         column = self.space.names.index(name)
         parameter = self.space.parameters[name]
         n_values = self.space.n_values.get(column)
         if n_values is not None and (n_values <= n or column in self.space.categorical_columns):
-            positions = np.array(self.space.values(column))
+            positions = np.array(self.cube.values(column))
         else:
             positions = np.linspace(0, 1, n)
-        Z = torch.zeros(len(positions), self.space.d, dtype=torch.float64)
-        Z[:, column] = torch.from_numpy(positions)
-        values = self.space.from_model(self.space.round(Z))[:, column].tolist()
+        F = torch.zeros(len(positions), self.space.d, dtype=torch.float64)
+        F[:, column] = torch.from_numpy(positions)
+        values = self.cube.axes.to_columns(self.cube.round(F))[:, column].tolist()
         return np.unique([parameter.encode(parameter.decode(value)) for value in values])
 
     def along(self, columns: dict[str, NDArray[np.float64]]) -> Float[Tensor, "n d"]:

@@ -80,14 +80,14 @@ def _surface(
 
 def _positions(findings: Findings, name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     column = findings.space.names.index(name)
-    return findings.space.to_model(findings.along({name: values}))[:, column].numpy()
+    return findings.cube.axes.from_columns(findings.along({name: values}))[:, column].numpy()
 
 
 def _values(findings: Findings, name: str, positions: NDArray[np.float64]) -> NDArray[np.float64]:
     column = findings.space.names.index(name)
-    Z = torch.zeros(len(positions), findings.space.d, dtype=torch.float64)
-    Z[:, column] = torch.from_numpy(positions)
-    return findings.space.from_model(Z)[:, column].numpy()
+    F = torch.zeros(len(positions), findings.space.d, dtype=torch.float64)
+    F[:, column] = torch.from_numpy(positions)
+    return findings.cube.axes.to_columns(F)[:, column].numpy()
 
 
 def _add_designs(figure: go.Figure, findings: Findings, names: tuple[str, str]) -> None:
@@ -119,5 +119,5 @@ def _add_designs(figure: go.Figure, findings: Findings, names: tuple[str, str]) 
 def _columns(
     findings: Findings, designs: list[Design], names: tuple[str, str]
 ) -> Float[Tensor, "n 2"]:
-    X = findings.space.encode(designs, allow_outside=True)
+    X = findings.cube.columns(designs, allow_outside=True)
     return X[:, [findings.space.names.index(name) for name in names]]

@@ -122,7 +122,7 @@ def _found(
     expected, change = beliefs.compare(both, [findings.deployment, other])
     if other == findings.deployment and torch.equal(X, reference):
         change = Estimate(np.zeros(()), np.zeros(()))
-    [design] = findings.space.decode(X)
+    [design] = findings.space.to_designs(X)
     return Found(design, expected, change)
 
 
@@ -130,16 +130,16 @@ def _best_design(
     findings: Findings, beliefs: Beliefs, start: Float[Tensor, "1 d"] | None = None
 ) -> Float[Tensor, "1 d"]:
     """Look among the designs tried, designs all over the space, and closer and closer by."""
-    space = findings.space
-    spread = SobolEngine(space.d, scramble=True, seed=0).draw(N_SPREAD, dtype=torch.float64)
-    X = [findings.center if start is None else start, space.from_model(space.round(spread))]
+    cube = findings.cube
+    spread = SobolEngine(cube.space.d, scramble=True, seed=0).draw(N_SPREAD, dtype=torch.float64)
+    X = [findings.center if start is None else start, cube.axes.to_columns(cube.round(spread))]
     if findings.tried:
-        X.append(space.encode([row.design for row in findings.tried[:N_TRIED]]))
+        X.append(cube.columns([row.design for row in findings.tried[:N_TRIED]]))
     best = _best_of(findings, beliefs, torch.cat(X))
     steps = 2 * spread[:N_LOCAL] - 1
     for radius in RADII:
-        near = space.round(space.to_model(best) + radius * steps)
-        best = _best_of(findings, beliefs, torch.cat([best, space.from_model(near)]))
+        near = cube.round(cube.axes.from_columns(best) + radius * steps)
+        best = _best_of(findings, beliefs, torch.cat([best, cube.axes.to_columns(near)]))
     return best
 
 

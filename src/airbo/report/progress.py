@@ -54,7 +54,7 @@ def earlier_recommendations(
     with bar or nullcontext():
         for n in bar.track(counts, description="looking back") if bar else counts:
             states.append(_state(findings, n, today=n == last))
-    X = findings.space.encode([design for _, design, _ in states], allow_outside=True)
+    X = findings.cube.columns([design for _, design, _ in states], allow_outside=True)
     now = findings.beliefs.expected(X)
     return [Earlier(n, d, then, now[i]) for i, (n, d, then) in enumerate(states)]
 

@@ -130,7 +130,7 @@ def _add_points(
 def _add_observations(figure: go.Figure, along: Slice) -> None:
     table = along.findings.optimizer.observations
     table = table[table[STATUS] == OK]
-    X = along.findings.space.encode(table[[along.name]], allow_outside=True)
+    X = along.findings.cube.columns(table[[along.name]], allow_outside=True)
     figure.add_scatter(
         x=_shown(along, X[:, 0].numpy()),
         y=table[VALUE].to_numpy(dtype=np.float64),

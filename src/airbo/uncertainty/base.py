@@ -5,7 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -163,17 +163,18 @@ class InputUncertainty(ABC):
         """Return the description as JSON; see ``from_json``."""
         return json.dumps(self.to_dict())
 
+    @cached_property
     def _key(self) -> Hashable:
-        """Return what makes this uncertainty equal to another one."""
+        """What makes this uncertainty equal to another one."""
         return tuple(_frozen(getattr(self, f.name)) for f in _fields(self))
 
     def __eq__(self, other: object) -> bool:
         """Compare by kind and by value, tensors included."""
-        return type(other) is type(self) and self._key() == other._key()
+        return type(other) is type(self) and self._key == other._key
 
     def __hash__(self) -> int:
         """Hash by kind and value."""
-        return hash((type(self).__name__, self._key()))
+        return hash((type(self).__name__, self._key))
 
     def __repr__(self) -> str:
         """Show the parameters that differ from their default."""

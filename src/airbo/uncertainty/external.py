@@ -154,6 +154,7 @@ class SciPy(InputUncertainty):
             parameter(value, parameter_name, 1)
         return cls(dist(*args, **(kwds or {})))
 
+    @property
     def _key(self) -> Hashable:
         return self.to_json() if self._is_public else id(self.frozen)
 
@@ -332,6 +333,7 @@ class Torch(InputUncertainty):
         build: Any = kind
         return cls(build(**{n: torch.tensor(p, dtype=precision) for n, p in parameters.items()}))
 
+    @property
     def _key(self) -> Hashable:
         if not self._is_public:
             return id(self.distribution)

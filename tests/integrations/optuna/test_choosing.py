@@ -56,7 +56,7 @@ def test_params_are_the_same_after_a_way_through_a_design(distribution):
     else:
         values = [distribution.low, distribution.high, distribution.low + (distribution.step or 0)]
     for value in values:
-        [design] = space.space.decode(space.space.encode(space.design({"p": value})))
+        design = space.space.checked(space.design({"p": value}))
         back = space.params(design)["p"]
         assert type(back) is type(value)
         assert distribution.to_internal_repr(back) == distribution.to_internal_repr(value)

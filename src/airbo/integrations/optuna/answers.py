@@ -51,8 +51,8 @@ def robust_trial(study: Study, *, sampler: AIRBOSampler | None = None) -> Frozen
     """
     trials, optimizer = _sampler(study, sampler).look(study)
     best = optimizer.recommend("observed").design
-    designs = optimizer.space.encode([t.design for t in trials.told], allow_outside=True)
-    for told, design in zip(trials.told, optimizer.space.decode(designs), strict=True):
+    for told in trials.told:
+        design = optimizer.space.checked(told.design, allow_outside=True)
         if told.value is not None and design == best:
             return copy.deepcopy(told.trial)
     raise AssertionError(f"The recommended design {best} is that of a trial.")

@@ -20,7 +20,7 @@ from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.optimizer import Design, Direction, Optimizer
 from airbo.optimizer.record import LARGEST
-from airbo.optimizer.search import NEARBY, near
+from airbo.optimizer.search import NEARBY
 
 DESIGN = "airbo:design"
 """System attribute: the design of a trial, from the moment when it is chosen."""
@@ -131,10 +131,8 @@ def has_rival(
         besides: Numbers of trials that do not matter.
     """
     pending = _pending(Counted.of(study).trials, space).items()
-    rivals = [d for n, d in pending if n not in besides]
-    box = space.space
-    Z, others = (box.to_model(box.encode(d, allow_outside=True)) for d in ([design], rivals))
-    return bool(near(Z, others, NEARBY).any())
+    rivals = (d for n, d in pending if n not in besides)
+    return any(space.space.distance(design, rival) < NEARBY for rival in rivals)
 
 
 def is_usable(value: float | None) -> bool:

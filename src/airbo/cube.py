@@ -1,0 +1,210 @@
+"""The unit cube: columns in the user's units, scaled to what models and searches see.
+
+The words *design*, *columns* and *unit cube* are explained in :mod:`airbo.space`.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from airbo.space import Design, Space
+
+APART = 1 / math.sqrt(2)
+"""Entry at the choice of a category. Two choices have the distance √(½ + ½) = 1."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Scales columns of numbers to run from 0 to 1, on a log scale where asked for."""
+
+    names: tuple[str, ...]
+    """Names of the columns, for messages."""
+    low: tuple[float, ...]
+    """What becomes 0."""
+    high: tuple[float, ...]
+    """What becomes 1."""
+    log: tuple[bool, ...]
+    """Whether a column has a log scale."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether no column has a log scale."""
+        return not any(self.log)
+
+    @cached_property
+    def widths(self) -> tuple[float, ...]:
+        """What one unit of the cube is in each linear column."""
+        return tuple(high - low for low, high in zip(self.low, self.high, strict=True))
+
+    def of(self, columns: Sequence[int]) -> "Axes":
+        """Return the axes of some of the columns."""
+        fields: tuple[Any, ...] = (self.names, self.low, self.high, self.log)
+        return Axes(*(tuple(field[c] for c in columns) for field in fields))
+
+    def from_columns(self, X: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch c"]:
+        """Scale numbers in user units; what is out of bounds leaves [0, 1]."""
+        start, width = self._start_and_width.to(X)
+        if self.is_linear:
+            return (X - start) / width
+        for column in [c for c, log in enumerate(self.log) if log]:
+            if (X[..., column] <= 0).any():
+                name, worst = self.names[column], X[..., column].min().item()
+                raise ValueError(f"Parameter {name!r} is logarithmic and must be > 0, got {worst}.")
+        # the inner where keeps the gradient of the other columns free of log(negative) = nan
+        log = self._is_log.to(X.device)
+        return (torch.where(log, torch.where(log, X, 1.0).log(), X) - start) / width
+
+    def to_columns(self, Z: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch c"]:
+        """Return the numbers in user units: the inverse of :meth:`from_columns`."""
+        start, width = self._start_and_width.to(Z)
+        scaled = start + Z * width
+        if self.is_linear:
+            return scaled
+        log = self._is_log.to(Z.device)
+        return torch.where(log, torch.where(log, scaled, 0.0).exp(), scaled)
+
+    @cached_property
+    def _is_log(self) -> Tensor:
+        return torch.tensor(self.log)
+
+    @cached_property
+    def _start_and_width(self) -> Float64[Tensor, "2 c"]:
+        ends = torch.tensor([self.low, self.high], dtype=torch.float64)
+        ends = torch.where(self._is_log, torch.where(self._is_log, ends, 1.0).log(), ends)
+        return torch.stack([ends[0], ends[1] - ends[0]])
+
+
+@dataclass(frozen=True)
+class Cube:
+    """The unit cube of a space.
+
+    A search moves one number per parameter. For it the cube is *folded*: a category is one column
+    again, its position divided by the last one. Without categories both are the same.
+
+    >>> cube = Cube(Space({"speed": (50, 200), "tool": ["A", "B", "C"]}))
+    >>> Z = cube.from_designs({"speed": 80, "tool": "B"})
+    >>> Z
+    tensor([[0.2000, 0.0000, 0.7071, 0.0000]], dtype=torch.float64)
+    >>> cube.fold(Z)
+    tensor([[0.2000, 0.5000]], dtype=torch.float64)
+    >>> cube.to_designs(Z)
+    [{'speed': 80.0, 'tool': 'B'}]
+    """
+
+    space: Space
+
+    @cached_property
+    def axes(self) -> Axes:
+        """How each column of the space is scaled."""
+        log = tuple(column in self.space.log_columns for column in range(self.space.d))
+        return Axes(self.space.names, *self.space.bounds, log)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Number of columns of the cube for each parameter."""
+        space = self.space
+        return [space.n_values[c] if c in space.categorical_columns else 1 for c in range(space.d)]
+
+    @property
+    def m(self) -> int:
+        """Number of columns of the cube."""
+        return sum(self.sizes)
+
+    def position(self, column: int) -> int:
+        """Return where a column of the space starts in the cube."""
+        return sum(self.sizes[:column])
+
+    @cached_property
+    def bounds(self) -> Float64[Tensor, "2 m"]:
+        """Zeros and ones: the bounds of the cube."""
+        return torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, self.m)
+
+    # -- designs <-> columns <-> cube
+
+    def columns(
+        self, designs: Iterable[Any], allow_outside: bool = False
+    ) -> Float64[Tensor, "n {self.space.d}"]:
+        """Return the columns of designs as a tensor; see :meth:`Space.to_columns`."""
+        table = self.space.to_columns(designs, allow_outside)
+        return torch.tensor(table, dtype=torch.float64).reshape(-1, self.space.d)
+
+    def from_designs(
+        self, designs: Iterable[Any], allow_outside: bool = False
+    ) -> Float64[Tensor, "n {self.m}"]:
+        """Translate designs into points of the cube, after checking them."""
+        return self.from_columns(self.columns(designs, allow_outside))
+
+    def to_designs(self, Z: Float[Tensor, "n {self.m}"]) -> list[Design]:
+        """Translate points of the cube into designs."""
+        return self.space.to_designs(self.to_columns(Z))
+
+    def from_columns(
+        self, X: Float[Tensor, "*batch {self.space.d}"]
+    ) -> Float[Tensor, "*batch {self.m}"]:
+        """Scale columns to the cube; what is out of bounds leaves [0, 1]."""
+        return self.unfold(self.axes.from_columns(X))
+
+    def to_columns(
+        self, Z: Float[Tensor, "*batch {self.m}"]
+    ) -> Float[Tensor, "*batch {self.space.d}"]:
+        """Return the columns: the inverse of :meth:`from_columns`."""
+        return self.axes.to_columns(self.fold(Z))
+
+    # -- the folded cube: one column per parameter
+
+    def unfold(self, F: Float[Tensor, "*batch {self.space.d}"]) -> Float[Tensor, "*batch {self.m}"]:
+        """Spread every category over one column per choice."""
+        if not self.space.categorical_columns:
+            return F
+        parts = []
+        for column, size in enumerate(self.sizes):
+            values = F[..., column]
+            if column in self.space.categorical_columns:
+                choice = (values.detach() * (size - 1)).round().long()
+                parts.append(torch.nn.functional.one_hot(choice, size).to(F) * APART)
+            else:
+                parts.append(values.unsqueeze(-1))
+        return torch.cat(parts, dim=-1)
+
+    def fold(self, Z: Float[Tensor, "*batch {self.m}"]) -> Float[Tensor, "*batch {self.space.d}"]:
+        """Write every category as one number again: the inverse of :meth:`unfold`."""
+        if not self.space.categorical_columns:
+            return Z
+        columns = []
+        for column, part in enumerate(Z.split(self.sizes, dim=-1)):
+            if column in self.space.categorical_columns:
+                columns.append(part.argmax(-1).to(Z) / (part.shape[-1] - 1))
+            else:
+                columns.append(part.squeeze(-1))
+        return torch.stack(columns, dim=-1)
+
+    def round(
+        self, F: Float[Tensor, "*batch {self.space.d}"]
+    ) -> Float[Tensor, "*batch {self.space.d}"]:
+        """Move points of the folded cube to the nearest ones that a design can have."""
+        F = F.clamp(0.0, 1.0)
+        counts, log = self.space.n_values, self.space.log_columns
+        even = [column for column in counts if column not in log]
+        steps = torch.tensor([counts[column] - 1 for column in even]).to(F)
+        rounded = F.clone()
+        rounded[..., even] = (F[..., even] * steps).round() / steps
+        uneven = [column for column in counts if column in log]
+        if uneven:
+            X = self.axes.to_columns(F)
+            X[..., uneven] = X[..., uneven].round()
+            rounded[..., uneven] = self.axes.from_columns(X)[..., uneven]
+        return rounded
+
+    def values(self, column: int) -> list[float]:
+        """Return all values, in the folded cube, of a column that has only some."""
+        n = self.space.n_values[column]
+        if column not in self.space.log_columns:
+            return [k / (n - 1) for k in range(n)]
+        low, high = (end[column] for end in self.space.bounds)
+        return [math.log(v / low) / math.log(high / low) for v in range(int(low), int(high) + 1)]

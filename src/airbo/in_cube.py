@@ -1,0 +1,233 @@
+"""P_x in the unit cube: what a model sees of an uncertainty in the user's units."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache, singledispatch
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.cube import Axes, Cube
+from airbo.space import Space
+from airbo.uncertainty import (
+    Beta,
+    ChiSquared,
+    Clipped,
+    Empirical,
+    Exact,
+    GaussianMixture,
+    InputUncertainty,
+    Normal,
+    Piecewise,
+    Product,
+    Ring,
+    Scaled,
+    Uniform,
+)
+from airbo.uncertainty.parameters import Parameter
+
+
+@lru_cache(maxsize=256)
+def in_cube(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
+    """Translate an uncertainty over the columns of a space into the unit cube.
+
+    Every block of independent columns is translated by itself. Where all its columns are linear,
+    it stays what it is, with smaller numbers; where one is logarithmic it becomes ``InCube``.
+    Columns that are hit exactly, and categories, are hit exactly in the cube.
+    """
+    cube = Cube(space)
+    blocks, columns = [], []
+    for block, own in _blocks(uncertainty, range(space.d)):
+        for part, some in _straight_and_bent(block, own, cube.axes):
+            blocks.append(rescaled(part, cube.axes.of(some)))
+            columns.append(tuple(cube.position(c) for c in some))
+    rest = tuple(sorted(set(range(cube.m)).difference(*columns)))
+    if not blocks:
+        return Exact()
+    if rest:
+        return Product([*blocks, Exact()], [*columns, rest])
+    return blocks[0] if columns == [tuple(range(cube.m))] else Product(blocks, columns)
+
+
+def _blocks(
+    uncertainty: InputUncertainty, columns: Sequence[int]
+) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
+    """Yield the independent blocks of an uncertainty, with their columns, without exact ones."""
+    if isinstance(uncertainty, Product):
+        layout = uncertainty.layout(len(columns))
+        for block, own in zip(uncertainty.blocks, layout, strict=True):
+            yield from _blocks(block, [columns[i] for i in own])
+    elif not isinstance(uncertainty, Exact):
+        yield uncertainty, tuple(columns)
+
+
+def _straight_and_bent(
+    block: InputUncertainty, columns: tuple[int, ...], axes: Axes
+) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
+    """Split a block of independent columns: the linear ones together, each logarithmic one alone.
+
+    A block whose columns depend on each other stays whole.
+    """
+    log = [i for i, c in enumerate(columns) if axes.log[c]]
+    linear = [i for i, c in enumerate(columns) if not axes.log[c]]
+    groups = [group for group in (linear, *([i] for i in log)) if group]
+    parts = [some_columns(block, group) for group in groups] if len(groups) > 1 else [None]
+    if None in parts:
+        return [(block, columns)]
+    owned = [tuple(columns[i] for i in group) for group in groups]
+    return [(part, own) for part, own in zip(parts, owned, strict=True) if part is not None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InCube(InputUncertainty):
+    """An uncertainty in user units, seen in the unit cube: z' = cube(x'), x' ~ P of x = cube⁻¹(z).
+
+    For what has no other form there: on a log scale a shift is no shift, and a function of the
+    design wants the design in its units.
+    """
+
+    uncertainty: InputUncertainty
+    """P_x in user units."""
+
+    axes: Axes
+    """Its columns, and how they are scaled; ``axes.to_columns(Z)`` and ``axes.from_columns(X)``."""
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return len(self.axes.names)
+
+    @property
+    def is_additive(self) -> bool:
+        """True if it is so in user units and no column has a log scale."""
+        return self.axes.is_linear and self.uncertainty.is_additive
+
+    @property
+    def independent_columns(self) -> bool:
+        """As in user units."""
+        return self.uncertainty.independent_columns
+
+    def n_base(self, d: int) -> int:
+        """Return what the uncertainty in user units needs."""
+        return self.uncertainty.n_base(d)
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        return self.axes.from_columns(self.uncertainty.perturb(self.axes.to_columns(X), base))
+
+    def _mean(self, X: Tensor) -> Tensor:
+        if not self.axes.is_linear:
+            return super()._mean(X)
+        return self.axes.from_columns(self.uncertainty.mean(self.axes.to_columns(X)))
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        if not self.axes.is_linear:
+            return super()._covariance(X)
+        width = X.new_tensor(self.axes.widths)
+        return self.uncertainty.covariance(self.axes.to_columns(X)) / width.outer(width)
+
+
+def rescaled(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
+    """Translate one block into the unit cube; it stays of its kind where that kind can say it."""
+    varies = any(isinstance(value, Tensor) for value in _values(uncertainty).values())
+    if varies or not axes.is_linear:
+        return InCube(uncertainty, axes)
+    return _rescaled(uncertainty, axes)
+
+
+@singledispatch
+def _rescaled(u: InputUncertainty, axes: Axes) -> InputUncertainty:
+    return InCube(u, axes)
+
+
+@_rescaled.register
+def _(u: Normal, axes: Axes) -> InputUncertainty:
+    if u.cov is not None:
+        return Normal(cov=_over_products(u.cov, axes))
+    return Normal(_over_widths(u.std, axes))
+
+
+@_rescaled.register
+def _(u: Uniform, axes: Axes) -> InputUncertainty:
+    return Uniform(_over_widths(u.low, axes), _over_widths(u.high, axes))
+
+
+@_rescaled.register(Beta)
+@_rescaled.register(ChiSquared)
+def _(u: Beta | ChiSquared, axes: Axes) -> InputUncertainty:
+    return replace(u, loc=_over_widths(u.loc, axes), scale=_over_widths(u.scale, axes))
+
+
+@_rescaled.register
+def _(u: Ring, axes: Axes) -> InputUncertainty:
+    width, other = axes.widths
+    return Ring(u.radius / width) if width == other else InCube(u, axes)
+
+
+@_rescaled.register
+def _(u: GaussianMixture, axes: Axes) -> InputUncertainty:
+    means, covs = _over_widths(u.means, axes), _over_products(u.covs, axes)
+    return replace(u, means=means, covs=covs)
+
+
+@_rescaled.register
+def _(u: Empirical, axes: Axes) -> InputUncertainty:
+    return Empirical(_over_widths(u.deviations, axes))
+
+
+@_rescaled.register
+def _(u: Scaled, axes: Axes) -> InputUncertainty:
+    return replace(u, uncertainty=rescaled(u.uncertainty, axes))
+
+
+@_rescaled.register
+def _(u: Clipped, axes: Axes) -> InputUncertainty:
+    low, high = (None if limit is None else _placed(limit, axes) for limit in (u.low, u.high))
+    return Clipped(rescaled(u.uncertainty, axes), low, high)
+
+
+@_rescaled.register
+def _(u: Piecewise, axes: Axes) -> InputUncertainty:
+    edges = tuple((edge - axes.low[u.column]) / axes.widths[u.column] for edge in u.edges)
+    return Piecewise(edges, [rescaled(piece, axes) for piece in u.pieces], u.column)
+
+
+def some_columns(uncertainty: InputUncertainty, columns: Sequence[int]) -> InputUncertainty | None:
+    """Return an uncertainty over some of its columns, None unless it treats each by itself."""
+    u = uncertainty
+    if isinstance(u, Exact | Uniform | Beta | ChiSquared) or (
+        isinstance(u, Normal) and u.cov is None
+    ):
+        return _each_parameter(u, lambda p: tuple(p[c] for c in columns))
+    if isinstance(u, Clipped | Scaled):
+        inside = some_columns(u.uncertainty, columns)
+        limits = _each_parameter(u, lambda p: tuple(p[c] for c in columns))
+        return None if inside is None else replace(limits, uncertainty=inside)
+    return None
+
+
+def _each_parameter(u: Any, change: Callable[[tuple[float, ...]], Parameter]) -> Any:
+    """Change the parameters that have one number per column."""
+    return replace(u, **{n: change(v) for n, v in _values(u).items() if isinstance(v, tuple)})
+
+
+def _values(u: Any) -> dict[str, Any]:
+    return {f.name: getattr(u, f.name) for f in fields(u)} if is_dataclass(u) else {}
+
+
+def _over_widths(p: Parameter, axes: Axes) -> Parameter:
+    """Divide by the width of each column; one number for all stays one where it can."""
+    widths = set(axes.widths)
+    divided = np.asarray(p) / (widths.pop() if len(widths) == 1 else np.asarray(axes.widths))
+    return divided.tolist()
+
+
+def _placed(p: Parameter, axes: Axes) -> Parameter:
+    return ((np.asarray(p) - np.asarray(axes.low)) / np.asarray(axes.widths)).tolist()
+
+
+def _over_products(p: Parameter, axes: Axes) -> Parameter:
+    return (np.asarray(p) / np.outer(axes.widths, axes.widths)).tolist()
