@@ -51,6 +51,21 @@ def in_cube(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     return blocks[0] if columns == [tuple(range(cube.m))] else Product(blocks, columns)
 
 
+@lru_cache(maxsize=256)
+def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
+    """Translate an uncertainty over columns into the unit cube that axes span."""
+    unit = (0.0,) * len(axes.names), (1.0,) * len(axes.names)
+    if (axes.low, axes.high) == unit and axes.is_linear:
+        return uncertainty
+    parts = list(_blocks(uncertainty, range(len(axes.names))))
+    columns = [own for _, own in parts]
+    blocks = [rescaled(block, axes.of(own)) for block, own in parts]
+    rest = tuple(sorted(set(range(len(axes.names))).difference(*columns)))
+    if not blocks:
+        return Exact()
+    return Product([*blocks, Exact()], [*columns, rest]) if rest else Product(blocks, columns)
+
+
 def _blocks(
     uncertainty: InputUncertainty, columns: Sequence[int]
 ) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
@@ -101,7 +116,9 @@ class InCube(InputUncertainty):
 
     @property
     def is_additive(self) -> bool:
-        """True if it is so in user units and no column has a log scale."""
+        """True for sums on linear scales and for products on log scales: log x' = log x + log ε."""
+        if all(self.axes.log):
+            return self.uncertainty.is_multiplicative
         return self.axes.is_linear and self.uncertainty.is_additive
 
     @property

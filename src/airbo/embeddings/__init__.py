@@ -3,7 +3,7 @@
 from airbo.embeddings.base_kernels import RationalQuadraticSum, default_base_kernel
 from airbo.embeddings.embedding import Embedding
 from airbo.embeddings.estimators import Empirical, Estimator, Nystrom, Quadrature
-from airbo.embeddings.mmd import mmd2
+from airbo.embeddings.mmd2 import mmd2
 
 __all__ = [
     "Embedding",

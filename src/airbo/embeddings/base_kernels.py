@@ -1,18 +1,19 @@
-"""Base kernels: covariances between points, the ground on which the MMD stands."""
+"""The base kernel of the paper: a covariance between points, the ground on which the MMD stands."""
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import torch
 from gpytorch.constraints import GreaterThan
-from gpytorch.kernels import Kernel, RBFKernel
+from gpytorch.kernels import Kernel
 from gpytorch.priors import LogNormalPrior
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from airbo.embeddings.scales import GaussianScales
+from airbo.embeddings.gaussian_sum import GaussianSum
 
 _POWERS: dict[float, Callable[[Tensor], Tensor]] = {
     0.2: lambda x: x.log().mul_(0.2).exp_(),  # much faster than a power
@@ -27,66 +28,108 @@ RATIONAL_QUADRATIC_EXPONENTS = tuple(_POWERS)
 class RationalQuadraticSum(Kernel):
     r"""The base kernel of the paper: a sum of rational quadratic kernels.
 
-    .. math:: k(x, x') = \sum_i \left(1 + \frac{\|x - x'\|^2}{2 a_i l_i^2}\right)^{-a_i}
+    .. math:: k(x, x') = \sum_i \left(1 + \frac{\sum_c (x_c - x'_c)^2 / r_c^2}
+              {2 a_i l_i^2}\right)^{-a_i}
 
     Its long tail keeps distant distributions comparable; the small ``a_i`` see far, the large
-    ones see detail. Every ``l_i`` is learnable, or one that all share.
+    ones see detail. Every ``l_i`` is learnable, or one that all share. With ``ard_num_dims`` there
+    is also one factor ``r_c`` per column, so that a column has the length scales ``r_c l_i``.
     """
 
     is_stationary = True
     has_lengthscale = False
 
     def __init__(
-        self, lengthscale: float = 0.5, prior: LogNormalPrior | None = None, shared: bool = False
+        self,
+        lengthscale: float = 0.5,
+        prior: LogNormalPrior | None = None,
+        shared: bool = False,
+        factor_prior: LogNormalPrior | None = None,
+        **kwargs: Any,
     ) -> None:
-        """Start all length scales at ``lengthscale``, in model coordinates.
+        """Start all length scales at ``lengthscale``, in the unit cube, and all factors at 1.
 
         Args:
             lengthscale: Where fitting starts.
             prior: Of every length scale that is learned.
             shared: Whether there is one for all five.
+            factor_prior: Of the factor of every column; matters with ``ard_num_dims``.
+            **kwargs: Go to GPyTorch's kernel.
         """
-        super().__init__()
+        super().__init__(**kwargs)
         n = 1 if shared else len(RATIONAL_QUADRATIC_EXPONENTS)
-        self.register_parameter("raw_lengthscales", torch.nn.Parameter(torch.zeros(n)))
-        self.register_constraint("raw_lengthscales", GreaterThan(1e-3))
         self.register_buffer("exponents", torch.tensor(RATIONAL_QUADRATIC_EXPONENTS))
+        self._register("lengthscales", n, lengthscale, prior)
+        if self.ard_num_dims is not None:
+            self._register("factors", self.ard_num_dims, 1.0, factor_prior)
+
+    def _register(self, name: str, n: int, start: float, prior: LogNormalPrior | None) -> None:
+        raw = torch.zeros(*self.batch_shape, n)
+        self.register_parameter(f"raw_{name}", torch.nn.Parameter(raw))
+        self.register_constraint(f"raw_{name}", GreaterThan(1e-3))
         if prior is not None:
-            self.register_prior(
-                "lengthscales_prior",
-                prior,
-                RationalQuadraticSum._learned,
-                RationalQuadraticSum._set_lengthscales,
-            )
-        self._set_lengthscales(torch.full((n,), lengthscale))
+            self.register_prior(f"{name}_prior", prior, _Getter(name), _Setter(name))
+        self._set(name, torch.full((n,), start))
+
+    def _get(self, name: str) -> Tensor:
+        learned: Tensor = getattr(self, f"raw_{name}_constraint").transform(
+            getattr(self, f"raw_{name}")
+        )
+        return learned
+
+    def _set(self, name: str, value: Tensor | float) -> None:
+        raw = getattr(self, f"raw_{name}")
+        value = torch.as_tensor(value).to(raw).expand_as(raw)
+        constraint = getattr(self, f"raw_{name}_constraint")
+        self.initialize(**{f"raw_{name}": constraint.inverse_transform(value)})
 
     @property
-    def lengthscales(self) -> Float[Tensor, "5"]:
-        """One length scale per rational quadratic, in model coordinates."""
-        return self._learned().expand(len(RATIONAL_QUADRATIC_EXPONENTS))
+    def lengthscales(self) -> Float[Tensor, "*batch 5"]:
+        """One length scale per rational quadratic, in the unit cube."""
+        return self._get("lengthscales").expand(
+            *self.batch_shape, len(RATIONAL_QUADRATIC_EXPONENTS)
+        )
 
     @lengthscales.setter
     def lengthscales(self, value: Tensor | float) -> None:
-        self._set_lengthscales(value)
+        self._set("lengthscales", value)
 
-    def _learned(self) -> Tensor:
-        learned: Tensor = self.raw_lengthscales_constraint.transform(self.raw_lengthscales)
-        return learned
+    @property
+    def factors(self) -> Float[Tensor, "*batch d"]:
+        """What the length scales of each column are multiplied with."""
+        if self.ard_num_dims is None:
+            return torch.ones_like(self.raw_lengthscales[..., :1])
+        return self._get("factors")
 
-    def _set_lengthscales(self, value: Tensor | float) -> None:
-        value = torch.as_tensor(value).to(self.raw_lengthscales).expand_as(self.raw_lengthscales)
-        raw = self.raw_lengthscales_constraint.inverse_transform(value)
-        self.initialize(raw_lengthscales=raw)
+    @factors.setter
+    def factors(self, value: Tensor | float) -> None:
+        self._set("factors", value)
 
-    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+    def forward(
+        self,
+        x1: Tensor,
+        x2: Tensor,
+        diag: bool = False,
+        last_dim_is_batch: bool = False,
+        **params: Any,
+    ) -> Tensor:
         """Evaluate the sum at all pairs of points, or at matching ones with ``diag``."""
+        if self.ard_num_dims is not None:
+            scale = self.factors.unsqueeze(-2)
+            x1, x2 = x1 / scale, x2 / scale
+        if last_dim_is_batch:
+            x1, x2 = x1.mT.unsqueeze(-1), x2.mT.unsqueeze(-1)
         r2 = self.covar_dist(x1, x2, square_dist=True, diag=diag, **params)
         inverse_widths = 0.5 / (self.exponents * self.lengthscales**2)  # 1 / (2 a l²)
-        summed: Tensor = _SumOfRationalQuadratics.apply(r2, inverse_widths)
-        return summed
+        if not self.batch_shape:
+            summed: Tensor = _SumOfRationalQuadratics.apply(r2, inverse_widths)
+            return summed
+        trailing = 1 + (not diag) + last_dim_is_batch
+        widths = inverse_widths.reshape(*self.batch_shape, *[1] * trailing, -1)
+        return (1 + r2.unsqueeze(-1) * widths).pow(-self.exponents).sum(-1)
 
-    def gaussian_scales(self) -> GaussianScales:
-        r"""Write the kernel as a sum of Gaussians whose widths do not depend on the l_i.
+    def gaussian_sum(self) -> GaussianSum | None:
+        r"""Write the kernel as a sum of Gaussians.
 
         A rational quadratic is a Gamma mixture of Gaussians; with :math:`s = \log\lambda`
 
@@ -94,19 +137,63 @@ class RationalQuadraticSum(Kernel):
                   g(s) = \exp(a (s + \log a l^2) - e^s a l^2) / \Gamma(a)
 
         and the trapezoidal rule with step 0.5 is exact to 6e-5 for every ``a`` up to 5. What lies
-        below the grid is flat over the unit cube: it becomes the constant.
-        """
-        a, scale = self.exponents.unsqueeze(-1), self.lengthscales.unsqueeze(-1).square()
-        s = torch.arange(_LOG_MIN, _LOG_MAX, _LOG_STEP, dtype=scale.dtype, device=scale.device)
-        al2 = a * scale
-        g = torch.exp(a * (s + al2.log()) - s.exp() * al2 - torch.lgamma(a)) * _LOG_STEP
+        below the grid is flat over the unit cube: it becomes the constant. Here only the weights
+        depend on the ``l_i``, so that a fit works out the Gaussians once.
 
-        # each rational quadratic is 1 at distance 0: the constant takes what the grid leaves
-        below = (1 - g.sum(-1)).clamp_min(0)
-        return GaussianScales(below.sum(), g.sum(0), s.exp())
+        With a factor per column the Gaussians move anyway. If the ``l_i`` are shared as well, the
+        whole kernel has one shape, and few Gaussians do.
+        """
+        if self.batch_shape or self.active_dims is not None:
+            return None
+        relevances = self.factors.square().reciprocal()
+        if self.ard_num_dims is not None and self.raw_lengthscales.numel() == 1:
+            shape = (relevances.new_tensor(v) for v in _shared_shape())
+            return GaussianSum(*shape, relevances / self.lengthscales[0].square())
+        return GaussianSum(*_trapezoidal(self.exponents, self.lengthscales), relevances)
 
 
 _LOG_MIN, _LOG_MAX, _LOG_STEP = -9.5, 15.1, 0.5
+
+
+def _trapezoidal(
+    exponents: Tensor, lengthscales: Tensor, log_min: float = _LOG_MIN
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the constant, the weights and the precisions of the sum of Gaussians."""
+    a, scale = exponents.unsqueeze(-1), lengthscales.unsqueeze(-1).square()
+    s = torch.arange(log_min, _LOG_MAX, _LOG_STEP, dtype=scale.dtype, device=scale.device)
+    al2 = a * scale
+    g = torch.exp(a * (s + al2.log()) - s.exp() * al2 - torch.lgamma(a)) * _LOG_STEP
+
+    # each rational quadratic is 1 at distance 0: the constant takes what the grid leaves
+    below = (1 - g.sum(-1)).clamp_min(0)
+    return below.sum(), g.sum(0), s.exp()
+
+
+@lru_cache(maxsize=1)
+def _shared_shape() -> tuple[float, list[float], list[float]]:
+    """Return the constant and few Gaussians that stand for the kernel where all l_i are 1."""
+    exponents = torch.tensor(RATIONAL_QUADRATIC_EXPONENTS, dtype=torch.float64)
+    one = torch.ones(1, dtype=torch.float64)
+    # in units of a short length scale the cube is wide: only what is far wider is flat
+    short = GaussianSum(*_trapezoidal(exponents, one.expand(5), 2 * _LOG_MIN), one).shortened(1e5)
+    return short.constant.item(), short.weights.tolist(), short.precisions.tolist()
+
+
+class _Getter:
+    """Reads a hyper-parameter for its prior; a class, because a model has to be copied."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, module: RationalQuadraticSum) -> Tensor:
+        return module._get(self.name)
+
+
+class _Setter(_Getter):
+    """Sets it."""
+
+    def __call__(self, module: RationalQuadraticSum, value: Tensor) -> None:  # type: ignore[override]
+        module._set(self.name, value)
 
 
 class _SumOfRationalQuadratics(torch.autograd.Function):
@@ -141,17 +228,6 @@ class _SumOfRationalQuadratics(torch.autograd.Function):
             return for_r2, None
         outer = (gradient * r2).flatten()
         return for_r2, torch.stack([outer @ s.flatten() for s in slopes])
-
-
-def gaussian_scales(kernel: Kernel) -> GaussianScales | None:
-    """Return the kernel as a sum of Gaussians, or None where that is not known."""
-    if isinstance(kernel, RationalQuadraticSum):
-        return kernel.gaussian_scales()
-    if isinstance(kernel, RBFKernel):
-        precision = kernel.lengthscale.square().reciprocal()[0]  # (1,) or (d,)
-        one = precision.new_ones(1)
-        return GaussianScales(one.new_zeros(()), one, precision.unsqueeze(0).squeeze(-1))
-    return None
 
 
 def default_base_kernel(d: int, spread: float = math.sqrt(0.5)) -> RationalQuadraticSum:

@@ -9,6 +9,8 @@ from gpytorch.module import Module
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from airbo.cube import Axes
+from airbo.in_cube import in_axes
 from airbo.uncertainty import InputUncertainty
 
 MAX_DESIGNS = 4096
@@ -36,6 +38,13 @@ class Features(Module, ABC):
         self.register_buffer("width", (bounds[1] - bounds[0]).clone())
         self._changes = 0
         self._memory: dict[str, tuple[Tensor, Any]] = {}
+
+    @property
+    def in_cube(self) -> list[InputUncertainty]:
+        """The uncertainties in the unit cube, where features are made."""
+        ends = (tuple(v.tolist()) for v in (self.low.double(), (self.low + self.width).double()))
+        axes = Axes(tuple(f"column {c}" for c in range(self.d)), *ends, (False,) * self.d)
+        return [in_axes(u, axes) for u in self.uncertainties]
 
     @property
     def d(self) -> int:

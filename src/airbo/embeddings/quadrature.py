@@ -1,91 +1,227 @@
-"""The fastest embedding that suits the uncertainties."""
+"""The default embedding: P_x integrated in closed form or by quadrature, block by block."""
+
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int64
+from linear_operator import to_dense
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
-from airbo.embeddings.embedding import Embedding
-from airbo.embeddings.grid import GridEmbedding, suits_grid
-from airbo.embeddings.mixtures import ComponentEmbedding
-from airbo.embeddings.shifts import ShiftEmbedding, suits_shifts
-from airbo.uncertainty import InputUncertainty
+from airbo.embeddings.discretize import Resolution
+from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, in_portions, is_same
+from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
+from airbo.embeddings.line import Line, points_of
+from airbo.embeddings.plan import Plan
+from airbo.embeddings.terms import FARTHEST, Terms
 
-FINER = 3
-"""Resolution on a line, as a multiple of that in several columns."""
+N_STRIPS = 16
+"""Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
+N_TOGETHER = 300
+"""Observations up to which a fit keeps all it needs for gradients; beyond, it works it out again."""
 
 
 class QuadratureEmbedding(Embedding):
-    """Embeds by differences of designs as long as all uncertainties are additive.
-
-    Where one is not, P_x is spread over a grid on a line, and compared component by
-    component in several columns.
-    """
+    """Embeds P_x by a product over groups of columns, each computed in its own way."""
 
     def __init__(self, n_atoms: int, *args: object) -> None:
         """Resolve what is not Gaussian with ``n_atoms`` components."""
         super().__init__(*args)  # type: ignore[arg-type]
-        self.n_atoms = n_atoms
-        self._by_shift: Embedding | None = None
-        self._by_components: Embedding | None = None
-        if suits_shifts(self.uncertainties, self.base_kernel):
-            self._by_shift = ShiftEmbedding(n_atoms, *args)
-        else:
-            self._by_components = self._for_any_uncertainty()
+        self.resolution = Resolution(n_atoms)
+        self.register_buffer("seen", torch.tensor([[0.0], [1.0]]).expand(2, self.d).to(self.low))
+        self._far = False
 
     @property
-    def depends_on_hyperparameters(self) -> bool:  # type: ignore[override]
-        """Whether the features change while a model is fitted."""
-        return self._way.depends_on_hyperparameters
-
-    @property
-    def version(self) -> int:
-        """Grows whenever features made before can no longer be compared with new ones."""
-        return self._changes + self._way.version
-
-    def number_of(self, uncertainty: InputUncertainty) -> int:
-        """Return the number of an uncertainty, taking it into the list if it is new."""
-        number = super().number_of(uncertainty)
-        for way in (self._by_shift, self._by_components):
-            if way is not None:
-                way.number_of(uncertainty)
-        if self._by_components is None and not all(u.is_additive for u in self.uncertainties):
-            self._by_components = self._for_any_uncertainty()
-        return number
+    def plan(self) -> Plan:
+        """The groups of columns."""
+        return self.remembered("plan", self.low, lambda: Plan(self.in_cube, self.d, self.resolution))
 
     def compute(
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch n f"]:
-        """Return the features of the embedding in use."""
-        return self._way.compute(X, choice)
+        """Return designs in the unit cube with all that the base kernel has to know of P_x."""
+        Z = (X - self.low) / self.width
+        if self.plan.on_a_line:
+            return self._on_the_line(Z, choice)
+        f = self.plan.features(Z, choice)
+        self._look(f.detach())
+        return f
 
     def inner(
         self,
         f1: Float[Tensor, "*#batch n f"],
-        f2: Float[Tensor, "*#batch q f"],
+        f2: Float[Tensor, "*#batch k f"],
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
-        return self._way_of(f1).inner(f1, f2, diag)
+        if self.plan.is_exact:
+            d = self.d
+            return to_dense(self.base_kernel(f1[..., :d], f2[..., :d], diag=diag))
+        if self.plan.on_a_line:
+            half = f1 @ self._gram(f1)
+            return (half * f2).sum(-1) if diag else half @ f2.mT
+        if self.training:
+            return self._while_fitting(f1, f2, diag)
+        base, terms = self._prepared()
+        return base.constant + _unbatched(partial(_weighted, terms, base.weights), f1, f2, diag)
 
     def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
-        r"""Return :math:`\|\psi_P\|^2`."""
-        return self._way_of(f).squared_norm(f)
+        r"""Return :math:`\|\psi_P\|^2`; often the number of the uncertainty says it all."""
+        if self.plan.on_a_line or self.plan.design_matters or self.plan.is_exact:
+            return self.inner(f, f, diag=True)
+        n = len(self.uncertainties)
+        kinds = f.new_zeros(n, self.d + 1)
+        kinds[:, self.d] = torch.arange(n).to(f)
+        norms = self.inner(kinds, kinds, diag=True)
+        return norms.expand(f.shape[:-1]) if n == 1 else norms[f[..., self.d].long()]
 
-    @property
-    def _way(self) -> Embedding:
-        way = self._by_components or self._by_shift
-        assert way is not None
-        return way
+    # -- predicting: the hyper-parameters stay
 
-    def _way_of(self, f: Tensor) -> Embedding:
-        """Return the embedding that made features, also before the way was changed."""
-        if self._by_shift is not None and f.shape[-1] == self.d + 1:
-            return self._by_shift
-        return self._way
+    def _prepared(self) -> tuple[GaussianSum, Terms]:
+        """Return what does not change as long as the hyper-parameters stay the same."""
 
-    def _for_any_uncertainty(self) -> Embedding:
-        bounds = torch.stack([self.low, self.low + self.width])
-        args = (self.uncertainties, self.base_kernel, bounds)
-        if any(suits_grid(u, bounds, self.n_atoms) for u in self.uncertainties):
-            return GridEmbedding(FINER * self.n_atoms, *args)
-        return ComponentEmbedding(self.n_atoms, *args)
+        def prepare() -> tuple[GaussianSum, Terms]:
+            base = self._base().shortened()
+            simple = len(self.uncertainties) == 1  # all pairs have to see the same
+            return base, Terms(self.plan, base, self._extent(), simplified=simple)
+
+        key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
+        with torch.no_grad():
+            return self.remembered("terms", torch.cat([key, self.seen.flatten()]), prepare)
+
+    # -- fitting: the hyper-parameters move, the designs do not
+
+    def _while_fitting(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        """Sum over all Gaussians: the likelihood has to be smooth in the hyper-parameters.
+
+        Where only weights depend on these, the rest is worked out once per fit; where that takes
+        too much memory, or precisions move, again in every step.
+        """
+        base = self._base()
+        n_pairs = f1.shape[:-1].numel() * (1 if diag else f2.shape[-2])
+        still = not (base.moves or f1.requires_grad or f2.requires_grad)
+        if still and n_pairs * len(base.weights) <= MAX_REMEMBERED:
+            key = torch.cat([f1.flatten(), f2.flatten()])
+            each = self.remembered(f"each {diag} {n_pairs}", key, lambda: self._each(base, f1, f2, diag))
+            return base.constant + torch.tensordot(base.weights, each, dims=1)
+        terms = Terms(self.plan, base, self._extent())
+        if diag or f1.dim() > 2 or len(f1) <= N_TOGETHER or not is_same(f1, f2):
+            return base.constant + _weighted(terms, base.weights, f1, f2, diag)
+        return base.constant + _in_strips(terms, base.weights, f1)
+
+    def _each(self, base: GaussianSum, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        with torch.no_grad():
+            return Terms(self.plan, base.detached(), self._extent())(f1, f2, diag)
+
+    # -- one column
+
+    def _on_the_line(self, Z: Tensor, choice: Tensor) -> Tensor:
+        group = self.plan.groups[0]
+        if group.deviations is None:
+            [landing] = self.plan.landings(Z, choice)
+        else:
+            landing = self.plan.landing(group, torch.cat([Z, choice.unsqueeze(-1).to(Z)], dim=-1))
+        landing = points_of(landing, self.resolution.nodes)
+        line = self._line()
+        if not self._far and not line.spans(landing.means):
+            self._far = True
+            self._changes += 1
+            line = self._line()
+        return line.weights(landing)
+
+    def _line(self) -> Line:
+        def build() -> Line:
+            group = self.plan.groups[0]
+            Z = torch.linspace(0, 1, 33, dtype=torch.float64).unsqueeze(-1).to(self.low)
+            lows, highs = [], []
+            for number in range(len(self.uncertainties)):
+                choice = torch.full((33,), number, device=Z.device)
+                f = torch.cat([Z, choice.unsqueeze(-1).to(Z)], dim=-1)
+                [landing] = self.plan.landings(Z, choice) or [self.plan.landing(group, f)]
+                points = points_of(landing, self.resolution.nodes).means
+                lows.append(points.min().item())
+                highs.append(points.max().item())
+            return Line(min(lows), max(highs), self._far)
+
+        with torch.no_grad():
+            return self.remembered(f"line {self._far}", self.low, build)
+
+    def _gram(self, f: Tensor) -> Tensor:
+        line = self._line()
+        if self.training:
+            return line.gram(self.base_kernel, f)
+        key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
+        with torch.no_grad():
+            return self.remembered(f"gram {self._far}", key, lambda: line.gram(self.base_kernel, f))
+
+    # -- helpers
+
+    def _base(self) -> GaussianSum:
+        base = gaussian_sum(self.base_kernel)
+        assert base is not None
+        return base
+
+    def _look(self, f: Tensor) -> None:
+        """Remember how far executed inputs reach in columns that waves describe."""
+        for group in self.plan.waves:
+            c = group.columns[0]
+            if group.deviations is None:
+                landing = self.plan.landing(group, f)
+                reach = 4.5 * landing.variances.clamp_min(0).sqrt()
+                low, high = (landing.means - reach).min(), (landing.means + reach).max()
+            else:
+                low, high = f[..., c].min(), f[..., c].max()
+            low, high = low.clamp_min(-FARTHEST), high.clamp_max(1 + FARTHEST)
+            if low < self.seen[0, c] or high > self.seen[1, c]:
+                seen = self.seen.clone()
+                seen[0, c] = torch.minimum(low, seen[0, c])
+                seen[1, c] = torch.maximum(high, seen[1, c])
+                self.seen = seen
+
+    def _extent(self) -> Float[Tensor, "2 d"]:
+        """Return the range of executed inputs, with the deviations that designs do not bring."""
+        extent = self.seen.clone()
+        for group in self.plan.waves:
+            for deviation in group.deviations or ():
+                own = deviation.to(extent)
+                reach = 4.5 * own.variances.sqrt()
+                extent[0, group.columns[0]] += (own.means - reach).min().clamp(-FARTHEST, 0)
+                extent[1, group.columns[0]] += (own.means + reach).max().clamp(0, FARTHEST)
+        return extent
+
+
+def _weighted(terms: Terms, weights: Tensor, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+    def portion(a: Tensor, b: Tensor, diag: bool) -> Tensor:
+        return torch.tensordot(weights, terms(a, b, diag), dims=1)
+
+    return in_portions(portion, f1, f2, diag, terms.size)
+
+
+def _in_strips(terms: Terms, weights: Tensor, f: Float[Tensor, "n f"]) -> Float[Tensor, "n n"]:
+    """Work out one half of a symmetric matrix, and again for its gradient, strip by strip."""
+    n = len(f)
+    step = -(-n // N_STRIPS)
+    rows = []
+    for first in range(0, n, step):
+        strip: Tensor = checkpoint(
+            _weighted, terms, weights, f[first : first + step], f[first:], False, use_reentrant=False
+        )
+        rows.append(torch.nn.functional.pad(strip, (first, 0)))
+    upper = torch.cat(rows).triu()
+    return upper + upper.triu(1).mT
+
+
+def _unbatched(
+    compare: Callable[[Tensor, Tensor, bool], Tensor], f1: Tensor, f2: Tensor, diag: bool
+) -> Tensor:
+    """Compare all rows at once where a batch of designs meets the same others."""
+    if diag or f1.dim() == 2:
+        return compare(f1, f2, diag)
+    if any(size > 1 and step for size, step in zip(f2.shape[:-2], f2.stride(), strict=False)):
+        return compare(f1, f2, diag)
+    others = f2.reshape(-1, *f2.shape[-2:])[0] if f2.dim() > 2 else f2
+    batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
+    f1 = f1.expand(*batch, *f1.shape[-2:])
+    result = compare(f1.reshape(-1, f1.shape[-1]), others, False)
+    return result.unflatten(0, f1.shape[:-1])

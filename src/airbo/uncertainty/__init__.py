@@ -21,6 +21,7 @@ from airbo.uncertainty.external import SciPy, Torch
 from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.mixture import GaussianMixture
 from airbo.uncertainty.product import Product
+from airbo.uncertainty.relative import LogNormal, Relative
 from airbo.uncertainty.sampler import Sampler
 from airbo.uncertainty.scaled import Scaled, scale
 from airbo.uncertainty.spec import from_dict, from_json
@@ -34,9 +35,11 @@ __all__ = [
     "Exact",
     "GaussianMixture",
     "InputUncertainty",
+    "LogNormal",
     "Normal",
     "Piecewise",
     "Product",
+    "Relative",
     "Ring",
     "Sampler",
     "Scaled",

@@ -83,6 +83,11 @@ class InputUncertainty(ABC):
         """Whether x' = x + δ, with δ independent of x."""
 
     @property
+    def is_multiplicative(self) -> bool:
+        """Whether x' = x ε, with ε > 0 independent of x: additive on a log scale."""
+        return False
+
+    @property
     def independent_columns(self) -> bool:
         """Whether the columns of x' given x are independent, column j made from base column j."""
         return False

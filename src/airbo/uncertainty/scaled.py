@@ -15,6 +15,7 @@ from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.mixture import GaussianMixture
 from airbo.uncertainty.parameters import Parameter, check_at_least, parameter
 from airbo.uncertainty.product import Product
+from airbo.uncertainty.relative import Relative
 from airbo.uncertainty.varying import Piecewise, Varying
 
 
@@ -134,6 +135,11 @@ def _(u: GaussianMixture, factor: float) -> InputUncertainty:
 @_scale.register
 def _(u: Empirical, factor: float) -> InputUncertainty:
     return Empirical(_times(u.deviations, factor))
+
+
+@_scale.register
+def _(u: Relative, factor: float) -> InputUncertainty:
+    return Relative(_scale(u.share, factor))
 
 
 @_scale.register

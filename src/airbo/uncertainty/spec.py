@@ -13,6 +13,7 @@ from airbo.uncertainty.external import SciPy, Torch
 from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.mixture import GaussianMixture
 from airbo.uncertainty.product import Product
+from airbo.uncertainty.relative import LogNormal, Relative
 from airbo.uncertainty.scaled import Scaled
 from airbo.uncertainty.varying import Piecewise
 
@@ -20,7 +21,7 @@ _KINDS: dict[str, type[InputUncertainty]] = {
     kind.__name__: kind
     for kind in (
         Exact, Normal, Uniform, Beta, ChiSquared, GaussianMixture, Ring, Empirical, SciPy, Torch,
-        Product, Piecewise, Clipped, Scaled,
+        Product, Piecewise, Clipped, Scaled, Relative, LogNormal,
     )
 }  # fmt: skip
 

@@ -65,11 +65,6 @@ def bisect(points: Float[Tensor, "s r"], n: int) -> Int64[Tensor, "j c"]:
     return torch.stack(cells)
 
 
-def moments(cells: Float[Tensor, "*cells s d"]) -> tuple[Tensor, Tensor]:
-    """Return the mean and the variances of every cell."""
-    return cells.mean(dim=-2), cells.var(dim=-2, correction=0)
-
-
 @dataclass(frozen=True)
 class _Cell:
     samples: Float[Tensor, "s d"]

@@ -6,7 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.embeddings.base_kernels import RationalQuadraticSum
-from airbo.embeddings.estimators import Empirical, Estimator, Nystrom, nystrom_weights
+from airbo.embeddings.estimators import Empirical, Estimator, Nystrom
+from airbo.embeddings.sampled import nystrom_weights
 
 
 def mmd2(

@@ -1,0 +1,101 @@
+"""Several columns that depend on each other: sums of Gaussians, as functions or pair by pair."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.embeddings.mixture import Mixture
+
+
+def widened(
+    precisions: Float[Tensor, "q b"], covariances: Float[Tensor, "*j b b"]
+) -> tuple[Float[Tensor, "*j q b b"], Float[Tensor, "*j q"]]:
+    r"""Return what a Gaussian base kernel becomes by integrating over a normal deviation.
+
+    .. math:: (\Lambda^{-1} + V)^{-1} \quad\text{and}\quad |I + \Lambda V|^{-1/2}
+    """
+    # with R = Λ^½: (Λ⁻¹ + V)⁻¹ = R (I + R V R)⁻¹ R
+    root = precisions.sqrt()
+    RR = root.unsqueeze(-1) * root.unsqueeze(-2)
+    eye = torch.eye(precisions.shape[-1]).to(RR)
+    L = torch.linalg.cholesky(eye + RR * covariances.unsqueeze(-3))  # (*j, q, b, b)
+    return RR * torch.cholesky_inverse(L), 1 / L.diagonal(dim1=-2, dim2=-1).prod(-1)
+
+
+@dataclass(frozen=True)
+class Quadratics:
+    r"""Sums of Gaussian functions of a difference, as one matrix product and one exponential.
+
+    .. math:: \sum_k h_k \exp\left(-\tfrac12 (t + s_k)^\top A_k (t + s_k)\right)
+
+    The exponents are linear in the products of two entries of t, and in t.
+    """
+
+    coefficients: Float[Tensor, "k f"]
+    offsets: Float[Tensor, "k 1"]
+    heights: Float[Tensor, "q k"]
+
+    @classmethod
+    def of(
+        cls, deviations: Sequence[Mixture], precisions: Float[Tensor, "q b"]
+    ) -> "Quadratics":
+        """Integrate every Gaussian base kernel over its own view of the difference."""
+        rows, heights = [], []
+        for deviation, precision in zip(deviations, precisions.split(1), strict=True):
+            own = deviation.to(precisions)
+            A, h = (v.squeeze(1) for v in widened(precision, own.covariances[0]))
+            rows.append(_row(A, own.means[0]))
+            heights.append(own.weights[0] * h)
+        coefficients, offsets = (torch.cat(v) for v in zip(*rows, strict=True))
+        return cls(coefficients, offsets, torch.block_diag(*(h.unsqueeze(0) for h in heights)))
+
+    def __call__(self, t: Float[Tensor, "b *pairs"]) -> Float[Tensor, "q *pairs"]:
+        """Evaluate all sums."""
+        i, j = torch.triu_indices(len(t), len(t))
+        flat = t.flatten(1)
+        rows = torch.cat([flat[i] * flat[j], flat])  # (f, pairs)
+        exponents = torch.addmm(self.offsets, self.coefficients, rows)
+        return (self.heights @ exponents.exp()).unflatten(-1, t.shape[1:])
+
+
+def _row(A: Float[Tensor, "j b b"], s: Float[Tensor, "j b"]) -> tuple[Tensor, Tensor]:
+    # -½ (t + s)ᵀ A (t + s) = -½ tᵀ A t - (A s)ᵀ t - ½ sᵀ A s
+    i, j = torch.triu_indices(A.shape[-1], A.shape[-1])
+    quadratic = A[:, i, j] * torch.where(i == j, -0.5, -1.0)
+    linear = -(A @ s.unsqueeze(-1)).squeeze(-1)
+    return torch.cat([quadratic, linear], dim=-1), 0.5 * (linear * s).sum(-1, keepdim=True)
+
+
+def over_pairs_of_components(
+    p: Mixture, q: Mixture, precisions: Float[Tensor, "q b"], diag: bool
+) -> Float[Tensor, "q ..."]:
+    r"""Integrate every Gaussian base kernel over two sums of Gaussians.
+
+    .. math:: \sum_{jk} w_j w_k \, |I + \Lambda V|^{-1/2}
+              \exp\left(-\tfrac12 (m_j - m_k)^\top (\Lambda^{-1} + V)^{-1} (m_j - m_k)\right),
+              \quad V = C_j + C_k
+    """
+    t = torch.sub(*_against(p.means, q.means, 1, diag))  # (..., [n, k | n], j, l, b)
+    if p.spread is None or q.spread is None:
+        exponent = t.square() @ precisions.mT
+    elif p.kind == 1:
+        V = torch.add(*_against(p.spread, q.spread, 1, diag))
+        widening = 1 + V.unsqueeze(-1) * precisions.mT  # (..., j, l, b, q)
+        exponent = (t.square().unsqueeze(-2) @ (precisions.mT / widening)).squeeze(-2)
+        exponent = exponent + widening.log().sum(-2)
+    else:
+        V = torch.add(*_against(p.spread, q.spread, 2, diag))
+        A, height = widened(precisions, V)
+        outer = (t.unsqueeze(-1) * t.unsqueeze(-2)).flatten(-2)
+        exponent = (outer.unsqueeze(-2) @ A.flatten(-2).mT).squeeze(-2) - 2 * height.log()
+    w_p, w_q = _against(p.weights.unsqueeze(-1), q.weights.unsqueeze(-1), 1, diag)
+    return (exponent.mul(-0.5).exp() * (w_p * w_q)).sum(dim=(-3, -2)).movedim(-1, 0)
+
+
+def _against(s: Tensor, t: Tensor, n_event: int, diag: bool) -> tuple[Tensor, Tensor]:
+    """Line up (..., n, j, *event) and (..., k, l, *event) for all pairs, or matching ones."""
+    s, t = s.unsqueeze(-1 - n_event), t.unsqueeze(-2 - n_event)  # components j and l
+    return (s, t) if diag else (s.unsqueeze(-3 - n_event), t.unsqueeze(-4 - n_event))

@@ -1,0 +1,317 @@
+"""P_x in the unit cube as a few weighted Gaussians, block by block of dependent columns."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache, singledispatch
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from airbo.embeddings.mixture import Mixture, by_column, choose, coarsest, joined, to_atoms
+from airbo.embeddings.rules import bisect, compress, gauss_rule
+from airbo.in_cube import InCube
+from airbo.uncertainty import (
+    Beta,
+    ChiSquared,
+    Empirical,
+    Exact,
+    GaussianMixture,
+    InputUncertainty,
+    LogNormal,
+    Normal,
+    Piecewise,
+    Product,
+    Relative,
+    Ring,
+    Uniform,
+    Varying,
+    base_draws,
+)
+from airbo.uncertainty.parameters import per_design
+
+N_FINE = 2048
+"""Draws that stand for P_x before they are compressed."""
+PER_CELL = 16
+"""Draws in each cell of a P_x that changes with the design."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How many Gaussians, or points, stand for a P_x that is neither exact nor normal."""
+
+    n_atoms: int
+
+    @property
+    def nodes(self) -> int:
+        """Points of one column where P_x changes with the design."""
+        return 2 * self.n_atoms
+
+    @property
+    def fine_nodes(self) -> int:
+        """Points of one column where it does not: they are worked with once, not per design."""
+        return 4 * self.n_atoms
+
+    @property
+    def cells(self) -> int:
+        """Gaussians of several dependent columns."""
+        return math.ceil(4 * self.n_atoms / 3)
+
+    @property
+    def angles(self) -> int:
+        """Points of a ring."""
+        return 2 * self.n_atoms
+
+
+def blocks_of(
+    uncertainty: InputUncertainty, columns: tuple[int, ...]
+) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
+    """Return the independent blocks of an uncertainty, each with the columns that it acts on."""
+    if not isinstance(uncertainty, Product):
+        return [(uncertainty, columns)]
+    return [
+        part
+        for block, own in zip(uncertainty.blocks, uncertainty.layout(len(columns)), strict=True)
+        for part in blocks_of(block, tuple(columns[c] for c in own))
+    ]
+
+
+def mixtures(
+    uncertainty: InputUncertainty, Z: Float[Tensor, "*batch n d"], resolution: Resolution
+) -> list[Mixture]:
+    """Write P_x as independent sums of weighted Gaussians whose columns partition ``range(d)``.
+
+    Gaussians stay as they are. One-column distributions become the nodes of their own Gauss
+    quadrature. Whatever else can be sampled is cut into cells, and each cell becomes the Gaussian
+    with its mean and its covariance. An additive P_x has one row, that of the deviation.
+    """
+    if uncertainty.is_additive:
+        origin = torch.zeros(1, Z.shape[-1], dtype=torch.float64)
+        parts = _mixtures(uncertainty, origin, resolution)
+        return [part.to(Z) for whole in parts for part in by_column(replace(whole, additive=True))]
+    return [part for whole in _mixtures(uncertainty, Z, resolution) for part in by_column(whole)]
+
+
+@singledispatch
+def _mixtures(u: InputUncertainty, X: Tensor, r: Resolution) -> list[Mixture]:
+    columns_stand_alone = u.independent_columns or (X.shape[-1] == 1 and u.n_base(1) <= 1)
+    if not columns_stand_alone:
+        return [_cells(u, X, r)]
+    return _quadratures(u, X, r.fine_nodes) if u.is_additive else _strata(u, X, r.nodes)
+
+
+@_mixtures.register
+def _(u: Exact, X: Tensor, r: Resolution) -> list[Mixture]:
+    return [_around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1]))]
+
+
+@_mixtures.register
+def _(u: Normal, X: Tensor, r: Resolution) -> list[Mixture]:
+    covariances = u.covariance(X).unsqueeze(-3)  # (..., n, 1, d, d)
+    spread = covariances if u.std is None else covariances.diagonal(dim1=-2, dim2=-1)
+    return [replace(_around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1])), spread=spread)]
+
+
+@_mixtures.register(Uniform)
+@_mixtures.register(Beta)
+@_mixtures.register(ChiSquared)
+def _(u: Uniform | Beta | ChiSquared, X: Tensor, r: Resolution) -> list[Mixture]:
+    standard = _standardized(u)
+    if standard is None:
+        return _quadratures(u, X, r.fine_nodes) if u.is_additive else _strata(u, X, r.nodes)
+    shape, loc, scale = standard
+    nodes, weights = _gauss_rule(shape, r.fine_nodes if u.is_additive else r.nodes)
+    loc, scale = (
+        per_design(p, X, name, 1).expand_as(X) for name, p in (("loc", loc), ("scale", scale))
+    )
+    means = (X + loc).unsqueeze(-2) + scale.unsqueeze(-2) * X.new_tensor(nodes).unsqueeze(-1)
+    return [_mixture((c,), X.new_tensor(weights), m) for c, m in enumerate(means.split(1, -1))]
+
+
+@_mixtures.register
+def _(u: GaussianMixture, X: Tensor, r: Resolution) -> list[Mixture]:
+    if not u.is_additive:
+        return [_cells(u, X, r)]
+    means, weights = X.new_tensor(u.means), X.new_tensor(u.weights)
+    covs = X.new_tensor(u.covs).expand(len(means), -1, -1)
+    diagonals = covs.diagonal(dim1=-2, dim2=-1)
+    spread = diagonals if torch.equal(diagonals.diag_embed(), covs) else covs
+    whole = _around(X, weights, means)
+    return [replace(whole, spread=spread.expand(*X.shape[:-1], *spread.shape))]
+
+
+@_mixtures.register
+def _(u: Ring, X: Tensor, r: Resolution) -> list[Mixture]:
+    circle = u.perturb(X, _midpoints(1, r.angles).to(X))  # equal angles
+    return [_mixture(_all_columns(X), X.new_full((r.angles,), 1 / r.angles), circle)]
+
+
+@_mixtures.register
+def _(u: Empirical, X: Tensor, r: Resolution) -> list[Mixture]:
+    deviations = X.new_tensor(u.deviations).reshape(-1, X.shape[-1])
+    if len(deviations) <= r.cells:
+        return [_around(X, X.new_full((len(deviations),), 1 / len(deviations)), deviations)]
+    if X.shape[-1] == 1:
+        nodes, weights = gauss_rule(deviations.squeeze(-1).cpu().numpy(), r.fine_nodes)
+        return [_around(X, X.new_tensor(weights), X.new_tensor(nodes).unsqueeze(-1))]
+    return [_compressed(deviations, X, r)]
+
+
+@_mixtures.register
+def _(u: Product, X: Tensor, r: Resolution) -> list[Mixture]:
+    return [
+        replace(part, columns=tuple(columns[c] for c in part.columns))
+        for block, columns in blocks_of(u, _all_columns(X))
+        for part in _landing(block, X[..., list(columns)], r)
+    ]
+
+
+@_mixtures.register
+def _(u: Varying, X: Tensor, r: Resolution) -> list[Mixture]:
+    return _mixtures(u.at(X), X, r)
+
+
+@_mixtures.register
+def _(u: Piecewise, X: Tensor, r: Resolution) -> list[Mixture]:
+    options = [_landing(piece, X, r) for piece in u.pieces]
+    groups = coarsest([part.columns for option in options for part in option])
+    return [choose(u.select(X), [_within(option, g) for option in options]) for g in groups]
+
+
+@_mixtures.register
+def _(u: Relative, X: Tensor, r: Resolution) -> list[Mixture]:
+    landed = []
+    for share in mixtures(u.share, X, r):
+        x = X[..., list(share.columns)].unsqueeze(-2)  # (..., n, 1, b)
+        means = x * (1 + share.means)
+        weights = share.weights.expand(means.shape[:-1])
+        spread = share.spread
+        if spread is not None:
+            spread = spread * (x.square() if share.kind == 1 else x.unsqueeze(-1) * x.unsqueeze(-2))
+        landed.append(Mixture(share.columns, weights, means, spread))
+    return landed
+
+
+@_mixtures.register
+def _(u: LogNormal, X: Tensor, r: Resolution) -> list[Mixture]:
+    nodes, weights = (X.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(r.nodes))
+    std = u.log_std(X).expand(X.shape[-1])
+    means = X.unsqueeze(-2) * torch.exp(nodes.unsqueeze(-1) * std)  # (..., n, j, d)
+    weights = weights / weights.sum()
+    return [_mixture((c,), weights, m) for c, m in enumerate(means.split(1, -1))]
+
+
+@_mixtures.register
+def _(u: InCube, X: Tensor, r: Resolution) -> list[Mixture]:
+    if u.is_additive and not u.axes.is_linear and isinstance(u.uncertainty, LogNormal):
+        # log x' = log x + δ: normal on the log scale
+        width = X.new_tensor([math.log(h / w) for w, h in zip(u.axes.low, u.axes.high, strict=True)])
+        return _mixtures(Normal((u.uncertainty.log_std(X) / width).expand_as(width)), X, r)
+    if u.is_additive and not u.axes.is_linear:
+        return _quadratures(u, X, r.fine_nodes) if u.independent_columns else [_cells(u, X, r)]
+    landed = []
+    for part in _landing(u.uncertainty, u.axes.to_columns(X), r):
+        axes = u.axes.of(part.columns)
+        if not axes.is_linear:
+            # on a log scale only points can be moved; a Gaussian becomes its points first
+            if len(part.columns) > 1 or (part.kind and part.n_components > 1):
+                return _strata(u, X, r.nodes) if u.independent_columns else [_cells(u, X, r)]
+            part = to_atoms(part, r.nodes)
+        means, spread = axes.from_columns(part.means), part.spread
+        if spread is not None:
+            widths = means.new_tensor(axes.widths)
+            spread = spread / (widths.square() if part.kind == 1 else widths.outer(widths))
+        landed.append(Mixture(part.columns, part.weights, means, spread))
+    return landed
+
+
+def _landing(u: InputUncertainty, X: Tensor, r: Resolution) -> list[Mixture]:
+    """Return where designs land, also where the block is additive."""
+    return [part.around(X[..., list(part.columns)]) for part in mixtures(u, X, r)]
+
+
+def _within(option: list[Mixture], columns: tuple[int, ...]) -> Mixture:
+    parts = [part for part in option if set(part.columns) <= set(columns)]
+    return joined(parts, columns)
+
+
+def _standardized(u: Uniform | Beta | ChiSquared) -> tuple[InputUncertainty, object, object] | None:
+    """Split a location-scale family into its shape, location and scale."""
+    if isinstance(u, Uniform):
+        low, high = (torch.as_tensor(v, dtype=torch.float64) for v in (u.low, u.high))
+        return Uniform(0.0, 1.0), low, high - low
+    shape = Beta(u.a, u.b) if isinstance(u, Beta) else ChiSquared(u.df)
+    return (shape, u.loc, u.scale) if shape.is_additive and shape.dim is None else None
+
+
+@lru_cache(maxsize=256)
+def _gauss_rule(u: InputUncertainty, n: int) -> tuple[NDArray[np.float64], ...]:
+    origin = torch.zeros(1, 1, dtype=torch.float64)
+    return gauss_rule(u.perturb(origin, _midpoints(1)).numpy().ravel(), n)
+
+
+def _midpoints(d: int, n: int = N_FINE) -> Tensor:
+    u = (torch.arange(n, dtype=torch.float64) + 0.5) / n
+    return u.unsqueeze(-1).expand(-1, d)
+
+
+def _quadratures(u: InputUncertainty, X: Tensor, n: int) -> list[Mixture]:
+    """Give every column the Gauss rule of its own deviation."""
+    d = X.shape[-1]
+    deviations = u.perturb(torch.zeros(1, d, dtype=torch.float64), _midpoints(d))[0].numpy()
+    rules = [gauss_rule(column, n) for column in deviations.T]
+    return [
+        replace(_around(X[..., [c]], X.new_tensor(w), X.new_tensor(t).unsqueeze(-1)), columns=(c,))
+        for c, (t, w) in enumerate(rules)
+    ]
+
+
+def _strata(u: InputUncertainty, X: Tensor, n: int) -> list[Mixture]:
+    """Cut every column into strata of equal probability, smoothly in X."""
+    draws = _midpoints(X.shape[-1], PER_CELL * n).to(X)
+    cells = u.perturb(X, draws).unflatten(-2, (n, -1))  # (..., n, j, draws, d)
+    means, variances = cells.mean(dim=-2), cells.var(dim=-2, correction=0)
+    weights = X.new_full((n,), 1 / n)
+    return [
+        _mixture((c,), weights, m, v)
+        for c, (m, v) in enumerate(zip(means.split(1, -1), variances.split(1, -1), strict=True))
+    ]
+
+
+def _cells(u: InputUncertainty, X: Tensor, r: Resolution) -> Mixture:
+    """Cut the base draws into cells and give each the moments of its samples."""
+    d = X.shape[-1]
+    if u.is_additive:
+        draws = base_draws(N_FINE, u.n_base(d), dtype=X.dtype, device=X.device)
+        return _compressed(u.perturb(X.new_zeros(1, d), draws)[0], X, r)
+    n = 2 ** math.ceil(math.log2(r.cells))
+    draws = base_draws(PER_CELL * n, u.n_base(d), dtype=X.dtype, device=X.device)
+    cells = u.perturb(X, draws)[..., bisect(draws, n), :]  # (..., n, j, draws, d)
+    means = cells.mean(dim=-2)
+    centred = cells - means.unsqueeze(-2)
+    covariances = centred.mT @ centred / cells.shape[-2]
+    return replace(_mixture(_all_columns(X), X.new_full((n,), 1 / n), means), spread=covariances)
+
+
+def _compressed(deviations: Float[Tensor, "s d"], X: Tensor, r: Resolution) -> Mixture:
+    """Put the cells of deviations around every design."""
+    weights, means, covariances = compress(deviations, r.cells)
+    whole = _around(X, weights, means)
+    return replace(whole, spread=covariances.expand(*X.shape[:-1], *covariances.shape))
+
+
+def _all_columns(X: Tensor) -> tuple[int, ...]:
+    return tuple(range(X.shape[-1]))
+
+
+def _mixture(
+    columns: tuple[int, ...], weights: Tensor, means: Tensor, variances: Tensor | None = None
+) -> Mixture:
+    return Mixture(columns, weights.expand(means.shape[:-1]), means, variances)
+
+
+def _around(X: Tensor, weights: Tensor, deviations: Tensor) -> Mixture:
+    """Put weighted points around every design."""
+    return _mixture(_all_columns(X), weights, X.unsqueeze(-2) + deviations)

@@ -1,0 +1,194 @@
+"""Which way each block of P_x is computed."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from airbo.embeddings.discretize import Resolution, blocks_of, mixtures
+from airbo.embeddings.mixture import Mixture, choose, coarsest, difference, joined
+from airbo.uncertainty import InputUncertainty
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns that have to be looked at together, under every kind of uncertainty."""
+
+    columns: tuple[int, ...]
+    deviations: tuple[Mixture, ...] | None
+    """One per kind where all kinds are additive in these columns; None: designs bring their own."""
+    shape: tuple[int, int] = (1, 0)
+    """Number of Gaussians that a design brings, and whether they are points (0), have variances (1)
+    or covariances (2)."""
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether all kinds have one and the same normal deviation, or none, in one column."""
+        if self.deviations is None or len(self.columns) > 1:
+            return False
+        first, *others = self.deviations
+        alike = all(
+            torch.equal(o.means, first.means) and torch.equal(o.variances, first.variances)
+            for o in others
+            if o.n_components == 1
+        )
+        return alike and all(d.n_components == 1 for d in self.deviations)
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether only the difference of two designs counts."""
+        return self.deviations is not None and len(self.deviations) == 1
+
+    @cached_property
+    def difference(self) -> Mixture:
+        """Distribution of the difference of two deviations."""
+        assert self.deviations is not None
+        return difference(self.deviations[0], self.deviations[0])
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of the weights, means and spreads that a design brings."""
+        if self.deviations is not None:
+            return []
+        (j, kind), b = self.shape, len(self.columns)
+        return [(j,), (j, b), (j, *[b] * kind)][: 3 if kind else 2]
+
+    @property
+    def size(self) -> int:
+        """Numbers that a design brings."""
+        return sum(map(math.prod, self.shapes))
+
+    def pack(self, landing: Mixture) -> Float[Tensor, "*batch n f"]:
+        """Write what a design brings as one row of numbers."""
+        parts = [landing.weights, landing.means.flatten(-2)]
+        if landing.spread is not None:
+            parts.append(landing.spread.flatten(-1 - landing.kind))
+        return torch.cat(parts, dim=-1)
+
+    def unpack(self, numbers: Float[Tensor, "*batch n f"]) -> Mixture:
+        """Read it again."""
+        parts = numbers.split([math.prod(shape) for shape in self.shapes], dim=-1)
+        values = (p.unflatten(-1, s) for p, s in zip(parts, self.shapes, strict=True))
+        return Mixture(self.columns, *values)
+
+
+class Plan:
+    r"""How :math:`\langle\psi_P, \psi_Q\rangle` is computed for a list of uncertainties.
+
+    For a Gaussian base kernel it is a product over groups of columns:
+
+    - *normal*: one column, exact or with the same normal deviation everywhere: a Gaussian again;
+    - *waves*: one column with any other distribution, additive or not;
+    - *difference*: dependent columns under one additive uncertainty;
+    - *pairs*: dependent columns under several kinds, or where P_x changes with the design.
+
+    A group is as small as the dependences allow, so that one awkward parameter slows down no other.
+    """
+
+    def __init__(
+        self, uncertainties: Sequence[InputUncertainty], d: int, resolution: Resolution
+    ) -> None:
+        """Divide ``d`` columns into groups."""
+        self.d, self.resolution = d, resolution
+        self._blocks = [blocks_of(u, tuple(range(d))) for u in uncertainties]
+        # the middle of the cube shows what does not depend on the design
+        probe = torch.full((1, d), 0.5, dtype=torch.float64)
+        kinds = [self._parts(number, probe) for number in range(len(uncertainties))]
+        columns = coarsest([part.columns for parts in kinds for part in parts])
+        self.groups = [_group(own, [_within(parts, own) for parts in kinds], probe) for own in columns]
+        self.normal = [g for g in self.groups if g.is_normal]
+        self.waves = [g for g in self.groups if len(g.columns) == 1 and not g.is_normal]
+        dependent = [g for g in self.groups if len(g.columns) > 1]
+        self.differences = [g for g in dependent if g.is_difference]
+        self.pairs = [g for g in dependent if not g.is_difference]
+        self._brought = [g for g in self.groups if g.deviations is None]
+        self._varies = [
+            any(not block.is_additive for block, _ in blocks) or bool(self._brought)
+            for blocks in self._blocks
+        ]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all designs are hit exactly."""
+        return len(self.normal) == len(self.groups) and not any(
+            bool(g.deviations[0].variances.any()) for g in self.normal if g.deviations
+        )
+
+    @property
+    def on_a_line(self) -> bool:
+        """Whether there is one column, and it is not normal."""
+        return self.d == 1 and not self.normal
+
+    @property
+    def design_matters(self) -> bool:
+        """Whether ‖ψ_P‖ depends on the design, and not only on the number of its uncertainty."""
+        return bool(self._brought)
+
+    def landings(
+        self, Z: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
+    ) -> list[Mixture]:
+        """Return what designs bring, group by group."""
+        if not self._brought:
+            return []
+        kinds = [self._parts(number, Z) for number in range(len(self._blocks))]
+        found = []
+        for group in self._brought:
+            own = list(group.columns)
+            options = [_joined_landing(_within(parts, group.columns), Z, own) for parts in kinds]
+            found.append(choose(choice, options))
+        return found
+
+    def features(
+        self, Z: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
+    ) -> Float[Tensor, "*batch n f"]:
+        """Return designs, the numbers of their uncertainties, and what they bring."""
+        landings = self.landings(Z, choice)
+        packed = [g.pack(m) for g, m in zip(self._brought, landings, strict=True)]
+        return torch.cat([Z, choice.unsqueeze(-1).to(Z), *packed], dim=-1)
+
+    def landing(self, group: Group, f: Float[Tensor, "*batch n f"]) -> Mixture:
+        """Read what designs bring for one group."""
+        start = self.d + 1
+        for other in self._brought:
+            if other is group:
+                return group.unpack(f[..., start : start + group.size])
+            start += other.size
+        assert group.deviations is not None
+        kind = f[..., self.d].long()
+        x = f[..., list(group.columns)]
+        return choose(kind, [d.to(f).around(x) for d in group.deviations])
+
+    def _parts(self, number: int, Z: Tensor) -> list[Mixture]:
+        """Return the independent parts of P_x under one uncertainty."""
+        return [
+            Mixture(
+                tuple(columns[c] for c in part.columns),
+                part.weights,
+                part.means,
+                part.spread,
+                part.additive,
+            )
+            for block, columns in self._blocks[number]
+            for part in mixtures(block, Z[..., list(columns)], self.resolution)
+        ]
+
+
+def _within(parts: list[Mixture], columns: tuple[int, ...]) -> list[Mixture]:
+    return [part for part in parts if set(part.columns) <= set(columns)]
+
+
+def _joined_landing(parts: list[Mixture], Z: Tensor, columns: list[int]) -> Mixture:
+    landed = [part.around(Z[..., list(part.columns)]) for part in parts]
+    return joined(landed, tuple(columns))
+
+
+def _group(columns: tuple[int, ...], kinds: list[list[Mixture]], probe: Tensor) -> Group:
+    if all(part.additive for parts in kinds for part in parts):
+        return Group(columns, tuple(joined(parts, columns) for parts in kinds))
+    options = [_joined_landing(parts, probe, list(columns)) for parts in kinds]
+    n, kind = max(o.n_components for o in options), max(o.kind for o in options)
+    return Group(columns, None, (n, kind))

@@ -1,0 +1,196 @@
+"""Embeddings by samples of P_x, as the paper defines them: atoms, compared pair by pair."""
+
+from abc import abstractmethod
+from functools import partial
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, in_portions
+from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
+from airbo.uncertainty import InputUncertainty, base_draws
+
+STEPS = 5
+"""Results of single steps of the base kernel that are held at a time."""
+
+
+class SampledEmbedding(Embedding):
+    """Embeds P_x as weighted points: right for every uncertainty and every base kernel."""
+
+    n_points: int
+    """Points per design."""
+
+    @abstractmethod
+    def points(
+        self, Z: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty
+    ) -> tuple[Float[Tensor, "*batch n j"], Float[Tensor, "*batch n j d"]]:
+        """Return the weights of points and the points themselves, in the unit cube."""
+
+    def compute(
+        self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
+    ) -> Float[Tensor, "*batch n f"]:
+        """Pack the points of P_x."""
+        Z = (X - self.low) / self.width
+        chosen: Tensor | None = None
+        for number, u in enumerate(self.in_cube):
+            weights, points = self.points(Z, u)
+            f = torch.cat([weights.expand(points.shape[:-1]), points.flatten(-2)], dim=-1)
+            mine = (choice == number).unsqueeze(-1)
+            chosen = f if chosen is None else torch.where(mine, f, chosen)
+        assert chosen is not None
+        return chosen
+
+    def inner(
+        self,
+        f1: Float[Tensor, "*#batch n f"],
+        f2: Float[Tensor, "*#batch k f"],
+        diag: bool = False,
+    ) -> Float[Tensor, "..."]:
+        r"""Sum the base kernel over pairs of points: :math:`\sum_{jk} w_j w_k k(u_j, v_k)`."""
+        base = gaussian_sum(self.base_kernel) if self.training else None
+        if base is not None and self._points_stay(base, f1, f2):
+            return self._by_gaussians(base, f1, diag)
+        per_pair = STEPS * self.n_points**2
+        return in_portions(self._by_pairs, f1, f2, diag, per_pair, symmetric=True)
+
+    def _unpack(self, f: Tensor) -> tuple[Tensor, Tensor]:
+        weights, points = f.split([self.n_points, self.n_points * self.d], dim=-1)
+        return weights, points.unflatten(-1, (self.n_points, self.d))
+
+    def _by_pairs(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        (w, u), (v, x) = self._unpack(f1), self._unpack(f2)
+        if diag:
+            gram = self.base_kernel(u, x).to_dense()  # (..., n, j, k)
+            return torch.einsum("...j,...jk,...k->...", w, gram, v)
+        gram = self.base_kernel(u.flatten(-3, -2), x.flatten(-3, -2)).to_dense()
+        gram = gram.unflatten(-1, v.shape[-2:]).unflatten(-3, w.shape[-2:])
+        half = (gram * w[..., None, None]).sum(-3)  # (..., n, q, k)
+        return (half * v.unsqueeze(-3)).sum(-1)
+
+    def _points_stay(self, base: GaussianSum, f1: Tensor, f2: Tensor) -> bool:
+        """Say whether all that a fit changes is the weights of Gaussians, or of points."""
+        if base.moves or f1.dim() != 2 or f1.shape != f2.shape or self.designs_move:
+            return False
+        n_pairs = len(f1) * (len(f1) + 1) // 2
+        size = n_pairs * self.remembered_per_pair * len(base.weights)
+        return size <= MAX_REMEMBERED and torch.equal(f1, f2)
+
+    designs_move = False
+    remembered_per_pair = 1
+
+    def _by_gaussians(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
+        """Remember what Gaussians see of all pairs: it does not depend on hyper-parameters."""
+        i, j = torch.arange(len(f)).expand(2, -1) if diag else torch.triu_indices(len(f), len(f))
+        weights, points = self._unpack(f)
+        root = base.relevances.detach().sqrt()
+        points = points.detach() * root
+        key = torch.cat([points.flatten(), base.precisions.flatten()])
+        compute = partial(self._seen, points, i, j, base.precisions.detach())
+        each = self.remembered(f"pairs {diag}", key, compute)
+        inner = base.constant + self._summed(base.weights, each, weights[i], weights[j])
+        if diag:
+            return inner
+        K = inner.new_zeros(len(f), len(f)).index_put((i, j), inner)
+        return K + K.triu(1).mT
+
+    def _seen(self, points: Tensor, i: Tensor, j: Tensor, precisions: Tensor) -> Tensor:
+        """Return the mean of every Gaussian over all pairs of points of two designs."""
+        parts = []
+        step = max(1, MAX_REMEMBERED // (8 * self.n_points**2))
+        for a, b in zip(i.split(step), j.split(step), strict=True):
+            exponents = torch.cdist(points[a], points[b]).square().mul(-0.5).flatten(1)
+            parts.append(torch.stack([(exponents * c).exp().mean(-1) for c in precisions]))
+        return torch.cat(parts, dim=-1)  # (q, pairs)
+
+    def _summed(self, weights: Tensor, each: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        return weights @ each
+
+
+class EmpiricalEmbedding(SampledEmbedding):
+    """All samples count alike."""
+
+    def __init__(self, n_samples: int, seed: int, *args: object) -> None:
+        """Hold ``n_samples`` scrambled Sobol draws per design."""
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.n_points, self.seed = n_samples, seed
+
+    def points(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
+        """Draw samples."""
+        samples = draw(Z, uncertainty, self.n_points, self.seed)
+        return Z.new_full((self.n_points,), 1 / self.n_points), samples
+
+
+class NystromEmbedding(SampledEmbedding):
+    """A few samples, the landmarks, stand for all."""
+
+    depends_on_hyperparameters = True
+
+    def __init__(self, landmarks: Tensor, n_samples: int, seed: int, *args: object) -> None:
+        """Hold the draws, and which of them are landmarks."""
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.register_buffer("landmarks", landmarks)
+        self.n_points, self.n_samples, self.seed = len(landmarks), n_samples, seed
+        self.remembered_per_pair = len(landmarks) ** 2
+
+    def points(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
+        """Return the landmarks and their weights."""
+        if uncertainty.is_additive and getattr(self.base_kernel, "is_stationary", False):
+            weights, deviations = self._shared(uncertainty)
+            return weights, Z.unsqueeze(-2) + deviations
+        return self._landmarks(Z, uncertainty)
+
+    def compute(self, X: Tensor, choice: Tensor) -> Tensor:
+        """Pack landmarks and weights."""
+        self.designs_move = X.requires_grad
+        return super().compute(X, choice)
+
+    def _landmarks(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
+        samples = draw(Z, uncertainty, self.n_samples, self.seed)  # (..., n, m, d)
+        landmarks = samples[..., self.landmarks, :]
+        return nystrom_weights(self.base_kernel, landmarks, samples), landmarks
+
+    def _shared(self, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
+        """Return the weights and deviations that all designs have under an additive uncertainty.
+
+        As long as hyper-parameters are taken for given they stay the same.
+        """
+        hyperparameters = list(self.base_kernel.parameters())
+        compute = partial(self._landmarks, self.low.new_zeros(1, self.d), uncertainty)
+        if not hyperparameters or any(p.requires_grad for p in hyperparameters):
+            return compute()
+        key = torch.cat([p.flatten() for p in hyperparameters])
+        return self.remembered(f"shared {self.in_cube.index(uncertainty)}", key, compute)
+
+    def _seen(self, points: Tensor, i: Tensor, j: Tensor, precisions: Tensor) -> Tensor:
+        exponents = torch.cdist(points[i], points[j]).square().mul(-0.5)
+        return torch.stack([(exponents * c).exp() for c in precisions])  # (q, pairs, j, k)
+
+    def _summed(self, weights: Tensor, each: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        gram = torch.tensordot(weights, each, dims=1)
+        total = left.sum(-1) * right.sum(-1)
+        # the constant of the base kernel is seen by the weights of landmarks, which need not be 1
+        constant = gaussian_sum(self.base_kernel).constant  # type: ignore[union-attr]
+        return torch.einsum("pj,pjk,pk->p", left, gram, right) + constant * (total - 1)
+
+
+def draw(
+    Z: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty, n_samples: int, seed: int
+) -> Float[Tensor, "*batch n s d"]:
+    """Draw samples of P_x: a fixed function of the designs."""
+    n_base = uncertainty.n_base(Z.shape[-1])
+    base = base_draws(n_samples, n_base, seed, dtype=Z.dtype, device=Z.device)
+    return uncertainty.perturb(Z, base)
+
+
+def nystrom_weights(
+    kernel: Kernel, landmarks: Float[Tensor, "*batch h d"], samples: Float[Tensor, "*batch m d"]
+) -> Float[Tensor, "*batch h"]:
+    """Return the weights that make landmarks stand for the mean of all samples."""
+    # α = (K_h + ε I)⁻¹ K_hm 1 / m
+    K_h = kernel(landmarks).to_dense()
+    trace = K_h.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
+    jitter = 1e-8 * trace * torch.eye(landmarks.shape[-2]).to(K_h)
+    mean = kernel(landmarks, samples).to_dense().mean(-1, keepdim=True)
+    return torch.cholesky_solve(mean, torch.linalg.cholesky(K_h + jitter)).squeeze(-1)
