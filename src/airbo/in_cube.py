@@ -19,9 +19,11 @@ from airbo.uncertainty import (
     Exact,
     GaussianMixture,
     InputUncertainty,
+    LogNormal,
     Normal,
     Piecewise,
     Product,
+    Relative,
     Ring,
     Scaled,
     Uniform,
@@ -215,10 +217,16 @@ def _(u: Piecewise, axes: Axes) -> InputUncertainty:
 def some_columns(uncertainty: InputUncertainty, columns: Sequence[int]) -> InputUncertainty | None:
     """Return an uncertainty over some of its columns, None unless it treats each by itself."""
     u = uncertainty
-    if isinstance(u, Exact | Uniform | Beta | ChiSquared) or (
+    if isinstance(u, Exact | Uniform | Beta | ChiSquared | LogNormal) or (
         isinstance(u, Normal) and u.cov is None
     ):
         return _each_parameter(u, lambda p: tuple(p[c] for c in columns))
+    if isinstance(u, Relative):
+        share = some_columns(u.share, columns)
+        return None if share is None else Relative(share)
+    if isinstance(u, InCube):
+        inside = some_columns(u.uncertainty, columns)
+        return None if inside is None else InCube(inside, u.axes.of(columns))
     if isinstance(u, Clipped | Scaled):
         inside = some_columns(u.uncertainty, columns)
         limits = _each_parameter(u, lambda p: tuple(p[c] for c in columns))

@@ -175,7 +175,7 @@ def _shared_shape() -> tuple[float, list[float], list[float]]:
     exponents = torch.tensor(RATIONAL_QUADRATIC_EXPONENTS, dtype=torch.float64)
     one = torch.ones(1, dtype=torch.float64)
     # in units of a short length scale the cube is wide: only what is far wider is flat
-    short = GaussianSum(*_trapezoidal(exponents, one.expand(5), 2 * _LOG_MIN), one).shortened(1e5)
+    short = GaussianSum(*_trapezoidal(exponents, one.expand(5), 2 * _LOG_MIN), one).shortened(300.0)
     return short.constant.item(), short.weights.tolist(), short.precisions.tolist()
 
 

@@ -10,9 +10,10 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from airbo.embeddings.mixture import Mixture, by_column, choose, coarsest, joined, to_atoms
+from airbo.cube import Axes
+from airbo.embeddings.mixture import Mixture, by_column, choose, coarsest, joined, moved, split
 from airbo.embeddings.rules import bisect, compress, gauss_rule
-from airbo.in_cube import InCube
+from airbo.in_cube import InCube, some_columns
 from airbo.uncertainty import (
     Beta,
     ChiSquared,
@@ -56,8 +57,13 @@ class Resolution:
 
     @property
     def cells(self) -> int:
-        """Gaussians of several dependent columns."""
+        """Gaussians of several dependent columns: all pairs of two designs' have to be compared."""
         return math.ceil(4 * self.n_atoms / 3)
+
+    @property
+    def finer(self) -> "Resolution":
+        """Three times as many."""
+        return Resolution(3 * self.n_atoms)
 
     @property
     def angles(self) -> int:
@@ -70,7 +76,10 @@ def blocks_of(
 ) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
     """Return the independent blocks of an uncertainty, each with the columns that it acts on."""
     if not isinstance(uncertainty, Product):
-        return [(uncertainty, columns)]
+        alone = [some_columns(uncertainty, [c]) for c in range(len(columns))]
+        if len(columns) == 1 or None in alone:
+            return [(uncertainty, columns)]
+        return [(u, (c,)) for u, c in zip(alone, columns, strict=True) if u is not None]
     return [
         part
         for block, own in zip(uncertainty.blocks, uncertainty.layout(len(columns)), strict=True)
@@ -99,7 +108,7 @@ def _mixtures(u: InputUncertainty, X: Tensor, r: Resolution) -> list[Mixture]:
     columns_stand_alone = u.independent_columns or (X.shape[-1] == 1 and u.n_base(1) <= 1)
     if not columns_stand_alone:
         return [_cells(u, X, r)]
-    return _quadratures(u, X, r.fine_nodes) if u.is_additive else _strata(u, X, r.nodes)
+    return _quadratures(u, X, r.fine_nodes) if u.is_additive else _strata(u, X, r.fine_nodes)
 
 
 @_mixtures.register
@@ -120,7 +129,7 @@ def _(u: Normal, X: Tensor, r: Resolution) -> list[Mixture]:
 def _(u: Uniform | Beta | ChiSquared, X: Tensor, r: Resolution) -> list[Mixture]:
     standard = _standardized(u)
     if standard is None:
-        return _quadratures(u, X, r.fine_nodes) if u.is_additive else _strata(u, X, r.nodes)
+        return _quadratures(u, X, r.fine_nodes) if u.is_additive else _strata(u, X, r.fine_nodes)
     shape, loc, scale = standard
     nodes, weights = _gauss_rule(shape, r.fine_nodes if u.is_additive else r.nodes)
     loc, scale = (
@@ -196,35 +205,52 @@ def _(u: Relative, X: Tensor, r: Resolution) -> list[Mixture]:
 
 @_mixtures.register
 def _(u: LogNormal, X: Tensor, r: Resolution) -> list[Mixture]:
-    nodes, weights = (X.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(r.nodes))
     std = u.log_std(X).expand(X.shape[-1])
-    means = X.unsqueeze(-2) * torch.exp(nodes.unsqueeze(-1) * std)  # (..., n, j, d)
-    weights = weights / weights.sum()
-    return [_mixture((c,), weights, m) for c, m in enumerate(means.split(1, -1))]
+    landed = []
+    for c, s in enumerate(std):
+        own = split(_normal(s), r.n_atoms)
+        factors = moved(own, torch.exp).to(X)  # x' / x
+        x = X[..., [c]].unsqueeze(-2)
+        assert factors.spread is not None
+        landed.append(
+            _mixture((c,), factors.weights, x * factors.means, x.square() * factors.spread)
+        )
+    return landed
 
 
 @_mixtures.register
 def _(u: InCube, X: Tensor, r: Resolution) -> list[Mixture]:
-    if u.is_additive and not u.axes.is_linear and isinstance(u.uncertainty, LogNormal):
+    axes = u.axes
+    if axes.is_linear:
+        parts = _landing(u.uncertainty, axes.to_columns(X), r)
+        return [_scaled(part, axes.of(part.columns)) for part in parts]
+    if u.is_additive and isinstance(u.uncertainty, LogNormal):
         # log x' = log x + δ: normal on the log scale
-        width = X.new_tensor([math.log(h / w) for w, h in zip(u.axes.low, u.axes.high, strict=True)])
+        width = X.new_tensor([math.log(h / w) for w, h in zip(axes.low, axes.high, strict=True)])
         return _mixtures(Normal((u.uncertainty.log_std(X) / width).expand_as(width)), X, r)
-    if u.is_additive and not u.axes.is_linear:
-        return _quadratures(u, X, r.fine_nodes) if u.independent_columns else [_cells(u, X, r)]
-    landed = []
-    for part in _landing(u.uncertainty, u.axes.to_columns(X), r):
-        axes = u.axes.of(part.columns)
-        if not axes.is_linear:
-            # on a log scale only points can be moved; a Gaussian becomes its points first
-            if len(part.columns) > 1 or (part.kind and part.n_components > 1):
-                return _strata(u, X, r.nodes) if u.independent_columns else [_cells(u, X, r)]
-            part = to_atoms(part, r.nodes)
-        means, spread = axes.from_columns(part.means), part.spread
-        if spread is not None:
-            widths = means.new_tensor(axes.widths)
-            spread = spread / (widths.square() if part.kind == 1 else widths.outer(widths))
-        landed.append(Mixture(part.columns, part.weights, means, spread))
-    return landed
+    if u.independent_columns and u.is_additive:
+        return _quadratures(u, X, r.fine_nodes)
+    if X.shape[-1] == 1 and u.independent_columns:
+        [part] = _landing(u.uncertainty, axes.to_columns(X), r)
+        if part.kind == 0 or part.n_components == 1:
+            return [moved(split(part, r.n_atoms), axes.from_columns)]
+    # cells are cut on the log scale, where a Gaussian stands for each of them
+    return _strata(u, X, r.fine_nodes) if u.independent_columns else [_cells(u, X, r)]
+
+
+def _normal(std: Float[Tensor, ""]) -> Mixture:
+    one = torch.ones(1, 1, dtype=torch.float64)
+    zero = torch.zeros(1, 1, 1, dtype=torch.float64)
+    return Mixture((0,), one, zero, zero + std.double().square())
+
+
+def _scaled(part: Mixture, axes: Axes) -> Mixture:
+    """Translate from user units to linear axes of the unit cube."""
+    means, spread = axes.from_columns(part.means), part.spread
+    if spread is not None:
+        widths = means.new_tensor(axes.widths)
+        spread = spread / (widths.square() if part.kind == 1 else widths.outer(widths))
+    return Mixture(part.columns, part.weights, means, spread)
 
 
 def _landing(u: InputUncertainty, X: Tensor, r: Resolution) -> list[Mixture]:
@@ -269,13 +295,15 @@ def _quadratures(u: InputUncertainty, X: Tensor, n: int) -> list[Mixture]:
 
 
 def _strata(u: InputUncertainty, X: Tensor, n: int) -> list[Mixture]:
-    """Cut every column into strata of equal probability, smoothly in X."""
-    draws = _midpoints(X.shape[-1], PER_CELL * n).to(X)
-    cells = u.perturb(X, draws).unflatten(-2, (n, -1))  # (..., n, j, draws, d)
+    """Cut every column into strata, the less probable the farther out, smoothly in X."""
+    edges = 0.5 - 0.5 * torch.cos(math.pi * torch.arange(n + 1, dtype=torch.float64) / n)
+    weights = edges.diff()
+    within = (torch.arange(PER_CELL, dtype=torch.float64) + 0.5) / PER_CELL
+    draws = (edges[:-1, None] + weights[:, None] * within).reshape(-1, 1).expand(-1, X.shape[-1])
+    cells = u.perturb(X, draws.to(X)).unflatten(-2, (n, -1))  # (..., n, j, draws, d)
     means, variances = cells.mean(dim=-2), cells.var(dim=-2, correction=0)
-    weights = X.new_full((n,), 1 / n)
     return [
-        _mixture((c,), weights, m, v)
+        _mixture((c,), weights.to(X), m, v)
         for c, (m, v) in enumerate(zip(means.split(1, -1), variances.split(1, -1), strict=True))
     ]
 

@@ -53,7 +53,7 @@ class GaussianSum:
         fields = (self.constant, self.weights, self.precisions, self.relevances)
         return GaussianSum(*(v.detach() for v in fields))
 
-    def shortened(self, farthest: float = 1e2) -> "GaussianSum":
+    def shortened(self, farthest: float = 10.0) -> "GaussianSum":
         r"""Return a sum of as few Gaussians as change the kernel by no more than ``TOLERANCE``.
 
         With :math:`A = \mathrm{diag}(\lambda)` and :math:`b = \sqrt c`, the sum is
@@ -62,9 +62,11 @@ class GaussianSum:
         precisions; their weights are squares, so that the kernel stays positive semi-definite. An
         expectation over any P changes no more than the kernel itself.
 
-        Hyper-parameters count as constants here. Squared distances beyond ``farthest`` do not count.
+        Hyper-parameters count as constants here. Distances beyond ``farthest``, in the unit cube,
+        do not count.
         """
         whole = self.detached()
+        farthest = farthest**2 * whole.relevances.max().item()
         kept = whole.weights > _NEGLIGIBLE * whole.weights.sum()
         if kept.sum() <= _LENGTHS[0]:
             return replace(
@@ -140,5 +142,5 @@ def _matern(nu: float) -> tuple[list[float], list[float]]:
     g = torch.exp(nu * (u + math.log(2 * nu)) - 2 * nu * u.exp() - math.lgamma(nu))
     one = u.new_ones(1)
     precisions, weights = (0.5 * torch.exp(-u)).flip(0), (g / g.sum()).flip(0)
-    short = GaussianSum(one.new_zeros(()), weights, precisions, one).shortened(1e6)
+    short = GaussianSum(one.new_zeros(()), weights, precisions, one).shortened(1e3)
     return (short.weights / short.weights.sum()).tolist(), short.precisions.tolist()

@@ -1,6 +1,6 @@
 """Sums of weighted Gaussians: what P_x is written as, block by block."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -163,6 +163,30 @@ def to_atoms(mixture: Mixture, n: int) -> Mixture:
     means = (mixture.means + std * nodes).flatten(-2).unsqueeze(-1)
     weights = (mixture.weights.unsqueeze(-1) * weights / weights.sum()).flatten(-2)
     return replace(mixture, weights=weights, means=means, spread=None)
+
+
+def split(mixture: Mixture, n: int) -> Mixture:
+    """Write every Gaussian of a one-column sum as ``n`` Gaussians half as wide.
+
+    N(m, v) = ∫ N(u, v/4) dN(u; m, 3v/4), and the outer normal becomes its Gauss-Hermite rule.
+    """
+    if mixture.spread is None:
+        return mixture
+    outer = to_atoms(replace(mixture, spread=0.75 * mixture.spread), n)
+    inner = (0.25 * mixture.spread).repeat_interleave(n, dim=mixture.weights.dim() - 1)
+    return replace(outer, spread=inner)
+
+
+def moved(mixture: Mixture, place: Callable[[Tensor], Tensor]) -> Mixture:
+    """Move a one-column sum along a curve; each Gaussian keeps its mean and its variance there."""
+    if mixture.spread is None:
+        return replace(mixture, means=place(mixture.means))
+    nodes, weights = (mixture.means.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(7))
+    weights = weights / weights.sum()
+    points = place((mixture.means + mixture.variances.sqrt() * nodes).unsqueeze(-1)).squeeze(-1)
+    means = (points * weights).sum(-1, keepdim=True)
+    variances = ((points - means).square() * weights).sum(-1, keepdim=True)
+    return replace(mixture, means=means, spread=variances)
 
 
 def _times(a: Mixture, b: Mixture) -> Mixture:

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import torch
 from jaxtyping import Float, Int64
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from airbo.embeddings.discretize import Resolution, blocks_of, mixtures
 from airbo.embeddings.mixture import Mixture, choose, coarsest, difference, joined
+from airbo.embeddings.reduction import Views
 from airbo.uncertainty import InputUncertainty
 
 
@@ -21,6 +22,10 @@ class Group:
     columns: tuple[int, ...]
     deviations: tuple[Mixture, ...] | None
     """One per kind where all kinds are additive in these columns; None: designs bring their own."""
+    blocks: tuple[InputUncertainty, ...] | None = None
+    """One per kind, where P_x in the only column is a function of nothing but that column."""
+    finest: Mixture | None = None
+    """The deviation under the only kind, more finely resolved, if it can be."""
     shape: tuple[int, int] = (1, 0)
     """Number of Gaussians that a design brings, and whether they are points (0), have variances (1)
     or covariances (2)."""
@@ -39,20 +44,26 @@ class Group:
         return alike and all(d.n_components == 1 for d in self.deviations)
 
     @property
+    def is_brought(self) -> bool:
+        """Whether designs bring their own distribution along, among their features."""
+        return self.deviations is None and self.blocks is None
+
+    @property
     def is_difference(self) -> bool:
         """Whether only the difference of two designs counts."""
         return self.deviations is not None and len(self.deviations) == 1
 
     @cached_property
-    def difference(self) -> Mixture:
-        """Distribution of the difference of two deviations."""
+    def views(self) -> Views:
+        """The difference of two deviations, at several resolutions."""
         assert self.deviations is not None
-        return difference(self.deviations[0], self.deviations[0])
+        medium = difference(self.deviations[0], self.deviations[0])
+        return Views.of(medium, difference(self.finest, self.finest) if self.finest else medium)
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
         """Shapes of the weights, means and spreads that a design brings."""
-        if self.deviations is not None:
+        if not self.is_brought:
             return []
         (j, kind), b = self.shape, len(self.columns)
         return [(j,), (j, b), (j, *[b] * kind)][: 3 if kind else 2]
@@ -97,19 +108,16 @@ class Plan:
         self._blocks = [blocks_of(u, tuple(range(d))) for u in uncertainties]
         # the middle of the cube shows what does not depend on the design
         probe = torch.full((1, d), 0.5, dtype=torch.float64)
-        kinds = [self._parts(number, probe) for number in range(len(uncertainties))]
+        kinds = [self._parts(number, probe, resolution) for number in range(len(uncertainties))]
         columns = coarsest([part.columns for parts in kinds for part in parts])
         self.groups = [_group(own, [_within(parts, own) for parts in kinds], probe) for own in columns]
+        self.groups = [self._refined(self._alone(group), probe) for group in self.groups]
         self.normal = [g for g in self.groups if g.is_normal]
         self.waves = [g for g in self.groups if len(g.columns) == 1 and not g.is_normal]
         dependent = [g for g in self.groups if len(g.columns) > 1]
         self.differences = [g for g in dependent if g.is_difference]
         self.pairs = [g for g in dependent if not g.is_difference]
-        self._brought = [g for g in self.groups if g.deviations is None]
-        self._varies = [
-            any(not block.is_additive for block, _ in blocks) or bool(self._brought)
-            for blocks in self._blocks
-        ]
+        self._brought = [g for g in self.groups if g.is_brought]
 
     @property
     def is_exact(self) -> bool:
@@ -126,7 +134,7 @@ class Plan:
     @property
     def design_matters(self) -> bool:
         """Whether ‖ψ_P‖ depends on the design, and not only on the number of its uncertainty."""
-        return bool(self._brought)
+        return any(g.deviations is None for g in self.groups)
 
     def landings(
         self, Z: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
@@ -134,7 +142,7 @@ class Plan:
         """Return what designs bring, group by group."""
         if not self._brought:
             return []
-        kinds = [self._parts(number, Z) for number in range(len(self._blocks))]
+        kinds = [self._parts(number, Z, self.resolution) for number in range(len(self._blocks))]
         found = []
         for group in self._brought:
             own = list(group.columns)
@@ -157,12 +165,41 @@ class Plan:
             if other is group:
                 return group.unpack(f[..., start : start + group.size])
             start += other.size
-        assert group.deviations is not None
-        kind = f[..., self.d].long()
-        x = f[..., list(group.columns)]
-        return choose(kind, [d.to(f).around(x) for d in group.deviations])
+        return self.landing_of(group, f[..., list(group.columns)], f[..., self.d].long())
 
-    def _parts(self, number: int, Z: Tensor) -> list[Mixture]:
+    def landing_of(
+        self, group: Group, x: Float[Tensor, "*batch n b"], kind: Int64[Tensor, "*batch n"]
+    ) -> Mixture:
+        """Return where designs land, by the columns of the group alone."""
+        if group.deviations is not None:
+            return choose(kind, [d.to(x).around(x) for d in group.deviations])
+        assert group.blocks is not None
+        options = []
+        for block in group.blocks:
+            [part] = mixtures(block, x, self.resolution)
+            options.append(replace(part.around(x), columns=group.columns))
+        return choose(kind, options)
+
+    def _alone(self, group: Group) -> Group:
+        """Note that a column is a block of its own under every kind."""
+        if len(group.columns) > 1 or group.deviations is not None:
+            return group
+        own = [[b for b, columns in blocks if columns == group.columns] for blocks in self._blocks]
+        if not all(own):
+            return group
+        return replace(group, blocks=tuple(found[0] for found in own))
+
+    def _refined(self, group: Group, probe: Tensor) -> Group:
+        """Look more closely at logged or sampled deviations of dependent columns."""
+        if len(group.columns) == 1 or not group.is_difference:
+            return group
+        assert group.deviations is not None
+        if group.deviations[0].n_components != self.resolution.cells:
+            return group
+        parts = _within(self._parts(0, probe, self.resolution.finer), group.columns)
+        return replace(group, finest=joined(parts, group.columns))
+
+    def _parts(self, number: int, Z: Tensor, resolution: Resolution) -> list[Mixture]:
         """Return the independent parts of P_x under one uncertainty."""
         return [
             Mixture(
@@ -173,8 +210,16 @@ class Plan:
                 part.additive,
             )
             for block, columns in self._blocks[number]
-            for part in mixtures(block, Z[..., list(columns)], self.resolution)
+            for part in mixtures(block, Z[..., list(columns)], resolution)
         ]
+
+
+@lru_cache(maxsize=64)
+def plan_of(
+    uncertainties: tuple[InputUncertainty, ...], d: int, resolution: Resolution
+) -> Plan:
+    """Return the plan for some uncertainties; models that are built one after another share it."""
+    return Plan(uncertainties, d, resolution)
 
 
 def _within(parts: list[Mixture], columns: tuple[int, ...]) -> list[Mixture]:
@@ -191,4 +236,4 @@ def _group(columns: tuple[int, ...], kinds: list[list[Mixture]], probe: Tensor) 
         return Group(columns, tuple(joined(parts, columns) for parts in kinds))
     options = [_joined_landing(parts, probe, list(columns)) for parts in kinds]
     n, kind = max(o.n_components for o in options), max(o.kind for o in options)
-    return Group(columns, None, (n, kind))
+    return Group(columns, None, shape=(n, kind))

@@ -12,10 +12,13 @@ from torch.utils.checkpoint import checkpoint
 from airbo.embeddings.discretize import Resolution
 from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, in_portions, is_same
 from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
-from airbo.embeddings.line import Line, points_of
-from airbo.embeddings.plan import Plan
+from airbo.embeddings.line import Line, line_of
+from airbo.embeddings.mixture import Mixture
+from airbo.embeddings.plan import Plan, plan_of
 from airbo.embeddings.terms import FARTHEST, Terms
 
+TAIL = 4.5
+"""Standard deviations beyond which a Gaussian is not followed."""
 N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
 N_TOGETHER = 300
@@ -29,13 +32,14 @@ class QuadratureEmbedding(Embedding):
         """Resolve what is not Gaussian with ``n_atoms`` components."""
         super().__init__(*args)  # type: ignore[arg-type]
         self.resolution = Resolution(n_atoms)
-        self.register_buffer("seen", torch.tensor([[0.0], [1.0]]).expand(2, self.d).to(self.low))
+        for name in ("seen", "landed"):  # ranges of designs and executed inputs
+            self.register_buffer(name, torch.tensor([[0.0], [1.0]]).expand(2, self.d).to(self.low))
         self._far = False
 
     @property
     def plan(self) -> Plan:
         """The groups of columns."""
-        return self.remembered("plan", self.low, lambda: Plan(self.in_cube, self.d, self.resolution))
+        return self.remembered("plan", self.low, lambda: plan_of(tuple(self.in_cube), self.d, self.resolution))
 
     def compute(
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
@@ -84,11 +88,11 @@ class QuadratureEmbedding(Embedding):
         def prepare() -> tuple[GaussianSum, Terms]:
             base = self._base().shortened()
             simple = len(self.uncertainties) == 1  # all pairs have to see the same
-            return base, Terms(self.plan, base, self._extent(), simplified=simple)
+            return base, Terms(self.plan, base, self.seen, self._extent(), simple)
 
         key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
         with torch.no_grad():
-            return self.remembered("terms", torch.cat([key, self.seen.flatten()]), prepare)
+            return self.remembered("terms", torch.cat([key, self.seen.flatten(), self.landed.flatten()]), prepare)
 
     # -- fitting: the hyper-parameters move, the designs do not
 
@@ -105,47 +109,28 @@ class QuadratureEmbedding(Embedding):
             key = torch.cat([f1.flatten(), f2.flatten()])
             each = self.remembered(f"each {diag} {n_pairs}", key, lambda: self._each(base, f1, f2, diag))
             return base.constant + torch.tensordot(base.weights, each, dims=1)
-        terms = Terms(self.plan, base, self._extent())
+        terms = Terms(self.plan, base, self.seen, self._extent())
         if diag or f1.dim() > 2 or len(f1) <= N_TOGETHER or not is_same(f1, f2):
             return base.constant + _weighted(terms, base.weights, f1, f2, diag)
         return base.constant + _in_strips(terms, base.weights, f1)
 
     def _each(self, base: GaussianSum, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         with torch.no_grad():
-            return Terms(self.plan, base.detached(), self._extent())(f1, f2, diag)
+            return Terms(self.plan, base.detached(), self.seen, self._extent())(f1, f2, diag)
 
     # -- one column
 
     def _on_the_line(self, Z: Tensor, choice: Tensor) -> Tensor:
-        group = self.plan.groups[0]
-        if group.deviations is None:
-            [landing] = self.plan.landings(Z, choice)
-        else:
-            landing = self.plan.landing(group, torch.cat([Z, choice.unsqueeze(-1).to(Z)], dim=-1))
-        landing = points_of(landing, self.resolution.nodes)
         line = self._line()
-        if not self._far and not line.spans(landing.means):
+        if not self._far and not line.spans(Z):
             self._far = True
             self._changes += 1
             line = self._line()
-        return line.weights(landing)
+        return line.features(Z, choice)
 
     def _line(self) -> Line:
-        def build() -> Line:
-            group = self.plan.groups[0]
-            Z = torch.linspace(0, 1, 33, dtype=torch.float64).unsqueeze(-1).to(self.low)
-            lows, highs = [], []
-            for number in range(len(self.uncertainties)):
-                choice = torch.full((33,), number, device=Z.device)
-                f = torch.cat([Z, choice.unsqueeze(-1).to(Z)], dim=-1)
-                [landing] = self.plan.landings(Z, choice) or [self.plan.landing(group, f)]
-                points = points_of(landing, self.resolution.nodes).means
-                lows.append(points.min().item())
-                highs.append(points.max().item())
-            return Line(min(lows), max(highs), self._far)
-
         with torch.no_grad():
-            return self.remembered(f"line {self._far}", self.low, build)
+            return line_of(self.plan, self._far)
 
     def _gram(self, f: Tensor) -> Tensor:
         line = self._line()
@@ -163,32 +148,38 @@ class QuadratureEmbedding(Embedding):
         return base
 
     def _look(self, f: Tensor) -> None:
-        """Remember how far executed inputs reach in columns that waves describe."""
+        """Remember how far designs, and the distributions that they bring, reach."""
+        rows = f[..., : self.d].reshape(-1, self.d)
+        self.seen = _widened(self.seen, rows.amin(0), rows.amax(0))
         for group in self.plan.waves:
-            c = group.columns[0]
-            if group.deviations is None:
-                landing = self.plan.landing(group, f)
-                reach = 4.5 * landing.variances.clamp_min(0).sqrt()
-                low, high = (landing.means - reach).min(), (landing.means + reach).max()
-            else:
-                low, high = f[..., c].min(), f[..., c].max()
-            low, high = low.clamp_min(-FARTHEST), high.clamp_max(1 + FARTHEST)
-            if low < self.seen[0, c] or high > self.seen[1, c]:
-                seen = self.seen.clone()
-                seen[0, c] = torch.minimum(low, seen[0, c])
-                seen[1, c] = torch.maximum(high, seen[1, c])
-                self.seen = seen
+            if group.is_brought:
+                self.landed = _spanned(self.landed, self.plan.landing(group, f), group.columns[0])
 
     def _extent(self) -> Float[Tensor, "2 d"]:
-        """Return the range of executed inputs, with the deviations that designs do not bring."""
-        extent = self.seen.clone()
+        """Return the range of executed inputs in columns that waves describe."""
+        extent = _widened(self.landed, *self.seen)
         for group in self.plan.waves:
-            for deviation in group.deviations or ():
-                own = deviation.to(extent)
-                reach = 4.5 * own.variances.sqrt()
-                extent[0, group.columns[0]] += (own.means - reach).min().clamp(-FARTHEST, 0)
-                extent[1, group.columns[0]] += (own.means + reach).max().clamp(0, FARTHEST)
+            if not group.is_brought:
+                c = group.columns[0]
+                x = torch.linspace(*self.seen[:, c].tolist(), 33).to(extent).unsqueeze(-1)
+                for kind in range(len(self.uncertainties)):
+                    kinds = torch.full((33,), kind, device=x.device)
+                    extent = _spanned(extent, self.plan.landing_of(group, x, kinds), c)
         return extent
+
+
+def _spanned(extent: Tensor, landing: Mixture, column: int) -> Tensor:
+    """Extend a range to where designs land."""
+    reach = TAIL * landing.variances.clamp_min(0).sqrt()
+    low, high = extent.clone()
+    low[column] = (landing.means - reach).min()
+    high[column] = (landing.means + reach).max()
+    return _widened(extent, low, high)
+
+
+def _widened(extent: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    low, high = low.clamp(-FARTHEST, 1 + FARTHEST), high.clamp(-FARTHEST, 1 + FARTHEST)
+    return torch.stack([torch.minimum(low, extent[0]), torch.maximum(high, extent[1])])
 
 
 def _weighted(terms: Terms, weights: Tensor, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:

@@ -7,7 +7,6 @@ posteriors take ten times as long.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -16,20 +15,20 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from airbo.embeddings.dependent import Quadratics, widened
+from airbo.embeddings.dependent import widened
 from airbo.embeddings.mixture import Mixture
 from airbo.uncertainty import base_draws
 
-SIZES = (1, 5, 15)
+SIZES = (1, 9)
 """Gaussians of the coarser views."""
-FEW = 17
-"""Number up to which Gaussians are left as they are."""
 N_SHARINGS = 10
 """Steps of expectation maximization."""
-N_IMPROVEMENTS = 40
+N_IMPROVEMENTS = 30
 """Steps of the search for what Gaussian base kernels cannot tell from the many."""
 N_RADII, NEAREST, FARTHEST = 8, 0.1, 10.0
 """Differences at which they look, in standard deviations."""
+PRECISIONS = tuple(10.0 ** (k / 2) for k in range(-8, 7))
+"""Of the base kernels for which errors are known, where the standard deviation is 1."""
 
 
 @dataclass(frozen=True)
@@ -38,58 +37,53 @@ class Views:
 
     views: tuple[Mixture, ...]
     """The coarsest first, the whole difference last."""
+    errors: Float[Tensor, "v p"]
+    """Of every view, under the base kernels of ``PRECISIONS``."""
+    std: Float[Tensor, " b"]
+    """Standard deviation of the difference in every column."""
 
     @classmethod
-    def of(cls, whole: Mixture) -> "Views":
-        """Resolve a difference that is as likely as its opposite."""
-        if whole.n_components <= 3:
-            return cls((whole,))
-        numbers = (whole.weights, whole.means, whole.covariances)
-        return _views(whole.columns, *(_Constant(v[0]) for v in numbers))
+    def of(cls, medium: Mixture, whole: Mixture) -> "Views":
+        """Resolve a difference that is as likely as its opposite.
 
-    def chosen(
-        self, precisions: Float[Tensor, "q b"], weights: Float[Tensor, " q"], budget: float
-    ) -> list[Mixture]:
-        """Return the coarsest view that is good enough for each weighted Gaussian base kernel.
-
-        Without a budget all get the same view, so that the result is smooth in the precisions.
+        Args:
+            medium: A few hundred Gaussians at the most.
+            whole: The best there is; errors are measured against it.
         """
-        *coarser, whole = self.views
-        if budget == 0.0 or not coarser:
-            few = [v for v in self.views if v.n_components <= FEW]
-            return [few[-1] if few else whole] * len(precisions)
-        std = whole.moments()[1].sqrt()[0]
-        t = (probes(len(std), seed=1) * std).mT.to(precisions)
-        truth = Quadratics.of([whole] * len(precisions), precisions)(t)
-        found = [whole] * len(precisions)
-        for view in reversed(coarser):
-            seen = Quadratics.of([view] * len(precisions), precisions)(t)
-            errors = weights * (seen - truth).abs().amax(-1)
-            for q in (errors <= budget / 4).nonzero().flatten().tolist():
-                found[q] = view
-        return found
+        many = Gaussians.of(whole)
+        std = many.as_one().covs[0].diagonal().sqrt()
+        sizes = [n for n in SIZES if 2 * n < medium.n_components]
+        few = [view.mixture(whole.columns) for view in reduced(many, sizes)]
+        views = [*few, medium] if medium.n_components < whole.n_components else few
+        t = probes(len(std), seed=1)
+        safe = torch.where(std > 0, std, 1.0)
+        precisions = t.new_tensor(PRECISIONS)
+        truth = many.scaled(1 / safe).seen(precisions, t)
+        errors = [
+            (Gaussians.of(view).scaled(1 / safe).seen(precisions, t) - truth).abs().amax(-1)
+            for view in views
+        ]
+        none = torch.zeros(1, len(PRECISIONS)).to(t)
+        return cls((*views, whole), torch.cat([torch.stack(errors), none]) if views else none, std)
 
+    def smooth(self, n: int, few: bool) -> list[Mixture]:
+        """Return one view for ``n`` base kernels, so that the result is smooth in them."""
+        most = SIZES[-1] if few else 4 * SIZES[-1] ** 2
+        return [[v for v in self.views if v.n_components <= most or v is self.views[0]][-1]] * n
 
-@dataclass(frozen=True)
-class _Constant:
-    """A tensor that can be the key of a cache."""
-
-    value: Tensor
-
-    def __hash__(self) -> int:
-        return hash(self.value.detach().cpu().numpy().tobytes())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Constant) and torch.equal(self.value, other.value)
-
-
-@lru_cache(maxsize=32)
-def _views(
-    columns: tuple[int, ...], weights: _Constant, means: _Constant, covs: _Constant
-) -> Views:
-    many = Gaussians(weights.value, means.value, covs.value)
-    sizes = [n for n in SIZES if 2 * n < len(many.weights)]
-    return Views(tuple(few.mixture(columns) for few in (*reduced(many, sizes), many)))
+    def enough(
+        self, precisions: Float[Tensor, "q b"], weights: Float[Tensor, " q"], tolerance: float
+    ) -> list[Mixture]:
+        """Return the coarsest view that is good enough for each weighted Gaussian base kernel."""
+        seen = (precisions.double().cpu() * self.std.square()).amax(-1)
+        known = self.errors.new_tensor(PRECISIONS).log()
+        place = seen.clamp(PRECISIONS[0], PRECISIONS[-1]).log()
+        above = torch.searchsorted(known, place).clamp(1, len(known) - 1)
+        part = (place - known[above - 1]) / (known[above] - known[above - 1])
+        logs = self.errors.clamp_min(1e-300).log()  # errors are powers of the precision
+        errors = torch.lerp(logs[:, above - 1], logs[:, above], part).exp()
+        good = weights.double().cpu() * errors <= tolerance  # (v, q)
+        return [self.views[i] for i in good.int().argmax(0).tolist()]
 
 
 @dataclass(frozen=True)
@@ -99,6 +93,11 @@ class Gaussians:
     weights: Float[Tensor, " j"]
     means: Float[Tensor, "j b"]
     covs: Float[Tensor, "j b b"]
+
+    @classmethod
+    def of(cls, mixture: Mixture) -> "Gaussians":
+        """Take the only row of a deviation."""
+        return cls(mixture.weights[0], mixture.means[0], mixture.covariances[0])
 
     def mixture(self, columns: tuple[int, ...]) -> Mixture:
         """Return the same as a deviation of some columns."""

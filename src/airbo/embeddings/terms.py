@@ -7,15 +7,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.columns import Waves, additive_features, landing_features
+from airbo.embeddings.columns import (
+    Compressed,
+    Polynomials,
+    Shifted,
+    Waves,
+    landing_features,
+)
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
 from airbo.embeddings.gaussian_sum import GaussianSum
 from airbo.embeddings.plan import Group, Plan
-from airbo.embeddings.reduction import Views
 
 TOLERANCE = 3e-5
 """Largest change of the inner product, as a share of the base kernel at distance 0, by taking
 distributions for normal ones, or with fewer Gaussians, where a base kernel cannot tell."""
+MOST_TOGETHER = 30
+"""Features that a bundle of columns has at the most."""
 FARTHEST = 4.0
 """How far outside the unit cube a point still has a place of its own among waves, in its widths."""
 
@@ -28,6 +35,22 @@ class Wavy:
     seen_by: list[int]
     """Numbers of the Gaussians."""
     waves: Waves
+    shifted: Shifted | None
+    """Of designs by this column alone; None: by where they land."""
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Columns whose features are polynomials, and where to find those of each Gaussian."""
+
+    columns: list[int]
+    polynomials: Polynomials
+    products: list[list[list[tuple[int, slice]]]]
+    """For each Gaussian, bundles of columns; of each column its place and its features.
+
+    Within a bundle features are multiplied out: one product of longer matrices costs less than
+    several of short ones.
+    """
 
 
 class Terms:
@@ -44,28 +67,31 @@ class Terms:
         plan: Plan,
         base: GaussianSum,
         seen: Float[Tensor, "2 d"],
+        landed: Float[Tensor, "2 d"],
         simplified: bool = False,
     ) -> None:
-        """Prepare for designs that land within ``seen``.
+        """Prepare for designs, and executed inputs, within certain limits.
 
         Args:
             plan: The groups of columns.
             base: The base kernel.
-            seen: Lowest and highest executed input in every column.
-            simplified: Whether a distribution may be taken for a simpler one wherever that changes
+            seen: Lowest and highest design in every column.
+            landed: Lowest and highest executed input in every column.
+            simplified: Whether hyper-parameters stay. Then a distribution may be taken for a simpler one wherever that changes
                 the weighted sum of all terms by no more than ``TOLERANCE``. It makes steps in the
                 hyper-parameters, so it is not for fits.
         """
         self.plan, self.precisions = plan, base.by_column(plan.d)
         self.weights = base.weights
-        self.reach = [(seen[1] - seen[0])[g.columns[0]].item() for g in plan.waves]
+        self.seen = seen
+        self.reach = [(landed[1] - landed[0])[g.columns[0]].item() for g in plan.waves]
         budget = TOLERANCE * base.at_zero.item() if simplified else 0.0
-        self.wavy = self._divide(budget)
+        self.wavy = self._divide(budget, simplified)
         self.differences = [self._quadratics(g, budget) for g in plan.differences]
 
     # -- preparing
 
-    def _divide(self, budget: float) -> list[Wavy]:
+    def _divide(self, budget: float, fixed: bool) -> list[Wavy]:
         """Keep waves where a Gaussian sees more of a column than a normal deviation."""
         n = len(self.precisions)
         keep = torch.ones(len(self.plan.waves), n, dtype=torch.bool)
@@ -77,10 +103,45 @@ class Terms:
         for group, reach, kept in zip(self.plan.waves, self.reach, keep, strict=True):
             numbers = kept.nonzero().flatten().tolist()
             if numbers:
-                precisions = self.precisions[numbers, group.columns[0]]
-                found.append(Wavy(group, numbers, Waves.of(precisions, reach)))
+                waves = Waves.of(self.precisions[numbers, group.columns[0]], reach)
+                shifted = Shifted.of(group.deviations, waves) if group.deviations else None
+                found.append(Wavy(group, numbers, waves, shifted))
         self._keep = keep
-        return found
+        tables = [self._compressed(wavy) if fixed else None for wavy in found]
+        self.smooth = self._bundled([(w, t) for w, t in zip(found, tables, strict=True) if t])
+        return [w for w, t in zip(found, tables, strict=True) if t is None]
+
+    def _compressed(self, wavy: Wavy) -> Compressed | None:
+        """Write the features of a column as polynomials, if the column says all."""
+        group, waves = wavy.group, wavy.waves
+        if group.is_brought:
+            return None
+
+        def features(x: Tensor, kind: int) -> Tensor:
+            x = x.unsqueeze(-1).to(waves.frequencies)
+            kinds = torch.full(x.shape[:-1], kind, device=x.device)
+            return self._of_column(wavy, x, kinds)
+
+        n_kinds = len(group.deviations or group.blocks or ())
+        low, high = self.seen[:, group.columns[0]].tolist()
+        return Compressed.of(features, n_kinds, (low, high), waves.sizes)
+
+    def _bundled(self, found: list[tuple[Wavy, Compressed]]) -> Smooth | None:
+        if not found:
+            return None
+        products: list[list[list[tuple[int, slice]]]] = [[] for _ in self.precisions]
+        ranks = [MOST_TOGETHER] * len(self.precisions)
+        for place, (wavy, table) in enumerate(found):
+            start = 0
+            for q, rank in zip(wavy.seen_by, table.ranks, strict=True):
+                if ranks[q] * rank > MOST_TOGETHER:
+                    products[q].append([])
+                    ranks[q] = 1
+                products[q][-1].append((place, slice(start, start + rank)))
+                ranks[q] *= rank
+                start += rank
+        columns = [wavy.group.columns[0] for wavy, _ in found]
+        return Smooth(columns, Polynomials.of([table for _, table in found]), products)
 
     def _error(self, group: Group, reach: float) -> Float[Tensor, " q"]:
         """Return how much a normal deviation of the same variance changes each Gaussian."""
@@ -90,7 +151,7 @@ class Terms:
         assert group.deviations is not None
         waves = Waves.of(precisions, reach)
         t = torch.linspace(0, reach, 65).to(precisions)
-        f = additive_features(t, torch.zeros_like(t).long(), list(group.deviations), waves)
+        f = Shifted.of(group.deviations, waves)(t, torch.zeros_like(t).long())
         truth = torch.stack([part @ part[0] for part in f.split(waves.sizes, dim=-1)])  # (q, t)
         normal = self._normal(precisions.unsqueeze(-1), t.square(), _variance(group).to(t))
         return (truth - normal).abs().amax(-1)
@@ -103,8 +164,12 @@ class Terms:
 
     def _quadratics(self, group: Group, budget: float) -> Quadratics:
         precisions = self.precisions[:, list(group.columns)]
-        views = Views.of(group.difference)
-        return Quadratics.of(views.chosen(precisions, self.weights, budget), precisions)
+        if budget > 0:
+            tolerance = budget / (2 * len(self.plan.differences))
+            views = group.views.enough(precisions, self.weights, tolerance)
+        else:
+            views = group.views.smooth(len(precisions), few=self.precisions.requires_grad)
+        return Quadratics.of(views, precisions)
 
     @cached_property
     def _smooth(self) -> tuple[list[int], Tensor, Tensor]:
@@ -155,20 +220,51 @@ class Terms:
         return (heights.unsqueeze(-1) * exponents.exp()).unflatten(-1, t2.shape[1:])
 
     def _times_waves(self, terms: Tensor, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        if not self.wavy and self.smooth is None:
+            return terms
         each = list(terms)
         for wavy in self.wavy:
             parts = [self._features(wavy, f).split(wavy.waves.sizes, dim=-1) for f in (f1, f2)]
             for q, a, b in zip(wavy.seen_by, *parts, strict=True):
-                each[q] = each[q] * ((a * b).sum(-1) if diag else a @ b.mT)
-        return torch.stack(each) if self.wavy else terms
+                each[q] = each[q] * _product(a, b, diag)
+        if self.smooth is not None:
+            kinds = (f[..., self.plan.d].long() for f in (f1, f2))
+            columns = self.smooth.columns
+            one, two = (
+                self.smooth.polynomials(f[..., columns], kind)
+                for f, kind in zip((f1, f2), kinds, strict=True)
+            )
+            for q, bundles in enumerate(self.smooth.products):
+                for bundle in bundles:
+                    each[q] = each[q] * _product(_multiplied(one, bundle), _multiplied(two, bundle), diag)
+        return torch.stack(each)
 
     def _features(self, wavy: Wavy, f: Tensor) -> Tensor:
-        group, waves = wavy.group, wavy.waves
-        if group.deviations is None:
-            landing = self.plan.landing(group, f)
-            return landing_features(landing.clamped(-FARTHEST, 1 + FARTHEST), waves)
-        x = f[..., group.columns[0]].clamp(-FARTHEST, 1 + FARTHEST)
-        return additive_features(x, f[..., self.plan.d].long(), list(group.deviations), waves)
+        if wavy.group.is_brought:
+            landing = self.plan.landing(wavy.group, f)
+            return landing_features(landing.clamped(-FARTHEST, 1 + FARTHEST), wavy.waves)
+        return self._of_column(wavy, f[..., list(wavy.group.columns)], f[..., self.plan.d].long())
+
+    def _of_column(self, wavy: Wavy, x: Tensor, kind: Tensor) -> Tensor:
+        x = x.clamp(-FARTHEST, 1 + FARTHEST)
+        if wavy.shifted is not None:
+            return wavy.shifted(x.squeeze(-1), kind)
+        landing = self.plan.landing_of(wavy.group, x, kind)
+        return landing_features(landing.clamped(-FARTHEST, 1 + FARTHEST), wavy.waves)
+
+
+def _product(a: Tensor, b: Tensor, diag: bool) -> Tensor:
+    return (a * b).sum(-1) if diag else a @ b.mT
+
+
+def _multiplied(
+    features: Float[Tensor, "c *batch n r"], bundle: list[tuple[int, slice]]
+) -> Float[Tensor, "*batch n p"]:
+    """Multiply out the features of several columns."""
+    first, *others = (features[place][..., own] for place, own in bundle)
+    for other in others:
+        first = (first.unsqueeze(-1) * other.unsqueeze(-2)).flatten(-2)
+    return first
 
 
 def _variance(group: Group) -> Float[Tensor, ""]:
