@@ -16,8 +16,8 @@ from airbo.campaign.errors import FileError, Mistake, StorageError
 from airbo.campaign.experiments import Experiment
 from airbo.campaign.table import listed, nearest
 from airbo.campaign.words import number_of, value_of
-from airbo.optimizer.record import EXECUTED, STATUS, VALUE, Design
-from airbo.space import Space
+from airbo.observed import EXECUTED, STATUS, VALUE
+from airbo.space import Design, Space
 
 TRIAL, ASKED, TOLD = "trial", "asked", "told"
 _OURS = (TRIAL, ASKED, TOLD)

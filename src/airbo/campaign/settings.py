@@ -13,8 +13,8 @@ from airbo.campaign.kinds import Group, NamedUncertainties, Place, read_uncertai
 from airbo.campaign.lines import Lines
 from airbo.campaign.table import Notes, Table, nearest
 from airbo.coordinates import by_columns
+from airbo.observed import EXECUTED, STATUS, VALUE
 from airbo.optimizer import Direction
-from airbo.optimizer.record import EXECUTED, STATUS, VALUE
 from airbo.optimizer.surrogate import SURROGATES
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space

@@ -15,8 +15,8 @@ from torch import Tensor
 from airbo.cube import Cube
 from airbo.in_cube import in_cube
 from airbo.models import UncertainInputGP
+from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Optimizer
-from airbo.optimizer.record import OK, STATUS, VALUE, Observation
 from airbo.optimizer.surrogate import value_unit
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
@@ -53,7 +53,7 @@ class Beliefs:
         table = optimizer.observations
         values = table.loc[table[STATUS] == OK, VALUE]
         sign = 1 if optimizer.direction == "maximize" else -1
-        unit = sign * value_unit([Observation({}, float(value)) for value in values])
+        unit = sign * value_unit([float(value) for value in values])
         return cls(optimizer.space, optimizer.model, unit)
 
     def under(self, uncertainty: InputUncertainty) -> "Beliefs":

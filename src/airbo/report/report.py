@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 from airbo import __version__
+from airbo.observed import OK, STATUS
 from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
-from airbo.optimizer.record import OK, STATUS
 from airbo.report import words
 from airbo.report.answer import add_answer
 from airbo.report.findings import Findings, Tried

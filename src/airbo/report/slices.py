@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from airbo.optimizer.record import OK, STATUS, VALUE
+from airbo.observed import OK, STATUS, VALUE
 from airbo.parameters import Categorical, Parameter
 from airbo.report import style
 from airbo.report.beliefs import Estimate
