@@ -46,19 +46,20 @@ class Points:
     def __init__(self, space: Space) -> None:
         """Know the cube of ``space``, and no design yet."""
         self.cube = Cube(space)
-        self._known: dict[tuple[Any, ...], Tensor] = {}
+        self._columns: dict[tuple[Any, ...], list[float]] = {}
+        self._points: dict[tuple[Any, ...], Tensor] = {}
 
     def of(self, designs: Sequence[Design]) -> Float[Tensor, "n {self.cube.m}"]:
         """Return designs as points of the cube."""
         keys = [tuple(design.values()) for design in designs]
-        new = {
-            key: design for key, design in zip(keys, designs, strict=True) if key not in self._known
-        }
+        new = {k: d for k, d in zip(keys, designs, strict=True) if k not in self._points}
         if new:
-            Z = self.cube.from_designs(new.values(), allow_outside=True)
-            self._known.update(zip(new, Z, strict=True))
-        rows = [self._known[key] for key in keys]
-        return torch.stack(rows) if rows else torch.zeros(0, self.cube.m, dtype=torch.float64)
+            X = self.cube.space.to_columns(new.values(), allow_outside=True)
+            Z = self.cube.from_columns(torch.tensor(X, dtype=torch.float64))
+            self._columns.update(zip(new, X, strict=True))
+            self._points.update(zip(new, Z, strict=True))
+        points = [self._points[key] for key in keys]
+        return torch.stack(points) if points else self.cube.bounds[:0]
 
     def executed(self, observations: Sequence[Observation]) -> Float[Tensor, "n {self.cube.m}"]:
         """Return designs as points of the cube, with what was measured in its place."""
@@ -70,13 +71,13 @@ class Points:
 
     def columns(self, o: Observation) -> Float[Tensor, "1 {self.cube.space.d}"]:
         """Return the columns of a design, with what was measured in its place."""
-        space = self.cube.space
-        X = self.cube.columns(o.design, allow_outside=True)
+        self.of([o.design])
+        space, row = self.cube.space, [*self._columns[tuple(o.design.values())]]
         for name, value in o.executed.items():
             column = space.names.index(name)
             is_category = column in space.categorical_columns
-            X[0, column] = space.parameters[name].encode(value) if is_category else value
-        return X
+            row[column] = space.parameters[name].encode(value) if is_category else value
+        return torch.tensor([row], dtype=torch.float64)
 
 
 @dataclass

@@ -4,8 +4,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -60,25 +59,23 @@ class Surrogate:
     direction: Direction
     """Whether larger or smaller values are better."""
 
-    @property
-    def space(self) -> Space:
-        """The parameters of designs."""
-        return self.points.cube.space
+    space: Space = field(init=False)
+    """The parameters of designs."""
+    experiments_in_cube: InputUncertainty = field(init=False)
+    """Where designs may land in the experiments, as a model sees it."""
+    deployment_in_cube: InputUncertainty = field(init=False)
+    """Where they may land when they are used, as a model sees it."""
+
+    def __post_init__(self) -> None:
+        space = self.points.cube.space
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "experiments_in_cube", in_cube(space, self.uncertainty))
+        object.__setattr__(self, "deployment_in_cube", in_cube(space, self.deployment))
 
     @property
     def sign(self) -> int:
         """What values are multiplied with, so that larger is better."""
         return 1 if self.direction == "maximize" else -1
-
-    @cached_property
-    def experiments_in_cube(self) -> InputUncertainty:
-        """Where designs may land in the experiments, as a model sees it."""
-        return in_cube(self.space, self.uncertainty)
-
-    @cached_property
-    def deployment_in_cube(self) -> InputUncertainty:
-        """Where they may land when they are used, as a model sees it."""
-        return in_cube(self.space, self.deployment)
 
     def fit(self, known: Sequence[Observation]) -> GPyTorchModel:
         """Fit a model to observations that have a value."""
@@ -108,6 +105,8 @@ class Surrogate:
     def made_under(self, o: Observation) -> InputUncertainty:
         """Return where the experiment may have landed, given what was measured of it."""
         uncertainty = self.uncertainty if o.uncertainty is None else o.uncertainty
+        if not o.executed:
+            return uncertainty
         measured = {self.space.names.index(name) for name in o.executed}
         try:
             return without(uncertainty, measured, self.space.d)
