@@ -107,7 +107,7 @@ class UncertainInputGP(SingleTaskGP):
         """Predict the expected value at designs.
 
         Args:
-            X: Designs in user units.
+            X: Designs, in the columns of ``train_X``.
             *args: As in BoTorch.
             uncertainty: Predict the same designs under another uncertainty than the model's, or
                 each of the q designs under its own.
@@ -137,7 +137,7 @@ class UncertainInputGP(SingleTaskGP):
         """Return a model that knows further observations, with the same hyper-parameters.
 
         Args:
-            X: Designs in user units.
+            X: Designs, in the columns of ``train_X``.
             Y: Observed values.
             noise: As in BoTorch.
             uncertainty: What these observations were made under, if not the model's.
@@ -186,7 +186,7 @@ class UncertainInputGP(SingleTaskGP):
         """Return by how much an observation varies around the expected value of its design.
 
         Args:
-            X: Designs in user units.
+            X: Designs, in the columns of ``train_X``.
             uncertainty: What they would be tried under; by default as most observations were.
         """
         X = self._numbered(X, uncertainty)

@@ -139,7 +139,7 @@ class Findings:
 
     @cached_property
     def executed(self) -> Float[Tensor, "s d"]:
-        """Draws of where the recommended design lands in use, in numeric user units."""
+        """Draws of where the recommended design lands in use, as columns."""
         draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.d))
         return self.deployment.perturb(self.center, draws)[0]
 
