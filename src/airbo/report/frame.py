@@ -3,7 +3,7 @@
 import numpy as np
 
 from airbo import __version__
-from airbo.observed import EXECUTED
+from airbo.observed import EXECUTED_COLUMN
 from airbo.optimizer.surrogate import SURROGATES
 from airbo.report import words
 from airbo.report.beliefs import Estimate
@@ -99,7 +99,7 @@ def _lands(findings: Findings, name: str) -> str:
 
 def _setting_rows(findings: Findings) -> list[list[str]]:
     optimizer, table = findings.optimizer, findings.optimizer.observations
-    measured = [column for column in table.columns if column.startswith(EXECUTED)]
+    measured = [column for column in table.columns if column.startswith(EXECUTED_COLUMN)]
     n_measured = int(table[measured].notna().any(axis=1).sum()) if measured else 0
     rows = [
         ["values are to be", "large" if findings.sign > 0 else "small"],
