@@ -15,7 +15,8 @@ from airbo.embeddings.base_kernels import log_normal
 from airbo.embeddings.features import Features
 from airbo.kernels.constraints import positive
 from airbo.models import MMDGP, ExpectationGP, NominalGP
-from airbo.models.base import UncertainInputGP, number_uncertainties
+from airbo.models.base import UncertainInputGP
+from airbo.models.data import Given, Parts
 from airbo.models.priors import lengthscale_prior, observation_noise, scaled
 from airbo.uncertainty import InputUncertainty, base_draws
 from benchmarks.data import fit
@@ -59,20 +60,13 @@ class Quantiles(Features):
 class SlicedWassersteinGP(UncertainInputGP):
     """Squared exponential of the sliced Wasserstein distance."""
 
-    def __init__(
-        self,
-        train_X: Tensor,
-        train_Y: Tensor,
-        uncertainty: InputUncertainty,
-        bounds: Tensor,
-        seed: int = 0,
-    ) -> None:
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty)
-        prior = lengthscale_prior(train_X.shape[-1])
+    @classmethod
+    def parts(cls, given: Given) -> Parts:
+        prior = lengthscale_prior(given.d)
         kernel = RBFKernel(lengthscale_prior=prior, lengthscale_constraint=positive())
         kernel.lengthscale = prior.mode
-        quantiles = Quantiles(uncertainties, bounds, seed)
-        super().__init__(inputs, train_Y, quantiles, scaled(kernel), observation_noise())
+        quantiles = Quantiles(given.uncertainties, given.bounds, given.seed)
+        return Parts(quantiles, scaled(kernel), observation_noise())
 
 
 class Distance(Kernel):

@@ -6,8 +6,8 @@ import pytest
 
 from airbo import Integer, Space
 from airbo import uncertainty as unc
-from airbo.optimizer.history import History
-from airbo.optimizer.record import Observation, as_table, check_executed, check_value, from_table
+from airbo.observed import check_executed, check_value
+from airbo.optimizer.record import History, Observation, Points, as_table, from_table
 
 SPACE = Space({"x": (0, 1), "n": Integer(1, 3), "t": ["A", "B"]})
 DESIGN = {"x": 0.5, "n": 2, "t": "A"}
@@ -63,7 +63,7 @@ def test_penalties_in_place_of_failures_are_refused(value):
 
 def history(*values, design=DESIGN):
     told = [Observation(design | {"x": i / 10}, v) for i, v in enumerate(values)]
-    return History(SPACE, told)
+    return History(Points(SPACE), told)
 
 
 def test_known_observations_are_those_with_a_value():
@@ -75,7 +75,7 @@ def test_tried_designs_are_distinct_and_inside_where_some_are():
     outside = Observation(DESIGN | {"x": 1.5}, 3.0)
     record.observations += [record.observations[0], outside]
     assert [d["x"] for d in record.tried] == [0.0, 0.1]
-    assert History(SPACE, [outside]).tried == [outside.design]
+    assert History(Points(SPACE), [outside]).tried == [outside.design]
 
 
 def test_designs_without_a_value_are_waiting():
@@ -97,7 +97,7 @@ def test_a_failure_is_recent_until_as_many_values_have_come_in_as_the_design_has
 
 
 def test_one_answer_takes_one_of_two_equal_pending_designs():
-    record = History(SPACE)
+    record = History(Points(SPACE))
     record.ask(dict(DESIGN))
     record.ask(dict(DESIGN))
     record.tell(Observation(DESIGN, 1.0, uncertainty=unc.Normal(0.1)))

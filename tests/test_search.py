@@ -16,9 +16,9 @@ from airbo.optimizer.search import (
     without_numerical_warnings,
 )
 
-LINE = Space({"x": (0, 1)})
-CHOICES = Space({"n": Integer(1, 3), "t": ["A", "B"]})
-MIXED = Space({"x": (0, 1), "n": Integer(0, 4), "t": ["A", "B", "C"]})
+LINE = Cube(Space({"x": (0, 1)}))
+CHOICES = Cube(Space({"n": Integer(1, 3), "t": ["A", "B"]}))
+MIXED = Cube(Space({"x": (0, 1), "n": Integer(0, 4), "t": ["A", "B", "C"]}))
 
 
 class Near(AcquisitionFunction):
@@ -48,18 +48,18 @@ def test_the_maximum_over_a_continuous_space_is_found():
 
 def test_the_maximum_over_a_mixed_space_is_found_at_a_design():
     Z = best_design(Near(0.3, 0.45, 0.0, 0.7, 0.0), MIXED)  # x, n and one column per tool
-    torch.testing.assert_close(Z, points([0.3, 0.5, 0.5]), atol=1e-3, rtol=0)
-    MIXED.check(MIXED.to_designs(Cube(MIXED).axes.to_columns(Z))[0])
+    torch.testing.assert_close(MIXED.fold(Z), points([0.3, 0.5, 0.5]), atol=1e-3, rtol=0)
+    MIXED.space.check(MIXED.to_designs(Z)[0])
 
 
 def test_a_small_discrete_space_is_searched_whole():
-    assert best_design(Near(1.0, 0.0, 0.7), CHOICES).tolist() == [[1.0, 1.0]]
+    assert CHOICES.fold(best_design(Near(1.0, 0.0, 0.7), CHOICES)).tolist() == [[1.0, 1.0]]
 
 
 def test_a_large_discrete_space_is_searched_too():
-    space = Space({"a": Integer(0, 99), "b": Integer(0, 99)})
-    Z = best_design(Near(0.2, 0.7), space)
-    torch.testing.assert_close(Cube(space).to_columns(Z), points([20.0, 69.0]), atol=1.01, rtol=0)
+    cube = Cube(Space({"a": Integer(0, 99), "b": Integer(0, 99)}))
+    Z = best_design(Near(0.2, 0.7), cube)
+    torch.testing.assert_close(cube.to_columns(Z), points([20.0, 69.0]), atol=1.01, rtol=0)
 
 
 def test_designs_to_start_from_are_never_beaten_by_worse_ones():
@@ -83,18 +83,20 @@ def test_nothing_near_an_avoided_design_is_returned():
 
 
 def test_in_a_discrete_space_avoided_designs_come_before_excluded_ones():
-    everything = points(*[[n, t] for n in (0.0, 0.5, 1.0) for t in (0.0, 1.0)])
+    folded = points(*[[n, t] for n in (0.0, 0.5, 1.0) for t in (0.0, 1.0)])
+    everything = CHOICES.unfold(folded)
     function = Near(0.0, 0.7, 0.0)
-    assert best_design(function, CHOICES, exclude=everything[:1]).tolist() != [[0.0, 0.0]]
+    assert not torch.equal(best_design(function, CHOICES, everything[:1]), everything[:1])
     avoided, excluded = everything[[3]], everything[[0, 1, 2, 4, 5]]
     assert best_design(function, CHOICES, excluded, avoided).tolist() == avoided.tolist()
-    assert best_design(function, CHOICES, everything).tolist() == [[0.0, 0.0]]
+    assert torch.equal(best_design(function, CHOICES, everything), everything[:1])
 
 
 def test_free_designs_are_all_others_of_a_discrete_space():
-    free = free_designs(CHOICES, exclude=points([0.0, 0.0], [1.0, 1.0]))
+    taken = CHOICES.unfold(points([0.0, 0.0], [1.0, 1.0]))
+    free = free_designs(CHOICES, exclude=taken)
     assert len(free) == 4
-    assert not near(free, points([0.0, 0.0], [1.0, 1.0])).any()
+    assert not near(free, taken).any()
 
 
 def test_near_means_near_in_every_column():

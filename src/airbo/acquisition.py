@@ -21,7 +21,7 @@ from airbo.uncertainty import InputUncertainty
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known when the next design is chosen, in model coordinates."""
+    """What is known when the next design is chosen, in the unit cube."""
 
     X_observed: Float[Tensor, "n m"]
     """Designs with an observed value."""

@@ -32,7 +32,7 @@ class Axes:
     log: tuple[bool, ...]
     """Whether a column has a log scale."""
 
-    @property
+    @cached_property
     def is_linear(self) -> bool:
         """Whether no column has a log scale."""
         return not any(self.log)
@@ -111,7 +111,7 @@ class Cube:
         space = self.space
         return [space.n_values[c] if c in space.categorical_columns else 1 for c in range(space.d)]
 
-    @property
+    @cached_property
     def m(self) -> int:
         """Number of columns of the cube."""
         return sum(self.sizes)

@@ -15,20 +15,18 @@ from airbo.uncertainty import (
     Beta,
     ChiSquared,
     Clipped,
-    Empirical,
     Exact,
-    GaussianMixture,
     InputUncertainty,
     LogNormal,
     Normal,
     Piecewise,
     Product,
     Relative,
-    Ring,
     Scaled,
     Uniform,
 )
 from airbo.uncertainty.parameters import Parameter
+from airbo.uncertainty.scaled import stretch
 
 
 @lru_cache(maxsize=256)
@@ -159,42 +157,8 @@ def rescaled(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
 
 @singledispatch
 def _rescaled(u: InputUncertainty, axes: Axes) -> InputUncertainty:
-    return InCube(u, axes)
-
-
-@_rescaled.register
-def _(u: Normal, axes: Axes) -> InputUncertainty:
-    if u.cov is not None:
-        return Normal(cov=_over_products(u.cov, axes))
-    return Normal(_over_widths(u.std, axes))
-
-
-@_rescaled.register
-def _(u: Uniform, axes: Axes) -> InputUncertainty:
-    return Uniform(_over_widths(u.low, axes), _over_widths(u.high, axes))
-
-
-@_rescaled.register(Beta)
-@_rescaled.register(ChiSquared)
-def _(u: Beta | ChiSquared, axes: Axes) -> InputUncertainty:
-    return replace(u, loc=_over_widths(u.loc, axes), scale=_over_widths(u.scale, axes))
-
-
-@_rescaled.register
-def _(u: Ring, axes: Axes) -> InputUncertainty:
-    width, other = axes.widths
-    return Ring(u.radius / width) if width == other else InCube(u, axes)
-
-
-@_rescaled.register
-def _(u: GaussianMixture, axes: Axes) -> InputUncertainty:
-    means, covs = _over_widths(u.means, axes), _over_products(u.covs, axes)
-    return replace(u, means=means, covs=covs)
-
-
-@_rescaled.register
-def _(u: Empirical, axes: Axes) -> InputUncertainty:
-    return Empirical(_over_widths(u.deviations, axes))
+    stretched = stretch(u, [1 / width for width in axes.widths])
+    return InCube(u, axes) if stretched is None else stretched
 
 
 @_rescaled.register
@@ -243,16 +207,5 @@ def _values(u: Any) -> dict[str, Any]:
     return {f.name: getattr(u, f.name) for f in fields(u)} if is_dataclass(u) else {}
 
 
-def _over_widths(p: Parameter, axes: Axes) -> Parameter:
-    """Divide by the width of each column; one number for all stays one where it can."""
-    widths = set(axes.widths)
-    divided = np.asarray(p) / (widths.pop() if len(widths) == 1 else np.asarray(axes.widths))
-    return divided.tolist()
-
-
 def _placed(p: Parameter, axes: Axes) -> Parameter:
     return ((np.asarray(p) - np.asarray(axes.low)) / np.asarray(axes.widths)).tolist()
-
-
-def _over_products(p: Parameter, axes: Axes) -> Parameter:
-    return (np.asarray(p) / np.outer(axes.widths, axes.widths)).tolist()

@@ -17,7 +17,7 @@ import torch
 
 from airbo.campaign import Campaign, unattended
 from airbo.campaign.command import Command
-from airbo.optimizer.record import Design
+from airbo.space import Design
 
 WRITES = (
     "create_new_trial",

@@ -7,7 +7,7 @@ import torch
 from gpytorch.kernels import LinearKernel
 
 from airbo import uncertainty as unc
-from airbo.models import UGP, ExpectationGP
+from airbo.models import ERBFGP, SKLGP, UGP, ExpectationGP
 from tests.surrogates import ALL_SURROGATES, box, designs, surrogate, values
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
@@ -94,3 +94,15 @@ def test_an_expectation_gp_needs_a_stationary_base_kernel():
     with pytest.raises(ValueError, match="needs a stationary base kernel, got LinearKernel"):
         ExpectationGP(X, Y, P, base_kernel=LinearKernel())
     UGP(X, Y, P, base_kernel=LinearKernel()).posterior(X)  # its noise does not depend on it
+
+
+@every_surrogate
+def test_a_wrong_keyword_is_refused_in_the_name_of_the_surrogate(kind):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__} got an unexpected argument 'bound'"):
+        kind(X, Y, P, bound=box(2))
+
+
+@pytest.mark.parametrize("kind", [ERBFGP, SKLGP], ids=lambda k: k.__name__)
+def test_a_kernel_in_closed_form_takes_no_base_kernel(kind):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__} has a kernel of its own"):
+        kind(X, Y, P, base_kernel=LinearKernel())

@@ -165,7 +165,7 @@ def test_a_factory_makes_the_surrogate(factory):
     assert recommend(optimizer).design == {"x": 0.5}
 
 
-def test_a_factory_gets_observations_in_model_coordinates_and_their_uncertainties():
+def test_a_factory_gets_observations_in_the_unit_cube_and_their_uncertainties():
     seen = {}
 
     def factory(train_X, train_Y, uncertainty, bounds):

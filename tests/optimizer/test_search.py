@@ -4,10 +4,11 @@ from botorch.acquisition.analytic import PosteriorMean, UpperConfidenceBound
 
 from airbo import Space
 from airbo import uncertainty as unc
+from airbo.cube import Cube
 from airbo.models import ExpectationGP
 from airbo.optimizer.search import best_design
 
-SPACE = Space({"x": (0.0, 1.0)})
+CUBE = Cube(Space({"x": (0.0, 1.0)}))
 BOUNDS = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 
 
@@ -24,9 +25,9 @@ class Failing(PosteriorMean):
 
 def test_hyperparameters_can_be_learned_after_a_search_as_before(model):
     fixed = next(model.parameters()).requires_grad_(False)
-    best_design(UpperConfidenceBound(model, 4.0), SPACE)
+    best_design(UpperConfidenceBound(model, 4.0), CUBE)
     with pytest.raises(ArithmeticError):
-        best_design(Failing(model), SPACE)
+        best_design(Failing(model), CUBE)
     assert [p is fixed for p in model.parameters()] == [
         not p.requires_grad for p in model.parameters()
     ]
@@ -34,7 +35,7 @@ def test_hyperparameters_can_be_learned_after_a_search_as_before(model):
 
 def test_a_search_finds_what_the_best_of_a_fine_grid_is(model):
     bound = UpperConfidenceBound(model, 4.0)
-    found = best_design(bound, SPACE)
+    found = best_design(bound, CUBE)
     grid = torch.linspace(0, 1, 2001, dtype=torch.float64).reshape(-1, 1, 1)
     with torch.no_grad():
         assert bound(found.unsqueeze(0)) >= bound(grid).max() - 1e-6

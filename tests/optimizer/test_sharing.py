@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from airbo import Float, Integer, Optimizer, Space
-from airbo.optimizer.seeding import reproducible
+from airbo.optimizer.search import reproducible
 from airbo.optimizer.surrogate import Surrogate
 from tests.optimizer.common import LINE, SQUARE, cheap, hill, recommend, run
 

@@ -11,9 +11,8 @@ from botorch.models import SingleTaskGP
 import airbo
 from airbo import uncertainty as unc
 from airbo.report import Findings, write_report
-from airbo.report.answer import add_answer
+from airbo.report.frame import add_answer, add_settings
 from airbo.report.page import Page
-from airbo.report.settings import add_settings
 from tests.report.common import HOSTILE, hostile, milling, one, optimizer, ten
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")

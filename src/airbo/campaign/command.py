@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiments import Experiment
 from airbo.campaign.words import number_of
-from airbo.optimizer.record import Design, check_value
-from airbo.space import Space
+from airbo.observed import check_value
+from airbo.space import Design, Space
 
 GRACE_SECONDS = 5
 """How long a command may take to end after it was asked to."""

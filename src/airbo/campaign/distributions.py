@@ -10,9 +10,8 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from airbo.optimizer.record import Design
 from airbo.parameters import Categorical, Float, Integer, Parameter
-from airbo.space import Space
+from airbo.space import Design, Space
 
 
 def distributions_of(space: Space, design: Design | None = None) -> dict[str, BaseDistribution]:

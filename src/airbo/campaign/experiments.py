@@ -10,8 +10,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from airbo.integrations.optuna import EXECUTED, GAVE_UP, UNCERTAINTY
 from airbo.integrations.optuna.counting import STAGED, Counted
-from airbo.optimizer.record import Design
-from airbo.space import Space
+from airbo.space import Design, Space
 
 RUN = "airbo:run"
 """Trial attribute: the process that runs this experiment unattended."""

@@ -9,9 +9,9 @@ from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiments import Experiment
 from airbo.coordinates import NamedUncertainty
 from airbo.integrations.optuna import EXECUTED, UNCERTAINTY, describe_uncertainty
-from airbo.optimizer.record import Design, check_value
+from airbo.observed import check_value
 from airbo.parameters import Categorical
-from airbo.space import Space
+from airbo.space import Design, Space
 
 SAME = 1e-5
 """Designs that differ by less, in ranges of their parameters, differ by what printing rounds."""

@@ -13,8 +13,8 @@ from airbo.campaign.kinds import Group, NamedUncertainties, Place, read_uncertai
 from airbo.campaign.lines import Lines
 from airbo.campaign.table import Notes, Table, nearest
 from airbo.coordinates import by_columns
+from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE
 from airbo.optimizer import Direction
-from airbo.optimizer.record import EXECUTED, STATUS, VALUE
 from airbo.optimizer.surrogate import SURROGATES
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
@@ -226,7 +226,7 @@ def _parameter(parameters: Table, name: str) -> Parameter | None:
 
 
 def _check_name(table: Table, name: str) -> None:
-    if name in RESERVED or name.startswith(EXECUTED):
+    if name in RESERVED or name.startswith(EXECUTED_COLUMN):
         table.note(f"a parameter cannot be called {name!r}: tables use that name.")
     if not name.strip() or name.isdigit() or set(name) & set("={}[]"):
         table.note(

@@ -25,7 +25,7 @@ from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiments import elapsed
 from airbo.integrations.optuna import GAVE_UP
 from airbo.integrations.optuna.counting import STAGED, is_committed
-from airbo.optimizer.record import Design
+from airbo.space import Design
 
 STALE = timedelta(minutes=10)
 """After this time, rows that were not committed belong to a process that is gone."""

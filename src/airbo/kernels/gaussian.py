@@ -10,7 +10,7 @@ from torch import Tensor
 from airbo.embeddings.features import Moments
 
 SKL_FLOOR = 1e-6
-"""Variance, in model coordinates, added to every Gaussian: between exact inputs the
+"""Variance, in the unit cube, added to every Gaussian: between exact inputs the
 Kullback-Leibler divergence is infinite."""
 
 

@@ -1,6 +1,6 @@
 """What all Gaussian processes over uncertain inputs share."""
 
-from collections import Counter
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -15,13 +15,11 @@ from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
 
+from airbo.embeddings import Estimator
 from airbo.embeddings.features import Features
+from airbo.models.data import Given, Parts, Uncertainties, check_data, number_uncertainties
 from airbo.models.likelihoods import UnseenInputLikelihood
-from airbo.uncertainty import Exact, InputUncertainty
-
-Uncertainties = InputUncertainty | Sequence[InputUncertainty | None] | None
-"""One uncertainty for all observations, or one per observation; None: hit exactly."""
-
+from airbo.uncertainty import InputUncertainty
 
 MAX_EAGER = 64
 """Number of designs up to which their covariances are worked out before they are asked for."""
@@ -30,9 +28,13 @@ MAX_EAGER = 64
 class UncertainInputGP(SingleTaskGP):
     """Exact Gaussian process whose covariance compares features of P_x.
 
-    A BoTorch model: designs and values in user units go in and come out. It differs from
-    ``SingleTaskGP`` in one thing: between the designs and the kernel stand the features, which
-    are computed once per design, and once per fit for the observations.
+    A BoTorch model. It sees the unit cube: ``bounds`` say where the cube lies among the columns of
+    ``train_X``, whatever their units, and designs and uncertainties are given in the same columns.
+    ``Optimizer`` hands over points of the cube, with bounds 0 and 1 (see :mod:`airbo.space`).
+
+    It differs from ``SingleTaskGP`` in one thing: between the designs and the kernel stand the
+    features, which are computed once per design, and once per fit for the observations. A
+    surrogate is one class with one method, ``parts``.
     """
 
     deployment: InputUncertainty | None
@@ -41,26 +43,54 @@ class UncertainInputGP(SingleTaskGP):
 
     def __init__(
         self,
-        train_X: Float[Tensor, "n c"],
+        train_X: Float[Tensor, "n d"],
         train_Y: Float[Tensor, "n 1"],
-        features: Features,
-        kernel: Kernel,
+        uncertainty: Uncertainties = None,
+        bounds: Float[Tensor, "2 d"] | None = None,
+        estimator: Estimator | None = None,
+        base_kernel: Kernel | None = None,
         likelihood: Likelihood | None = None,
         deployment: InputUncertainty | None = None,
+        seed: int = 0,
+        **unknown: Any,
     ) -> None:
-        """Assemble the model out of its parts; ``train_X`` may carry uncertainty numbers."""
+        """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``.
+
+        Args:
+            train_X: Designs.
+            train_Y: Observed values.
+            uncertainty: Where the designs landed: one for all, or one per observation.
+            bounds: The range of designs, row 0 low, row 1 high; by default that of ``train_X``.
+            estimator: How P_x is embedded; by default ``Quadrature()``.
+            base_kernel: Any GPyTorch kernel on the unit cube; each surrogate has its default.
+            likelihood: By default Gaussian observation noise of unknown size.
+            deployment: What the model predicts under; by default as most observations were made.
+            seed: Fixes all draws.
+            **unknown: Refused.
+        """
+        for name in unknown:
+            raise TypeError(f"{type(self).__name__} got an unexpected argument {name!r}.")
+        bounds = check_data(train_X, train_Y, bounds)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
+        given = Given(uncertainties, bounds, estimator, base_kernel, likelihood, seed)
+        features, kernel, default_likelihood = self.parts(given)
         # values that differ by rounding errors only count as equal
         standardize = Standardize(m=1, min_stdv=max(1e-12 * train_Y.abs().max().item(), 1e-300))
         super().__init__(
-            train_X,
+            inputs,
             train_Y,
             covar_module=kernel,
-            likelihood=likelihood,
+            likelihood=likelihood or default_likelihood,
             outcome_transform=standardize,
         )
         self.features = features
         self.deployment = deployment
         self.to(train_X)
+
+    @classmethod
+    @abstractmethod
+    def parts(cls, given: Given) -> Parts:
+        """Make the features, the kernel that compares them, and the default likelihood."""
 
     def forward(self, x: Float[Tensor, "*batch n c"]) -> MultivariateNormal:
         """Return the prior at designs."""
@@ -77,7 +107,7 @@ class UncertainInputGP(SingleTaskGP):
         """Predict the expected value at designs.
 
         Args:
-            X: Designs in user units.
+            X: Designs, in the columns of ``train_X``.
             *args: As in BoTorch.
             uncertainty: Predict the same designs under another uncertainty than the model's, or
                 each of the q designs under its own.
@@ -107,7 +137,7 @@ class UncertainInputGP(SingleTaskGP):
         """Return a model that knows further observations, with the same hyper-parameters.
 
         Args:
-            X: Designs in user units.
+            X: Designs, in the columns of ``train_X``.
             Y: Observed values.
             noise: As in BoTorch.
             uncertainty: What these observations were made under, if not the model's.
@@ -156,7 +186,7 @@ class UncertainInputGP(SingleTaskGP):
         """Return by how much an observation varies around the expected value of its design.
 
         Args:
-            X: Designs in user units.
+            X: Designs, in the columns of ``train_X``.
             uncertainty: What they would be tried under; by default as most observations were.
         """
         X = self._numbered(X, uncertainty)
@@ -220,82 +250,6 @@ class UncertainInputGP(SingleTaskGP):
         if X.shape[-1] > self.features.d:
             return X
         return torch.cat([X, X.new_full((*X.shape[:-1], 1), number)], dim=-1)
-
-
-def check_data(train_X: Tensor, train_Y: Tensor, bounds: Tensor | None) -> Float[Tensor, "2 d"]:
-    """Refuse data that no surrogate can use; return the bounds."""
-    for name, given in (("train_X", train_X), ("train_Y", train_Y), ("bounds", bounds)):
-        _check_floating(name, train_X if given is None else given)
-    if train_Y.dtype != train_X.dtype:
-        raise TypeError(
-            f"train_Y must have the dtype of train_X, {train_X.dtype}, got {train_Y.dtype}."
-        )
-    if train_X.dim() != 2 or 0 in train_X.shape:
-        raise ValueError(
-            f"train_X must have shape (n, d), n and d >= 1, got {tuple(train_X.shape)}."
-        )
-    n, d = train_X.shape
-    if train_Y.shape != (n, 1):
-        raise ValueError(
-            f"train_Y must have shape ({n}, 1), as train_X, got {tuple(train_Y.shape)}."
-        )
-    for name, values in (("train_X", train_X), ("train_Y", train_Y)):
-        if not bool(torch.isfinite(values).all()):
-            raise ValueError(f"{name} contains values that are not finite.")
-    if bounds is None:
-        return _bounds_of(train_X)
-    if bounds.shape != (2, d):
-        raise ValueError(f"bounds must have shape (2, {d}), got {tuple(bounds.shape)}.")
-    if not bool(torch.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()):
-        raise ValueError(f"bounds must be finite with low < high, got {bounds.tolist()}.")
-    return bounds.to(train_X)
-
-
-def number_uncertainties(
-    train_X: Float[Tensor, "n d"],
-    uncertainty: Uncertainties,
-    deployment: InputUncertainty | None = None,
-) -> tuple[Float[Tensor, "n c"], list[InputUncertainty]]:
-    """Number the distinct uncertainties and write the numbers into a further column of the designs.
-
-    Number 0 is that of most observations, and the last that of ``deployment``, if it is another
-    one. The column is left out where all observations have the same.
-    """
-    n, d = train_X.shape
-    if not isinstance(uncertainty, InputUncertainty | list | tuple | None):
-        raise TypeError(
-            "uncertainty must be an airbo.uncertainty, a list with one per observation, or None, "
-            f"got {uncertainty!r}."
-        )
-    if uncertainty is None or isinstance(uncertainty, InputUncertainty):
-        each = [uncertainty or Exact()] * n
-    else:
-        each = [u or Exact() for u in uncertainty]
-    if len(each) != n:
-        raise ValueError(f"There are {n} observations but {len(each)} uncertainties.")
-    for i, u in enumerate(each):
-        if not isinstance(u, InputUncertainty):
-            raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {u!r}.")
-        u.check_dim(d)
-    distinct = [u for u, _ in Counter(each).most_common()]
-    known = [*distinct, deployment] if deployment and deployment not in distinct else distinct
-    if len(distinct) == 1:
-        return train_X, known
-    numbers = train_X.new_tensor([distinct.index(u) for u in each])
-    return torch.cat([train_X, numbers.unsqueeze(-1)], dim=-1), known
-
-
-def _check_floating(name: str, given: object) -> None:
-    if not isinstance(given, Tensor) or not given.is_floating_point():
-        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
-        raise TypeError(f"{name} must be a tensor of floating-point numbers, got {kind}.")
-
-
-def _bounds_of(X: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
-    """Take the range of the data; 1 around designs that do not vary."""
-    low, high = X.amin(dim=0), X.amax(dim=0)
-    flat = low == high
-    return torch.stack([torch.where(flat, low - 0.5, low), torch.where(flat, high + 0.5, high)])
 
 
 def _repeated(features: Features, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:

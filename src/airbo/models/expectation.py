@@ -18,7 +18,7 @@ class ExpectationGP(UGP):
     If f ~ GP(0, k), expected values have the covariance :math:`\langle\psi_P, \psi_Q\rangle`, as
     in ``UGP``. An observation was made at one unknown point of P_x and varies by k(x', x'); the
     difference, :math:`k(x', x') - \|\psi_P\|^2`, depends on the design and goes to its noise.
-    The arguments are those of ``MMDGP``; a ``base_kernel`` has to be stationary.
+    A ``base_kernel`` has to be stationary.
     """
 
     outputscale_spread = math.sqrt(0.5)

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from gpytorch.distributions import MultivariateNormal
-from gpytorch.likelihoods import Likelihood
 from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
@@ -14,10 +13,10 @@ from torch import Tensor
 from airbo.embeddings.features import Moments
 from airbo.kernels import ERBFKernel, SKLKernel
 from airbo.kernels.constraints import positive
-from airbo.models.base import UncertainInputGP, Uncertainties, check_data, number_uncertainties
+from airbo.models.base import UncertainInputGP
+from airbo.models.data import Given, Parts
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import lengthscale_prior, observation_noise, scaled
-from airbo.uncertainty import InputUncertainty
 
 
 class ERBFGP(UncertainInputGP):
@@ -25,36 +24,24 @@ class ERBFGP(UncertainInputGP):
 
     An observation was made at one unknown point of P_x: it varies by the whole output scale,
     more than the expected value that the kernel describes. The difference goes to the noise.
-    The arguments are those of ``MMDGP``; ``estimator`` is not used, since there is a closed form.
+    There is a closed form: ``estimator`` is not used, and a ``base_kernel`` is refused.
     """
 
-    def __init__(
-        self,
-        train_X: Float[Tensor, "n d"],
-        train_Y: Float[Tensor, "n 1"],
-        uncertainty: Uncertainties = None,
-        bounds: Float[Tensor, "2 d"] | None = None,
-        estimator: Any = None,
-        likelihood: Likelihood | None = None,
-        deployment: InputUncertainty | None = None,
-        seed: int = 0,
-    ) -> None:
-        """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
-        bounds = check_data(train_X, train_Y, bounds)
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
-        d = train_X.shape[-1]
-        moments = Moments(uncertainties, bounds)
-        prior = lengthscale_prior(d, spread=math.sqrt(1.5))
+    @classmethod
+    def parts(cls, given: Given) -> Parts:
+        """Compare moments in closed form."""
+        prior = lengthscale_prior(given.d, spread=math.sqrt(1.5))
+        moments = _moments(cls, given)
         kernel = ERBFKernel(
             moments,
-            ard_num_dims=d,
+            ard_num_dims=given.d,
             lengthscale_prior=prior,
             lengthscale_constraint=positive(),
         )
         kernel.lengthscale = prior.mode
         covariance = scaled(kernel, spread=math.sqrt(0.5))
-        likelihood = likelihood or UnseenInputLikelihood(observation_noise(), moments, covariance)
-        super().__init__(inputs, train_Y, moments, covariance, likelihood, deployment)
+        likelihood = UnseenInputLikelihood(observation_noise(), moments, covariance)
+        return Parts(moments, covariance, likelihood)
 
 
 class SKLGP(UncertainInputGP):
@@ -62,32 +49,17 @@ class SKLGP(UncertainInputGP):
 
     Where covariances differ from design to design this kernel is not positive semi-definite; the
     observations then get the least extra noise that makes their covariance so, and negative
-    directions of a posterior covariance are cut off. The arguments are those of ``MMDGP``;
-    ``estimator`` is not used, since there is a closed form.
+    directions of a posterior covariance are cut off. There is a closed form: ``estimator`` is not
+    used, and a ``base_kernel`` is refused.
     """
 
-    def __init__(
-        self,
-        train_X: Float[Tensor, "n d"],
-        train_Y: Float[Tensor, "n 1"],
-        uncertainty: Uncertainties = None,
-        bounds: Float[Tensor, "2 d"] | None = None,
-        estimator: Any = None,
-        likelihood: Likelihood | None = None,
-        deployment: InputUncertainty | None = None,
-        seed: int = 0,
-    ) -> None:
-        """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``."""
-        bounds = check_data(train_X, train_Y, bounds)
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
-        d = train_X.shape[-1]
-        moments = Moments(uncertainties, bounds)
-        kernel = SKLKernel(
-            moments, lengthscale_prior=lengthscale_prior(d), lengthscale_constraint=positive()
-        )
-        kernel.lengthscale = lengthscale_prior(d).mode
-        likelihood = likelihood or observation_noise()
-        super().__init__(inputs, train_Y, moments, scaled(kernel), likelihood, deployment)
+    @classmethod
+    def parts(cls, given: Given) -> Parts:
+        """Compare moments in closed form."""
+        prior, moments = lengthscale_prior(given.d), _moments(cls, given)
+        kernel = SKLKernel(moments, lengthscale_prior=prior, lengthscale_constraint=positive())
+        kernel.lengthscale = prior.mode
+        return Parts(moments, scaled(kernel), observation_noise())
 
     def forward(self, x: Float[Tensor, "*batch n c"]) -> MultivariateNormal:
         """Return the prior at designs, with a covariance made positive semi-definite."""
@@ -129,6 +101,12 @@ class SKLGP(UncertainInputGP):
         model.train_inputs = (full_inputs.expand(*shape, *full_inputs.shape[-2:]),)
         model.train_targets = full_targets
         return model
+
+
+def _moments(kind: type[UncertainInputGP], given: Given) -> Moments:
+    if given.base_kernel is not None:
+        raise TypeError(f"{kind.__name__} has a kernel of its own and takes no base_kernel.")
+    return Moments(given.uncertainties, given.bounds)
 
 
 def _stack(known: Tensor, new: Tensor, batch_shape: torch.Size, dim: int) -> Tensor:

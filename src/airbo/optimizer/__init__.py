@@ -2,7 +2,7 @@
 
 from airbo.optimizer.optimizer import Optimizer
 from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
-from airbo.optimizer.record import Design
 from airbo.optimizer.surrogate import Direction
+from airbo.space import Design
 
 __all__ = ["Design", "Direction", "Optimizer", "Recommendation", "TooLittleDataWarning"]

@@ -10,13 +10,9 @@ from botorch.models.gpytorch import GPyTorchModel
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
-from airbo.cube import Cube
-from airbo.optimizer.history import History
-from airbo.optimizer.intake import NOT_GIVEN, read, read_one
-from airbo.optimizer.proposal import initial_design, next_design
 from airbo.optimizer.recommendation import Predictor, Recommendation
-from airbo.optimizer.record import Design, as_table, check_names
-from airbo.optimizer.seeding import reproducible
+from airbo.optimizer.record import NOT_GIVEN, History, Points, as_table, check_names, read, read_one
+from airbo.optimizer.search import initial_design, next_design, reproducible
 from airbo.optimizer.state import State
 from airbo.optimizer.surrogate import (
     Direction,
@@ -26,7 +22,7 @@ from airbo.optimizer.surrogate import (
     find_surrogate,
     value_unit,
 )
-from airbo.space import Space
+from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
 
@@ -57,7 +53,7 @@ class Optimizer:
             space: The parameters of a design, or a dict of them.
             uncertainty: Where a design may land during the experiments, by name or group of names
                 in the units of the parameters; None: designs are hit exactly.
-            direction: Whether values are to be large or small.
+            direction: Whether larger or smaller values are better.
             surrogate: ``"default"``, which is ``"expectation"``; ``"mmd"`` (the paper's),
                 ``"ugp"``, ``"skl"``, ``"erbf"``, ``"nominal"``, or a function (train_X, train_Y) ->
                 BoTorch model, which may have further arguments uncertainty, deployment and bounds.
@@ -81,13 +77,8 @@ class Optimizer:
         self._deployment = None if deployment is None else by_columns(self.space, deployment)
         self.direction: Direction = direction
         self.surrogate = surrogate
-        self._surrogate = Surrogate(
-            self.space,
-            find_surrogate(surrogate),
-            self.uncertainty,
-            self.deployment,
-            direction,
-        )
+        points, build = Points(self.space), find_surrogate(surrogate)
+        self._surrogate = Surrogate(points, build, self.uncertainty, self.deployment, direction)
         self.acquisition = acquisition
         self._acquisition = find_acquisition(acquisition)
         self.seed = whole_number("seed", seed, least=0)
@@ -96,7 +87,7 @@ class Optimizer:
             by_dimension if n_initial is None else whole_number("n_initial", n_initial, least=1)
         )
         self.initial: Literal["sobol", "random"] = initial
-        self._history = History(self.space)
+        self._history = History(points)
         self._own_model, self._shown_model = FittedModel(), FittedModel()
 
     @property
@@ -135,7 +126,7 @@ class Optimizer:
                 Z = initial_design(history, self.initial, self.seed)
             else:
                 Z = next_design(history, self._model(), self._surrogate, self._acquisition)
-        [design] = self.space.to_designs(Cube(self.space).axes.to_columns(Z))
+        [design] = history.points.cube.to_designs(Z)
         history.ask(design)
         return dict(design)
 
@@ -162,7 +153,8 @@ class Optimizer:
             allow_outside: Whether designs may lie outside the bounds of the space.
         """
         under = None if uncertainty is None else by_columns(self.space, uncertainty)
-        new = read(self._surrogate, design, value, executed, under, allow_outside)
+        check = self._surrogate.check
+        new = read(self.space, check, design, value, executed, under, allow_outside)
         for observation in new:
             self._history.tell(observation)
 
@@ -196,7 +188,7 @@ class Optimizer:
 
     @property
     def model(self) -> GPyTorchModel:
-        """The surrogate, fitted to all observations, in model coordinates and maximized values.
+        """The surrogate, fitted to all observations, in the unit cube and with maximized values.
 
         It equals the one that the optimizer uses, which nothing done to this one changes.
         """
@@ -230,12 +222,14 @@ class Optimizer:
         Args:
             designs: One dict, several dicts, or a table.
         """
-        rows = self.space.to_designs(self.space.to_columns(designs))
-        means, stds = self._predictor().predict(rows)
+        cube = self._history.points.cube
+        X = cube.columns(designs)
+        rows = self.space.to_designs(X)
+        means, stds = self._predictor().predict(cube.from_columns(X))
         return pd.DataFrame(rows).assign(mean=means.numpy(), std=stds.numpy())
 
     def _predictor(self) -> Predictor:
-        return Predictor(self._surrogate, self._model(), value_unit(self._history.known))
+        return Predictor(self._surrogate, self._model(), value_unit(self._history.values))
 
     def _model(self) -> GPyTorchModel:
         """Return the model that the optimizer uses."""
@@ -265,7 +259,7 @@ class Optimizer:
         """Return an optimizer that knows the first ``n`` observations only, and nothing pending."""
         earlier = copy.copy(self)
         known = self._history.observations[: whole_number("n", n, least=0)]
-        earlier._history = History(self.space, known, n_asked=len(known))
+        earlier._history = History(self._history.points, known, n_asked=len(known))
         earlier._own_model, earlier._shown_model = FittedModel(), FittedModel()
         return earlier
 
@@ -302,7 +296,8 @@ class Optimizer:
             "n_initial": self.n_initial,
             "initial": self.initial,
         }
-        return State(settings, self._history).to_json()
+        history = self._history
+        return State(settings, history.observations, history.pending, history.n_asked).to_json()
 
     @classmethod
     def from_json(
@@ -334,14 +329,12 @@ class Optimizer:
         given = {name: setting for name, setting in given.items() if setting is not None}
         state = State.from_json(text, given, uncertainties or {})
         optimizer = cls(**state.settings)
-        saved, history = state.history, optimizer._history
-        for o in saved.observations:
+        space, check, history = optimizer.space, optimizer._surrogate.check, optimizer._history
+        for o in state.observations:
             fields = (o.design, o.value, o.executed, o.uncertainty)
-            checked = read_one(optimizer._surrogate, *fields, allow_outside=True)
-            history.observations.append(checked)
-        pending = optimizer.space.to_columns(saved.pending, allow_outside=True)
-        history.pending = optimizer.space.to_designs(pending)
-        history.n_asked = whole_number("n_asked", saved.n_asked, least=0)
+            history.observations.append(read_one(space, check, *fields, allow_outside=True))
+        history.pending = [space.checked(design, allow_outside=True) for design in state.pending]
+        history.n_asked = whole_number("n_asked", state.n_asked, least=0)
         return optimizer
 
 

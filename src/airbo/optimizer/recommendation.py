@@ -10,11 +10,10 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.cube import Cube
-from airbo.optimizer.history import History
-from airbo.optimizer.record import Design
+from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, without_numerical_warnings
 from airbo.optimizer.surrogate import Surrogate
+from airbo.space import Design
 
 
 class TooLittleDataWarning(UserWarning):
@@ -42,29 +41,29 @@ class Predictor:
     unit: float
     """What the model counts values in."""
 
-    def predict(self, designs: Sequence[Design]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """Return mean and standard deviation of the expected value of designs."""
+    def predict(self, Z: Float[Tensor, "n m"]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """Return mean and standard deviation of the expected value at points of the unit cube."""
         with torch.no_grad():
-            posterior = self.model.posterior(self.surrogate.model_designs(designs))
+            posterior = self.model.posterior(Z)
         mean, variance = posterior.mean.squeeze(-1), posterior.variance.squeeze(-1)
         return self.surrogate.sign * self.unit * mean, self.unit * variance.sqrt()
 
     def best_of(self, designs: Sequence[Design]) -> Recommendation:
         """Recommend one of some designs."""
-        means, stds = self.predict(designs)
+        means, stds = self.predict(self.surrogate.points.of(designs))
         best = int((self.surrogate.sign * means).argmax())
         return Recommendation(dict(designs[best]), means[best].item(), stds[best].item())
 
     def best_anywhere(self, history: History) -> Recommendation:
         """Recommend any design of the space."""
-        start = history.unit(history.tried)
+        cube, start = history.points.cube, history.points.of(history.tried)
         with without_numerical_warnings():
-            Z = best_design(PosteriorMean(self.model), history.space, start=start)
-        return self.best_of(history.space.to_designs(Cube(history.space).axes.to_columns(Z)))
+            Z = best_design(PosteriorMean(self.model), cube, start=start)
+        return self.best_of(cube.to_designs(Z))
 
     def warn_if_blind(self, recommendation: Recommendation, history: History) -> None:
         """Warn where the model knows too little to prefer one design to another."""
-        means, _ = self.predict(history.tried)
+        means, _ = self.predict(history.points.of(history.tried))
         n = len(history.known)
         if n < 3 or recommendation.std > (means.max() - means.min()).item():
             warnings.warn(

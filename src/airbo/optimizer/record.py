@@ -1,28 +1,25 @@
-"""What was asked, what came back: the memory of an optimization."""
+"""What was asked and what came back: read, remembered, and written into tables."""
 
 import math
-import numbers
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
+import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from airbo.parameters import Categorical, as_float, finite_number
-from airbo.space import Space
+from airbo.cube import Cube
+from airbo.observed import EXECUTED_COLUMN, FAILED, OK, STATUS, VALUE, check_executed, check_value
+from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
-Design = dict[str, Any]
+SAME = 1e-6
+"""Distance, in ranges of the parameters, within which designs count as the same."""
 
-VALUE, STATUS, EXECUTED = "value", "status", "executed_"
-OK, FAILED = "ok", "failed"
-LARGEST = 1e100
-"""Larger values are penalties, not measurements, and their squares overflow."""
-
-_ARRAYS = (np.generic, np.ndarray, Tensor)
+NOT_GIVEN: Any = object()
+"""Stands for a value that was left out; None says that the experiment failed."""
 
 
 @dataclass(frozen=True)
@@ -43,52 +40,184 @@ class Observation:
         return self.value is None
 
 
+class Points:
+    """Where designs lie in the unit cube: each is translated once."""
+
+    def __init__(self, space: Space) -> None:
+        """Know the cube of ``space``, and no design yet."""
+        self.cube = Cube(space)
+        self._columns: dict[tuple[Any, ...], list[float]] = {}
+        self._points: dict[tuple[Any, ...], Tensor] = {}
+
+    def of(self, designs: Sequence[Design]) -> Float[Tensor, "n {self.cube.m}"]:
+        """Return designs as points of the cube."""
+        keys = [tuple(design.values()) for design in designs]
+        new = {k: d for k, d in zip(keys, designs, strict=True) if k not in self._points}
+        if new:
+            X = self.cube.space.to_columns(new.values(), allow_outside=True)
+            Z = self.cube.from_columns(torch.tensor(X, dtype=torch.float64))
+            self._columns.update(zip(new, X, strict=True))
+            self._points.update(zip(new, Z, strict=True))
+        points = [self._points[key] for key in keys]
+        return torch.stack(points) if points else self.cube.bounds[:0]
+
+    def executed(self, observations: Sequence[Observation]) -> Float[Tensor, "n {self.cube.m}"]:
+        """Return designs as points of the cube, with what was measured in its place."""
+        Z = self.of([o.design for o in observations])
+        for i, o in enumerate(observations):
+            if o.executed:
+                Z[i] = self.cube.from_columns(self.columns(o))[0]
+        return Z
+
+    def columns(self, o: Observation) -> Float[Tensor, "1 {self.cube.space.d}"]:
+        """Return the columns of a design, with what was measured in its place."""
+        self.of([o.design])
+        space, row = self.cube.space, [*self._columns[tuple(o.design.values())]]
+        for name, value in o.executed.items():
+            column = space.names.index(name)
+            is_category = column in space.categorical_columns
+            row[column] = space.parameters[name].encode(value) if is_category else value
+        return torch.tensor([row], dtype=torch.float64)
+
+
+@dataclass
+class History:
+    """The memory of an optimization: all that a model or a proposal is made from."""
+
+    points: Points
+    observations: list[Observation] = field(default_factory=list)
+    pending: list[Design] = field(default_factory=list)
+    """Designs that were asked for and not told yet."""
+    n_asked: int = 0
+    """How often a design was asked for."""
+
+    def copy(self) -> "History":
+        """Return a history that holds the same, and that can go its own way."""
+        return replace(self, observations=[*self.observations], pending=[*self.pending])
+
+    def ask(self, design: Design) -> None:
+        """Remember a design that was proposed."""
+        self.pending.append(design)
+        self.n_asked += 1
+
+    def tell(self, observation: Observation) -> None:
+        """Remember an observation, asked for or not."""
+        self.answer(observation.design)
+        self.observations.append(observation)
+
+    def answer(self, design: Design) -> bool:
+        """Take a design off the pending ones, also where rounding has changed its last digits."""
+        if design not in self.pending:
+            distance = self.points.cube.space.distance
+            alike = [p for p in self.pending if distance(p, design) < SAME]
+            if not alike:
+                return False
+            design = alike[0]
+        self.pending.remove(design)
+        return True
+
+    @property
+    def known(self) -> list[Observation]:
+        """Observations that have a value."""
+        return [o for o in self.observations if not o.failed]
+
+    @property
+    def values(self) -> list[float]:
+        """The values of known observations."""
+        return [o.value for o in self.observations if o.value is not None]
+
+    @property
+    def tried(self) -> list[Design]:
+        """Distinct designs that have a value, inside the space; all if none is inside."""
+        distinct: list[Design] = []
+        for o in self.known:
+            if o.design not in distinct:
+                distinct.append(o.design)
+        inside = self.points.of(distinct).sub(0.5).abs().amax(-1) <= 0.5 + 1e-9
+        return [d for d, is_in in zip(distinct, inside, strict=True) if is_in] or distinct
+
+    @property
+    def waiting(self) -> list[Design]:
+        """Pending and failed designs: those whose value is not known."""
+        return [*self.pending, *(o.design for o in self.observations if o.failed)]
+
+    @property
+    def recently_failed(self) -> list[Design]:
+        """Failed designs; each counts until as many new values have arrived as it has failures."""
+        recent: list[Design] = []
+        n_values = 0
+        for o in reversed(self.observations):
+            n_values += not o.failed
+            if o.failed and o.design not in recent and n_values < self._n_failures(o.design):
+                recent.append(o.design)
+        return recent
+
+    def _n_failures(self, design: Design) -> int:
+        return sum(o.failed and o.design == design for o in self.observations)
+
+
+# -- from what a user tells to observations, or to an error that says what is wrong with it
+
+Check = Callable[[Observation], None]
+"""Refuses an observation that no model could use."""
+
+
+def read(
+    space: Space,
+    check: Check,
+    told: Mapping[str, Any] | pd.Series | pd.DataFrame,
+    value: Any,
+    executed: Mapping[str, Any] | None,
+    uncertainty: InputUncertainty | None,
+    allow_outside: bool,
+) -> list[Observation]:
+    """Read one design and its value, or a table of them; see ``Optimizer.tell``."""
+    if not isinstance(told, pd.DataFrame):
+        if value is NOT_GIVEN:
+            raise TypeError("tell(design, value) needs a value; None says that it failed.")
+        design: Any = told.to_dict() if isinstance(told, pd.Series) else told
+        return [read_one(space, check, design, value, executed or {}, uncertainty, allow_outside)]
+    if executed is not None:
+        raise ValueError("In a table, executed inputs stand in columns executed_<name>.")
+    observations = []
+    for i, row in enumerate(from_table(space, told, VALUE if value is NOT_GIVEN else value)):
+        try:
+            observations.append(read_one(space, check, *row, uncertainty, allow_outside))
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"Row {i} of the table: {error}") from None
+    return observations
+
+
+def read_one(
+    space: Space,
+    check: Check,
+    design: Mapping[str, Any],
+    value: Any,
+    executed: Mapping[str, Any],
+    uncertainty: InputUncertainty | None,
+    allow_outside: bool,
+) -> Observation:
+    """Read one design and its value."""
+    for what, given in (("A design", design), ("An executed input", executed)):
+        if not isinstance(given, Mapping):
+            names = list(space.names)
+            raise TypeError(f"{what} is a dict with the keys {names}, got {given!r}.")
+    plain = space.checked(design, allow_outside)
+    measured = check_executed(space, plain, executed)
+    observation = Observation(plain, check_value(value), measured, uncertainty)
+    check(observation)
+    return observation
+
+
+# -- tables
+
+
 def check_names(space: Space) -> None:
     """Refuse parameters that would share a column with something else in a table."""
-    reserved = {VALUE, STATUS, *(EXECUTED + name for name in space.names)}
+    reserved = {VALUE, STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for name in space.names:
         if name in reserved:
             raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")
-
-
-def check_value(value: object) -> float | None:
-    """Return an observed value as a float, or None for a failed experiment.
-
-    None and NaN say that the experiment failed.
-    """
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    number = value.item() if isinstance(value, _ARRAYS) and math.prod(value.shape) == 1 else value
-    if isinstance(number, bool) or not isinstance(number, numbers.Real | Decimal):
-        raise TypeError(f"The value must be a number, or None if it failed, got {value!r}.")
-    real = as_float(number)
-    if math.isinf(real):
-        raise ValueError(f"The value must be finite, or None if the experiment failed, got {real}.")
-    if abs(real) > LARGEST:
-        raise ValueError(
-            f"The value must not exceed {LARGEST:g} in size, got {real}; "
-            "None says that the experiment failed."
-        )
-    return None if math.isnan(real) else real
-
-
-def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the measured part of an executed input, as plain values.
-
-    Numbers may lie outside the bounds, and whole numbers may have been missed by a fraction.
-    """
-    plain: dict[str, Any] = {}
-    for name, value in executed.items():
-        if name not in space.names:
-            raise ValueError(f"executed: unknown parameter {name!r}{space.hint(name)}.")
-        try:
-            if isinstance(space.parameters[name], Categorical):
-                plain[name] = space.checked({**design, name: value}, allow_outside=True)[name]
-            else:
-                plain[name] = finite_number(value, f"Parameter {name!r}: value")
-        except ValueError as error:
-            raise ValueError(f"executed: {error}") from None
-    return plain
 
 
 def as_table(space: Space, observations: list[Observation]) -> pd.DataFrame:
@@ -99,11 +228,11 @@ def as_table(space: Space, observations: list[Observation]) -> pd.DataFrame:
             **o.design,
             VALUE: math.nan if o.value is None else o.value,
             STATUS: FAILED if o.failed else OK,
-            **{EXECUTED + name: o.executed.get(name) for name in measured},
+            **{EXECUTED_COLUMN + name: o.executed.get(name) for name in measured},
         }
         for o in observations
     ]
-    columns = [*space.names, VALUE, STATUS, *(EXECUTED + name for name in measured)]
+    columns = [*space.names, VALUE, STATUS, *(EXECUTED_COLUMN + name for name in measured)]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -115,7 +244,7 @@ def from_table(
         raise ValueError(f"The table has no column {value!r}; it has {list(table.columns)}.")
     for column in table.columns[table.columns.duplicated()]:
         raise ValueError(f"The table has two columns {column!r}.")
-    known = {*space.names, value, STATUS, *(EXECUTED + name for name in space.names)}
+    known = {*space.names, value, STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for column in table.columns:
         if column not in known:
             raise ValueError(f"Unknown column {column!r}{space.hint(column)}.")
@@ -123,9 +252,9 @@ def from_table(
     for index, row in enumerate(table.to_dict("records")):
         design = {name: row[name] for name in space.names if name in row}
         executed = {
-            name: row[EXECUTED + name]
+            name: row[EXECUTED_COLUMN + name]
             for name in space.names
-            if EXECUTED + name in row and not pd.isna(row[EXECUTED + name])
+            if EXECUTED_COLUMN + name in row and not pd.isna(row[EXECUTED_COLUMN + name])
         }
         failed = _has_failed(row.get(STATUS), index)
         rows.append((design, None if failed else row[value], executed))

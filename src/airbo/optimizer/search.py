@@ -1,75 +1,128 @@
-"""Where in the space a function of the design is largest."""
+"""What to try next: points of the unit cube that start, and those that maximize a function."""
 
 import math
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
+from typing import Any, cast
 
+import numpy as np
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.exceptions.warnings import BotorchWarning
+from botorch.models.gpytorch import GPyTorchModel
 from botorch.optim.optimize import optimize_acqf
 from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from jaxtyping import Bool, Float
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
+from torch.quasirandom import SobolEngine
 
+from airbo.acquisition import Acquisition, InformationAbout, Situation, believing
 from airbo.cube import Cube
-from airbo.space import Space
+from airbo.embeddings.features import Nominal
+from airbo.models import UncertainInputGP
+from airbo.optimizer.record import SAME, History
+from airbo.optimizer.surrogate import Surrogate
 
 N_RESTARTS, N_RAW = 8, 256
 MAX_STEPPED = 20
 """Numbers with more values than this are searched as if continuous, and rounded."""
 MAX_ENUMERATED = 2000
 """Spaces without continuous parameters are searched whole up to this many designs."""
-SAME, NEARBY = 1e-6, 0.01
-"""Distances, in ranges of the parameters, within which designs count as the same, and as alike."""
+NEARBY = 0.01
+"""Distance, in ranges of the parameters, within which designs count as alike."""
+
+_GLOBAL_STATE = threading.RLock()
+"""Held by the one thread that has seeded the global generators of torch and NumPy."""
+
+
+def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m"]:
+    """Return the next point of the initial sequence, skipping designs that are taken."""
+    points, cube = history.points, history.points.cube
+    pending = points.of(history.pending)
+    taken = torch.cat([pending, points.of([o.design for o in history.observations])])
+    for i in range(history.n_asked, history.n_asked + 100):
+        Z = cube.unfold(cube.round(initial_point(kind, i, cube.space.d, seed)))
+        if not near(Z, taken).any():
+            return Z
+    for excluded in (taken, pending):
+        free = free_designs(cube, excluded)
+        if len(free):
+            return free[torch.randint(len(free), (1,))]
+    return Z
+
+
+def next_design(
+    history: History, model: GPyTorchModel, surrogate: Surrogate, acquisition: Acquisition
+) -> Float[Tensor, "1 m"]:
+    """Maximize the acquisition over the space.
+
+    Where designs are tried under another uncertainty than they will be used under, this is the
+    design to learn about, and what is proposed is the experiment that teaches most about it.
+    """
+    points, waiting = history.points, history.waiting
+    experiments, deployment = surrogate.experiments_in_cube, surrogate.deployment_in_cube
+    situation = Situation(
+        points.of([o.design for o in history.known]),
+        points.of(waiting) if waiting else None,
+        experiments,
+    )
+    taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
+    with without_numerical_warnings():
+        Z = best_design(acquisition(model, situation), points.cube, **taken)
+        if experiments == deployment or not isinstance(model, UncertainInputGP):
+            return Z
+        if isinstance(model.features, Nominal):
+            return Z
+        informed = cast(UncertainInputGP, believing(model, situation))
+        teaching = InformationAbout(informed, Z, deployment, experiments)
+        return best_design(teaching, points.cube, start=Z, **taken)
 
 
 def best_design(
     function: AcquisitionFunction,
-    space: Space,
-    exclude: Float[Tensor, "n {space.d}"] | None = None,
-    avoid: Float[Tensor, "m {space.d}"] | None = None,
-    start: Float[Tensor, "s {space.d}"] | None = None,
-) -> Float[Tensor, "1 {space.d}"]:
-    """Maximize a BoTorch acquisition over the designs of a space, in the unit cube.
+    cube: Cube,
+    exclude: Float[Tensor, "n {cube.m}"] | None = None,
+    avoid: Float[Tensor, "k {cube.m}"] | None = None,
+    start: Float[Tensor, "s {cube.m}"] | None = None,
+) -> Float[Tensor, "1 {cube.m}"]:
+    """Maximize a BoTorch acquisition over the designs of a space.
 
     Args:
-        function: A function of designs in model coordinates.
-        space: Says which designs there are.
+        function: A function of points of the unit cube.
+        cube: Says which designs there are.
         exclude: Designs that must not be returned, unless there are no others.
         avoid: Designs that must not be returned, nor any near them, unless there are no others.
         start: Designs to start the search from, besides random ones.
     """
-    if space.categorical_columns:
-        function = _OnUnitCube(function, space)
     with _constant(function):
-        Z = _search(function, space, start)
+        Z = _search(function, cube, start)
     nothing = Z[:0]
     exclude, avoid = (nothing if E is None else E for E in (exclude, avoid))
     for avoided in (avoid, nothing):
         if not _taken(Z, exclude, avoided).any():
             return Z
-        free = free_designs(space, exclude, avoided)
+        free = free_designs(cube, exclude, avoided)
         if len(free):
             return best_of(function, free)
     return Z
 
 
 def free_designs(
-    space: Space,
-    exclude: Float[Tensor, "n {space.d}"],
-    avoid: Float[Tensor, "m {space.d}"] | None = None,
-) -> Float[Tensor, "k {space.d}"]:
-    """Return designs all over the space, as points of the unit cube, that may be proposed."""
-    pool = _pool(space)
+    cube: Cube,
+    exclude: Float[Tensor, "n {cube.m}"],
+    avoid: Float[Tensor, "k {cube.m}"] | None = None,
+) -> Float[Tensor, "free {cube.m}"]:
+    """Return designs all over the space that may be proposed."""
+    pool = _pool(cube)
     return pool[~_taken(pool, exclude, pool[:0] if avoid is None else avoid)]
 
 
 def near(
-    Z: Float[Tensor, "n d"], others: Float[Tensor, "m d"], distance: float = SAME
+    Z: Float[Tensor, "n m"], others: Float[Tensor, "k m"], distance: float = SAME
 ) -> Bool[Tensor, "n"]:
     """Say which points of the unit cube lie within ``distance`` of one of the others."""
     return torch.cdist(Z, others, p=math.inf).lt(distance).any(-1)
@@ -88,7 +141,7 @@ def without_numerical_warnings() -> Iterator[None]:
         yield
 
 
-def best_of(function: AcquisitionFunction, Z: Float[Tensor, "n d"]) -> Float[Tensor, "1 d"]:
+def best_of(function: AcquisitionFunction, Z: Float[Tensor, "n m"]) -> Float[Tensor, "1 m"]:
     """Return the point among ``Z`` where the function is largest."""
     with torch.no_grad():
         values = torch.cat([function(part.unsqueeze(-2)) for part in Z.split(256)])
@@ -108,64 +161,96 @@ def _constant(function: AcquisitionFunction) -> Iterator[None]:
             p.requires_grad_(True)
 
 
-class _OnUnitCube(AcquisitionFunction):
-    """A function of model coordinates, as a function of points of the unit cube."""
+class _OfFolded(AcquisitionFunction):
+    """A function of points of the unit cube, as a function of points of the folded cube."""
 
-    def __init__(self, function: AcquisitionFunction, space: Space) -> None:
+    def __init__(self, function: AcquisitionFunction, cube: Cube) -> None:
         super().__init__(model=function.model)
         self.function = function
-        self.space = space
+        self.cube = cube
 
     def forward(self, X: Tensor) -> Tensor:
-        return self.function(Cube(self.space).unfold(X))
+        return self.function(self.cube.unfold(X))
 
 
 def _search(
-    function: AcquisitionFunction, space: Space, start: Tensor | None
-) -> Float[Tensor, "1 d"]:
-    if _is_small(space):
-        return best_of(function, _pool(space))
-    categories = {c: Cube(space).values(c) for c in space.categorical_columns}
+    function: AcquisitionFunction, cube: Cube, start: Tensor | None
+) -> Float[Tensor, "1 m"]:
+    if _is_small(cube):
+        return best_of(function, _pool(cube))
+    Z = cube.unfold(cube.round(_search_folded(function, cube)))
+    if start is None:
+        return Z
+    return best_of(function, torch.cat([Z, cube.unfold(cube.round(cube.fold(start)))]))
+
+
+def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
+    """Let BoTorch climb with one number per parameter."""
+    space = cube.space
+    categories = {c: cube.values(c) for c in space.categorical_columns}
     few = [c for c, n in space.n_values.items() if n <= MAX_STEPPED and c not in categories]
-    numbers = {c: Cube(space).values(c) for c in few}
+    numbers = {c: cube.values(c) for c in few}
+    box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d)
+    settings: dict[str, Any] = {"q": 1, "num_restarts": N_RESTARTS, "raw_samples": N_RAW}
     if categories or numbers:
-        Z, _ = optimize_acqf_mixed_alternating(
-            function,
-            torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d),
+        F, _ = optimize_acqf_mixed_alternating(
+            _OfFolded(function, cube) if categories else function,
+            box,
             discrete_dims=numbers,
             cat_dims=categories,
-            q=1,
-            num_restarts=N_RESTARTS,
-            raw_samples=N_RAW,
+            **settings,
         )
     else:
-        Z, _ = optimize_acqf(
-            function,
-            torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d),
-            q=1,
-            num_restarts=N_RESTARTS,
-            raw_samples=N_RAW,
-        )
-    found = Cube(space).round(Z.detach())
-    return (
-        found if start is None else best_of(function, torch.cat([found, Cube(space).round(start)]))
-    )
+        F, _ = optimize_acqf(function, box, **settings)
+    return F.detach()
 
 
-def _is_small(space: Space) -> bool:
+def _is_small(cube: Cube) -> bool:
     """Say whether all designs can be listed."""
-    counts = space.n_values
-    return len(counts) == space.d and math.prod(counts.values()) <= MAX_ENUMERATED
+    counts = cube.space.n_values
+    return len(counts) == cube.space.d and math.prod(counts.values()) <= MAX_ENUMERATED
 
 
-def _pool(space: Space) -> Float[Tensor, "n d"]:
+def _pool(cube: Cube) -> Float[Tensor, "n m"]:
     """Return all designs of a small discrete space, or many spread over any other."""
-    if _is_small(space):
-        values = [Cube(space).values(column) for column in range(space.d)]
-        return torch.tensor(list(product(*values)), dtype=torch.float64)
-    Z = torch.rand(4 * N_RAW, space.d, dtype=torch.float64)
-    return Cube(space).round(Z)
+    d = cube.space.d
+    if _is_small(cube):
+        values = product(*(cube.values(column) for column in range(d)))
+        return cube.unfold(torch.tensor(list(values), dtype=torch.float64))
+    return cube.unfold(cube.round(torch.rand(4 * N_RAW, d, dtype=torch.float64)))
 
 
 def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:
     return near(Z, exclude) | near(Z, avoid, NEARBY)
+
+
+# -- random numbers that depend on the seed of an optimizer and on nothing else
+
+
+@contextmanager
+def reproducible(seed: int, step: int) -> Iterator[None]:
+    """Seed the random numbers of a block of code, and leave those outside as they were.
+
+    Such blocks run one at a time, also if they belong to different threads.
+    """
+    with _GLOBAL_STATE, torch.random.fork_rng(devices=[]):
+        numpy_state = np.random.get_state()
+        torch.manual_seed(_stream(seed, step))
+        np.random.seed(_stream(seed, step) % 2**32)
+        try:
+            yield
+        finally:
+            np.random.set_state(numpy_state)
+
+
+def initial_point(kind: str, i: int, d: int, seed: int) -> Float[Tensor, "1 {d}"]:
+    """Return point ``i`` of a scrambled Sobol sequence, or of uniform random ones."""
+    if kind == "random":
+        generator = torch.Generator().manual_seed(_stream(seed, i))
+        return torch.rand(1, d, generator=generator, dtype=torch.float64)
+    engine = SobolEngine(d, scramble=True, seed=seed % 2**63)
+    return engine.fast_forward(i).draw(1, dtype=torch.float64)
+
+
+def _stream(seed: int, step: int) -> int:
+    return (seed * 1_000_003 + step) % 2**63

@@ -1,15 +1,14 @@
 """The state of an optimizer as JSON: versioned, and without anything that could run."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 from airbo.acquisition import OWN
 from airbo.coordinates import NamedUncertainty, by_columns
-from airbo.optimizer.history import History
 from airbo.optimizer.record import Observation
-from airbo.space import Space
+from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty, from_dict
 
 VERSION = 1
@@ -22,16 +21,20 @@ class State:
 
     settings: Mapping[str, Any]
     """The arguments of the optimizer, by name."""
-    history: History
+    observations: Sequence[Observation]
+    pending: Sequence[Design]
+    """Designs that were asked for and not told yet."""
+    n_asked: int
+    """How often a design was asked for."""
 
     def to_json(self) -> str:
         """Write the state; what only code can say is marked as such."""
         data = {
             "airbo_optimizer": VERSION,
             **{name: _described(value) for name, value in self.settings.items()},
-            "n_asked": self.history.n_asked,
-            "pending": self.history.pending,
-            "observations": [_described_observation(o) for o in self.history.observations],
+            "n_asked": self.n_asked,
+            "pending": [*self.pending],
+            "observations": [_described_observation(o) for o in self.observations],
         }
         return json.dumps(data, indent=1)
 
@@ -54,8 +57,7 @@ class State:
                 for row, fields in enumerate(data["observations"])
             ]
             pending = [dict(design) for design in data["pending"]]
-            history = History(settings["space"], observations, pending, data["n_asked"])
-            return cls(settings, history)
+            return cls(settings, observations, pending, data["n_asked"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"The state of this optimizer is damaged: {error!r}.") from error
 

@@ -4,7 +4,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -13,11 +13,8 @@ from botorch.exceptions.warnings import BotorchWarning
 from botorch.fit import fit_gpytorch_mll
 from botorch.models.gpytorch import GPyTorchModel
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from jaxtyping import Float
-from torch import Tensor
 
 from airbo.coordinates import check_logs, without
-from airbo.cube import Cube
 from airbo.in_cube import in_cube
 from airbo.models import (
     ERBFGP,
@@ -28,7 +25,7 @@ from airbo.models import (
     NominalGP,
     UncertainInputGP,
 )
-from airbo.optimizer.record import Design, Observation
+from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
 
@@ -48,19 +45,32 @@ SURROGATES: dict[str, SurrogateFactory] = {
 
 @dataclass(frozen=True)
 class Surrogate:
-    """Says how observations become a model, in model coordinates."""
+    """Says how observations become a model, which sees the unit cube."""
 
-    space: Space
+    points: Points
+    """Where designs lie in the unit cube."""
     build: SurrogateFactory
-    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty and bounds to a
-    BoTorch model."""
+    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty, deployment and
+    bounds to a BoTorch model."""
     uncertainty: InputUncertainty
-    """Where designs may land in the experiments, in user units."""
+    """Where designs may land in the experiments, over columns."""
     deployment: InputUncertainty
     """Where they may land when they are used."""
-
     direction: Direction
-    """Whether values are to be large or small."""
+    """Whether larger or smaller values are better."""
+
+    space: Space = field(init=False)
+    """The parameters of designs."""
+    experiments_in_cube: InputUncertainty = field(init=False)
+    """Where designs may land in the experiments, as a model sees it."""
+    deployment_in_cube: InputUncertainty = field(init=False)
+    """Where they may land when they are used, as a model sees it."""
+
+    def __post_init__(self) -> None:
+        space = self.points.cube.space
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "experiments_in_cube", in_cube(space, self.uncertainty))
+        object.__setattr__(self, "deployment_in_cube", in_cube(space, self.deployment))
 
     @property
     def sign(self) -> int:
@@ -69,13 +79,13 @@ class Surrogate:
 
     def fit(self, known: Sequence[Observation]) -> GPyTorchModel:
         """Fit a model to observations that have a value."""
-        X = torch.cat([self.model_input(o) for o in known])
-        values = torch.tensor([[o.value] for o in known], dtype=torch.float64)
-        Y = self.sign * values / value_unit(known)
+        X = self.points.executed(known)
+        values = [o.value for o in known if o.value is not None]
+        Y = self.sign * torch.tensor(values, dtype=torch.float64).unsqueeze(-1) / value_unit(values)
         offered = {
-            "uncertainty": [self.in_model_coordinates(self.made_under(o)) for o in known],
-            "deployment": self.in_model_coordinates(self.deployment),
-            "bounds": torch.tensor([[0.0], [1.0]]).to(X).repeat(1, Cube(self.space).m),
+            "uncertainty": [in_cube(self.space, self.made_under(o)) for o in known],
+            "deployment": self.deployment_in_cube,
+            "bounds": self.points.cube.bounds,
         }
         model = self.build(X, Y, **_accepted(self.build, offered))
         if not isinstance(model, GPyTorchModel):
@@ -83,45 +93,25 @@ class Surrogate:
         fit_hyperparameters(model)
         if isinstance(model, UncertainInputGP):
             # known from the start, whatever is asked of the model first
-            model.features.number_of(self.in_model_coordinates(self.uncertainty))
+            model.features.number_of(self.experiments_in_cube)
         return model
 
     def check(self, o: Observation) -> None:
         """Refuse an observation that no model could use."""
         under = self.made_under(o)
-        self.model_input(o)
-        check_logs(self.space, under, self._numbers(o))
+        self.points.executed([o])
+        check_logs(self.space, under, self.points.columns(o))
 
     def made_under(self, o: Observation) -> InputUncertainty:
         """Return where the experiment may have landed, given what was measured of it."""
         uncertainty = self.uncertainty if o.uncertainty is None else o.uncertainty
+        if not o.executed:
+            return uncertainty
         measured = {self.space.names.index(name) for name in o.executed}
         try:
             return without(uncertainty, measured, self.space.d)
         except ValueError as error:
             raise ValueError(f"executed: of {list(o.executed)}, {error}.") from None
-
-    def model_input(self, o: Observation) -> Float[Tensor, "1 m"]:
-        """Write a design for a model, with what was measured of the executed input in its place."""
-        return Cube(self.space).from_columns(self._numbers(o))
-
-    def model_designs(self, designs: Sequence[Design]) -> Float[Tensor, "n m"]:
-        """Write designs for a model."""
-        return Cube(self.space).from_designs(designs, allow_outside=True)
-
-    def in_model_coordinates(self, uncertainty: InputUncertainty) -> InputUncertainty:
-        """Write an uncertainty in user units for a model."""
-        return in_cube(self.space, uncertainty)
-
-    def _numbers(self, o: Observation) -> Float[Tensor, "1 {self.space.d}"]:
-        X = Cube(self.space).columns(o.design, allow_outside=True)
-        for name, value in o.executed.items():
-            column = self.space.names.index(name)
-            if column in self.space.categorical_columns:
-                X[0, column] = self.space.parameters[name].encode(value)
-            else:
-                X[0, column] = value
-        return X
 
 
 @dataclass
@@ -139,14 +129,13 @@ class FittedModel:
         return self.model
 
 
-def value_unit(known: Sequence[Observation]) -> float:
+def value_unit(values: Sequence[float]) -> float:
     """Return the unit in which a model sees values: 1, or less if they differ very little.
 
     GPyTorch takes every variance below 1e-10 for a rounding error.
     """
-    values = torch.tensor([o.value for o in known], dtype=torch.float64)
-    spread = (values.max() - values.min()).item()
-    if spread >= 1e-3 or spread <= 1e-12 * values.abs().max().item():
+    spread = max(values) - min(values)
+    if spread >= 1e-3 or spread <= 1e-12 * max(map(abs, values)):
         return 1.0
     return float(10.0 ** math.floor(math.log10(spread)))
 

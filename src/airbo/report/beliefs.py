@@ -15,10 +15,9 @@ from torch import Tensor
 from airbo.cube import Cube
 from airbo.in_cube import in_cube
 from airbo.models import UncertainInputGP
+from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Optimizer
-from airbo.optimizer.record import OK, STATUS, VALUE, Observation
 from airbo.optimizer.surrogate import value_unit
-from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
 
 _TOGETHER = 16
@@ -42,7 +41,7 @@ class Estimate:
 class Beliefs:
     """A fitted model that is asked, and answers, in the user's units and direction."""
 
-    space: Space
+    cube: Cube
     model: GPyTorchModel
     unit: float
     """What a value of the model counts, negative if values are to be small."""
@@ -53,13 +52,13 @@ class Beliefs:
         table = optimizer.observations
         values = table.loc[table[STATUS] == OK, VALUE]
         sign = 1 if optimizer.direction == "maximize" else -1
-        unit = sign * value_unit([Observation({}, float(value)) for value in values])
-        return cls(optimizer.space, optimizer.model, unit)
+        unit = sign * value_unit([float(value) for value in values])
+        return cls(Cube(optimizer.space), optimizer.model, unit)
 
     def under(self, uncertainty: InputUncertainty) -> "Beliefs":
         """Return the same beliefs about designs that land otherwise."""
         model = copy.deepcopy(self._over_distributions)
-        model.deployment = in_cube(self.space, uncertainty)
+        model.deployment = in_cube(self.cube.space, uncertainty)
         return replace(self, model=model)
 
     def expected(self, X: Float[Tensor, "n d"], noise: bool = False) -> Estimate:
@@ -81,11 +80,9 @@ class Beliefs:
         Returns:
             What to expect of the second one, and by how much that differs from the first.
         """
-        each = [in_cube(self.space, u) for u in uncertainties]
+        each = [in_cube(self.cube.space, u) for u in uncertainties]
         with torch.no_grad():
-            joint = self._over_distributions.posterior(
-                Cube(self.space).from_columns(X), uncertainty=each
-            )
+            joint = self._over_distributions.posterior(self.cube.from_columns(X), uncertainty=each)
             mean, C = joint.mean.squeeze(-1).numpy(), joint.distribution.covariance_matrix.numpy()
         variances = np.array([C[1, 1], C[0, 0] + C[1, 1] - 2 * C[0, 1]])
         stds = abs(self.unit) * np.sqrt(variances.clip(min=0))
@@ -103,7 +100,7 @@ class Beliefs:
     def _portion(self, X: Tensor, noise: bool) -> tuple[Tensor, Tensor]:
         missing = -len(X) % _TOGETHER
         padded = torch.cat([X, X[-1:].expand(missing, -1)])
-        Z = Cube(self.space).from_columns(padded).unflatten(0, (-1, _TOGETHER))
+        Z = self.cube.from_columns(padded).unflatten(0, (-1, _TOGETHER))
         with torch.no_grad():
             posterior = self.model.posterior(Z, observation_noise=noise)
             mean, variance = posterior.mean.flatten(), posterior.variance.flatten()

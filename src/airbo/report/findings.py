@@ -14,8 +14,8 @@ from torch import Tensor
 from airbo.coordinates import uncertain_columns
 from airbo.cube import Cube
 from airbo.models import ERBFGP, UGP
+from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
-from airbo.optimizer.record import OK, STATUS, VALUE
 from airbo.parameters import Parameter
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.space import Space
@@ -139,7 +139,7 @@ class Findings:
 
     @cached_property
     def executed(self) -> Float[Tensor, "s d"]:
-        """Draws of where the recommended design lands in use, in numeric user units."""
+        """Draws of where the recommended design lands in use, as columns."""
         draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.d))
         return self.deployment.perturb(self.center, draws)[0]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import RectBivariateSpline
 from torch import Tensor
 
+from airbo.observed import OK, STATUS
 from airbo.optimizer import Design
-from airbo.optimizer.record import OK, STATUS
 from airbo.report import style
 from airbo.report.findings import Findings
 from airbo.report.slices import Slice

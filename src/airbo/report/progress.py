@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from rich.console import Console
 from rich.progress import Progress
 
+from airbo.observed import FAILED as FAILED_STATUS
+from airbo.observed import STATUS, VALUE
 from airbo.optimizer import Design, TooLittleDataWarning
-from airbo.optimizer.record import FAILED as FAILED_STATUS
-from airbo.optimizer.record import STATUS, VALUE
 from airbo.report import style
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings

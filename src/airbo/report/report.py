@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 
 from airbo import __version__
+from airbo.observed import OK, STATUS
 from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
-from airbo.optimizer.record import OK, STATUS
 from airbo.report import words
-from airbo.report.answer import add_answer
 from airbo.report.findings import Findings, Tried
+from airbo.report.frame import add_answer, add_settings, surrogate_name
 from airbo.report.page import Page
 from airbo.report.pairs import pair_figure, pairs_by_influence
 from airbo.report.precision import (
@@ -23,7 +23,6 @@ from airbo.report.precision import (
     verdict,
 )
 from airbo.report.progress import MAX_EARLIER, earlier_recommendations, progress_figure
-from airbo.report.settings import add_settings, surrogate_name
 from airbo.report.slices import Slice, parameter_figure
 
 MAX_PAIRS = 10

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from airbo.optimizer.record import OK, STATUS, VALUE
+from airbo.observed import OK, STATUS, VALUE
 from airbo.parameters import Categorical, Parameter
 from airbo.report import style
 from airbo.report.beliefs import Estimate
@@ -29,7 +29,7 @@ class Slice:
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """Values of the parameter, in numeric user units."""
+        """Values of the parameter, as numbers."""
         few = self.findings.is_discrete(self.name) or self.findings.space.d > 4
         own = self.findings.grid(self.name, N_POINTS_IN_MANY if few else N_POINTS)
         column = self.findings.space.names.index(self.name)

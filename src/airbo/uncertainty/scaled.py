@@ -1,10 +1,13 @@
 """The same uncertainty with larger or smaller deviations: a more, or less, precise machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from typing import Any
 
+import numpy as np
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from airbo.uncertainty.additive import Beta, ChiSquared, Exact, Ring, Uniform
@@ -89,8 +92,26 @@ def scale(uncertainty: InputUncertainty, factor: float | int) -> InputUncertaint
     return _scale(uncertainty, _checked(factor))
 
 
+def stretch(uncertainty: InputUncertainty, factors: Sequence[float]) -> InputUncertainty | None:
+    """Return the uncertainty with the deviation in every column times a factor of its own.
+
+    None: its kind cannot say that, or its parameters were made from designs.
+    """
+    one_for_all = len(set(factors)) == 1
+    kinds = (*_STRETCHABLE, Ring) if one_for_all else _STRETCHABLE
+    if not isinstance(uncertainty, kinds) or not uncertainty.is_additive:
+        return None
+    return _scale(uncertainty, factors[0] if one_for_all else np.asarray(factors))
+
+
+Factor = float | NDArray[np.float64]
+"""One for all columns, or one per column."""
+
+_STRETCHABLE = (Exact, Normal, Uniform, Beta, ChiSquared, GaussianMixture, Empirical)
+
+
 @singledispatch
-def _scale(u: InputUncertainty, factor: float) -> InputUncertainty:
+def _scale(u: InputUncertainty, factor: Any) -> InputUncertainty:
     return Scaled(u, factor)
 
 
@@ -100,25 +121,25 @@ def _(u: Scaled, factor: float) -> InputUncertainty:
 
 
 @_scale.register
-def _(u: Exact, factor: float) -> InputUncertainty:
+def _(u: Exact, factor: Factor) -> InputUncertainty:
     return u
 
 
 @_scale.register
-def _(u: Normal, factor: float) -> InputUncertainty:
+def _(u: Normal, factor: Factor) -> InputUncertainty:
     if u.cov is not None:
-        return Normal(cov=_times(u.cov, factor**2))
+        return Normal(cov=_times(u.cov, np.multiply.outer(factor, factor)))
     return Normal(_times(u.std, factor))
 
 
 @_scale.register
-def _(u: Uniform, factor: float) -> InputUncertainty:
+def _(u: Uniform, factor: Factor) -> InputUncertainty:
     return Uniform(_times(u.low, factor), _times(u.high, factor))
 
 
 @_scale.register(Beta)
 @_scale.register(ChiSquared)
-def _(u: Beta | ChiSquared, factor: float) -> InputUncertainty:
+def _(u: Beta | ChiSquared, factor: Factor) -> InputUncertainty:
     return replace(u, loc=_times(u.loc, factor), scale=_times(u.scale, factor))
 
 
@@ -128,12 +149,13 @@ def _(u: Ring, factor: float) -> InputUncertainty:
 
 
 @_scale.register
-def _(u: GaussianMixture, factor: float) -> InputUncertainty:
-    return replace(u, means=_times(u.means, factor), covs=_times(u.covs, factor**2))
+def _(u: GaussianMixture, factor: Factor) -> InputUncertainty:
+    covs = _times(u.covs, np.multiply.outer(factor, factor))
+    return replace(u, means=_times(u.means, factor), covs=covs)
 
 
 @_scale.register
-def _(u: Empirical, factor: float) -> InputUncertainty:
+def _(u: Empirical, factor: Factor) -> InputUncertainty:
     return Empirical(_times(u.deviations, factor))
 
 
@@ -179,5 +201,5 @@ def _checked(factor: float | int) -> float:
     return float(number)
 
 
-def _times(p: Parameter, factor: float) -> Parameter:
-    return tuple(_times(v, factor) for v in p) if isinstance(p, tuple) else p * factor
+def _times(p: Parameter, factor: Any) -> Parameter:
+    return p * float(factor) if isinstance(p, Tensor) else (np.asarray(p) * factor).tolist()

@@ -18,8 +18,8 @@ from airbo.integrations.optuna.attributes import (
 )
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
+from airbo.observed import LARGEST
 from airbo.optimizer import Design, Direction, Optimizer
-from airbo.optimizer.record import LARGEST
 from airbo.optimizer.search import NEARBY
 
 DESIGN = "airbo:design"

@@ -1,0 +1,129 @@
+"""What a surrogate is built from: data that were checked, and the parts made for them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from gpytorch.kernels import Kernel
+from gpytorch.likelihoods import Likelihood
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.embeddings import Embedding, Estimator, Quadrature
+from airbo.embeddings.features import Features
+from airbo.uncertainty import Exact, InputUncertainty
+
+Uncertainties = InputUncertainty | Sequence[InputUncertainty | None] | None
+"""One uncertainty for all observations, or one per observation; None: hit exactly."""
+
+
+class Parts(NamedTuple):
+    """What makes one surrogate different from another."""
+
+    features: Features
+    """What it knows of P_x."""
+    kernel: Kernel
+    """How it compares features."""
+    likelihood: Likelihood | None
+    """What an observation adds; None: BoTorch's default."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a surrogate is given to make its parts from, beside the data."""
+
+    uncertainties: list[InputUncertainty]
+    bounds: Float[Tensor, "2 d"]
+    estimator: Estimator | None
+    base_kernel: Kernel | None
+    likelihood: Likelihood | None
+    seed: int
+
+    @property
+    def d(self) -> int:
+        """Number of columns of a design."""
+        return self.bounds.shape[-1]
+
+    def embedding(self, default: Callable[[int], Kernel]) -> Embedding:
+        """Embed P_x under the base kernel, or under the default one for ``d`` columns."""
+        base_kernel = (self.base_kernel or default(self.d)).to(self.bounds)
+        estimator = self.estimator or Quadrature()
+        return estimator.embed(self.uncertainties, base_kernel, self.bounds, self.seed)
+
+
+def check_data(train_X: Tensor, train_Y: Tensor, bounds: Tensor | None) -> Float[Tensor, "2 d"]:
+    """Refuse data that no surrogate can use; return the bounds."""
+    for name, given in (("train_X", train_X), ("train_Y", train_Y), ("bounds", bounds)):
+        _check_floating(name, train_X if given is None else given)
+    if train_Y.dtype != train_X.dtype:
+        raise TypeError(
+            f"train_Y must have the dtype of train_X, {train_X.dtype}, got {train_Y.dtype}."
+        )
+    if train_X.dim() != 2 or 0 in train_X.shape:
+        raise ValueError(
+            f"train_X must have shape (n, d), n and d >= 1, got {tuple(train_X.shape)}."
+        )
+    n, d = train_X.shape
+    if train_Y.shape != (n, 1):
+        raise ValueError(
+            f"train_Y must have shape ({n}, 1), as train_X, got {tuple(train_Y.shape)}."
+        )
+    for name, values in (("train_X", train_X), ("train_Y", train_Y)):
+        if not bool(torch.isfinite(values).all()):
+            raise ValueError(f"{name} contains values that are not finite.")
+    if bounds is None:
+        return _bounds_of(train_X)
+    if bounds.shape != (2, d):
+        raise ValueError(f"bounds must have shape (2, {d}), got {tuple(bounds.shape)}.")
+    if not bool(torch.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()):
+        raise ValueError(f"bounds must be finite with low < high, got {bounds.tolist()}.")
+    return bounds.to(train_X)
+
+
+def number_uncertainties(
+    train_X: Float[Tensor, "n d"],
+    uncertainty: Uncertainties,
+    deployment: InputUncertainty | None = None,
+) -> tuple[Float[Tensor, "n c"], list[InputUncertainty]]:
+    """Number the distinct uncertainties and write the numbers into a further column of the designs.
+
+    Number 0 is that of most observations, and the last that of ``deployment``, if it is another
+    one. The column is left out where all observations have the same.
+    """
+    n, d = train_X.shape
+    if not isinstance(uncertainty, InputUncertainty | list | tuple | None):
+        raise TypeError(
+            "uncertainty must be an airbo.uncertainty, a list with one per observation, or None, "
+            f"got {uncertainty!r}."
+        )
+    if uncertainty is None or isinstance(uncertainty, InputUncertainty):
+        each = [uncertainty or Exact()] * n
+    else:
+        each = [u or Exact() for u in uncertainty]
+    if len(each) != n:
+        raise ValueError(f"There are {n} observations but {len(each)} uncertainties.")
+    for i, u in enumerate(each):
+        if not isinstance(u, InputUncertainty):
+            raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {u!r}.")
+        u.check_dim(d)
+    distinct = [u for u, _ in Counter(each).most_common()]
+    known = [*distinct, deployment] if deployment and deployment not in distinct else distinct
+    if len(distinct) == 1:
+        return train_X, known
+    numbers = train_X.new_tensor([distinct.index(u) for u in each])
+    return torch.cat([train_X, numbers.unsqueeze(-1)], dim=-1), known
+
+
+def _check_floating(name: str, given: object) -> None:
+    if not isinstance(given, Tensor) or not given.is_floating_point():
+        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+        raise TypeError(f"{name} must be a tensor of floating-point numbers, got {kind}.")
+
+
+def _bounds_of(X: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
+    """Take the range of the data; 1 around designs that do not vary."""
+    low, high = X.amin(dim=0), X.amax(dim=0)
+    flat = low == high
+    return torch.stack([torch.where(flat, low - 0.5, low), torch.where(flat, high + 0.5, high)])

@@ -1,0 +1,29 @@
+"""States that version 0.1.0 wrote."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airbo import Optimizer
+
+SAVED = json.loads((Path(__file__).parent / "state-0.1.0.json").read_text())
+
+
+@pytest.fixture
+def restored():
+    return Optimizer.from_json(json.dumps(SAVED["state"]))
+
+
+def test_a_state_of_0_1_0_is_read_and_written_as_it_was(restored):
+    assert json.loads(restored.to_json()) == SAVED["state"]
+
+
+def test_an_optimizer_restored_from_0_1_0_answers_as_it_did(restored, monkeypatch):
+    for name, number in (("N_RESTARTS", 8), ("N_RAW", 256)):  # as it searched then
+        monkeypatch.setattr(f"airbo.optimizer.search.{name}", number)
+    best, expected = restored.recommend("observed"), SAVED["expected"]
+    assert best.design == expected["recommend"]
+    assert best.mean == pytest.approx(expected["mean"], rel=1e-3)
+    assert best.std == pytest.approx(expected["std"], rel=1e-2)
+    assert restored.space.distance(restored.ask(), expected["ask"]) < 0.01
