@@ -226,7 +226,8 @@ def _low_rank(
     kept, ranks = [], []
     for part in values.split(sizes, dim=-1):
         U, S, _ = torch.linalg.svd(part.flatten(0, 1), full_matrices=False)
-        rank = max(1, int((S > NEGLIGIBLE * math.sqrt(len(U))).sum()))
+        # leaving out a direction changes the products by the square of its size
+        rank = max(1, int((S.square() > 3 * NEGLIGIBLE * len(U)).sum()))
         kept.append((U[:, :rank] * S[:rank]).unflatten(0, values.shape[:2]))
         ranks.append(rank)
     return torch.cat(kept, dim=-1), tuple(ranks)

@@ -56,8 +56,9 @@ class Embedding(Features):
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\mathrm{MMD}^2 = \|\psi_P - \psi_Q\|^2`."""
         if is_same(f1, f2):
-            if diag:
-                return torch.zeros_like(f1[..., 0])
+            if diag or f1.shape[-2] == 1:
+                zero = torch.zeros_like(f1[..., 0])
+                return zero if diag else zero.unsqueeze(-1)
             inner = self.inner(f1, f2)
             norms = inner.diagonal(dim1=-2, dim2=-1)
             return norms.unsqueeze(-1) + norms.unsqueeze(-2) - 2 * inner

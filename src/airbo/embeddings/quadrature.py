@@ -1,8 +1,5 @@
 """The default embedding: P_x integrated in closed form or by quadrature, block by block."""
 
-from collections.abc import Callable
-from functools import partial
-
 import torch
 from jaxtyping import Float, Int64
 from linear_operator import to_dense
@@ -10,12 +7,12 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.discretize import Resolution
-from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, in_portions, is_same
+from airbo.embeddings.embedding import MAX_REMEMBERED, PORTION, Embedding, is_same
 from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
 from airbo.embeddings.line import Line, line_of
 from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Plan, plan_of
-from airbo.embeddings.terms import FARTHEST, Terms
+from airbo.embeddings.terms import FARTHEST, Looked, Terms
 
 TAIL = 4.5
 """Standard deviations beyond which a Gaussian is not followed."""
@@ -67,18 +64,50 @@ class QuadratureEmbedding(Embedding):
             return (half * f2).sum(-1) if diag else half @ f2.mT
         if self.training:
             return self._while_fitting(f1, f2, diag)
+        if not diag and is_same(f1, f2) and f1.shape[-2] == 1:
+            return self.squared_norm(f1).unsqueeze(-1)
         base, terms = self._prepared()
-        return base.constant + _unbatched(partial(_weighted, terms, base.weights), f1, f2, diag)
+        (f1, f2), shape = _unbatched(f1, f2, diag)
+        inner = _weighted(terms, base.weights, terms.look(f1), terms.look(f2), diag)
+        return (base.constant + inner).reshape(shape)
 
     def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
         r"""Return :math:`\|\psi_P\|^2`; often the number of the uncertainty says it all."""
         if self.plan.on_a_line or self.plan.design_matters or self.plan.is_exact:
             return self.inner(f, f, diag=True)
+        norms = self._norms_of_kinds(f)
+        return norms.expand(f.shape[:-1]) if len(norms) == 1 else norms[f[..., self.d].long()]
+
+    def mmd2(
+        self,
+        f1: Float[Tensor, "*#batch n f"],
+        f2: Float[Tensor, "*#batch k f"],
+        diag: bool = False,
+    ) -> Float[Tensor, "..."]:
+        r"""Return :math:`\|\psi_P - \psi_Q\|^2`, looking at every design once."""
+        alone = is_same(f1, f2) and f1.shape[-2] == 1
+        general = self.plan.design_matters and not self.plan.on_a_line
+        if self.training or diag or alone or not general:
+            return super().mmd2(f1, f2, diag)
+        base, terms = self._prepared()
+        (f1, f2), shape = _unbatched(f1, f2, diag)
+        one = terms.look(f1)
+        two = one if is_same(f1, f2) else terms.look(f2)
+        inner = _weighted(terms, base.weights, one, two, False)
+        norms = [_weighted(terms, base.weights, v, v, True) for v in (one, two)]
+        return (norms[0].unsqueeze(-1) + norms[1].unsqueeze(-2) - 2 * inner).reshape(shape)
+
+    def _norms_of_kinds(self, like: Tensor) -> Float[Tensor, " kinds"]:
         n = len(self.uncertainties)
-        kinds = f.new_zeros(n, self.d + 1)
-        kinds[:, self.d] = torch.arange(n).to(f)
-        norms = self.inner(kinds, kinds, diag=True)
-        return norms.expand(f.shape[:-1]) if n == 1 else norms[f[..., self.d].long()]
+        kinds = like.new_zeros(n, self.d + 1)
+        kinds[:, self.d] = torch.arange(n).to(like)
+        if self.training:
+            return self.inner(kinds, kinds, diag=True)
+        base, terms = self._prepared()
+        if not hasattr(terms, "norms"):
+            v = terms.look(kinds)
+            terms.norms = base.constant + _weighted(terms, base.weights, v, v, True)
+        return terms.norms
 
     # -- predicting: the hyper-parameters stay
 
@@ -111,12 +140,14 @@ class QuadratureEmbedding(Embedding):
             return base.constant + torch.tensordot(base.weights, each, dims=1)
         terms = Terms(self.plan, base, self.seen, self._extent())
         if diag or f1.dim() > 2 or len(f1) <= N_TOGETHER or not is_same(f1, f2):
-            return base.constant + _weighted(terms, base.weights, f1, f2, diag)
+            one, two = terms.look(f1), terms.look(f2)
+            return base.constant + _weighted(terms, base.weights, one, two, diag)
         return base.constant + _in_strips(terms, base.weights, f1)
 
     def _each(self, base: GaussianSum, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         with torch.no_grad():
-            return Terms(self.plan, base.detached(), self.seen, self._extent())(f1, f2, diag)
+            terms = Terms(self.plan, base.detached(), self.seen, self._extent())
+            return terms(terms.look(f1), terms.look(f2), diag)
 
     # -- one column
 
@@ -182,11 +213,16 @@ def _widened(extent: Tensor, low: Tensor, high: Tensor) -> Tensor:
     return torch.stack([torch.minimum(low, extent[0]), torch.maximum(high, extent[1])])
 
 
-def _weighted(terms: Terms, weights: Tensor, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
-    def portion(a: Tensor, b: Tensor, diag: bool) -> Tensor:
-        return torch.tensordot(weights, terms(a, b, diag), dims=1)
-
-    return in_portions(portion, f1, f2, diag, terms.size)
+def _weighted(terms: Terms, weights: Tensor, one: Looked, two: Looked, diag: bool) -> Tensor:
+    """Sum over all Gaussians, for so many designs at a time as fit in the cache."""
+    n, per_row = one.f.shape[-2], terms.size * (1 if diag else two.f.shape[-2])
+    step = max(8, PORTION // max(1, per_row * one.f.shape[:-2].numel()))
+    parts = []
+    for first in range(0, n, step):
+        rows = one.rows(first, first + step)
+        others = two.rows(first, first + step) if diag else two
+        parts.append(torch.tensordot(weights, terms(rows, others, diag), dims=1))
+    return torch.cat(parts, dim=-1 if diag else -2) if len(parts) > 1 else parts[0]
 
 
 def _in_strips(terms: Terms, weights: Tensor, f: Float[Tensor, "n f"]) -> Float[Tensor, "n n"]:
@@ -196,23 +232,31 @@ def _in_strips(terms: Terms, weights: Tensor, f: Float[Tensor, "n f"]) -> Float[
     rows = []
     for first in range(0, n, step):
         strip: Tensor = checkpoint(
-            _weighted, terms, weights, f[first : first + step], f[first:], False, use_reentrant=False
+            _strip, terms, weights, f, first, first + step, use_reentrant=False
         )
         rows.append(torch.nn.functional.pad(strip, (first, 0)))
     upper = torch.cat(rows).triu()
     return upper + upper.triu(1).mT
 
 
+def _strip(terms: Terms, weights: Tensor, f: Tensor, first: int, last: int) -> Tensor:
+    return _weighted(terms, weights, terms.look(f[first:last]), terms.look(f[first:]), False)
+
+
 def _unbatched(
-    compare: Callable[[Tensor, Tensor, bool], Tensor], f1: Tensor, f2: Tensor, diag: bool
-) -> Tensor:
-    """Compare all rows at once where a batch of designs meets the same others."""
-    if diag or f1.dim() == 2:
-        return compare(f1, f2, diag)
-    if any(size > 1 and step for size, step in zip(f2.shape[:-2], f2.stride(), strict=False)):
-        return compare(f1, f2, diag)
-    others = f2.reshape(-1, *f2.shape[-2:])[0] if f2.dim() > 2 else f2
+    f1: Tensor, f2: Tensor, diag: bool
+) -> tuple[tuple[Tensor, Tensor], tuple[int, ...]]:
+    """Write a batch of designs that all meet the same others as one long list.
+
+    Returns:
+        What to compare, and the shape of the result.
+    """
     batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
-    f1 = f1.expand(*batch, *f1.shape[-2:])
-    result = compare(f1.reshape(-1, f1.shape[-1]), others, False)
-    return result.unflatten(0, f1.shape[:-1])
+    shape = (*batch, f1.shape[-2]) if diag else (*batch, f1.shape[-2], f2.shape[-2])
+    if diag or f1.dim() == 2:
+        return (f1, f2), shape
+    if any(size > 1 and step for size, step in zip(f2.shape[:-2], f2.stride(), strict=False)):
+        return (f1, f2), shape
+    others = f2.reshape(-1, *f2.shape[-2:])[0] if f2.dim() > 2 else f2
+    rows = f1.expand(*batch, *f1.shape[-2:]).reshape(-1, f1.shape[-1])
+    return (rows, others), shape

@@ -21,7 +21,7 @@ from airbo.embeddings.plan import Group, Plan
 TOLERANCE = 3e-5
 """Largest change of the inner product, as a share of the base kernel at distance 0, by taking
 distributions for normal ones, or with fewer Gaussians, where a base kernel cannot tell."""
-MOST_TOGETHER = 30
+MOST_TOGETHER = 64
 """Features that a bundle of columns has at the most."""
 FARTHEST = 4.0
 """How far outside the unit cube a point still has a place of its own among waves, in its widths."""
@@ -51,6 +51,37 @@ class Smooth:
     Within a bundle features are multiplied out: one product of longer matrices costs less than
     several of short ones.
     """
+    owners: Float[Tensor, "c r q"]
+    """1 where a feature of a column belongs to a Gaussian."""
+
+    def diagonal(self, one: "Looked", two: "Looked") -> Float[Tensor, "q *batch n"]:
+        """Compare matching designs under every Gaussian."""
+        assert one.smooth is not None and two.smooth is not None
+        c = len(self.owners)
+        owners = self.owners.reshape(c, *[1] * (one.smooth.dim() - 3), *self.owners.shape[1:])
+        sums = (one.smooth * two.smooth) @ owners  # (c, *batch, n, q)
+        return torch.where(owners.amax(-2, keepdim=True) > 0, sums, 1.0).prod(0).movedim(-1, 0)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Designs with what is worked out for each of them."""
+
+    f: Float[Tensor, "*batch n f"]
+    smooth: Float[Tensor, "c *batch n r"] | None = None
+
+    def rows(self, first: int, last: int) -> "Looked":
+        """Return some of the designs."""
+        smooth = None if self.smooth is None else self.smooth[..., first:last, :]
+        return Looked(self.f[..., first:last, :], smooth)
+
+    def multiplied(self, bundle: list[tuple[int, slice]]) -> Float[Tensor, "*batch n p"]:
+        """Multiply out the features of several columns."""
+        assert self.smooth is not None
+        first, *others = (self.smooth[place][..., own] for place, own in bundle)
+        for other in others:
+            first = (first.unsqueeze(-1) * other.unsqueeze(-2)).flatten(-2)
+        return first
 
 
 class Terms:
@@ -141,7 +172,13 @@ class Terms:
                 ranks[q] *= rank
                 start += rank
         columns = [wavy.group.columns[0] for wavy, _ in found]
-        return Smooth(columns, Polynomials.of([table for _, table in found]), products)
+        polynomials = Polynomials.of([table for _, table in found])
+        shape = len(found), polynomials.coefficients.shape[-1], len(products)
+        owners = self.precisions.new_zeros(shape)
+        for q, bundles in enumerate(products):
+            for place, own in (member for bundle in bundles for member in bundle):
+                owners[place, own, q] = 1.0
+        return Smooth(columns, polynomials, products, owners)
 
     def _error(self, group: Group, reach: float) -> Float[Tensor, " q"]:
         """Return how much a normal deviation of the same variance changes each Gaussian."""
@@ -200,10 +237,16 @@ class Terms:
         pairs = sum(g.shape[0] ** 2 * n * len(g.columns) ** 2 for g in self.plan.pairs)
         return 2 * n + 2 * len(self._smooth[0]) + quadratics + pairs
 
-    def __call__(
-        self, f1: Float[Tensor, "*#batch n f"], f2: Float[Tensor, "*#batch k f"], diag: bool
-    ) -> Float[Tensor, "q ..."]:
+    def look(self, f: Float[Tensor, "*batch n f"]) -> "Looked":
+        """Work out what concerns designs one by one."""
+        if self.smooth is None:
+            return Looked(f)
+        kind = f[..., self.plan.d].long()
+        return Looked(f, self.smooth.polynomials(f[..., self.smooth.columns], kind))
+
+    def __call__(self, one: "Looked", two: "Looked", diag: bool) -> Float[Tensor, "q ..."]:
         """Compare all pairs of designs, or matching ones, under every Gaussian."""
+        f1, f2 = one.f, two.f
         terms = self._normal_terms(f1, f2, diag)
         for group, quadratics in zip(self.plan.differences, self.differences, strict=True):
             terms = terms * quadratics(_differences(f1, f2, list(group.columns), diag))
@@ -211,32 +254,32 @@ class Terms:
             p, q = self.plan.landing(group, f1), self.plan.landing(group, f2)
             own = self.precisions[:, list(group.columns)]
             terms = terms * over_pairs_of_components(p, q, own, diag)
-        return self._times_waves(terms, f1, f2, diag)
+        return self._times_waves(terms, one, two, diag)
 
     def _normal_terms(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         columns, precisions, heights = self._smooth
+        if not columns:
+            pairs = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2]) + f1.shape[-2:-1]
+            pairs = pairs if diag else (*pairs, f2.shape[-2])
+            return heights.reshape(-1, *[1] * len(pairs)).expand(-1, *pairs)
         t2 = _differences(f1, f2, columns, diag).square()
         exponents = (-0.5 * precisions) @ t2.flatten(1)
         return (heights.unsqueeze(-1) * exponents.exp()).unflatten(-1, t2.shape[1:])
 
-    def _times_waves(self, terms: Tensor, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+    def _times_waves(self, terms: Tensor, one: "Looked", two: "Looked", diag: bool) -> Tensor:
         if not self.wavy and self.smooth is None:
             return terms
         each = list(terms)
         for wavy in self.wavy:
-            parts = [self._features(wavy, f).split(wavy.waves.sizes, dim=-1) for f in (f1, f2)]
+            parts = [self._features(wavy, v.f).split(wavy.waves.sizes, dim=-1) for v in (one, two)]
             for q, a, b in zip(wavy.seen_by, *parts, strict=True):
                 each[q] = each[q] * _product(a, b, diag)
-        if self.smooth is not None:
-            kinds = (f[..., self.plan.d].long() for f in (f1, f2))
-            columns = self.smooth.columns
-            one, two = (
-                self.smooth.polynomials(f[..., columns], kind)
-                for f, kind in zip((f1, f2), kinds, strict=True)
-            )
-            for q, bundles in enumerate(self.smooth.products):
-                for bundle in bundles:
-                    each[q] = each[q] * _product(_multiplied(one, bundle), _multiplied(two, bundle), diag)
+        if self.smooth is not None and diag:
+            return torch.stack(each) * self.smooth.diagonal(one, two)
+        for q, bundles in enumerate(self.smooth.products if self.smooth else ()):
+            for bundle in bundles:
+                a, b = one.multiplied(bundle), two.multiplied(bundle)
+                each[q] = each[q] * _product(a, b, diag)
         return torch.stack(each)
 
     def _features(self, wavy: Wavy, f: Tensor) -> Tensor:
@@ -255,16 +298,6 @@ class Terms:
 
 def _product(a: Tensor, b: Tensor, diag: bool) -> Tensor:
     return (a * b).sum(-1) if diag else a @ b.mT
-
-
-def _multiplied(
-    features: Float[Tensor, "c *batch n r"], bundle: list[tuple[int, slice]]
-) -> Float[Tensor, "*batch n p"]:
-    """Multiply out the features of several columns."""
-    first, *others = (features[place][..., own] for place, own in bundle)
-    for other in others:
-        first = (first.unsqueeze(-1) * other.unsqueeze(-2)).flatten(-2)
-    return first
 
 
 def _variance(group: Group) -> Float[Tensor, ""]:
