@@ -61,6 +61,11 @@ class Resolution:
         return math.ceil(4 * self.n_atoms / 3)
 
     @property
+    def coarser(self) -> "Resolution":
+        """Half as many."""
+        return Resolution(max(1, self.n_atoms // 2))
+
+    @property
     def finer(self) -> "Resolution":
         """Three times as many."""
         return Resolution(3 * self.n_atoms)
@@ -192,7 +197,7 @@ def _(u: Piecewise, X: Tensor, r: Resolution) -> list[Mixture]:
 @_mixtures.register
 def _(u: Relative, X: Tensor, r: Resolution) -> list[Mixture]:
     landed = []
-    for share in mixtures(u.share, X, r):
+    for share in mixtures(u.share, X, r.coarser):
         x = X[..., list(share.columns)].unsqueeze(-2)  # (..., n, 1, b)
         means = x * (1 + share.means)
         weights = share.weights.expand(means.shape[:-1])

@@ -1,5 +1,7 @@
 """The default embedding: P_x integrated in closed form or by quadrature, block by block."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float, Int64
 from linear_operator import to_dense
@@ -8,6 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.discretize import Resolution
 from airbo.embeddings.embedding import MAX_REMEMBERED, PORTION, Embedding, is_same
+from airbo.embeddings.fitting import Tables, products
 from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
 from airbo.embeddings.line import Line, line_of
 from airbo.embeddings.mixture import Mixture
@@ -20,6 +23,10 @@ N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
 N_TOGETHER = 300
 """Observations up to which a fit keeps all it needs for gradients; beyond, it works it out again."""
+NEGLIGIBLE = 1e-7
+"""Share of the base kernel that a Gaussian has to have where all take too much time."""
+LIMIT = 1e-5
+"""What a Gaussian may see of a column that is taken for normal, there."""
 
 
 class QuadratureEmbedding(Embedding):
@@ -126,28 +133,74 @@ class QuadratureEmbedding(Embedding):
     # -- fitting: the hyper-parameters move, the designs do not
 
     def _while_fitting(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
-        """Sum over all Gaussians: the likelihood has to be smooth in the hyper-parameters.
-
-        Where only weights depend on these, the rest is worked out once per fit; where that takes
-        too much memory, or precisions move, again in every step.
-        """
+        """Sum over all Gaussians: the likelihood has to be smooth in the hyper-parameters."""
         base = self._base()
-        n_pairs = f1.shape[:-1].numel() * (1 if diag else f2.shape[-2])
-        still = not (base.moves or f1.requires_grad or f2.requires_grad)
-        if still and n_pairs * len(base.weights) <= MAX_REMEMBERED:
-            key = torch.cat([f1.flatten(), f2.flatten()])
-            each = self.remembered(f"each {diag} {n_pairs}", key, lambda: self._each(base, f1, f2, diag))
-            return base.constant + torch.tensordot(base.weights, each, dims=1)
-        terms = Terms(self.plan, base, self.seen, self._extent())
-        if diag or f1.dim() > 2 or len(f1) <= N_TOGETHER or not is_same(f1, f2):
+        moving = f1.requires_grad or f2.requires_grad
+        alike = f1.dim() == 2 and f1.shape == f2.shape and not moving and torch.equal(f1, f2)
+        if not alike:
+            terms = Terms(self.plan, base, self.seen, self._extent())
             one, two = terms.look(f1), terms.look(f2)
             return base.constant + _weighted(terms, base.weights, one, two, diag)
-        return base.constant + _in_strips(terms, base.weights, f1)
+        if base.moves:
+            return base.constant + self._with_moving_widths(base, f1, diag)
+        return base.constant + self._with_moving_weights(base, f1, diag)
 
-    def _each(self, base: GaussianSum, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+    def _with_moving_weights(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
+        """Work out every Gaussian once per fit, where that does not take too much memory."""
+        if len(f) ** 2 * len(base.weights) > MAX_REMEMBERED:
+            return self._again_in_every_step(base, f, diag)
+        each = self.remembered("each", f, lambda: self._each(base.detached(), f))
+        each = each.diagonal(dim1=-2, dim2=-1) if diag else each
+        return torch.tensordot(base.weights, each, dims=1)
+
+    def _with_moving_widths(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
+        """Look up single columns in tables, which are made once per fit."""
+        n, columns = len(f), [g.columns[0] for g in self.plan.waves]
+        if len(columns) * n**2 * 45 > MAX_REMEMBERED or n > N_TOGETHER:
+            return self._again_in_every_step(base, f, diag)
+        terms = Terms(self.plan, base, self.seen, self._extent(), without_waves=True)
+        each = terms(terms.look(f), terms.look(f), diag)
+        i, j = torch.triu_indices(n, n, device=f.device)
+        if diag:
+            if columns:
+                tables = self.remembered("diagonal", f, lambda: self._tables(f, i, j).only(i == j))
+                each = each * tables(terms.precisions[:, columns])
+            return base.weights @ each
+        each = each[:, i, j]
+        if columns:
+            each = each * self._tables(f, i, j)(terms.precisions[:, columns])
+        upper = f.new_zeros(n, n).index_put((i, j), base.weights @ each)
+        return upper + upper.triu(1).mT
+
+    def _tables(self, f: Tensor, i: Tensor, j: Tensor) -> Tables:
+        def build() -> Tables:
+            low, high = self._extent()
+            reaches = [(high - low)[g.columns[0]].item() for g in self.plan.waves]
+            return Tables.of(self.plan, f.detach(), reaches, torch.stack([i, j]))
+
         with torch.no_grad():
-            terms = Terms(self.plan, base.detached(), self.seen, self._extent())
-            return terms(terms.look(f1), terms.look(f2), diag)
+            return self.remembered("tables", f, build)
+
+    def _again_in_every_step(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
+        """Sum over the Gaussians that count at present; what a step remembers does not grow."""
+        counts = base.weights.detach() > NEGLIGIBLE * base.weights.detach().sum()
+        kept = replace(base, weights=base.weights[counts], precisions=base.precisions[counts])
+        terms = Terms(self.plan, kept, self.seen, self._extent(), limit=LIMIT)
+        if diag:
+            looked = terms.look(f)
+            return _weighted(terms, kept.weights, looked, looked, True)
+        return _in_strips(terms, kept.weights, f)
+
+    def _each(self, base: GaussianSum, f: Tensor) -> Float[Tensor, "q n n"]:
+        with torch.no_grad():
+            low, high = extent = self._extent()
+            terms = Terms(self.plan, base, self.seen, extent, without_waves=True)
+            each = terms(terms.look(f), terms.look(f), False)
+            for group in self.plan.waves:
+                c = group.columns[0]
+                reach = (high - low)[c].item()
+                each = each * products(self.plan, group, f, terms.precisions[:, c], reach)
+            return each
 
     # -- one column
 
@@ -188,6 +241,10 @@ class QuadratureEmbedding(Embedding):
 
     def _extent(self) -> Float[Tensor, "2 d"]:
         """Return the range of executed inputs in columns that waves describe."""
+        with torch.no_grad():
+            return self.remembered("extent", torch.cat([self.seen, self.landed]), self._span)
+
+    def _span(self) -> Float[Tensor, "2 d"]:
         extent = _widened(self.landed, *self.seen)
         for group in self.plan.waves:
             if not group.is_brought:

@@ -23,6 +23,8 @@ TOLERANCE = 3e-5
 distributions for normal ones, or with fewer Gaussians, where a base kernel cannot tell."""
 MOST_TOGETHER = 64
 """Features that a bundle of columns has at the most."""
+NARROWEST = 4e4
+"""Largest precision that waves follow; what is narrower is taken for that."""
 FARTHEST = 4.0
 """How far outside the unit cube a point still has a place of its own among waves, in its widths."""
 
@@ -100,6 +102,8 @@ class Terms:
         seen: Float[Tensor, "2 d"],
         landed: Float[Tensor, "2 d"],
         simplified: bool = False,
+        limit: float = 0.0,
+        without_waves: bool = False,
     ) -> None:
         """Prepare for designs, and executed inputs, within certain limits.
 
@@ -111,36 +115,42 @@ class Terms:
             simplified: Whether hyper-parameters stay. Then a distribution may be taken for a simpler one wherever that changes
                 the weighted sum of all terms by no more than ``TOLERANCE``. It makes steps in the
                 hyper-parameters, so it is not for fits.
+            limit: Change of one term up to which a column is taken for normal, whatever its weight.
+            without_waves: Leave out the columns that only waves describe.
         """
         self.plan, self.precisions = plan, base.by_column(plan.d)
         self.weights = base.weights
         self.seen = seen
         self.reach = [(landed[1] - landed[0])[g.columns[0]].item() for g in plan.waves]
         budget = TOLERANCE * base.at_zero.item() if simplified else 0.0
-        self.wavy = self._divide(budget, simplified)
+        self.wavy: list[Wavy] = []
+        self.smooth: Smooth | None = None
+        self._keep = torch.ones(len(plan.waves), len(self.precisions), dtype=torch.bool)
+        if not without_waves:
+            self._divide(budget, limit, simplified)
         self.differences = [self._quadratics(g, budget) for g in plan.differences]
 
     # -- preparing
 
-    def _divide(self, budget: float, fixed: bool) -> list[Wavy]:
+    def _divide(self, budget: float, limit: float, fixed: bool) -> None:
         """Keep waves where a Gaussian sees more of a column than a normal deviation."""
-        n = len(self.precisions)
-        keep = torch.ones(len(self.plan.waves), n, dtype=torch.bool)
-        if budget > 0 and keep.numel():
-            errors = torch.stack([self._error(g, r) for g, r in zip(self.plan.waves, self.reach, strict=True)])
-            costs, order = (errors * self.weights).flatten().sort()
-            keep.view(-1)[order[costs.cumsum(0) <= budget]] = False
+        if (budget > 0 or limit > 0) and self._keep.numel():
+            pairs = zip(self.plan.waves, self.reach, strict=True)
+            errors = torch.stack([self._error(g, r) for g, r in pairs]).detach()
+            costs, order = (errors * self.weights.detach()).flatten().sort()
+            self._keep.view(-1)[order[costs.cumsum(0) <= budget].cpu()] = False
+            self._keep &= (errors > limit).cpu()
         found = []
-        for group, reach, kept in zip(self.plan.waves, self.reach, keep, strict=True):
+        for group, reach, kept in zip(self.plan.waves, self.reach, self._keep, strict=True):
             numbers = kept.nonzero().flatten().tolist()
             if numbers:
-                waves = Waves.of(self.precisions[numbers, group.columns[0]], reach)
+                precisions = self.precisions[numbers, group.columns[0]].clamp_max(NARROWEST)
+                waves = Waves.of(precisions, reach)
                 shifted = Shifted.of(group.deviations, waves) if group.deviations else None
                 found.append(Wavy(group, numbers, waves, shifted))
-        self._keep = keep
         tables = [self._compressed(wavy) if fixed else None for wavy in found]
         self.smooth = self._bundled([(w, t) for w, t in zip(found, tables, strict=True) if t])
-        return [w for w, t in zip(found, tables, strict=True) if t is None]
+        self.wavy = [w for w, t in zip(found, tables, strict=True) if t is None]
 
     def _compressed(self, wavy: Wavy) -> Compressed | None:
         """Write the features of a column as polynomials, if the column says all."""
@@ -182,7 +192,7 @@ class Terms:
 
     def _error(self, group: Group, reach: float) -> Float[Tensor, " q"]:
         """Return how much a normal deviation of the same variance changes each Gaussian."""
-        precisions = self.precisions[:, group.columns[0]]
+        precisions = self.precisions[:, group.columns[0]].clamp_max(NARROWEST)
         if not group.is_difference:
             return torch.full_like(precisions, torch.inf)
         assert group.deviations is not None
