@@ -10,14 +10,22 @@ from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from airbo.uncertainty import base_draws
-from experiments.cases import CASES
-from experiments.choosing import BASELINES, CHOOSE, CHOOSING, CONFIRM, PEERS, SCREENING, Choosing
-from experiments.experiment import Results
-from experiments.methods import BOTORCH, BOTORCH_PERTURBED, EXPECTATION, GP, Method, start
-from experiments.optimization import DOUBLE_PEAK, PROTOCOL, Optimization
-from experiments.peers import N_PERTURBATIONS
-from experiments.predicting import Predicting
+from experiments.choosing.comparison import (
+    BASELINES,
+    CHOOSE,
+    CHOOSING,
+    CONFIRM,
+    PEERS,
+    SCREENING,
+    Choosing,
+)
+from experiments.choosing.predicting import Predicting
+from experiments.harness.experiment import Results
+from experiments.paper.optimization import DOUBLE_PEAK, PROTOCOL, Optimization
 from experiments.registry import EXPERIMENTS
+from experiments.subjects.cases import CASES
+from experiments.subjects.methods import BOTORCH, BOTORCH_PERTURBED, EXPECTATION, GP, Method, start
+from experiments.subjects.peers import N_PERTURBATIONS
 
 EXACT_NOW = Optimization("toy-exact", "", "Exact now", "double-peak-exact", 2)
 SHORT = Choosing("toy", "Toy", (DOUBLE_PEAK, EXACT_NOW), (EXPECTATION, GP, *PEERS))

@@ -8,8 +8,15 @@ import torch
 from airbo.embeddings import Empirical
 from airbo.models import ExpectationGP, NominalGP
 from airbo.uncertainty import Beta, ChiSquared, Exact, Normal, Varying, base_draws
-from benchmarks.data import fit
-from experiments.family import FAMILY, ColumnSum, Distance, Quantiles, borrowed, noisy_input
+from experiments.subjects.data import fit
+from experiments.subjects.family import (
+    FAMILY,
+    ColumnSum,
+    Distance,
+    Quantiles,
+    borrowed,
+    noisy_input,
+)
 
 UNIT = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 

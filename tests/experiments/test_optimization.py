@@ -8,12 +8,12 @@ import torch
 from typer.testing import CliRunner
 
 from experiments.__main__ import app
-from experiments.ablation import ABLATION
-from experiments.experiment import Results
-from experiments.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40
-from experiments.optimization import DOUBLE_PEAK, METHODS, Optimization
-from experiments.push import PUSH
+from experiments.harness.experiment import Results
+from experiments.paper.ablation import ABLATION
+from experiments.paper.optimization import DOUBLE_PEAK, METHODS, Optimization
+from experiments.paper.push import PUSH
 from experiments.registry import EXPERIMENTS, VARIANTS, find
+from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40
 
 SHORT = replace(DOUBLE_PEAK, methods=(GP, SKL), n_steps=2)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.harness.store import Store
 from experiments.registry import EXPERIMENTS
-from experiments.store import Store
 
 ROOT = Path(__file__).parents[2]
 

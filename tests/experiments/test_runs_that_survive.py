@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments import runner
-from experiments.store import Store
+from experiments.harness import runner
+from experiments.harness.store import Store
 from tests.experiments.toy import Toy
 
 ROOT = Path(__file__).parents[2]
@@ -59,16 +59,6 @@ def test_another_configuration_is_another_set_of_results(tmp_path):
         runner.run(toy, toy.tasks(3), store, console=SILENT)
     assert values(store, Toy(power=2), 3) == {0: 0, 1: 1, 2: 4}
     assert values(store, Toy(power=3), 3) == {0: 0, 1: 1, 2: 8}
-
-
-def test_a_file_of_another_configuration_is_refused(tmp_path):
-    store, [task] = Store(tmp_path), Toy().tasks(1)
-    store.write(replace(task, config={"power": 9}), {"value": 0}, {})
-    path = store.path(replace(task, config={"power": 9}))
-    store.path(task).parent.mkdir(parents=True)
-    path.rename(store.path(task))
-    with pytest.raises(ValueError, match="another configuration"):
-        store.read(task)
 
 
 def test_the_first_result_stays(tmp_path):
