@@ -128,6 +128,7 @@ def test_on_a_line_there_is_nothing_to_borrow():
         torch.testing.assert_close(own.posterior(X).mean, other.posterior(X).mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY)
 @pytest.mark.parametrize("d", [1, 2])
 def test_all_of_them_can_be_fitted_and_predict(name, d):

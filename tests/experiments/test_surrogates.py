@@ -1,6 +1,4 @@
-"""The experiments about surrogates: figures 1, 2 and 7, table 1."""
-
-import json
+"""The experiments about surrogates: figures 1, 2 and 7."""
 
 import numpy as np
 import pytest
@@ -8,15 +6,10 @@ import torch
 from scipy.special import roots_jacobi
 
 from airbo.embeddings import RationalQuadraticSum
-from experiments.harness.experiment import Results
-from experiments.harness.store import Store
 from experiments.paper import acquisitions as acq
 from experiments.paper import posteriors as post
 from experiments.paper.acquisitions import Landscape, local_maxima
 from experiments.paper.dilemma import ESTIMATED, Dilemma, _estimate_config, estimates, exact_mmd2
-from experiments.paper.inference_time import InferenceTime
-from experiments.paper.modelling import Modelling
-from experiments.paper.surrogates import Surrogates
 from experiments.registry import EXPERIMENTS
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL
 from experiments.subjects.uncertainties import BY_NAME
@@ -149,28 +142,7 @@ def test_lone_observation_leaves_the_model_as_it_was():
 # -- experiments
 
 
-@pytest.mark.parametrize(
-    "experiment", [Modelling(), Dilemma(), InferenceTime(), Surrogates()], ids=lambda e: e.name
-)
-def test_quick_run_is_summed_up_and_drawn(experiment, tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.memory.in_own_process", lambda setting: {"megabytes": 12.34})
-    monkeypatch.setattr(post, "fit", lambda model: model.eval())  # takes most of the time
-    monkeypatch.setattr(acq, "_exact", acq._exact.__wrapped__)  # and must not be remembered
-    store, tasks = Store(tmp_path / "results"), experiment.tasks(1, quick=True)
-    for task in tasks:
-        result = experiment.run(task, lambda done, total: None)
-        assert json.loads(json.dumps(result, allow_nan=False)) == result
-        store.write(task, result, {"commit": "none"})
-        assert store.path(task).stat().st_size < 30_000
-    results = store.results(tasks)
-    assert isinstance(results, Results)
-    text = experiment.summary(results)
-    assert "| --- |" in text
-    assert "nan" not in text
-    pictures = experiment.plot(results, tmp_path / "images")
-    assert all(path.stat().st_size > 10_000 for path in pictures)
-
-
+@pytest.mark.slow
 def test_same_seed_gives_the_same_result():
     experiment = Dilemma()
     task = next(t for t in experiment.tasks(1, quick=True) if t.config.get("draws") == "redrawn")
