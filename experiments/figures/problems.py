@@ -27,12 +27,10 @@ from airbo.problems import (
     RobotPush,
     Wave,
 )
-from airbo.problems.expectation import estimate
-from airbo.problems.optimum import Function
-from airbo.problems.push import GOALS
 from airbo.uncertainty import base_draws
 from experiments.figures.uncertainties import draw_density
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
+from experiments.subjects.internals import GOALS, Function, estimate
 
 N_ROUGH = 2**11
 """Samples per point of a landscape: more than the eye can tell."""

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from airbo import uncertainty as unc
 from airbo.models import UncertainInputGP
-from airbo.optimizer.search import without_numerical_warnings
 from experiments.paper import posteriors as post
+from experiments.subjects.internals import without_numerical_warnings
 from experiments.subjects.methods import surrogate
 
 SAME_DESIGN = 0.02

@@ -161,7 +161,7 @@ def _seconds(config: dict[str, Any], seed: int) -> dict[str, float]:
 
 def _megabytes(config: dict[str, Any], method: str) -> float:
     n_designs = config["n_designs"] // config["parts"].get(method, 1)
-    setting = memory.Setting(config["case"], method, config["n"], n_designs, joint=False)
+    setting = memory.MemorySetting(config["case"], method, config["n"], n_designs, joint=False)
     return round(memory.in_own_process(setting)["megabytes"], 1)
 
 

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from airbo.problems import RobotPush
-from airbo.problems.push import GOALS, QUADRANTS
 from airbo.uncertainty import base_draws
 from experiments.harness import draw, table
 from experiments.harness.experiment import Results
 from experiments.paper.optimization import Optimization
+from experiments.subjects.internals import GOALS, QUADRANTS
 
 HAND = (0.3, 1.0)
 """Half sides of the rectangle that pushes."""

@@ -14,7 +14,7 @@ from airbo.models import MMDGP
 from experiments.speed.methods import DEFAULT, METHODS
 from experiments.speed.truth import true_mmd2
 from experiments.subjects.data import fit, observe
-from experiments.subjects.uncertainties import CASES, Case
+from experiments.subjects.uncertainties import CASES, UncertainBox
 
 SHORT = 0.05
 """A length scale at which the shape of P_x matters, in model coordinates."""
@@ -29,7 +29,7 @@ DOUBT = "truth ±"
 class Reference:
     """The true kernel matrix at one setting, and how well it is known."""
 
-    case: Case
+    case: UncertainBox
     lengthscale: str
     kernel: Kernel
     alpha: float
@@ -57,7 +57,7 @@ class Reference:
 
 
 def references(
-    cases: Sequence[Case], n_pairs: int, step: Callable[[], None], fitted: bool = False
+    cases: Sequence[UncertainBox], n_pairs: int, step: Callable[[], None], fitted: bool = False
 ) -> Iterator[Reference]:
     """Work out the truth twice, from independent draws; half of what differs is the doubt."""
     for case in cases:
@@ -92,7 +92,7 @@ def measure(quick: bool, bar: Progress) -> dict[str, dict[str, float]]:
     return errors
 
 
-def _fitted(case: Case) -> tuple[Kernel, float]:
+def _fitted(case: UncertainBox) -> tuple[Kernel, float]:
     """Return the base kernel and α of a model that was fitted to observations."""
     X, Y = observe(case, N_FITTED, seed=3)
     model = fit(MMDGP(X, Y, case.uncertainty, case.bounds))

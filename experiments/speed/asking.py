@@ -16,11 +16,11 @@ from torch import Tensor
 import airbo
 from airbo import uncertainty as unc
 from airbo.models import MMDGP
-from airbo.optimizer.search import N_RAW, N_RESTARTS, without_numerical_warnings
 from experiments.speed import timing
 from experiments.speed.methods import DEFAULT, YARDSTICK
 from experiments.subjects.data import fit, observe
-from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, Case
+from experiments.subjects.internals import N_RAW, N_RESTARTS, without_numerical_warnings
+from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, UncertainBox
 
 N_OBSERVATIONS = 30
 N_DATA_SETS = {True: 1, False: 5}
@@ -28,17 +28,19 @@ OPTIMIZER = "Optimizer.ask"
 
 
 @dataclass(frozen=True)
-class Task:
+class Ask:
+    """What is asked for a design: a box, under one uncertainty or two."""
+
     name: str
-    case: Case
+    case: UncertainBox
     experiments: unc.InputUncertainty | None = None
     """What experiments are made under, if not what the answer is used under."""
 
     @property
-    def observed(self) -> Case:
+    def observed(self) -> UncertainBox:
         """The case as it is during the experiments."""
         under = self.experiments or self.case.uncertainty
-        return Case(self.case.name, under, self.case.low, self.case.high)
+        return UncertainBox(self.case.name, under, self.case.low, self.case.high)
 
     def model(self, X: Tensor, Y: Tensor) -> SingleTaskGP:
         if self.experiments is None:
@@ -61,9 +63,9 @@ class Task:
 
 
 TASKS = (
-    *(Task(case.name, case) for case in ADDITIVE),
-    Task("varying beta", BY_NAME["varying beta"]),
-    Task("exact now, beta in use", BY_NAME["beta"], unc.Exact()),
+    *(Ask(case.name, case) for case in ADDITIVE),
+    Ask("varying beta", BY_NAME["varying beta"]),
+    Ask("exact now, beta in use", BY_NAME["beta"], unc.Exact()),
 )
 
 
@@ -76,7 +78,7 @@ def measure(quick: bool, bar: Progress) -> dict[str, list[dict[str, float]]]:
     }
 
 
-def data_set(task: Task, n: int, seed: int) -> dict[str, float]:
+def data_set(task: Ask, n: int, seed: int) -> dict[str, float]:
     """Ask the plain loop, the default model in the same loop, and the optimizer."""
     X, Y = observe(task.observed, n, seed)
     prepare: dict[str, Callable[[Tensor, Tensor], Callable[[], Any]]] = {
@@ -93,7 +95,7 @@ def data_set(task: Task, n: int, seed: int) -> dict[str, float]:
     return found
 
 
-def loop(model: SingleTaskGP, case: Case) -> Tensor:
+def loop(model: SingleTaskGP, case: UncertainBox) -> Tensor:
     """Fit, and maximize an upper confidence bound."""
     acquisition = UpperConfidenceBound(fit(model), beta=4.0)
     with without_numerical_warnings():

@@ -3,7 +3,7 @@
 from rich.progress import Progress
 
 from airbo.embeddings import Empirical, Nystrom
-from experiments.speed.methods import BY_NAME, DEFAULT, YARDSTICK, Method
+from experiments.speed.methods import BY_NAME, DEFAULT, YARDSTICK, Timed
 from experiments.speed.posterior import Setting, seconds
 from experiments.subjects.uncertainties import BY_NAME as CASES
 from experiments.subjects.uncertainties import logged
@@ -45,9 +45,9 @@ def _against_samples(quick: bool, bar: Progress) -> Curves:
     for m in bar.track(SAMPLES[quick], description="curves: samples"):
         methods = {YARDSTICK.name: YARDSTICK, DEFAULT.name: DEFAULT}
         if m <= MAX_SAMPLES["Empirical(m)"]:
-            methods["Empirical(m)"] = Method("Empirical(m)", Empirical(m))
+            methods["Empirical(m)"] = Timed("Empirical(m)", Empirical(m))
         if m <= MAX_SAMPLES["Nystrom(m, 10)"]:
-            methods["Nystrom(m, 10)"] = Method("Nystrom(m, 10)", Nystrom(m, 10))
+            methods["Nystrom(m, 10)"] = Timed("Nystrom(m, 10)", Nystrom(m, 10))
         setting = Setting(logged(m, 1), 10, joint=False)
         for name, spent in seconds(setting, methods.values(), N_ROUNDS[quick]).items():
             curves.setdefault(name, {})[m] = spent

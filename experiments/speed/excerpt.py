@@ -6,13 +6,13 @@ from typing import Any
 
 from experiments.harness import record, table
 from experiments.harness.places import DOCS
-from experiments.speed.targets import Results, targets
+from experiments.speed.targets import Numbers, targets
 
 PAGE = DOCS / "performance.md"
 BEGIN, END = "<!-- measured by make bench: begin -->", "<!-- end -->"
 
 
-def excerpt(results: Results, where: Mapping[str, Any]) -> str:
+def excerpt(results: Numbers, where: Mapping[str, Any]) -> str:
     """Show the targets and the picture, and say where the rest is."""
     header = ["what", "target", "median", "worst", "reached?"]
     return "\n\n".join(

@@ -10,7 +10,7 @@ from torch import Tensor
 from experiments.speed import timing
 from experiments.speed.methods import DEFAULT, YARDSTICK
 from experiments.subjects.data import fit, observe
-from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, Case
+from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, UncertainBox
 
 N_OBSERVATIONS = 50
 N_DATA_SETS = {True: 2, False: 7}
@@ -27,7 +27,7 @@ def measure(quick: bool, bar: Progress) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def data_set(case: Case, n: int, seed: int) -> dict[str, Any]:
+def data_set(case: UncertainBox, n: int, seed: int) -> dict[str, Any]:
     """Fit both models to the same observations, in changing order."""
     X, Y = observe(case, n, seed)
     order = (YARDSTICK, DEFAULT) if seed % 2 else (DEFAULT, YARDSTICK)

@@ -10,7 +10,7 @@ from rich.progress import Progress
 from experiments.speed import timing
 from experiments.speed.methods import DEFAULT, YARDSTICK
 from experiments.speed.posterior import Setting, predict
-from experiments.subjects.uncertainties import ADDITIVE, Case
+from experiments.subjects.uncertainties import ADDITIVE, UncertainBox
 
 N_OBSERVATIONS = {True: (100, 300, 1000), False: (100, 300, 1000, 2000)}
 N_ROUNDS = {True: 5, False: 15}
@@ -39,7 +39,7 @@ def factor(by_n: Mapping[str | int, Mapping[str, float]], method: str) -> float:
     return by_n[max(by_n, key=int)][method] / by_n[min(by_n, key=int)][method]
 
 
-def _posterior(case: Case, n: int, joint: bool, n_rounds: int) -> dict[str, float]:
+def _posterior(case: UncertainBox, n: int, joint: bool, n_rounds: int) -> dict[str, float]:
     setting = Setting(case, n, joint)
     models = {m.name: setting.model(m) for m in (YARDSTICK, DEFAULT)}
     return timing.interleaved(
@@ -49,7 +49,7 @@ def _posterior(case: Case, n: int, joint: bool, n_rounds: int) -> dict[str, floa
     )
 
 
-def _likelihood(case: Case, n: int, n_rounds: int) -> dict[str, float]:
+def _likelihood(case: UncertainBox, n: int, n_rounds: int) -> dict[str, float]:
     setting = Setting(case, n, joint=True)
     jobs = {m.name: _step(setting.model(m)) for m in (YARDSTICK, DEFAULT)}
     return timing.interleaved(jobs, lambda number: None, n_rounds)

@@ -27,7 +27,9 @@ LOGGED, LOGGED_3 = list(CASES)[:2]
 
 
 @dataclass(frozen=True)
-class Setting:
+class MemorySetting:
+    """One posterior whose memory is looked at, in words that another process can read."""
+
     case: str
     method: str
     n: int
@@ -43,21 +45,21 @@ class Setting:
 def measure(quick: bool, bar: Progress) -> list[dict[str, Any]]:
     """Return memory, time and agreement with small portions, per setting."""
     many = [
-        Setting(case, DEFAULT.name, n, MANY, joint)
+        MemorySetting(case, DEFAULT.name, n, MANY, joint)
         for case in ([LOGGED] if quick else [LOGGED, LOGGED_3, "black box 1-D"])
         for n in ([10] if quick or case == LOGGED_3 else [10, 50])
         for joint in ([True] if quick else [False, True])
     ]
     others = (YARDSTICK, BY_NAME["Nystrom(160, 10)"])
     if not quick:
-        many += [Setting(LOGGED, m.name, 10, MANY, joint=False) for m in others]
-        many += [Setting(LOGGED, YARDSTICK.name, 10, MANY, joint=True)]
+        many += [MemorySetting(LOGGED, m.name, 10, MANY, joint=False) for m in others]
+        many += [MemorySetting(LOGGED, YARDSTICK.name, 10, MANY, joint=True)]
     methods = (YARDSTICK, DEFAULT) if quick else METHODS
-    few = [Setting("beta", m.name, 10, FEW, joint=False) for m in methods]
+    few = [MemorySetting("beta", m.name, 10, FEW, joint=False) for m in methods]
     return [in_own_process(s) for s in bar.track([*many, *few], description="memory")]
 
 
-def in_own_process(setting: Setting) -> dict[str, Any]:
+def in_own_process(setting: MemorySetting) -> dict[str, Any]:
     command = [sys.executable, "-m", "experiments.speed.memory", json.dumps(vars(setting))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
@@ -65,7 +67,7 @@ def in_own_process(setting: Setting) -> dict[str, Any]:
     return {"label": setting.label, **vars(setting), **json.loads(done.stdout)}
 
 
-def posterior(setting: Setting) -> dict[str, Any]:
+def posterior(setting: MemorySetting) -> dict[str, Any]:
     """Predict once, and look how much memory it took beyond that of the imports."""
     case, baseline = CASES[setting.case], _status("VmRSS")
     _limit(_status("VmSize") + LIMIT_MB)
@@ -115,4 +117,4 @@ def _limit(megabytes: float) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(json.dumps(posterior(Setting(**json.loads(sys.argv[1])))))
+    print(json.dumps(posterior(MemorySetting(**json.loads(sys.argv[1])))))

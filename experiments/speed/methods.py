@@ -8,34 +8,36 @@ from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, Quadrature
 from airbo.models import MMDGP
-from experiments.subjects.uncertainties import Case
+from experiments.subjects.uncertainties import UncertainBox
 
 
 @dataclass(frozen=True)
-class Method:
+class Timed:
+    """A model that is timed: MMDGP under an estimator, or a plain GP."""
+
     name: str
     estimator: Estimator | None = None
     slow: bool = False
     """Has 100 samples or landmarks per design: timed in full runs only, and only in t-batches."""
 
-    def model(self, case: Case, X: Tensor, Y: Tensor) -> SingleTaskGP:
+    def model(self, case: UncertainBox, X: Tensor, Y: Tensor) -> SingleTaskGP:
         if self.estimator is None:
             return SingleTaskGP(X, Y, input_transform=Normalize(case.d, bounds=case.bounds))
         return MMDGP(X, Y, case.uncertainty, case.bounds, estimator=self.estimator)
 
 
-YARDSTICK = Method("SingleTaskGP")
-DEFAULT = Method("Quadrature (default)", Quadrature())
+YARDSTICK = Timed("SingleTaskGP")
+DEFAULT = Timed("Quadrature (default)", Quadrature())
 
 METHODS = (
     YARDSTICK,
     DEFAULT,
-    Method("Empirical(20)", Empirical(20)),
-    Method("Empirical(100)", Empirical(100), slow=True),
-    Method("Nystrom(100, 10)", Nystrom(100, 10)),
-    Method("Nystrom(160, 10)", Nystrom(160, 10)),
-    Method("Nystrom(1000, 100)", Nystrom(1000, 100), slow=True),
+    Timed("Empirical(20)", Empirical(20)),
+    Timed("Empirical(100)", Empirical(100), slow=True),
+    Timed("Nystrom(100, 10)", Nystrom(100, 10)),
+    Timed("Nystrom(160, 10)", Nystrom(160, 10)),
+    Timed("Nystrom(1000, 100)", Nystrom(1000, 100), slow=True),
 )
-HUGE = Method("Empirical(1000)", Empirical(1000), slow=True)
+HUGE = Timed("Empirical(1000)", Empirical(1000), slow=True)
 """In the paper's table; takes minutes per posterior, and so is part of no benchmark."""
 BY_NAME = {method.name: method for method in (*METHODS, HUGE)}

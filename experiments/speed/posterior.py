@@ -10,9 +10,9 @@ from rich.progress import Progress
 from torch import Tensor
 
 from experiments.speed import timing
-from experiments.speed.methods import BY_NAME, DEFAULT, METHODS, YARDSTICK, Method
+from experiments.speed.methods import BY_NAME, DEFAULT, METHODS, YARDSTICK, Timed
 from experiments.subjects.data import fit, observe
-from experiments.subjects.uncertainties import ADDITIVE, VARYING, Case, logged
+from experiments.subjects.uncertainties import ADDITIVE, VARYING, UncertainBox, logged
 from experiments.subjects.uncertainties import BY_NAME as CASES
 
 N_DESIGNS = 512
@@ -27,7 +27,7 @@ Seconds = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Setting:
-    case: Case
+    case: UncertainBox
     n: int
     joint: bool
     fitted: bool = False
@@ -47,13 +47,13 @@ class Setting:
         """Return others for every round of timing."""
         return self.designs(seed=200 + number)
 
-    def model(self, method: Method) -> SingleTaskGP:
+    def model(self, method: Timed) -> SingleTaskGP:
         X, Y = observe(self.case, self.n, seed=5)
         model = method.model(self.case, X, Y)
         return fit(model) if self.fitted else model.eval()
 
 
-def seconds(setting: Setting, methods: Iterable[Method], n_rounds: int) -> dict[str, float]:
+def seconds(setting: Setting, methods: Iterable[Timed], n_rounds: int) -> dict[str, float]:
     """Return the median time of mean and variance per method."""
     models = {m.name: setting.model(m) for m in methods}
     jobs = {name: partial(predict, model) for name, model in models.items()}
@@ -141,6 +141,6 @@ def one(case: str, methods: Sequence[str], n_rounds: int) -> dict[str, float]:
 
 
 def _all(
-    settings: Sequence[Setting], methods: Sequence[Method], n_rounds: int, bar: Progress, text: str
+    settings: Sequence[Setting], methods: Sequence[Timed], n_rounds: int, bar: Progress, text: str
 ) -> Seconds:
     return {s.label: seconds(s, methods, n_rounds) for s in bar.track(settings, description=text)}

@@ -12,7 +12,7 @@ from experiments.speed.methods import DEFAULT, METHODS, YARDSTICK
 from experiments.speed.targets import (
     PUBLISHED,
     PUBLISHED_SETTING,
-    Results,
+    Numbers,
     median_ratio,
     ratios,
     targets,
@@ -32,7 +32,7 @@ QUICK = (
 )
 
 
-def page(results: Results, where: Mapping[str, Any], quick: bool = False) -> str:
+def page(results: Numbers, where: Mapping[str, Any], quick: bool = False) -> str:
     """Put all tables under each other, the targets first."""
     header = ["what", "target", "median", "worst", "reached?"]
     parts = [
@@ -66,7 +66,7 @@ def page(results: Results, where: Mapping[str, Any], quick: bool = False) -> str
     return "\n\n".join(parts) + "\n"
 
 
-def _methods(results: Results) -> str:
+def _methods(results: Numbers) -> str:
     settings = {label: ratios(times) for label, times in results["estimators"].items()}
     megabytes = {
         (m["method"], m["n_designs"]): m["megabytes"]
@@ -111,7 +111,7 @@ def _by_n(times: Mapping[str, Mapping[str, float]]) -> str:
     return table.markdown(["", *(f"n = {n}" for n in columns)], lines)
 
 
-def _samples(results: Results) -> str:
+def _samples(results: Numbers) -> str:
     sizes = [name for name in next(iter(results["samples"].values())) if name != PLAIN]
     rows = [
         [label, *(f"{t[s] / t[sizes[0]]:.2f}" for s in sizes), table.ratio(t[sizes[-1]] / t[PLAIN])]
@@ -120,7 +120,7 @@ def _samples(results: Results) -> str:
     return table.markdown(["", *sizes, "the last, ratio to SingleTaskGP"], rows)
 
 
-def _errors(results: Results) -> str:
+def _errors(results: Numbers) -> str:
     names = [m.name for m in METHODS if m.estimator is not None]
     names = [n for n in names if n in next(iter(results["errors"].values()))]
     names += [WHILE_FITTING, DOUBT]
@@ -137,7 +137,7 @@ def _errors(results: Results) -> str:
     return f"{table.markdown(['', *names], rows)}\n\n{note}"
 
 
-def _fits(results: Results) -> str:
+def _fits(results: Numbers) -> str:
     rows = []
     for case, sets in results["fits"].items():
         times, counts = (median_ratio(sets, OURS, key) for key in ("seconds", "evaluations"))
@@ -150,7 +150,7 @@ def _fits(results: Results) -> str:
     return f"{table.markdown(header, rows)}\n\n{note}"
 
 
-def _asks(results: Results) -> str:
+def _asks(results: Numbers) -> str:
     rows = [
         [task, *(_range(median_ratio(sets, name)) for name in (OURS, OPTIMIZER))]
         for task, sets in results["asks"].items()
@@ -163,7 +163,7 @@ def _asks(results: Results) -> str:
     return f"{table.markdown(['', 'fit + UCB', '`Optimizer.ask`'], rows)}\n\n{note}"
 
 
-def _published(results: Results) -> str:
+def _published(results: Numbers) -> str:
     measured = ratios(results["estimators"][PUBLISHED_SETTING])
     rows = [
         [name, f"{old:,}", table.ratio(measured[name]), f"{old / measured[name]:,.0f}"]
@@ -173,7 +173,7 @@ def _published(results: Results) -> str:
     return table.markdown(["", "published, ratio", "here, ratio", "times faster"], rows)
 
 
-def _memory(results: Results) -> str:
+def _memory(results: Numbers) -> str:
     rows = [
         [
             f"{m['label']}, {m['method']}",
@@ -193,7 +193,7 @@ def _memory(results: Results) -> str:
     return f"{table.markdown(header, rows)}\n\n{note}"
 
 
-def _growth(results: Results) -> str:
+def _growth(results: Numbers) -> str:
     sizes = list(next(iter(results["growth"].values())))
     rows = [
         [f"{label}, {name}"]

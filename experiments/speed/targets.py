@@ -17,7 +17,7 @@ PUBLISHED_SETTING = "beta, t-batch, n = 10"
 RIVAL = "Nystrom(160, 10)"
 OURS = DEFAULT.name
 
-Results = Mapping[str, Any]
+Numbers = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ def median_ratio(
     return median(values), min(values), max(values)
 
 
-def targets(results: Results) -> list[Target]:
+def targets(results: Numbers) -> list[Target]:
     """Judge everything that was aimed at."""
     parts = (_posteriors, _errors, _loops, _published, _memory, _growth)
     return [target for part in parts for target in part(results)]
 
 
-def _posteriors(results: Results) -> Iterator[Target]:
+def _posteriors(results: Numbers) -> Iterator[Target]:
     yield Target(
         "posterior at 512 designs, additive P: ratio to SingleTaskGP",
         "≤ 3",
@@ -108,7 +108,7 @@ def _posteriors(results: Results) -> Iterator[Target]:
     )
 
 
-def _errors(results: Results) -> Iterator[Target]:
+def _errors(results: Numbers) -> Iterator[Target]:
     errors = results["errors"]
     yield Target(
         "kernel error at the default settings",
@@ -125,7 +125,7 @@ def _errors(results: Results) -> Iterator[Target]:
     )
 
 
-def _loops(results: Results) -> Iterator[Target]:
+def _loops(results: Numbers) -> Iterator[Target]:
     yield Target(
         "fit with 50 observations: ratio to SingleTaskGP",
         "≤ 3",
@@ -141,7 +141,7 @@ def _loops(results: Results) -> Iterator[Target]:
         )
 
 
-def _published(results: Results) -> Iterator[Target]:
+def _published(results: Numbers) -> Iterator[Target]:
     published = ratios(results["estimators"][PUBLISHED_SETTING])
     yield Target(
         "the paper's estimators: times faster than the published code",
@@ -153,7 +153,7 @@ def _published(results: Results) -> Iterator[Target]:
     )
 
 
-def _memory(results: Results) -> Iterator[Target]:
+def _memory(results: Numbers) -> Iterator[Target]:
     many = [m for m in results["memory"] if m["n_designs"] == MANY and m["method"] == OURS]
     yield Target(
         "memory of 100,000 designs, m = 1,000, in MB above the imports",
@@ -171,7 +171,7 @@ def _memory(results: Results) -> Iterator[Target]:
     )
 
 
-def _growth(results: Results) -> Iterator[Target]:
+def _growth(results: Numbers) -> Iterator[Target]:
     yield Target(
         "growth with the observations, as a multiple of SingleTaskGP's",
         "≤ 1",

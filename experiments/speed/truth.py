@@ -6,14 +6,14 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from airbo.uncertainty import base_draws
-from experiments.subjects.uncertainties import Case
+from experiments.subjects.uncertainties import UncertainBox
 
 CHUNK = 2**13
 """Pairs that are worked on at a time: few enough for the cache."""
 
 
 def true_mmd2(
-    case: Case, X: Tensor, kernels: Sequence[Kernel], n_pairs: int, seed: int
+    case: UncertainBox, X: Tensor, kernels: Sequence[Kernel], n_pairs: int, seed: int
 ) -> list[Tensor]:
     """Return MMD² between all designs for each base kernel, from independent draws of u and v."""
     low, width = case.bounds[0], case.bounds[1] - case.bounds[0]

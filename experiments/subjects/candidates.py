@@ -7,10 +7,13 @@ from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import Likelihood
 
 from airbo.embeddings import Embedding, RationalQuadraticSum
-from airbo.embeddings.base_kernels import log_normal
 from airbo.models import ExpectationGP
-from airbo.models.likelihoods import UnseenInputLikelihood
-from airbo.models.priors import lengthscale_prior, observation_noise
+from experiments.subjects.internals import (
+    UnseenInputLikelihood,
+    lengthscale_prior,
+    log_normal,
+    observation_noise,
+)
 
 MODE, SPREAD = 0.15 / math.e, math.sqrt(1 / 8)
 """Of the default's length scale on a line."""

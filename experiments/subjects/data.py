@@ -6,12 +6,12 @@ from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
-from airbo.optimizer.search import without_numerical_warnings
 from airbo.problems import RKHS
-from experiments.subjects.uncertainties import Case
+from experiments.subjects.internals import without_numerical_warnings
+from experiments.subjects.uncertainties import UncertainBox
 
 
-def observe(case: Case, n: int, seed: int) -> tuple[Tensor, Tensor]:
+def observe(case: UncertainBox, n: int, seed: int) -> tuple[Tensor, Tensor]:
     """Ask for n designs and see the values where they land."""
     X = case.designs(n, seed)
     generator = torch.Generator().manual_seed(seed)

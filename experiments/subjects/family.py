@@ -11,14 +11,18 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from airbo.embeddings import Empirical
-from airbo.embeddings.base_kernels import log_normal
-from airbo.embeddings.features import Features
-from airbo.kernels.constraints import positive
-from airbo.models import MMDGP, ExpectationGP, NominalGP
-from airbo.models.base import UncertainInputGP, number_uncertainties
-from airbo.models.priors import lengthscale_prior, observation_noise, scaled
+from airbo.models import MMDGP, ExpectationGP, NominalGP, UncertainInputGP
 from airbo.uncertainty import InputUncertainty, base_draws
 from experiments.subjects.data import fit
+from experiments.subjects.internals import (
+    Features,
+    lengthscale_prior,
+    log_normal,
+    number_uncertainties,
+    observation_noise,
+    positive,
+    scaled,
+)
 
 N_BASES, N_QUANTILES, N_SAMPLES = 4, 32, 24
 

@@ -13,10 +13,9 @@ from botorch.optim.optimize import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
-from airbo.optimizer.search import N_RAW, N_RESTARTS
-from airbo.optimizer.seeding import initial_point, reproducible
 from airbo.uncertainty import base_draws
 from experiments.subjects.cases import Case
+from experiments.subjects.internals import N_RAW, N_RESTARTS, initial_point, reproducible
 from experiments.subjects.loops import Design, Policy
 
 N_PERTURBATIONS = 32

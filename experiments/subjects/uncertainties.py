@@ -27,7 +27,9 @@ def stretched(X: Tensor, base: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Case:
+class UncertainBox:
+    """An uncertainty, and the box that its designs lie in."""
+
     name: str
     uncertainty: unc.InputUncertainty
     low: tuple[float, ...]
@@ -54,11 +56,11 @@ class Case:
         return self.bounds[0] + cube * (self.bounds[1] - self.bounds[0])
 
 
-def in_unit_cube(name: str, uncertainty: unc.InputUncertainty, d: int) -> Case:
-    return Case(f"{name} {d}-D", uncertainty, (0.0,) * d, (1.0,) * d)
+def in_unit_cube(name: str, uncertainty: unc.InputUncertainty, d: int) -> UncertainBox:
+    return UncertainBox(f"{name} {d}-D", uncertainty, (0.0,) * d, (1.0,) * d)
 
 
-def logged(m: int, d: int) -> Case:
+def logged(m: int, d: int) -> UncertainBox:
     """Take m logged deviations, skewed and dependent, for P."""
     draws = torch.randn(m, d, generator=torch.Generator().manual_seed(m), dtype=torch.float64)
     return in_unit_cube(f"{m:,} logged", unc.Empirical(0.03 * (draws.cumsum(-1) + draws**2)), d)
@@ -68,22 +70,24 @@ _PUSH_COV = [[0.3**2, -(0.1**2), 0.0], [-(0.1**2), 0.3**2, 0.0], [0.0, 0.0, 1.0]
 _BETA = unc.Beta(0.4, 0.2, scale=0.1)
 
 CASES = (
-    Case("normal", unc.Normal(0.01), (0.0,), (1.0,)),
-    Case("beta", _BETA, (0.0,), (1.0,)),
-    Case("varying beta", unc.Varying(wavy_beta), (0.0,), (1.0,)),
-    Case(
+    UncertainBox("normal", unc.Normal(0.01), (0.0,), (1.0,)),
+    UncertainBox("beta", _BETA, (0.0,), (1.0,)),
+    UncertainBox("varying beta", unc.Varying(wavy_beta), (0.0,), (1.0,)),
+    UncertainBox(
         "step chi²",
         unc.Piecewise([0.6], [unc.ChiSquared(0.5, scale=0.01), unc.ChiSquared(7.0, scale=0.01)]),
         (0.0,),
         (1.0,),
     ),
-    Case(
+    UncertainBox(
         "push mixture",
         unc.GaussianMixture([[0.0, 0.0, 0.0], [-1.0, 1.0, 0.0]], _PUSH_COV),
         (-5.0, -5.0, 0.0),
         (5.0, 5.0, 30.0),
     ),
-    Case("ring + normal", unc.Product([unc.Ring(0.5), unc.Normal(0.1)]), (-2.0,) * 10, (2.0,) * 10),
+    UncertainBox(
+        "ring + normal", unc.Product([unc.Ring(0.5), unc.Normal(0.1)]), (-2.0,) * 10, (2.0,) * 10
+    ),
 )
 """The uncertainties of the paper."""
 

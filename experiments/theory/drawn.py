@@ -16,8 +16,8 @@ from airbo import Optimizer, Space
 from airbo.acquisition import UCB, TheoryUCB
 from airbo.models import UGP
 from airbo.problems import Optimum, Problem
-from airbo.problems.optimum import highest_point
 from airbo.uncertainty import Normal
+from experiments.subjects.internals import highest_point
 
 LENGTHSCALE, STD, NOISE = 0.1, 0.05, 0.1
 """Of the base kernel; of the input uncertainty; of the observed values."""
@@ -96,7 +96,7 @@ class KnownKernelGP(UGP):
 
 
 @dataclass(frozen=True)
-class Method:
+class Searcher:
     """A way to choose designs."""
 
     name: str
@@ -112,27 +112,27 @@ def known(problem: Drawn) -> Callable[..., KnownKernelGP]:
     return build
 
 
-THEOREM = Method(
+THEOREM = Searcher(
     "ucb-theory, kernel known",
     "#0072B2",
     lambda p: {"surrogate": known(p), "acquisition": TheoryUCB(b=NORM, delta=DELTA)},
 )
 METHODS = (
     THEOREM,
-    Method(
+    Searcher(
         "ucb, β = 2, kernel known",
         "#56B4E9",
         lambda p: {"surrogate": known(p), "acquisition": UCB(2.0)},
     ),
-    Method(
+    Searcher(
         "ucb-theory, mmd", "#D55E00", lambda p: {"surrogate": "mmd", "acquisition": "ucb-theory"}
     ),
-    Method("ucb, β = 2, mmd", "#E69F00", lambda p: {"surrogate": "mmd", "acquisition": "ucb"}),
-    Method("uniform random", "0.5", None),
+    Searcher("ucb, β = 2, mmd", "#E69F00", lambda p: {"surrogate": "mmd", "acquisition": "ucb"}),
+    Searcher("uniform random", "0.5", None),
 )
 
 
-def search(problem: Drawn, method: Method, seed: int, n: int) -> Optimizer:
+def search(problem: Drawn, method: Searcher, seed: int, n: int) -> Optimizer:
     """Run one search; what happens in experiment i depends only on seed and i."""
     settings = method.settings(problem) if method.settings else {"initial": "random"}
     n_initial = N_INITIAL if method.settings else n

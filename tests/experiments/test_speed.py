@@ -62,7 +62,7 @@ def test_observations_lie_within_reach_of_the_designs():
 
 @pytest.mark.slow
 def test_memory_says_what_a_posterior_took_and_that_portions_agree():
-    setting = memory.Setting("beta", DEFAULT.name, 5, 600, joint=False)
+    setting = memory.MemorySetting("beta", DEFAULT.name, 5, 600, joint=False)
     found = memory.in_own_process(setting)
     assert 0 < found["megabytes"] < 500
     assert found["difference"] < 1e-9
