@@ -35,13 +35,14 @@ format: $(READY)  ## format the code and repair what ruff can repair
 	$(BIN)/ruff check --fix .
 
 bench: $(READY)  ## measure speed, memory and accuracy, as ratios within one run (a quarter of an hour)
-	@$(TEST_ENV) $(BIN)/python -m benchmarks.run
+	@$(TEST_ENV) $(BIN)/python -m experiments.speed
 
 bench-quick: $(READY)  ## the same with fewer settings and rounds (a minute)
-	@$(TEST_ENV) $(BIN)/python -m benchmarks.run --quick
+	@$(TEST_ENV) $(BIN)/python -m experiments.speed --quick
 
 paper: $(READY)  ## rerun the whole evaluation of the paper (hours; goes on where it was stopped)
 	@$(TEST_ENV) $(BIN)/python -m experiments run all --jobs $(JOBS)
+	@$(BIN)/python -m experiments pack
 	@$(BIN)/python -m experiments plot all
 
 paper-quick: $(READY)  ## a small version of all of it, in build/paper-quick (minutes)
@@ -52,8 +53,8 @@ docs: $(READY)  ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs-figures: $(READY)  ## draw the pictures of the README and the docs
-	@$(BIN)/python docs/figures.py
-	@$(BIN)/python docs/problem_figures.py
+	@$(TEST_ENV) $(BIN)/python -m experiments.figures
+	@$(BIN)/python -m experiments plot expectations
 
 $(READY): pyproject.toml constraints.txt
 	@echo "Making $(VENV): installing airbo and the pinned versions of what it needs (a few minutes, once) ..."
