@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, SupportsFloat
 
-import numpy as np
-from torch import Tensor
-
 Value = str | bool | int | float
 
 _ROUNDING = 1e-12  # from a value to its logarithm and back
@@ -215,10 +212,8 @@ def _check_step(low: float | int, high: float | int, step: float | int, log: boo
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers of NumPy and PyTorch into Python's own."""
-    is_scalar = isinstance(value, np.generic) or (
-        isinstance(value, np.ndarray | Tensor) and value.ndim == 0
-    )
+    """Turn numbers of NumPy and PyTorch into Python's own; both say ndim and item."""
+    is_scalar = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
     return value.item() if is_scalar else value
 
 

@@ -14,16 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import jaxtyping as jt
-import numpy as np
-import pandas as pd
-import torch
-from torch import Tensor
-
 from airbo.parameters import Categorical, Float, Integer, Parameter, finite_number
 
-Design = Mapping[str, Any]
-Designs = Design | Iterable[Design] | pd.DataFrame | np.ndarray | Tensor
+Design = dict[str, Any]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -104,7 +97,7 @@ class Space:
 
     # -- designs <-> numeric user units
 
-    def check(self, design: Design, allow_outside: bool = False) -> None:
+    def check(self, design: Mapping[str, Any], allow_outside: bool = False) -> None:
         """Raise a ``ValueError`` that names the parameter unless the design belongs to the space.
 
         Args:
@@ -113,9 +106,21 @@ class Space:
         """
         self._numbers(design, allow_outside)
 
-    def encode(
-        self, designs: Designs, allow_outside: bool = False
-    ) -> jt.Float64[Tensor, "n {self.d}"]:
+    def checked(self, design: Mapping[str, Any], allow_outside: bool = False) -> Design:
+        """Return the design with the parameters' own types, after checking it."""
+        row = self._numbers(design, allow_outside)
+        named = zip(self.names, self._parameters, row, strict=True)
+        return {name: parameter.decode(number) for name, parameter, number in named}
+
+    def distance(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> float:
+        """Return by how much two designs differ in the parameter where they differ most.
+
+        The unit is the range of the parameter; different categories have the distance 1.
+        """
+        rows = zip(*(self._numbers(design, True) for design in (a, b)), strict=True)
+        return max(_distance(p, *pair) for p, pair in zip(self._parameters, rows, strict=True))
+
+    def encode(self, designs: Any, allow_outside: bool = False) -> Any:
         """Translate designs into numeric user units, after checking them.
 
         Args:
@@ -123,18 +128,19 @@ class Space:
                 (n x d, or d numbers for one design) that is in numeric user units already.
             allow_outside: Whether numbers may lie outside the bounds, as executed inputs do.
         """
-        if isinstance(designs, np.ndarray | Tensor):
-            rows: Iterable[Any] = map(self._named, self._two_dimensional(designs))
-        elif isinstance(designs, pd.DataFrame):
-            rows = designs.to_dict("records")
-        elif isinstance(designs, Mapping):
+        import torch
+
+        rows: Iterable[Any] = designs
+        if isinstance(designs, Mapping):
             rows = [designs]
-        else:
-            rows = designs
+        elif hasattr(designs, "columns"):
+            rows = designs.to_dict("records")
+        elif hasattr(designs, "ndim"):
+            rows = map(self._named, self._two_dimensional(designs))
         table = [self._numbers(row, allow_outside) for row in rows]
         return torch.tensor(table, dtype=torch.float64).reshape(-1, self.d)
 
-    def decode(self, X: jt.Float[Tensor, "n {self.d}"]) -> list[dict[str, Any]]:
+    def decode(self, X: Any) -> list[dict[str, Any]]:
         """Translate numeric user units into designs with the parameters' own types."""
         return [
             {
@@ -147,19 +153,21 @@ class Space:
     # -- numeric user units <-> model coordinates
 
     @property
-    def bounds(self) -> jt.Float64[Tensor, "2 {self.d}"]:
+    def bounds(self) -> Any:
         """Smallest and largest values, in numeric user units."""
+        import torch
+
         ranges = [parameter.range for parameter in self._parameters]
         return torch.tensor(ranges, dtype=torch.float64).T.contiguous()
 
     @property
-    def model_bounds(self) -> jt.Float64[Tensor, "2 {self.d}"]:
+    def model_bounds(self) -> Any:
         """Zeros and ones: the bounds in model coordinates."""
+        import torch
+
         return torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, self.d)
 
-    def to_model(
-        self, X: jt.Float[Tensor, "*batch {self.d}"]
-    ) -> jt.Float[Tensor, "*batch {self.d}"]:
+    def to_model(self, X: Any) -> Any:
         """Scale numeric user units to model coordinates; what is out of bounds leaves [0, 1]."""
         for column in self.log_columns:
             if (X[..., column] <= 0).any():
@@ -170,17 +178,19 @@ class Space:
         low, high = self._scale(self.bounds.to(X))
         return (self._scale(X) - low) / (high - low)
 
-    def from_model(
-        self, Z: jt.Float[Tensor, "*batch {self.d}"]
-    ) -> jt.Float[Tensor, "*batch {self.d}"]:
+    def from_model(self, Z: Any) -> Any:
         """Scale model coordinates to numeric user units: the inverse of :meth:`to_model`."""
+        import torch
+
         low, high = self._scale(self.bounds.to(Z))
         scaled = low + Z * (high - low)
         log = self._is_log(Z)
         return torch.where(log, torch.where(log, scaled, 0.0).exp(), scaled)
 
-    def round(self, Z: jt.Float[Tensor, "*batch {self.d}"]) -> jt.Float[Tensor, "*batch {self.d}"]:
+    def round(self, Z: Any) -> Any:
         """Move model coordinates to the nearest ones that a design can have."""
+        import torch
+
         Z = Z.clamp(0.0, 1.0)
         even = [column for column in self.n_values if column not in self.log_columns]
         steps = torch.tensor([self.n_values[column] - 1 for column in even]).to(Z)
@@ -225,15 +235,19 @@ class Space:
     def _columns(self, kind: type[Parameter]) -> list[int]:
         return [column for column, p in enumerate(self._parameters) if isinstance(p, kind)]
 
-    def _is_log(self, like: Tensor) -> Tensor:
+    def _is_log(self, like: Any) -> Any:
+        import torch
+
         return torch.tensor([parameter.log for parameter in self._parameters], device=like.device)
 
-    def _scale(self, X: Tensor) -> Tensor:
+    def _scale(self, X: Any) -> Any:
+        import torch
+
         # the inner where keeps the gradient of the other columns free of log(negative) = nan
         log = self._is_log(X)
         return torch.where(log, torch.where(log, X, 1.0).log(), X)
 
-    def _numbers(self, design: Design, allow_outside: bool) -> list[float]:
+    def _numbers(self, design: Mapping[str, Any], allow_outside: bool) -> list[float]:
         if not isinstance(design, Mapping):
             raise ValueError(
                 f"A design is a dict with the keys {list(self.names)}, got {design!r}."
@@ -256,7 +270,7 @@ class Space:
         near = difflib.get_close_matches(str(name), self.names, n=1)
         return f"; did you mean {near[0]!r}?" if near else f"; there are {list(self.names)}"
 
-    def _two_dimensional(self, array: np.ndarray | Tensor) -> list[list[float]]:
+    def _two_dimensional(self, array: Any) -> list[list[float]]:
         rows = array[None] if array.ndim == 1 else array
         if rows.ndim != 2 or rows.shape[1] != self.d:
             shape = tuple(array.shape)
@@ -294,6 +308,17 @@ def _parameter(name: str, given: Any) -> Parameter:
         f"Parameter {name!r}: expected (low, high), a list of choices, Float, Integer or "
         f"Categorical, got {given!r}."
     )
+
+
+def _distance(parameter: Parameter, a: float, b: float) -> float:
+    if isinstance(parameter, Categorical):
+        return float(a != b)
+    low, high = parameter.range
+    if not parameter.log:
+        return abs(a - b) / (high - low)
+    if min(a, b) <= 0:  # has no logarithm: as far as can be from all that have one
+        return 0.0 if a == b else math.inf
+    return abs(math.log(a / b)) / math.log(high / low)
 
 
 def _jsonable(parameter: Parameter) -> dict[str, Any]:
