@@ -1,28 +1,40 @@
 """What was asked, what came back: the memory of an optimization."""
 
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from torch import Tensor
 
-from airbo.parameters import Categorical, as_float, finite_number
-from airbo.space import Space
+from airbo.observed import (
+    EXECUTED,
+    FAILED,
+    LARGEST,
+    OK,
+    STATUS,
+    VALUE,
+    check_executed,
+    check_value,
+)
+from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
-Design = dict[str, Any]
-
-VALUE, STATUS, EXECUTED = "value", "status", "executed_"
-OK, FAILED = "ok", "failed"
-LARGEST = 1e100
-"""Larger values are penalties, not measurements, and their squares overflow."""
-
-_ARRAYS = (np.generic, np.ndarray, Tensor)
+__all__ = [
+    "EXECUTED",
+    "FAILED",
+    "LARGEST",
+    "OK",
+    "STATUS",
+    "VALUE",
+    "Design",
+    "Observation",
+    "as_table",
+    "check_executed",
+    "check_names",
+    "check_value",
+    "from_table",
+]
 
 
 @dataclass(frozen=True)
@@ -49,47 +61,6 @@ def check_names(space: Space) -> None:
     for name in space.names:
         if name in reserved:
             raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")
-
-
-def check_value(value: object) -> float | None:
-    """Return an observed value as a float, or None for a failed experiment.
-
-    None and NaN say that the experiment failed.
-    """
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    number = value.item() if isinstance(value, _ARRAYS) and math.prod(value.shape) == 1 else value
-    if isinstance(number, bool) or not isinstance(number, numbers.Real | Decimal):
-        raise TypeError(f"The value must be a number, or None if it failed, got {value!r}.")
-    real = as_float(number)
-    if math.isinf(real):
-        raise ValueError(f"The value must be finite, or None if the experiment failed, got {real}.")
-    if abs(real) > LARGEST:
-        raise ValueError(
-            f"The value must not exceed {LARGEST:g} in size, got {real}; "
-            "None says that the experiment failed."
-        )
-    return None if math.isnan(real) else real
-
-
-def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the measured part of an executed input, as plain values.
-
-    Numbers may lie outside the bounds, and whole numbers may have been missed by a fraction.
-    """
-    plain: dict[str, Any] = {}
-    for name, value in executed.items():
-        if name not in space.names:
-            raise ValueError(f"executed: unknown parameter {name!r}{space.hint(name)}.")
-        try:
-            if isinstance(space.parameters[name], Categorical):
-                [row] = space.decode(space.encode({**design, name: value}, allow_outside=True))
-                plain[name] = row[name]
-            else:
-                plain[name] = finite_number(value, f"Parameter {name!r}: value")
-        except ValueError as error:
-            raise ValueError(f"executed: {error}") from None
-    return plain
 
 
 def as_table(space: Space, observations: list[Observation]) -> pd.DataFrame:
