@@ -5,7 +5,7 @@ from pathlib import Path
 
 from airbo import Campaign
 from airbo.campaign import Settings
-from airbo.campaign.settings import parse
+from airbo.campaign.config import parse
 
 LINE = """\
 name = "line"

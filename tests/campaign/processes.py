@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from airbo.campaign import Campaign, unattended
-from airbo.campaign.command import Command
-from airbo.optimizer.record import Design
+from airbo.campaign import Campaign, runner
+from airbo.campaign.runner import Command
+from airbo.space import Design
 
 WRITES = (
     "create_new_trial",
@@ -78,8 +78,8 @@ def run_to(path: Path, budget: int) -> None:
 
 def run(campaign: Campaign, budget: int = 3) -> None:
     """Do experiments whose value is their design."""
-    unattended.GIVE_WAY_SECONDS = 0.05
-    unattended.run_unattended(campaign, Command("echo {x}", campaign.settings.space), budget)
+    runner.GIVE_WAY_SECONDS = 0.05
+    runner.run_unattended(campaign, Command("echo {x}", campaign.settings.space), budget)
 
 
 def work(path: Path, log: Path, budget: int, pause: float) -> None:

@@ -10,11 +10,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from airbo import Campaign
-from airbo.campaign import CampaignError, StorageError, staging, storage, unattended
-from airbo.campaign.claims import this_process
-from airbo.campaign.command import Command, Result
-from airbo.campaign.errors import AlreadyTold
-from airbo.campaign.experiments import elapsed
+from airbo.campaign import AlreadyTold, CampaignError, StorageError, ledger, runner, storage
+from airbo.campaign.experiment import elapsed
+from airbo.campaign.runner import Command, CommandResult, this_process
 from airbo.integrations.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, edited, meanwhile, write
 
@@ -216,7 +214,8 @@ def test_rows_that_are_discarded_while_they_are_committed_count(two, monkeypatch
     ours.tell({"x": 0.5}, 1.0)
 
     def discard():
-        theirs.book.ledger.discard_stale(datetime.now() + 2 * staging.STALE)
+        record = theirs.ledger.record()
+        theirs.ledger.discard_stale(record, datetime.now() + 2 * ledger.STALE)
 
     meanwhile(monkeypatch, ours.storage, "set_study_user_attr", discard)
     assert ours.tell(0, 2.0, correct=True).experiment.value == 2.0
@@ -271,12 +270,12 @@ def test_a_night_in_which_clocks_are_changed_is_as_long_as_others(monkeypatch):
 
 
 def go(campaign, budget=1, template="echo {x}"):
-    return unattended.run_unattended(campaign, Command(template, campaign.settings.space), budget)
+    return runner.run_unattended(campaign, Command(template, campaign.settings.space), budget)
 
 
 @pytest.fixture
 def _quick(monkeypatch):
-    monkeypatch.setattr(unattended, "GIVE_WAY_SECONDS", 0.01)
+    monkeypatch.setattr(runner, "GIVE_WAY_SECONDS", 0.01)
 
 
 @pytest.mark.usefixtures("_quick")
@@ -302,9 +301,9 @@ def test_of_two_runs_one_takes_over_what_was_left_behind(two, monkeypatch):
         taken.append(theirs.claim(0, this_process()))
 
     meanwhile(monkeypatch, ours.storage, "set_trial_user_attr", take, after=True)
-    assert not unattended._takes_over(ours, left)
+    assert not runner._takes_over(ours, left)
     assert taken == [True]
-    assert unattended._takes_over(ours, left)
+    assert runner._takes_over(ours, left)
 
 
 @pytest.mark.usefixtures("_quick")
@@ -312,7 +311,7 @@ def test_a_run_goes_on_where_somebody_gives_up_its_experiment(two, monkeypatch):
     ours, theirs = two
     meanwhile(monkeypatch, ours, "claim", lambda: theirs.give_up(0))
     assert [s.experiment.number for s in go(ours)] == [1]
-    assert not unattended._keeps_to(ours, 0, 0)
+    assert not runner._keeps_to(ours, 0, 0)
 
 
 def test_ctrl_c_is_not_lost_where_somebody_has_answered(two, monkeypatch):
@@ -331,7 +330,7 @@ def test_ctrl_c_is_not_lost_where_somebody_has_answered(two, monkeypatch):
 @pytest.mark.parametrize("moment", ["claim", "_keeps_to"])
 def test_ctrl_c_before_the_command_gives_the_experiment_up(tmp_path, monkeypatch, moment):
     c = Campaign.open(write(tmp_path))
-    monkeypatch.setattr(c if moment == "claim" else unattended, moment, interrupt)
+    monkeypatch.setattr(c if moment == "claim" else runner, moment, interrupt)
     with pytest.raises(KeyboardInterrupt):
         go(c)
     assert [e.outcome for e in c.experiments] == ["given up"]
@@ -343,7 +342,7 @@ def interrupt(*args, **kwargs):
 
 def test_ctrl_c_waits_until_a_value_is_told(tmp_path, monkeypatch):
     c = Campaign.open(write(tmp_path))
-    monkeypatch.setattr(Command, "run", lambda *args: Result(5.0))
+    monkeypatch.setattr(Command, "run", lambda *args: CommandResult(5.0))
     meanwhile(monkeypatch, c, "tell", interrupt)
     with pytest.raises(KeyboardInterrupt):
         go(c)

@@ -3,13 +3,12 @@
 import itertools
 import time
 
-import optuna
 import pytest
 
 from airbo import Campaign
 from airbo.campaign import Settings, StorageError
-from airbo.campaign.identity import open_study
 from airbo.campaign.storage import open_storage
+from airbo.campaign.study import open_study
 from tests.campaign import postgres, processes
 from tests.campaign.common import LINE, edited, write
 
@@ -60,7 +59,7 @@ def wait_for(logs, n, seconds=600):
 
 def check(campaign, budget, told):
     """Every trial is accounted for, with its own value, and no design was given out twice."""
-    record, trials = campaign.book.record(), campaign.study.get_trials(deepcopy=False)
+    record, trials = campaign.ledger.record(), campaign.study.get_trials(deepcopy=False)
     campaign.close()
     done = {e.number: e for e in record.experiments if e.has_outcome}
     assert done.keys() >= told.keys()
@@ -109,7 +108,7 @@ def test_somebody_else_may_begin_the_campaign_at_any_moment(tmp_path, monkeypatc
 
     for name in STEPS:
         monkeypatch.setattr(opened, name, interrupted(getattr(opened, name)))
-    study = open_study(opened, Settings.read(path), optuna.samplers.RandomSampler(seed=0))
+    study = open_study(opened, Settings.read(path))
     assert next(calls) > moment, "opening has no such step"
     assert len(study.get_trials()) == 1
 

@@ -35,7 +35,7 @@ def test_a_description_says_what_its_object_says(uncertainty, d):
         {"kind": "GaussianMixture", "means": [[0, 1], [1, 0]], "covs": [[1, 0], [0, 1]]},
         {"kind": "Empirical", "deviations": [1, 2, 3]},
         {"kind": "SciPy", "name": "norm"},
-        {"kind": "Torch", "name": "Laplace", "parameters": {"loc": 0.0, "scale": 1.0}},
+        {"kind": "Torch", "name": "Laplace", "parameters": {"loc": 0, "scale": 1}},
         {"kind": "Piecewise", "edges": [1],
          "pieces": [{"kind": "Exact"}, {"kind": "Normal", "std": 1}]},
         {"kind": "Piecewise", "edges": [], "pieces": [{"kind": "Exact"}]},

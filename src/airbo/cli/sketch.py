@@ -10,12 +10,12 @@ from jaxtyping import Float
 from rich.table import Table
 from torch import Tensor
 
-from airbo.campaign.files import write_whole
-from airbo.campaign.settings import Settings
-from airbo.campaign.words import with_unit
-from airbo.cli.views import heading, table_of
+from airbo.campaign.config import Settings
+from airbo.campaign.storage import write_whole
+from airbo.cli.views import heading, text_table
 from airbo.coordinates import by_columns, uncertain_columns
 from airbo.uncertainty import base_draws
+from airbo.words import with_unit
 
 N_DRAWS, N_BARS = 2048, 24
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -84,7 +84,7 @@ def sketch_table(title: str, found: list[Landing]) -> Table:
         ]
         for landing in found
     ]
-    return table_of(title, header, rows, left=1)
+    return text_table(title, header, rows, left=1)
 
 
 def draw(settings: Settings, path: Path) -> bool:
@@ -138,7 +138,7 @@ def _without_formulas(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def as_data(found: list[Landing]) -> list[dict[str, Any]]:
+def landing_data(found: list[Landing]) -> list[dict[str, Any]]:
     """Describe landings for programs."""
     return [
         {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from airbo.report import words
+from airbo import words
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
 from airbo.report.page import Page

@@ -4,11 +4,10 @@ import datetime
 import os
 from pathlib import Path
 
-from airbo import __version__
+from airbo import __version__, words
 from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
 from airbo.optimizer.record import OK, STATUS
-from airbo.report import words
 from airbo.report.answer import add_answer
 from airbo.report.findings import Findings, Tried
 from airbo.report.page import Page

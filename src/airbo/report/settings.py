@@ -1,9 +1,8 @@
 """What a report rests on: parameters, how they are hit, and the settings of the optimizer."""
 
-from airbo import __version__
+from airbo import __version__, words
 from airbo.optimizer.record import EXECUTED
 from airbo.optimizer.surrogate import SURROGATES
-from airbo.report import words
 from airbo.report.findings import Findings
 from airbo.report.page import Page
 

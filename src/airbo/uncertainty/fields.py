@@ -95,6 +95,11 @@ def names_of(value: Any, name: str) -> dict[str, Any]:
     return dict(value)
 
 
+def numbers_of(value: Any, name: str) -> dict[str, Any]:
+    """Read numbers, or lists of numbers, by name."""
+    return {key: _floats(v, f"{name}.{key}", v) for key, v in names_of(value, name).items()}
+
+
 def edges(value: Any, name: str) -> list[float]:
     """Read increasing numbers, perhaps none."""
     plain: list[float] = numbers(1)(value, name) if rows_of(value, name) else []

@@ -18,6 +18,7 @@ from airbo.uncertainty.fields import (
     matrices,
     names_of,
     numbers,
+    numbers_of,
     rows_of,
     shape_of,
     text,
@@ -246,7 +247,7 @@ def said(uncertainty: Any, show: Show) -> str:
         show: Writes its numbers.
     """
     is_description = isinstance(uncertainty, Mapping)
-    name = uncertainty["kind"] if is_description else type(uncertainty).__name__
+    name = _name_of(uncertainty)
     if name not in KINDS:
         return _BY_PROGRAM.get(name) or repr(uncertainty)
     if not is_description and KINDS[name].module == "external":
@@ -308,7 +309,7 @@ KINDS = {
         ),
         Kind(
             "Torch", "external", lambda f, show: f"distribution {f['name']}", "torch",
-            (Field("name", text), Field("parameters", names_of), Field("dtype", text, "float64")),
+            (Field("name", text), Field("parameters", numbers_of), Field("dtype", text, "float64")),
             width=lambda f: None, in_file=("name", "parameters"),
         ),
         Kind("Product", "product", lambda f, show: "; ".join(said(b, show) for b in f["blocks"])),
@@ -380,9 +381,14 @@ def check_width(description: Mapping[str, Any], n: int) -> None:
         raise ValueError(f"{description['kind']} acts on designs with {width} columns, got {n}.")
 
 
-def is_exact(description: Mapping[str, Any]) -> bool:
-    """Say whether nothing is missed."""
-    return bool(description["kind"] == "Exact")
+def is_exact(uncertainty: Any) -> bool:
+    """Say whether a description, or an object, says that designs are hit."""
+    return _name_of(uncertainty) == "Exact"
+
+
+def _name_of(uncertainty: Any) -> str:
+    named = isinstance(uncertainty, Mapping)
+    return str(uncertainty["kind"]) if named else type(uncertainty).__name__
 
 
 def clipped(description: Fields, low: Any, high: Any) -> Fields:

@@ -1,4 +1,4 @@
-"""What a command prints: for people, or as JSON."""
+"""What all commands share: options, and what they print, for people or as JSON."""
 
 import json
 import os
@@ -6,11 +6,19 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from airbo.campaign import Campaign, Settings
+
+File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+DEFAULT = Path("campaign.toml")
 
 WIDTH_ELSEWHERE = 110
 """Columns of tables that go to a file or a pipe."""
@@ -90,6 +98,44 @@ def _known(error: Exception) -> tuple[int | None, list[dict[str, Any]]]:
 
 
 def _is_for_users(warning: warnings.WarningMessage) -> bool:
-    from airbo.optimizer import TooLittleDataWarning
+    names = {kind.__name__ for kind in warning.category.__mro__}
+    return bool(names & {"TooLittleDataWarning", "RuntimeWarning"})
 
-    return issubclass(warning.category, TooLittleDataWarning | RuntimeWarning)
+
+def open_campaign(file: Path) -> "Campaign":
+    """Open a campaign, with Optuna set up for single commands."""
+    import optuna
+
+    from airbo.campaign import Campaign
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return Campaign.open(file)
+
+
+def one_thread() -> None:
+    """Set up PyTorch for a command that needs a model."""
+    import torch
+
+    torch.set_num_threads(1)  # the matrices are small: more threads only wait for each other
+
+
+def read_under(settings: "Settings", text: str | None) -> Any:
+    """Read what single experiments were made under, if that was said."""
+    if text is None:
+        return None
+    one_thread()
+    from airbo.campaign.config import parse_uncertainty
+
+    return parse_uncertainty(text, settings)
+
+
+def as_data(e: Any) -> dict[str, Any]:
+    """Describe an experiment for programs."""
+    return {
+        "trial": e.number,
+        "design": e.design,
+        "outcome": e.outcome,
+        "value": e.value,
+        "executed": dict(e.executed),
+        "asked": e.asked,
+    }

@@ -1,23 +1,29 @@
-"""What a campaign file says."""
+"""What a campaign file says.
+
+A file is read without PyTorch. Names, keys, ranges, numbers and shapes are checked at once; what
+only a model can tell (a matrix that is no covariance, a logarithmic parameter that may land below
+zero, the name of a surrogate) is said by ``Settings.check``, before anything is asked.
+"""
 
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from airbo.acquisition import ACQUISITIONS
 from airbo.campaign.errors import FileError, Mistake, StorageError
-from airbo.campaign.kinds import Group, NamedUncertainties, Place, read_uncertainty
-from airbo.campaign.lines import Lines
-from airbo.campaign.table import Notes, Table, nearest
-from airbo.coordinates import by_columns
-from airbo.optimizer import Direction
-from airbo.optimizer.record import EXECUTED, STATUS, VALUE
-from airbo.optimizer.surrogate import SURROGATES
+from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
+from airbo.campaign.toml_errors import Lines, Notes, Table
+from airbo.observed import EXECUTED, STATUS, VALUE
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
+
+if TYPE_CHECKING:
+    from airbo.uncertainty import InputUncertainty
+
+    NamedUncertainties = dict[str | tuple[str, ...], InputUncertainty]
 
 STORAGE_VARIABLE = "AIRBO_STORAGE"
 """Environment variable that replaces the storage of the file."""
@@ -36,14 +42,14 @@ class Settings:
 
     path: Path
     name: str
-    direction: Direction
+    direction: Literal["maximize", "minimize"]
     value_name: str
     """What is measured, for people to read."""
     value_unit: str | None
     space: Space
-    uncertainty: NamedUncertainties
+    missed: tuple[Missed, ...]
     """Where designs may land in the experiments."""
-    deployment: NamedUncertainties | None
+    missed_in_use: tuple[Missed, ...] | None
     """Where the recommended design may land when it is used; None: as in the experiments."""
     surrogate: str
     acquisition: str
@@ -53,6 +59,8 @@ class Settings:
     """URL of the Optuna storage; may hold a password."""
     give_up_after_hours: float | None
     """When a design that nobody answered no longer counts as pending."""
+    top: Table = field(compare=False, repr=False)
+    """The file itself, for messages about it."""
 
     @classmethod
     def read(cls, path: str | Path) -> "Settings":
@@ -79,42 +87,94 @@ class Settings:
         """Return the unit of a parameter, or nothing."""
         return getattr(self.space.parameters[name], "unit", None) or ""
 
+    # -- as plain data
+
+    @cached_property
+    def described_uncertainty(self) -> list[dict[str, Any]]:
+        """The uncertainty of the experiments as the attributes of a trial hold it."""
+        return [missed.described() for missed in self.missed]
+
+    @property
+    def described_deployment(self) -> list[dict[str, Any]] | None:
+        """The uncertainty in use, in the same way."""
+        used = self.missed_in_use
+        return None if used is None else [missed.described() for missed in used]
+
+    # -- as models need it
+
+    @property
+    def uncertainty(self) -> "NamedUncertainties":
+        """Where designs may land in the experiments, by name."""
+        return self._built[0]
+
+    @property
+    def deployment(self) -> "NamedUncertainties | None":
+        """Where the recommended design may land in use; None: as in the experiments."""
+        return self._built[1]
+
+    def check(self) -> None:
+        """Refuse what no model could use; this needs PyTorch.
+
+        Raises:
+            FileError: If there are mistakes that show only when a model is made.
+        """
+        _ = self._built
+
+    @cached_property
+    def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
+        from airbo.acquisition import ACQUISITIONS
+        from airbo.optimizer.surrogate import SURROGATES
+
+        notes = self.top.notes
+        notes.mistakes.clear()
+        self.top.one_of("surrogate", tuple(SURROGATES), self.surrogate)
+        self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
+        made: list[Any] = [
+            None
+            if group is None
+            else {m.names[0] if len(m.names) == 1 else m.names: m.built(self.space) for m in group}
+            for group in (self.missed, self.missed_in_use)
+        ]
+        if notes.mistakes:
+            raise FileError(str(self.path), notes.mistakes)
+        return made[0], made[1]
+
 
 def parse(text: str, path: Path) -> Settings:
     """Read the text of a campaign file that stands, or will stand, at ``path``."""
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FileError(str(path), [_broken(str(error), text)]) from None
-    notes = Notes(Lines(text))
-    settings = _settings(Table(values, (), notes), path)
-    if settings is None or notes.mistakes:
-        raise FileError(str(path), notes.mistakes)
+    top = _table(text, str(path))
+    settings = _settings(top, path)
+    if settings is None or top.notes.mistakes:
+        raise FileError(str(path), top.notes.mistakes)
     return settings
 
 
-def parse_uncertainty(text: str, settings: Settings) -> NamedUncertainties:
+def parse_uncertainty(text: str, settings: Settings) -> list[dict[str, Any]]:
     """Read the uncertainty of single experiments: TOML, one inline table per parameter.
 
     For example ``speed = { kind = "normal", std = 5.0 }``; an empty text: all are hit exactly.
+
+    Returns:
+        Its description, as the attributes of a trial hold it.
     """
+    top = _table(text, "the uncertainty")
+    top.only(settings.space.names)
+    given = ((name, top.sub(name)) for name in settings.space.names if name in top.values)
+    tables = [(table, (name,)) for name, table in given if table is not None]
+    found = read_missed(tables, settings.space.parameters, settings.path.parent, "uncertainty")
+    for missed in found:
+        missed.built(settings.space)
+    if top.notes.mistakes:
+        raise FileError("the uncertainty", top.notes.mistakes)
+    return [missed.described() for missed in found]
+
+
+def _table(text: str, file: str) -> Table:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise FileError("the uncertainty", [_broken(str(error), text)]) from None
-    notes = Notes(Lines(text))
-    table = Table(values, (), notes)
-    table.only(settings.space.names)
-    found: NamedUncertainties = {}
-    for name in (name for name in settings.space.names if name in values):
-        own = table.sub(name)
-        made = None if own is None else read_uncertainty(own, Place((name,), settings.path.parent))
-        if own is not None and made is not None:
-            _check_fit(own, settings.space.parameters, (name,), made)
-            found[name] = made
-    if notes.mistakes:
-        raise FileError("the uncertainty", notes.mistakes)
-    return found
+        raise FileError(file, [_broken(str(error), text)]) from None
+    return Table(values, (), Notes(Lines(text)))
 
 
 def _broken(message: str, text: str) -> Mistake:
@@ -134,29 +194,22 @@ def _settings(top: Table, path: Path) -> Settings | None:
     value = top.sub("value") or Table({}, ("value",), top.notes)
     value.only(["name", "unit"])
     parameters = _parameters(top)
-    uncertainty = _uncertainties(top, "uncertainty", parameters, path.parent)
-    deployment = _deployment(top, parameters, path.parent)
+    missed = read_missed(tables_of(top, "uncertainty"), parameters, path.parent, "uncertainty")
     others: dict[str, Any] = {
         "direction": top.one_of("direction", ("maximize", "minimize"), "maximize"),
         "value_name": value.get("name", "a text in quotes", "value"),
         "value_unit": value.get("unit", "a text in quotes"),
-        "surrogate": top.one_of("surrogate", tuple(SURROGATES), "default"),
-        "acquisition": top.one_of("acquisition", tuple(ACQUISITIONS), "ucb-random"),
+        "surrogate": top.get("surrogate", "a text in quotes", "default"),
+        "acquisition": top.get("acquisition", "a text in quotes", "ucb-random"),
         "seed": _at_least(top, "seed", "a whole number", 0, 0),
         "n_initial": _at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
         "storage": _storage(top, path),
         "give_up_after_hours": _hours(top),
+        "missed_in_use": _in_use(top, parameters, path.parent),
     }
     if not parameters or name is None:
         return None
-    return Settings(
-        path=path,
-        name=name,
-        space=Space(parameters),
-        uncertainty=uncertainty,
-        deployment=deployment,
-        **others,
-    )
+    return Settings(path=path, name=name, space=Space(parameters), missed=missed, top=top, **others)
 
 
 def _n_initial(d: int) -> int:
@@ -183,6 +236,16 @@ def _storage(top: Table, path: Path) -> str:
     default = f"sqlite:///{path.stem}.db"
     given = top.get("storage", "a text in quotes", default)
     return os.environ.get(STORAGE_VARIABLE) or given
+
+
+def _in_use(
+    top: Table, parameters: Mapping[str, Parameter], folder: Path
+) -> tuple[Missed, ...] | None:
+    if top.values.get("deployment") != "exact":
+        return read_missed(tables_of(top, "deployment"), parameters, folder, "deployment") or None
+    for table, _ in of_single(top, "deployment"):
+        table.note('the file says deployment = "exact" for all parameters; take away one of both.')
+    return ()
 
 
 # -- parameters
@@ -233,72 +296,3 @@ def _check_name(table: Table, name: str) -> None:
             f"a parameter cannot be called {name!r}: the name must not be empty or a number, nor "
             "contain any of = { } [ ]."
         )
-
-
-# -- uncertainties
-
-
-def _deployment(
-    top: Table, parameters: Mapping[str, Parameter], folder: Path
-) -> NamedUncertainties | None:
-    if top.values.get("deployment") != "exact":
-        return _uncertainties(top, "deployment", parameters, folder) or None
-    for table, _ in _of_single(top, "deployment"):
-        table.note('the file says deployment = "exact" for all parameters; take away one of both.')
-    return {}
-
-
-def _uncertainties(
-    top: Table, key: str, parameters: Mapping[str, Parameter], folder: Path
-) -> NamedUncertainties:
-    """Collect uncertainties of single parameters and of groups."""
-    found: NamedUncertainties = {}
-    used: set[str] = set()
-    for table, names in [*_of_single(top, key), *_of_groups(top, key)]:
-        for name in used & set(names):
-            table.note(f"parameter {name!r} has more than one {key}.")
-        used |= set(names)
-        extra = () if isinstance(table.path[-1], str) else ("parameters",)
-        made = read_uncertainty(table, Place(names, folder), extra)
-        if made is not None and set(names) <= set(parameters):
-            _check_fit(table, parameters, names, made)
-            found[names[0] if len(names) == 1 else names] = made
-    return found
-
-
-def _of_single(top: Table, key: str) -> list[tuple[Table, Group]]:
-    tables = top.values.get("parameters")
-    if not isinstance(tables, dict):
-        return []
-    found: list[tuple[Table, Group]] = []
-    for name, values in tables.items():
-        if isinstance(values, dict) and key in values:
-            table = Table(values, ("parameters", name), top.notes).sub(key)
-            found += [] if table is None else [(table, (name,))]
-    return found
-
-
-def _of_groups(top: Table, key: str) -> list[tuple[Table, Group]]:
-    found = []
-    declared = top.values.get("parameters")
-    known = list(declared) if isinstance(declared, dict) else []
-    for table in top.subs(key):
-        names = table.need("parameters", "a list")
-        if names is None:
-            continue
-        unknown = [name for name in names if name not in known]
-        for name in unknown:
-            table.note(f"unknown parameter {name!r}{nearest(str(name), known)}", "parameters")
-        if not names or len(set(map(str, names))) < len(names):
-            table.note(f"parameters must be different names, got {names}.", "parameters")
-        elif not unknown:
-            found.append((table, tuple(names)))
-    return found
-
-
-def _check_fit(table: Table, parameters: Mapping[str, Parameter], names: Group, made: Any) -> None:
-    """Note an uncertainty that does not fit its parameters, such as one on categories."""
-    try:
-        by_columns(Space({name: parameters[name] for name in names}), {names: made})
-    except (ValueError, TypeError) as error:
-        table.note(str(error).replace(".clipped(low=...)", "clip_low"))

@@ -12,9 +12,8 @@ import pytest
 
 import airbo
 from airbo import Campaign
-from airbo.campaign import CampaignError, unattended
-from airbo.campaign.command import Command, Result
-from airbo.campaign.unattended import run_unattended
+from airbo.campaign import CampaignError, runner
+from airbo.campaign.runner import Command, CommandResult, run_unattended
 from tests.campaign.common import MILL, campaign, settings
 
 MILL_SPACE = settings(MILL).space
@@ -138,7 +137,7 @@ def test_somebody_else_may_answer_first(tmp_path, monkeypatch):
 
     def answered(self, experiment):
         c.tell(experiment.number, 7.0)
-        return Result(1.0)
+        return CommandResult(1.0)
 
     monkeypatch.setattr(Command, "run", answered)
     go(c, "echo 1", budget=1)
@@ -164,7 +163,7 @@ def test_an_experiment_that_ends_in_an_unknown_error_is_given_up(tmp_path, monke
 
 
 def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr(unattended, "is_orphan", lambda experiment: False)  # one process here
+    monkeypatch.setattr(runner, "is_orphan", lambda experiment: False)  # one process here
     c = campaign(tmp_path)
     together = threading.Barrier(4)
 
@@ -191,13 +190,13 @@ def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path, mon
 
 
 def test_who_began_first_gives_way_to_a_run_that_could_not_know(tmp_path, monkeypatch):
-    monkeypatch.setattr(unattended, "GIVE_WAY_SECONDS", 0.01)
+    monkeypatch.setattr(runner, "GIVE_WAY_SECONDS", 0.01)
     c = campaign(tmp_path)
     mine, other = c.ask(2)
     for experiment, since in ((mine, 1.0), (other, 2.0)):
         c.claim(experiment.number, {"host": "h", "pid": 1, "since": since})
-    assert not unattended._keeps_to(c, 1, mine.number)
-    assert not unattended._keeps_to(c, 1, other.number)
-    assert unattended._keeps_to(c, 2, other.number)
+    assert not runner._keeps_to(c, 1, mine.number)
+    assert not runner._keeps_to(c, 1, other.number)
+    assert runner._keeps_to(c, 2, other.number)
     c.give_up(other.number)
-    assert unattended._keeps_to(c, 1, mine.number)
+    assert runner._keeps_to(c, 1, mine.number)

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 import airbo
 from airbo import uncertainty as unc
 from airbo.campaign import FileError, Settings, StorageError
-from airbo.campaign.kinds import KINDS
-from airbo.campaign.lines import Lines
-from airbo.campaign.settings import parse_uncertainty
+from airbo.campaign.config import parse_uncertainty
+from airbo.campaign.toml_errors import Lines
+from airbo.integrations.optuna import read_uncertainty
+from airbo.uncertainty.kinds import WORDS
 from tests.campaign.common import LINE, MILL, edited, line_of, settings, write
 
 
 def mistakes(text):
     with pytest.raises(FileError) as caught:
-        settings(text)
+        settings(text).check()
     return [(m.line, m.text) for m in caught.value.mistakes]
 
 
@@ -121,7 +122,7 @@ high = 1
         ("y", "x"): unc.Ring(0.1),
         "z": unc.Piecewise([0.5], [unc.Exact(), unc.Uniform(0, 1)]),
     }
-    assert set(INLINE) | {"scipy", "ring"} == set(KINDS)
+    assert set(INLINE) | {"scipy", "ring"} == set(WORDS)
 
 
 def test_use_can_be_exact_where_experiments_are_not():
@@ -229,10 +230,9 @@ def test_the_environment_names_another_storage(monkeypatch):
 
 def test_the_uncertainty_of_one_experiment_is_written_in_the_same_way():
     s = settings(MILL)
-    assert parse_uncertainty('speed = {kind = "uniform", low = 0, high = 1}', s) == {
-        "speed": unc.Uniform(0, 1)
-    }
-    assert parse_uncertainty("", s) == {}
+    described = parse_uncertainty('speed = {kind = "uniform", low = 0, high = 1}', s)
+    assert read_uncertainty(described) == {("speed",): unc.Uniform(0, 1)}
+    assert parse_uncertainty("", s) == []
     with pytest.raises(FileError, match="unknown key 'sped'; did you mean 'speed'"):
         parse_uncertainty('sped = {kind = "exact"}', s)
     with pytest.raises(FileError, match="not valid TOML"):

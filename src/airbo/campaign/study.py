@@ -1,44 +1,58 @@
-"""Which campaign a study belongs to, and what has changed in its file since."""
+"""The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna import Study
+from optuna.samplers import RandomSampler
 from optuna.storages import BaseStorage
 
+from airbo.campaign.config import Settings
 from airbo.campaign.errors import StorageError
-from airbo.campaign.settings import Settings
+from airbo.campaign.experiment import Experiment
 from airbo.campaign.storage import local_file, masked
+from airbo.integrations.optuna import distributions_of, read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
+
+if TYPE_CHECKING:
+    from airbo.integrations.optuna import AIRBOSampler
+    from airbo.optimizer import Optimizer
 
 CAMPAIGN = "airbo:campaign"
 """Study attribute: what the file said when the campaign began."""
 FORMAT = 1
 
 
-def open_study(storage: BaseStorage, settings: Settings, sampler: Any) -> Study:
-    """Open the study of a campaign, or make it; refuse one that belongs to something else."""
-    found = {
-        s.study_name for s in optuna.get_all_study_summaries(storage, include_best_trial=False)
-    }
+def open_study(storage: BaseStorage, settings: Settings) -> Study:
+    """Open the study of a campaign, or make it; refuse one that belongs to something else.
+
+    Its sampler comes later: only who asks needs it.
+    """
+    found = {study.study_name for study in storage.get_all_studies()}
+    no_sampler = RandomSampler()
     if settings.name in found:
-        study = optuna.load_study(study_name=settings.name, storage=storage, sampler=sampler)
+        study = optuna.load_study(study_name=settings.name, storage=storage, sampler=no_sampler)
     else:
         _check_alone(found, settings)
         study = optuna.create_study(
             storage=storage,
-            sampler=sampler,
+            sampler=no_sampler,
             study_name=settings.name,
             direction=settings.direction,
             load_if_exists=True,  # somebody else may begin the campaign at the same moment
         )
-    # First the trials, then the mark: whoever begins the campaign now sets it before any trial.
-    begun = bool(study.get_trials(deepcopy=False))
-    if CAMPAIGN not in study.user_attrs:
-        _check_new(begun, study, settings)
-        study.set_user_attr(CAMPAIGN, _described(settings))
-    check_same(study, settings)
+    marks = study.user_attrs
+    if CAMPAIGN not in marks:
+        # First the trials, then the mark: whoever begins the campaign now sets it before any trial.
+        begun = bool(study.get_trials(deepcopy=False))
+        marks = study.user_attrs
+        if CAMPAIGN not in marks:
+            _check_new(begun, study, settings)
+            study.set_user_attr(CAMPAIGN, _described(settings))
+            marks = study.user_attrs
+    check_same(marks[CAMPAIGN], settings)
     return study
 
 
@@ -71,9 +85,8 @@ def _described(settings: Settings) -> dict[str, Any]:
     }
 
 
-def check_same(study: Study, settings: Settings) -> None:
-    """Refuse a file that is about something else than the trials of the study."""
-    begun = study.user_attrs[CAMPAIGN]
+def check_same(begun: dict[str, Any], settings: Settings) -> None:
+    """Refuse a file that is about something else than the campaign was when it began."""
     if begun["format"] != FORMAT:
         raise StorageError(
             f"The campaign {settings.name!r} was made by a newer airbo (format {begun['format']}); "
@@ -136,3 +149,48 @@ def range_changes(study: Study, settings: Settings) -> list[str]:
                 f"{ranges[1]}; experiments outside it are kept."
             )
     return changes
+
+
+# -- who chooses designs, and who judges them
+
+
+def sampler_of(settings: Settings) -> "AIRBOSampler":
+    """Return the sampler that the file describes."""
+    from airbo.integrations.optuna import AIRBOSampler
+
+    return AIRBOSampler(
+        settings.uncertainty,
+        deployment=settings.deployment,
+        surrogate=settings.surrogate,
+        acquisition=settings.acquisition,
+        n_startup_trials=settings.n_initial,
+        search_space=distributions_of(settings.space),
+        seed=settings.seed,
+    )
+
+
+def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":
+    """Return an optimizer that knows some experiments, each under its own uncertainty.
+
+    It has the parameters of the file, in their order and with their units.
+    """
+    from airbo.optimizer import Optimizer
+
+    optimizer = Optimizer(
+        settings.space,
+        settings.uncertainty,
+        settings.direction,
+        settings.surrogate,
+        settings.acquisition,
+        settings.seed,
+        deployment=settings.deployment,
+        n_initial=settings.n_initial,
+    )
+    for e in experiments:
+        if e.has_outcome:
+            under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
+            optimizer.tell(e.design, e.value, e.executed, under, allow_outside=True)
+    for e in experiments:
+        if e.is_pending:
+            optimizer.expect(e.design, allow_outside=True)
+    return optimizer

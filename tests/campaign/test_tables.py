@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from airbo import uncertainty as unc
 from airbo.campaign import FileError, StorageError
-from airbo.campaign.data import parse_rows, to_csv
+from airbo.campaign.tables import parse_rows, to_csv
 from airbo.space import Space
 from tests.campaign.common import DESIGN, MILL, campaign, told
 

@@ -1,32 +1,88 @@
-"""Experiments that were done before, from a CSV file; and all of them as a table."""
+"""Tables of experiments: those done before, all rows or none, and all of them to take along."""
 
 import csv
 import hashlib
 import io
+import itertools
 import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
+from airbo.campaign.experiment import Experiment
+from airbo.campaign.ledger import Ledger
+from airbo.campaign.outcome import Listener, Outcome
+from airbo.integrations.optuna.counting import STAGED
+from airbo.observed import EXECUTED, FAILED, OK, STATUS, VALUE
+from airbo.space import Design, Space
+from airbo.words import nearest, number_of, quoted, value_of
 
-from airbo.campaign.errors import FileError, Mistake, StorageError
-from airbo.campaign.experiments import Experiment
-from airbo.campaign.table import listed, nearest
-from airbo.campaign.words import number_of, value_of
-from airbo.optimizer.record import EXECUTED, STATUS, VALUE, Design
-from airbo.space import Space
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRIAL, ASKED, TOLD = "trial", "asked", "told"
 _OURS = (TRIAL, ASKED, TOLD)
 """Columns that an export has and an import does not need."""
-_OK, _FAILED, _SKIPPED = ("", "ok"), "failed", ("pending", "given up")
+_SKIPPED = ("pending", "given up")
 
 
 @dataclass(frozen=True)
-class DataRow:
+class Imported:
+    """What an import did."""
+
+    numbers: list[int]
+    """The experiments, in the order of the rows."""
+    already: bool
+    """Whether the same table had been imported before; nothing was changed then."""
+
+
+def import_table(
+    ledger: Ledger,
+    listener: Listener,
+    source: "str | Path | pd.DataFrame",
+    again: bool,
+    ignore_others: bool,
+) -> Imported:
+    """Write all rows of a table, or none; see ``Campaign.import_table``."""
+    name, text = read_table(source)
+    rows = parse_rows(name, text, listener.settings.space, ignore_others)
+    if not rows:
+        raise FileError(name, [Mistake(1, "there are no experiments in it.")])
+    outcomes = _outcomes(listener, name, rows)
+    key = f"airbo:import:{digest(rows)}"
+    marks = ledger.study.user_attrs
+    if key in marks and not again:
+        first = marks[key]["trial"]
+        return Imported(_numbers(ledger, marks[key]["token"]) or [first], already=True)
+    if key in marks:
+        key = next(k for i in itertools.count(2) if (k := f"{key}:{i}") not in marks)
+    numbers = ledger.commit(outcomes, key, {"file": Path(name).name, "rows": len(rows)})
+    return Imported(numbers, already=False)
+
+
+def _outcomes(listener: Listener, name: str, rows: Sequence["TableRow"]) -> list[Outcome]:
+    outcomes, mistakes = [], []
+    for row in rows:
+        try:
+            outcomes.append(listener.added(row.design, row.value, row.executed))
+        except CampaignError as error:
+            mistakes.append(Mistake(row.line, str(error)))
+    if mistakes:
+        raise FileError(name, mistakes)
+    return outcomes
+
+
+def _numbers(ledger: Ledger, token: str) -> list[int]:
+    """Return the numbers of the trials that were written together."""
+    trials = ledger.study.get_trials(deepcopy=False)
+    return [t.number for t in trials if t.user_attrs.get(STAGED, {}).get("token") == token]
+
+
+@dataclass(frozen=True)
+class TableRow:
     """One experiment of a file."""
 
     line: int
@@ -35,9 +91,9 @@ class DataRow:
     executed: dict[str, Any] = field(default_factory=dict)
 
 
-def read_data(source: str | Path | pd.DataFrame) -> tuple[str, str]:
+def read_table(source: "str | Path | pd.DataFrame") -> tuple[str, str]:
     """Return the name and the text of a table."""
-    if isinstance(source, pd.DataFrame):
+    if not isinstance(source, str | Path):
         return "the table", source.to_csv(index=False)
     try:
         return str(source), Path(source).read_text(encoding="utf-8-sig")
@@ -47,7 +103,7 @@ def read_data(source: str | Path | pd.DataFrame) -> tuple[str, str]:
         raise StorageError(f"{source} cannot be read: {error.strerror}.") from None
 
 
-def parse_rows(name: str, text: str, space: Space, ignore_others: bool = False) -> list[DataRow]:
+def parse_rows(name: str, text: str, space: Space, ignore_others: bool = False) -> list[TableRow]:
     """Read experiments from CSV.
 
     Args:
@@ -83,7 +139,7 @@ def _check_header(
     known = [*space.names, VALUE, STATUS, *_OURS, *(EXECUTED + n for n in space.names)]
     missing = [column for column in (*space.names, VALUE) if column not in header]
     if missing:
-        there = f"; it has {listed(header)}" if any(header) else ""
+        there = f"; it has {quoted(header)}" if any(header) else ""
         mistakes.append(
             Mistake(1, f"the header has no column {' and none '.join(map(repr, missing))}{there}.")
         )
@@ -98,7 +154,7 @@ def _check_header(
 
 def _row(
     line: int, header: Sequence[str], cells: Sequence[str], space: Space, mistakes: list[Mistake]
-) -> DataRow | None:
+) -> TableRow | None:
     if len(cells) != len(header):
         text = f"expected {len(header)} cells as in the header, got {len(cells)}."
         mistakes.append(Mistake(line, text))
@@ -115,14 +171,14 @@ def _row(
         if row.get(EXECUTED + name)
     }
     value = _value(line, row[VALUE], status, mistakes)
-    return DataRow(line, design, value, executed) if len(mistakes) == n_before else None
+    return TableRow(line, design, value, executed) if len(mistakes) == n_before else None
 
 
 def _value(line: int, text: str, status: str, mistakes: list[Mistake]) -> float | None:
-    if status == _FAILED:
+    if status == FAILED:
         return None
-    if status not in _OK:
-        known = listed(("ok", _FAILED, *_SKIPPED))
+    if status not in ("", OK):
+        known = quoted((OK, FAILED, *_SKIPPED))
         mistakes.append(Mistake(line, f"status must be one of {known}, got {status!r}."))
     if not text:
         hint = "the value is missing; for an experiment that failed, add a column status"
@@ -140,14 +196,16 @@ def _try(line: int, mistakes: list[Mistake], read: Any, *args: Any) -> Any:
         return None
 
 
-def digest(rows: Iterable[DataRow]) -> str:
+def digest(rows: Iterable[TableRow]) -> str:
     """Return a short text that differs for tables that differ."""
     content = [[row.design, row.value, row.executed] for row in rows]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
-def as_table(space: Space, experiments: Sequence[Experiment]) -> pd.DataFrame:
+def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
     """Put experiments into a table that can be imported again."""
+    import pandas as pd
+
     measured = [n for n in space.names if any(n in e.executed for e in experiments)]
     rows = [
         {
@@ -165,7 +223,7 @@ def as_table(space: Space, experiments: Sequence[Experiment]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def to_csv(table: pd.DataFrame) -> str:
+def to_csv(table: "pd.DataFrame") -> str:
     """Write a table as CSV, with every digit."""
     stream = io.StringIO()
     table.to_csv(stream, index=False)

@@ -1,26 +1,17 @@
 """What stands behind ``airbo tell``: numbers, values and designs, in any number of words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from airbo.campaign.errors import CampaignError
-from airbo.campaign.words import number_of, value_of
 from airbo.space import Space
+from airbo.words import number_of, value_of
 
 USAGE = "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, or airbo tell speed=120 depth=0.5 1.25"
 
 
-@dataclass(frozen=True)
-class Saying:
-    """One outcome: of an experiment by number, or of a design."""
-
-    what: int | dict[str, Any]
-    value: float
-
-
-def sayings(words: Sequence[str], space: Space) -> list[Saying]:
-    """Read the words of ``airbo tell``."""
+def outcomes_in(words: Sequence[str], space: Space) -> list[tuple[int | dict[str, Any], float]]:
+    """Read the words of ``airbo tell``: experiments by number, or a design, with their values."""
     try:
         pairs = [word.partition("=") for word in words]
         by_number = {n: v for n, eq, v in pairs if eq and n.isdigit()}
@@ -29,11 +20,11 @@ def sayings(words: Sequence[str], space: Space) -> list[Saying]:
         if len(by_number) < sum(bool(eq) and n.isdigit() for n, eq, _ in pairs):
             raise ValueError("a trial is named twice.")
         if by_number and not design and not bare:
-            return [Saying(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
+            return [(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
         if design and not by_number and len(bare) == 1:
-            return [Saying(design, number_of(bare[0], "the value"))]
+            return [(design, number_of(bare[0], "the value"))]
         if not design and not by_number and len(bare) == 2 and bare[0].isdigit():
-            return [Saying(int(bare[0]), number_of(bare[1], "the value"))]
+            return [(int(bare[0]), number_of(bare[1], "the value"))]
     except ValueError as error:
         raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
     raise CampaignError(f"This is not understood: {' '.join(words)!r}. Please {USAGE}.")

@@ -5,7 +5,7 @@ import pytest
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.report import words
+from airbo import words
 from airbo.report.beliefs import Estimate
 from tests.uncertainties import ALL_UNCERTAINTIES
 
