@@ -12,7 +12,7 @@ from typing import Any
 from airbo.parameters import Categorical, as_float, finite_number
 from airbo.space import Design, Space
 
-VALUE, STATUS, EXECUTED = "value", "status", "executed_"
+VALUE, STATUS, EXECUTED_COLUMN = "value", "status", "executed_"
 OK, FAILED = "ok", "failed"
 LARGEST = 1e100
 """Larger values are penalties, not measurements, and their squares overflow."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from airbo.coordinates import NamedUncertainty
     from airbo.optimizer import Optimizer, Recommendation
 
-FILE = "campaign.toml"
 INTERRUPTED = timedelta(hours=1)
 """An ask that takes longer than this was interrupted."""
 
@@ -47,7 +46,7 @@ class Campaign:
             self.ledger = Ledger(settings.space, open_study(storage, settings), storage)
 
     @classmethod
-    def open(cls, path: str | Path = FILE) -> "Campaign":
+    def open(cls, path: str | Path = "campaign.toml") -> "Campaign":
         """Open the campaign of a file, and begin it if it is new.
 
         Raises:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airbo.campaign.errors import FileError, Mistake, StorageError
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
-from airbo.campaign.toml_errors import Lines, Notes, Table
-from airbo.observed import EXECUTED, STATUS, VALUE
+from airbo.campaign.toml_errors import Lines, Notes, TomlTable
+from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
 
@@ -59,7 +59,7 @@ class Settings:
     """URL of the Optuna storage; may hold a password."""
     give_up_after_hours: float | None
     """When a design that nobody answered no longer counts as pending."""
-    top: Table = field(compare=False, repr=False)
+    top: TomlTable = field(compare=False, repr=False)
     """The file itself, for messages about it."""
 
     @classmethod
@@ -169,12 +169,12 @@ def parse_uncertainty(text: str, settings: Settings) -> list[dict[str, Any]]:
     return [missed.described() for missed in found]
 
 
-def _table(text: str, file: str) -> Table:
+def _table(text: str, file: str) -> TomlTable:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise FileError(file, [_broken(str(error), text)]) from None
-    return Table(values, (), Notes(Lines(text)))
+    return TomlTable(values, (), Notes(Lines(text)))
 
 
 def _broken(message: str, text: str) -> Mistake:
@@ -186,12 +186,12 @@ def _broken(message: str, text: str) -> Mistake:
     return Mistake(max(1, len(text.splitlines())), f"not valid TOML: {what or message}.")
 
 
-def _settings(top: Table, path: Path) -> Settings | None:
+def _settings(top: TomlTable, path: Path) -> Settings | None:
     top.only(_TOP)
     name = top.need("name", "a text in quotes")
     if name is not None and not name.strip():
         top.note("name must not be empty.", "name")
-    value = top.sub("value") or Table({}, ("value",), top.notes)
+    value = top.sub("value") or TomlTable({}, ("value",), top.notes)
     value.only(["name", "unit"])
     parameters = _parameters(top)
     missed = read_missed(tables_of(top, "uncertainty"), parameters, path.parent, "uncertainty")
@@ -216,7 +216,7 @@ def _n_initial(d: int) -> int:
     return min(20, max(5, 2 * (d + 1)))
 
 
-def _at_least(top: Table, key: str, kind: str, least: int, default: Any) -> Any:
+def _at_least(top: TomlTable, key: str, kind: str, least: int, default: Any) -> Any:
     value = top.get(key, kind, default)
     if value is not None and not value >= least:
         top.note(f"{key} must be >= {least}, got {value}.", key)
@@ -224,7 +224,7 @@ def _at_least(top: Table, key: str, kind: str, least: int, default: Any) -> Any:
     return value
 
 
-def _hours(top: Table) -> float | None:
+def _hours(top: TomlTable) -> float | None:
     hours = _at_least(top, "give_up_after_hours", "a number", 0, None)
     if hours is not None and hours > MOST_HOURS:
         key = "give_up_after_hours"
@@ -232,14 +232,14 @@ def _hours(top: Table) -> float | None:
     return None if hours is None else float(hours)
 
 
-def _storage(top: Table, path: Path) -> str:
+def _storage(top: TomlTable, path: Path) -> str:
     default = f"sqlite:///{path.stem}.db"
     given = top.get("storage", "a text in quotes", default)
     return os.environ.get(STORAGE_VARIABLE) or given
 
 
 def _in_use(
-    top: Table, parameters: Mapping[str, Parameter], folder: Path
+    top: TomlTable, parameters: Mapping[str, Parameter], folder: Path
 ) -> tuple[Missed, ...] | None:
     if top.values.get("deployment") != "exact":
         return read_missed(tables_of(top, "deployment"), parameters, folder, "deployment") or None
@@ -251,7 +251,7 @@ def _in_use(
 # -- parameters
 
 
-def _parameters(top: Table) -> dict[str, Parameter]:
+def _parameters(top: TomlTable) -> dict[str, Parameter]:
     table = top.sub("parameters")
     if table is None or not table.values:
         if "parameters" not in top.values or table is not None:
@@ -261,7 +261,7 @@ def _parameters(top: Table) -> dict[str, Parameter]:
     return {name: parameter for name, parameter in made.items() if parameter is not None}
 
 
-def _parameter(parameters: Table, name: str) -> Parameter | None:
+def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
     table = parameters.sub(name)
     if table is None:
         return None
@@ -288,8 +288,8 @@ def _parameter(parameters: Table, name: str) -> Parameter | None:
         return None
 
 
-def _check_name(table: Table, name: str) -> None:
-    if name in RESERVED or name.startswith(EXECUTED):
+def _check_name(table: TomlTable, name: str) -> None:
+    if name in RESERVED or name.startswith(EXECUTED_COLUMN):
         table.note(f"a parameter cannot be called {name!r}: tables use that name.")
     if not name.strip() or name.isdigit() or set(name) & set("={}[]"):
         table.note(

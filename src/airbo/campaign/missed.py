@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airbo.campaign.toml_errors import Table
+from airbo.campaign.toml_errors import TomlTable
 from airbo.parameters import Categorical, Parameter
 from airbo.space import Space
 from airbo.uncertainty.kinds import WORDS, Place, check_width, clipped, is_exact
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LIMITS = ("clip_low", "clip_high")
 
-Tables = Sequence[tuple[Table, tuple[str, ...]]]
+Tables = Sequence[tuple[TomlTable, tuple[str, ...]]]
 """Tables about an uncertainty, each with the parameters that it is about."""
 
 
@@ -27,7 +27,7 @@ class Missed:
     names: tuple[str, ...]
     description: dict[str, Any]
     """As JSON holds it; see ``airbo.uncertainty.from_dict``."""
-    table: Table = field(compare=False, repr=False)
+    table: TomlTable = field(compare=False, repr=False)
     """Where it stands in the file."""
 
     def described(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Missed:
         return made
 
 
-def tables_of(top: Table, key: str) -> Tables:
+def tables_of(top: TomlTable, key: str) -> Tables:
     """Return the tables under single parameters, and those of groups."""
     return [*of_single(top, key), *_of_groups(top, key)]
 
@@ -74,7 +74,9 @@ def read_missed(
     return tuple(found)
 
 
-def _description(table: Table, place: Place, extra: Sequence[str] = ()) -> dict[str, Any] | None:
+def _description(
+    table: TomlTable, place: Place, extra: Sequence[str] = ()
+) -> dict[str, Any] | None:
     """Describe an uncertainty as JSON does, or note what is wrong with it and return None."""
     word = table.need("kind", "a text in quotes")
     if word is None:
@@ -98,21 +100,21 @@ def _description(table: Table, place: Place, extra: Sequence[str] = ()) -> dict[
         return None
 
 
-def of_single(top: Table, key: str) -> Tables:
+def of_single(top: TomlTable, key: str) -> Tables:
     """Return the tables that stand under a parameter."""
     tables = top.values.get("parameters")
     if not isinstance(tables, dict):
         return []
-    found: list[tuple[Table, tuple[str, ...]]] = []
+    found: list[tuple[TomlTable, tuple[str, ...]]] = []
     for name, values in tables.items():
         if isinstance(values, dict) and key in values:
-            table = Table(values, ("parameters", name), top.notes).sub(key)
+            table = TomlTable(values, ("parameters", name), top.notes).sub(key)
             found += [] if table is None else [(table, (name,))]
     return found
 
 
-def _of_groups(top: Table, key: str) -> Tables:
-    found: list[tuple[Table, tuple[str, ...]]] = []
+def _of_groups(top: TomlTable, key: str) -> Tables:
+    found: list[tuple[TomlTable, tuple[str, ...]]] = []
     declared = top.values.get("parameters")
     known = list(declared) if isinstance(declared, dict) else []
     for table in top.subs(key):
@@ -130,7 +132,7 @@ def _of_groups(top: Table, key: str) -> Tables:
 
 
 def _check_fit(
-    table: Table,
+    table: TomlTable,
     parameters: Sequence[Parameter],
     names: tuple[str, ...],
     description: Mapping[str, Any],

@@ -23,7 +23,7 @@ from airbo.space import Design
 if TYPE_CHECKING:
     from airbo.optimizer import Optimizer
 
-SAME = 1e-5
+SAME_DESIGN = 1e-5
 """Designs that differ by less, in ranges of their parameters, differ by what printing rounds."""
 
 Done = Literal["told", "already told", "corrected", "added"]
@@ -168,7 +168,11 @@ class Listener:
     def _experiment_with(self, said: Outcome, again: bool) -> Experiment | None:
         """Return the experiment that a design without a number is about, if there is one."""
         space = self.settings.space
-        alike = [e for e in self.record.experiments if space.distance(e.design, said.design) < SAME]
+        alike = [
+            e
+            for e in self.record.experiments
+            if space.distance(e.design, said.design) < SAME_DESIGN
+        ]
         pending = [e for e in alike if e.is_pending]
         if pending:
             return pending[0]

@@ -16,7 +16,7 @@ from airbo.campaign.experiment import Experiment
 from airbo.campaign.ledger import Ledger
 from airbo.campaign.outcome import Listener, Outcome
 from airbo.integrations.optuna.counting import STAGED
-from airbo.observed import EXECUTED, FAILED, OK, STATUS, VALUE
+from airbo.observed import EXECUTED_COLUMN, FAILED, OK, STATUS, VALUE
 from airbo.space import Design, Space
 from airbo.words import nearest, number_of, quoted, value_of
 
@@ -136,7 +136,7 @@ def parse_rows(name: str, text: str, space: Space, ignore_others: bool = False) 
 def _check_header(
     header: Sequence[str], space: Space, ignore_others: bool, mistakes: list[Mistake]
 ) -> None:
-    known = [*space.names, VALUE, STATUS, *_OURS, *(EXECUTED + n for n in space.names)]
+    known = [*space.names, VALUE, STATUS, *_OURS, *(EXECUTED_COLUMN + n for n in space.names)]
     missing = [column for column in (*space.names, VALUE) if column not in header]
     if missing:
         there = f"; it has {quoted(header)}" if any(header) else ""
@@ -166,9 +166,9 @@ def _row(
     n_before = len(mistakes)
     design = {name: _try(line, mistakes, value_of, space, name, row[name]) for name in space.names}
     executed = {
-        name: _try(line, mistakes, number_of, row[EXECUTED + name], EXECUTED + name)
+        name: _try(line, mistakes, number_of, row[EXECUTED_COLUMN + name], EXECUTED_COLUMN + name)
         for name in space.names
-        if row.get(EXECUTED + name)
+        if row.get(EXECUTED_COLUMN + name)
     }
     value = _value(line, row[VALUE], status, mistakes)
     return TableRow(line, design, value, executed) if len(mistakes) == n_before else None
@@ -213,13 +213,21 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
             **e.design,
             VALUE: math.nan if e.value is None else e.value,
             STATUS: e.outcome,
-            **{EXECUTED + name: e.executed.get(name) for name in measured},
+            **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
             ASKED: _time(e.asked),
             TOLD: _time(e.told),
         }
         for e in experiments
     ]
-    columns = [TRIAL, *space.names, VALUE, STATUS, *(EXECUTED + n for n in measured), ASKED, TOLD]
+    columns = [
+        TRIAL,
+        *space.names,
+        VALUE,
+        STATUS,
+        *(EXECUTED_COLUMN + n for n in measured),
+        ASKED,
+        TOLD,
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 

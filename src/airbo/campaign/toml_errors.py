@@ -144,7 +144,7 @@ class Notes:
 
 
 @dataclass(frozen=True)
-class Table:
+class TomlTable:
     """Keys and values at one place of the file."""
 
     values: Mapping[str, Any]
@@ -195,15 +195,15 @@ class Table:
             return default
         return str(value)
 
-    def sub(self, key: str) -> "Table | None":
+    def sub(self, key: str) -> "TomlTable | None":
         """Return the table under a key."""
         values = self.get(key, "a table")
-        return None if values is None else Table(values, (*self.path, key), self.notes)
+        return None if values is None else TomlTable(values, (*self.path, key), self.notes)
 
-    def subs(self, key: str) -> "list[Table]":
+    def subs(self, key: str) -> "list[TomlTable]":
         """Return the tables of a list."""
         entries = self.get(key, "a list of tables", [])
-        return [Table(e, (*self.path, key, i), self.notes) for i, e in enumerate(entries)]
+        return [TomlTable(e, (*self.path, key, i), self.notes) for i, e in enumerate(entries)]
 
     def only(self, known: Iterable[str]) -> None:
         """Note keys that mean nothing here, with the nearest one that does."""

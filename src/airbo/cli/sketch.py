@@ -17,7 +17,7 @@ from airbo.coordinates import by_columns, uncertain_columns
 from airbo.uncertainty import base_draws
 from airbo.words import with_unit
 
-N_DRAWS, N_BARS = 2048, 24
+N_LANDINGS, N_BARS = 2048, 24
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _QUANTILES = (0.025, 0.5, 0.975)
 
@@ -65,7 +65,7 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     low, high = space.bounds
     middle = space.from_model(torch.full((1, space.d), 0.5, dtype=torch.float64))[0]
     X = middle[None] if uncertainty.is_additive else torch.stack([low, middle, high])
-    samples = uncertainty.perturb(X, base_draws(N_DRAWS, uncertainty.n_base(space.d)))
+    samples = uncertainty.perturb(X, base_draws(N_LANDINGS, uncertainty.n_base(space.d)))
     return [
         Landing(space.names[c], settings.unit(space.names[c]), X[i, c].item(), samples[i, :, c])
         for c in columns

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from airbo.observed import (
-    EXECUTED,
+    EXECUTED_COLUMN,
     FAILED,
     LARGEST,
     OK,
@@ -21,7 +21,7 @@ from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
 __all__ = [
-    "EXECUTED",
+    "EXECUTED_COLUMN",
     "FAILED",
     "LARGEST",
     "OK",
@@ -57,7 +57,7 @@ class Observation:
 
 def check_names(space: Space) -> None:
     """Refuse parameters that would share a column with something else in a table."""
-    reserved = {VALUE, STATUS, *(EXECUTED + name for name in space.names)}
+    reserved = {VALUE, STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for name in space.names:
         if name in reserved:
             raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")
@@ -71,11 +71,11 @@ def as_table(space: Space, observations: list[Observation]) -> pd.DataFrame:
             **o.design,
             VALUE: math.nan if o.value is None else o.value,
             STATUS: FAILED if o.failed else OK,
-            **{EXECUTED + name: o.executed.get(name) for name in measured},
+            **{EXECUTED_COLUMN + name: o.executed.get(name) for name in measured},
         }
         for o in observations
     ]
-    columns = [*space.names, VALUE, STATUS, *(EXECUTED + name for name in measured)]
+    columns = [*space.names, VALUE, STATUS, *(EXECUTED_COLUMN + name for name in measured)]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -87,7 +87,7 @@ def from_table(
         raise ValueError(f"The table has no column {value!r}; it has {list(table.columns)}.")
     for column in table.columns[table.columns.duplicated()]:
         raise ValueError(f"The table has two columns {column!r}.")
-    known = {*space.names, value, STATUS, *(EXECUTED + name for name in space.names)}
+    known = {*space.names, value, STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for column in table.columns:
         if column not in known:
             raise ValueError(f"Unknown column {column!r}{space.hint(column)}.")
@@ -95,9 +95,9 @@ def from_table(
     for index, row in enumerate(table.to_dict("records")):
         design = {name: row[name] for name in space.names if name in row}
         executed = {
-            name: row[EXECUTED + name]
+            name: row[EXECUTED_COLUMN + name]
             for name in space.names
-            if EXECUTED + name in row and not pd.isna(row[EXECUTED + name])
+            if EXECUTED_COLUMN + name in row and not pd.isna(row[EXECUTED_COLUMN + name])
         }
         failed = _has_failed(row.get(STATUS), index)
         rows.append((design, None if failed else row[value], executed))

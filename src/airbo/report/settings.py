@@ -1,7 +1,7 @@
 """What a report rests on: parameters, how they are hit, and the settings of the optimizer."""
 
 from airbo import __version__, words
-from airbo.optimizer.record import EXECUTED
+from airbo.optimizer.record import EXECUTED_COLUMN
 from airbo.optimizer.surrogate import SURROGATES
 from airbo.report.findings import Findings
 from airbo.report.page import Page
@@ -34,7 +34,7 @@ def _lands(findings: Findings, name: str) -> str:
 
 def _setting_rows(findings: Findings) -> list[list[str]]:
     optimizer, table = findings.optimizer, findings.optimizer.observations
-    measured = [column for column in table.columns if column.startswith(EXECUTED)]
+    measured = [column for column in table.columns if column.startswith(EXECUTED_COLUMN)]
     n_measured = int(table[measured].notna().any(axis=1).sum()) if measured else 0
     rows = [
         ["values are to be", "large" if findings.sign > 0 else "small"],
