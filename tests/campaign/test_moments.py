@@ -14,7 +14,7 @@ from airbo.campaign import AlreadyTold, CampaignError, StorageError, ledger, run
 from airbo.campaign.experiment import elapsed
 from airbo.campaign.runner import Command, CommandResult, this_process
 from airbo.integrations.optuna import optimizer_of
-from tests.campaign.common import LINE, SQLITE, edited, meanwhile, write
+from tests.campaign.common import LINE, SQLITE, edited, meanwhile, with_database, write
 
 HALF = b'{"op_code":6,"wor'
 
@@ -30,7 +30,8 @@ def kill():
 @pytest.fixture(params=["journal", "sqlite"])
 def two(request, tmp_path):
     """Two processes that have one campaign open."""
-    path = write(tmp_path, LINE if request.param == "journal" else SQLITE)
+    text = LINE if request.param == "journal" else SQLITE
+    path = with_database(write(tmp_path, text))
     with Campaign.open(path) as ours, Campaign.open(path) as theirs:
         yield ours, theirs
 
@@ -282,7 +283,7 @@ def _quick(monkeypatch):
 def test_a_dead_run_is_known_by_more_than_its_number(tmp_path):
     c = Campaign.open(write(tmp_path))
     c.ask(2)
-    c.claim(0, {**this_process(), "pid": os.getppid()})  # began at another time
+    c.claim(0, {**this_process(), "pid": os.getppid(), "began": "at another time"})
     c.claim(1, {"host": socket.gethostname(), "pid": os.getppid()})
     assert [s.experiment.number for s in go(c, 2)] == [0]
 
