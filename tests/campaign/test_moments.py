@@ -16,6 +16,8 @@ from airbo.campaign.runner import Command, CommandResult, this_process
 from airbo.integrations.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, edited, meanwhile, with_database, write
 
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
+
 HALF = b'{"op_code":6,"wor'
 
 

@@ -11,6 +11,8 @@ import pytest
 from airbo import Campaign, Optimizer
 from airbo.campaign import AlreadyTold
 
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
+
 DATA = Path(__file__).parent / "data-0.1.0"
 
 

@@ -15,6 +15,8 @@ from airbo.cli.telling import outcomes_in
 from airbo.cli.unattended import AS_CTRL_C
 from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
 
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
+
 SPACE = settings(MILL).space
 
 
