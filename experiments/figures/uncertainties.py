@@ -15,7 +15,7 @@ from experiments.harness.draw import DATA, MODEL, save
 
 def draw_kinds(folder: Path) -> None:
     """Show samples of every kind of uncertainty in two columns."""
-    figure, axes = plt.subplots(4, 4, figsize=(9, 9.4), layout="constrained")
+    figure, axes = plt.subplots(3, 6, figsize=(12, 6.6), layout="constrained")
     for ax, (name, (uncertainty, designs)) in zip(axes.flat, kinds().items(), strict=True):
         X = torch.tensor(designs, dtype=torch.float64)
         samples = uncertainty.perturb(X, unc.base_draws(512, uncertainty.n_base(2), seed=3))
@@ -31,6 +31,7 @@ def draw_kinds(folder: Path) -> None:
 def kinds() -> dict[str, tuple[unc.InputUncertainty, list[list[float]]]]:
     """Return one uncertainty of each kind with the designs that show it best."""
     center, row = [[0.0, 0.0]], [[-0.65, 0.0], [0.0, 0.0], [0.65, 0.0]]
+    corner = [[0.1, 0.1], [0.6, 0.6]]
     logged = np.random.default_rng(0).normal(size=(40, 2)) * 0.12
     logged += np.linspace(-0.5, 0.5, 40)[:, None] ** [1, 2]
     return {
@@ -45,6 +46,8 @@ def kinds() -> dict[str, tuple[unc.InputUncertainty, list[list[float]]]]:
             center,
         ),
         "Ring": (unc.Ring(0.6), center),
+        "Relative": (unc.Relative(unc.Normal(0.2)), corner),
+        "LogNormal": (unc.LogNormal([0.1, 0.3]), corner),
         "Empirical (logged)": (unc.Empirical(logged), center),
         "SciPy (skew normal)": (unc.SciPy(scipy.stats.skewnorm(6, scale=0.4)), center),
         "Torch (Laplace)": (unc.Torch(torch.distributions.Laplace(0.0, 0.15)), center),

@@ -15,8 +15,8 @@ from airbo.optimizer import Design
 from airbo.report import style
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.report.findings import Findings
-from airbo.report.words import label, listed, plus_minus
 from airbo.uncertainty import Exact, InputUncertainty, Product, scale
+from airbo.words import label, listed, plus_minus
 
 FACTORS = (0.5, 2.0)
 ALL = "all together"

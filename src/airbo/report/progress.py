@@ -16,7 +16,7 @@ from airbo.optimizer import Design, TooLittleDataWarning
 from airbo.report import style
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
-from airbo.report.words import label, number, plus_minus
+from airbo.words import label, number, plus_minus
 
 MAX_EARLIER = 12
 

@@ -6,7 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from airbo.parameters import Categorical, Parameter
-from airbo.report.words import label, unit_of
+from airbo.words import label, unit_of
 
 MODEL, DATA, NOMINAL, BEST, FAILED = "#0072B2", "#D55E00", "#6B6B6B", "#009E73", "#A00000"
 BAND, FAINT = "rgba(0,114,178,0.18)", "rgba(107,107,107,0.12)"
