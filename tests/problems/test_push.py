@@ -8,7 +8,13 @@ import torch
 
 from airbo.problems import RobotPush
 from airbo.problems.push import n_steps
-from airbo.problems.push_table import FARTHEST, FREE_STRIDE, JOINT_STRIDE, LONGEST, ball_distance
+from airbo.problems.push_table import (
+    FARTHEST_START,
+    FREE_STRIDE,
+    JOINT_STRIDE,
+    LONGEST,
+    ball_distance,
+)
 from airbo.problems.push_world import push, push_once
 from airbo.uncertainty import Normal, base_draws
 from tests.problems.common import PAPER
@@ -129,12 +135,12 @@ def test_long_pushes_agree_at_every_distance(steps):
 
 
 def test_a_stride_farther_away_and_a_step_longer_end_in_the_same_place():
-    r = FARTHEST - 0.01
+    r = FARTHEST_START - 0.01
     near, far = push_once(r, 0.0, 140), push_once(r + 40 * FREE_STRIDE, 0.0, 180)
     assert near == pytest.approx(far, abs=2e-5)
 
 
-@pytest.mark.parametrize("distance", [0.0, 1.3, FARTHEST])
+@pytest.mark.parametrize("distance", [0.0, 1.3, FARTHEST_START])
 def test_every_step_of_a_long_push_adds_the_same_stride(distance):
     short, long = (push_once(distance, 0.0, n)[0] for n in (LONGEST, LONGEST + 100))
     assert short - long == pytest.approx(100 * JOINT_STRIDE, abs=5e-5)

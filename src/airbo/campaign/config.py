@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airbo.campaign.errors import FileError, Mistake, StorageError
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
-from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE
+from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE, Direction
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
 
@@ -42,7 +42,7 @@ class Settings:
 
     path: Path
     name: str
-    direction: Literal["maximize", "minimize"]
+    direction: Direction
     value_name: str
     """What is measured, for people to read."""
     value_unit: str | None

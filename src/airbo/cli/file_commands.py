@@ -84,7 +84,7 @@ def check(
         drawn = None
         if not no_picture:
             path = picture or file.with_name(f"{file.stem}_uncertainty.png")
-            drawn = path if sketch.draw(settings, path) else None
+            drawn = path if sketch.draw_landings(settings, path) else None
             out.show(f"Picture: {drawn}" if drawn else _NO_MATPLOTLIB)
         notes = _notes_of_storage(settings)
         for note in notes:

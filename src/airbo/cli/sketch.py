@@ -88,7 +88,7 @@ def sketch_table(title: str, found: list[Landing]) -> Table:
     return text_table(title, header, rows, left=1)
 
 
-def draw(settings: Settings, path: Path) -> bool:
+def draw_landings(settings: Settings, path: Path) -> bool:
     """Draw histograms of executed inputs; return False if matplotlib is not installed."""
     try:
         import matplotlib

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.logs import read_deviations
-from airbo.uncertainty.parameters import Parameter, as_tensor, ndim, parameter
+from airbo.uncertainty.parameters import Numbers, as_tensor, ndim, parameter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical(InputUncertainty):
     """The deviation is one of those that were logged, x' - x, each as likely as the others."""
 
-    deviations: Parameter
+    deviations: Numbers
     """Logged deviations (N d); (N) for one column."""
 
     def __post_init__(self) -> None:

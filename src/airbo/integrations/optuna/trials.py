@@ -18,8 +18,8 @@ from airbo.integrations.optuna.attributes import (
 )
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.observed import LARGEST
-from airbo.optimizer import Direction, Optimizer
+from airbo.observed import LARGEST, Direction
+from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
 from airbo.space import Design
 
