@@ -46,13 +46,13 @@ def moments(model, X, **kwargs):
     return posterior.mean, posterior.distribution.covariance_matrix
 
 
-def set_hyperparameters(model, seed=0):
-    """Move every hyper-parameter away from where it started."""
+def set_hyperparameters(model, seed=0, spread=0.3):
+    """Move every hyper-parameter away from where it started, positive ones by about e^spread."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for _, parameter, constraint in model.named_parameters_and_constraints():
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            change = 0.3 * noise.to(parameter)
+            change = spread * noise.to(parameter)
             if constraint is None:
                 parameter.add_(change)
             else:
