@@ -15,6 +15,13 @@ SAMPLE_KINDS = [
 ]
 """One uncertainty per way in which features are made."""
 
+SURROGATES_AND_WAYS = [(MMDGP, u, d) for u, d in SAMPLE_KINDS]
+SURROGATES_AND_WAYS += [
+    (kind, u, d) for kind in (UGP, ExpectationGP, SKLGP, ERBFGP) for u, d in SAMPLE_KINDS[1::2]
+]
+SURROGATES_AND_WAYS += [(NominalGP, *SAMPLE_KINDS[0])]  # it does not look at the uncertainty
+"""Every way for one surrogate; for the others an additive uncertainty and one that varies."""
+
 
 def box(d, low=-2.0, high=2.0):
     return torch.tensor([[low] * d, [high] * d], dtype=torch.float64)

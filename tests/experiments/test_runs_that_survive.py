@@ -125,9 +125,11 @@ def test_killed_and_started_again_is_as_never_killed(tmp_path):
     assert {path: path.stat().st_ino for path in kept} == kept
 
 
+@pytest.mark.needs("distributed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_a_dask_cluster_gives_what_one_process_gives(tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    import distributed
+
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'src'}")
     store, toy = Store(tmp_path), Toy(bad=(2,))
     with distributed.LocalCluster(

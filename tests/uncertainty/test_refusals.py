@@ -9,7 +9,6 @@ import torch
 
 from airbo import uncertainty as unc
 
-
 PRINTED = [[0.1**2, -(0.3**2)], [-(0.3**2), 0.1**2]]
 
 
