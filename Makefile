@@ -15,7 +15,7 @@ JOBS ?= 2
 READY := $(INSTALLED)-experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow coverage lowest check format build lock \
+.PHONY: help demo test slow coverage lowest newest check format build lock \
 	bench bench-quick paper paper-quick docs docs-figures
 
 help:  ## list the targets
@@ -37,6 +37,11 @@ lowest: $(INSTALLED)-lock  ## the fast tests with the lowest versions that pypro
 	@$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
 	@$(BIN)/uv pip install -q --python .venv-lowest --resolution lowest-direct -e ".[test]"
 	@$(TEST_ENV) .venv-lowest/bin/python -m pytest -n 2
+
+newest: $(INSTALLED)-lock  ## the fast tests with the newest versions that there are (.venv-newest)
+	@$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-newest
+	@$(BIN)/uv pip install -q --python .venv-newest -e ".[test]"
+	@$(TEST_ENV) .venv-newest/bin/python -m pytest -n 2
 
 check: $(INSTALLED)-dev  ## format, lint, types and import direction, without changing anything
 	$(BIN)/ruff format --check .
