@@ -70,9 +70,9 @@ def test_the_source_archive_holds_the_licence_and_no_tests(dist):
 SCRIPT = """
 import sys
 import airbo
+assert "torch" not in sys.modules
 from airbo import uncertainty as unc
 
-assert "torch" not in sys.modules
 result = airbo.maximize(
     lambda design: -(design["x"] - 0.3) ** 2, {"x": (0.0, 1.0)}, unc.Normal(0.05),
     budget=8, seed=0, progress=False,
