@@ -10,7 +10,6 @@ ROOT = Path(airbo.__file__).parent
 
 ALLOWED = {
     "Empirical": "logged deviations (uncertainty), and an estimator made from samples (embeddings)",
-    "main": "where a program begins",
     "recommend": "a command of airbo, and the answer of an Optuna study",
 }
 """Names that the public interface gives to two things, and why nobody mistakes them."""

@@ -118,9 +118,11 @@ def test_killed_and_started_again_is_as_never_killed(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("distributed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_a_dask_cluster_gives_what_one_process_gives(tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    import distributed
+
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'src'}")
     store, toy = Store(tmp_path), Toy(bad=(2,))
     with distributed.LocalCluster(

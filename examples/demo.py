@@ -1,6 +1,6 @@
 """The main job: find the robust optimum of the double-peak problem, with and without knowing P_x.
 
-    python -m airbo.demo
+    python examples/demo.py
 
 runs the default surrogate and a plain Gaussian process from the same initial designs, and ends
 with a table and a picture.
@@ -105,7 +105,7 @@ def picture(problem: DoublePeak, runs: list[Run], path: Path) -> None:
 
 def main() -> None:
     """Run the demonstration from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m airbo.demo", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=int, default=50, help="experiments per surrogate")
     parser.add_argument("--seed", type=int, default=0, help="seed of designs and draws")
     parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="where to draw")
