@@ -96,4 +96,5 @@ $(BIN)/python:
 $(INSTALLED)-%: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing airbo[$*] into $(VENV), with the versions of constraints.txt ..."
 	@$(PIP) -c constraints.txt -e ".[$*]"
+	@rm -rf .mypy_cache  # mypy remembers which packages were missing
 	@touch $@
