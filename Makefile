@@ -1,65 +1,100 @@
-# Every target makes its own environment (.venv) first; `make help` lists them.
+# Every target first makes .venv and installs what that target needs, and nothing more:
+# .venv/.installed-test, for example, says that `pip install -e ".[test]"` has been done.
+# `make help` lists the targets.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
 
 # One thread per process: two test workers on two cores would otherwise fight for them.
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # Processes that `make paper` uses.
 JOBS ?= 2
+# What bench, paper and docs-figures need.
+READY := $(INSTALLED)-experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format bench bench-quick paper paper-quick docs docs-figures
+.PHONY: help demo test slow coverage lowest newest check format build lock \
+	bench bench-quick paper paper-quick docs docs-figures
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY)  ## the main job: find the robust optimum of the double-peak problem
-	@$(BIN)/python -m airbo.demo
+demo: $(INSTALLED)-plot  ## the main job: find the robust optimum of the double-peak problem
+	@$(BIN)/python examples/demo.py
 
-test: $(READY)  ## all fast tests and doctests
+test: $(INSTALLED)-test  ## all fast tests and doctests
 	@$(TEST_ENV) $(BIN)/python -m pytest -n 2
 
-slow: $(READY)  ## the tests that take minutes: whole optimization loops
-	@$(TEST_ENV) $(BIN)/python -m pytest -n 2 -m slow
+slow: $(INSTALLED)-slow  ## tests that take minutes, or need Ray, Dask or Box2D
+	@$(TEST_ENV) $(BIN)/python -m pytest -n 2 -m "slow or needs"
 
-check: $(READY)  ## format, lint, types and import direction, without changing anything
+coverage: $(INSTALLED)-test  ## which lines the fast tests run; the pages are in build/coverage
+	@$(TEST_ENV) $(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered --cov-report=html
+
+lowest: $(INSTALLED)-lock  ## the fast tests with the lowest versions that pyproject.toml allows (.venv-lowest)
+	@$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
+	@$(BIN)/uv pip install -q --python .venv-lowest --resolution lowest-direct -e ".[test]"
+	@$(TEST_ENV) .venv-lowest/bin/python -m pytest -n 2
+
+newest: $(INSTALLED)-lock  ## the fast tests with the newest versions that there are (.venv-newest)
+	@$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-newest
+	@$(BIN)/uv pip install -q --python .venv-newest -e ".[test]"
+	@$(TEST_ENV) .venv-newest/bin/python -m pytest -n 2
+
+check: $(INSTALLED)-dev  ## format, lint, types and import direction, without changing anything
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(READY)  ## format the code and repair what ruff can repair
+format: $(INSTALLED)-dev  ## format the code and repair what ruff can repair
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+build: $(INSTALLED)-slow  ## the wheel and the source archive, checked, in dist/
+	@rm -rf dist
+	@$(BIN)/python -m build
+	@$(BIN)/twine check --strict dist/*
+
+lock: $(INSTALLED)-lock  ## add what is missing to constraints.txt; `make lock UPGRADE=--upgrade` renews all versions
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --all-extras $(UPGRADE) \
+		--no-annotate --no-header -o constraints.txt pyproject.toml
+	@{ echo "# The lock file: the versions that airbo is developed and tested with, for every Python and platform."; \
+		echo "# pip install -c constraints.txt -e . uses it; make lock writes it."; cat constraints.txt; } > .lock
+	@mv .lock constraints.txt
+
 bench: $(READY)  ## measure speed, memory and accuracy, as ratios within one run (a quarter of an hour)
-	@$(TEST_ENV) $(BIN)/python -m benchmarks.run
+	@$(TEST_ENV) $(BIN)/python -m experiments.speed
 
 bench-quick: $(READY)  ## the same with fewer settings and rounds (a minute)
-	@$(TEST_ENV) $(BIN)/python -m benchmarks.run --quick
+	@$(TEST_ENV) $(BIN)/python -m experiments.speed --quick
 
 paper: $(READY)  ## rerun the whole evaluation of the paper (hours; goes on where it was stopped)
 	@$(TEST_ENV) $(BIN)/python -m experiments run all --jobs $(JOBS)
+	@$(BIN)/python -m experiments pack
 	@$(BIN)/python -m experiments plot all
 
 paper-quick: $(READY)  ## a small version of all of it, in build/paper-quick (minutes)
 	@$(TEST_ENV) $(BIN)/python -m experiments run all --quick --jobs $(JOBS) --results build/paper-quick
 	@$(BIN)/python -m experiments plot all --quick --results build/paper-quick --images build/paper-quick
 
-docs: $(READY)  ## build the documentation site in site/
+docs: $(INSTALLED)-docs  ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs-figures: $(READY)  ## draw the pictures of the README and the docs
-	@$(BIN)/python docs/figures.py
-	@$(BIN)/python docs/problem_figures.py
+	@$(TEST_ENV) $(BIN)/python -m experiments.figures
+	@$(BIN)/python -m experiments plot expectations
 
-$(READY): pyproject.toml constraints.txt
-	@echo "Making $(VENV): installing airbo and the pinned versions of what it needs (a few minutes, once) ..."
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "airbo needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[test,dev,plot,docs]"
+
+# One rule for all extras of pyproject.toml.
+$(INSTALLED)-%: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing airbo[$*] into $(VENV), with the versions of constraints.txt ..."
+	@$(PIP) -c constraints.txt -e ".[$*]"
+	@rm -rf .mypy_cache  # mypy remembers which packages were missing
 	@touch $@
-	@echo "$(VENV) is ready."

@@ -1,4 +1,4 @@
-"""Rerun the paper: ``python -m experiments list``, ``run NAME``, ``plot NAME``."""
+"""Measure again what README and docs say: ``list``, ``run NAME``, ``plot NAME``, ``pack``."""
 
 import signal
 import sys
@@ -9,12 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments import runner
-from experiments.experiment import Experiment, Task
+from experiments.harness import runner
+from experiments.harness.experiment import Experiment, Task
+from experiments.harness.packed import DamagedResultsError
+from experiments.harness.places import IMAGES, RESULTS
+from experiments.harness.store import Store
 from experiments.registry import EXPERIMENTS, KNOWN, find
-from experiments.store import RESULTS, Store
-
-IMAGES = Path(__file__).parent.parent / "docs" / "images" / "paper"
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 console = Console()
@@ -80,7 +80,7 @@ def plot(
     repeats: Repeats = None,
     quick: Quick = False,
     results: Results = RESULTS,
-    images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES,
+    images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES / "paper",
 ) -> None:
     """Draw the pictures and write the tables of what there is."""
     store = Store(results)
@@ -105,6 +105,25 @@ def plot(
         console.print(text, markup=False, soft_wrap=True)
         for picture in experiment.plot(found, images):
             console.print(f"wrote {picture}", soft_wrap=True)
+
+
+@app.command()
+def pack(results: Results = RESULTS) -> None:
+    """Fold finished repeats from the spool into one packed file per experiment."""
+    done = Store(results).pack()
+    for folded in done:
+        console.print(f"{folded.experiment}: {folded.n_added} repeats added, {folded.n_all} in all")
+    if not done:
+        console.print("The spool is empty: there is nothing to pack.")
+
+
+def main() -> None:
+    """Run a command; say which file is damaged, if one is."""
+    try:
+        app()
+    except DamagedResultsError as error:
+        console.print(str(error), markup=False, soft_wrap=True)
+        sys.exit(1)
 
 
 def _as_ctrl_c(*_: object) -> None:
@@ -142,4 +161,4 @@ def _repeats(experiment: Experiment, given: int | None, quick: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(app())
+    main()

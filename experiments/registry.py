@@ -2,34 +2,51 @@
 
 from dataclasses import replace
 
-from experiments.ablation import ABLATION
-from experiments.choosing import CHOOSING, SCREENING
-from experiments.dilemma import DILEMMA
-from experiments.experiment import Experiment
-from experiments.inference_time import INFERENCE_TIME
-from experiments.modelling import MODELLING
-from experiments.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN
-from experiments.predicting import FAMILY_PREDICTING, PREDICTING
-from experiments.push import PUSH
-from experiments.surrogates import SURROGATES
+from experiments.choosing.comparison import CHOOSING, SCREENING
+from experiments.choosing.expectations import EXPECTATIONS
+from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
+from experiments.harness.experiment import Experiment
+from experiments.paper.ablation import ABLATION
+from experiments.paper.dilemma import DILEMMA
+from experiments.paper.inference_time import INFERENCE_TIME
+from experiments.paper.modelling import MODELLING
+from experiments.paper.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN
+from experiments.paper.push import PUSH
+from experiments.paper.surrogates import SURROGATES
+from experiments.speed.nodes import NODES
+from experiments.speed.optuna_ask import OPTUNA_ASK
+from experiments.theory.bound import BOUND
+from experiments.theory.regret_growth import REGRET_GROWTH
 
 MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES)
 OPTIMIZATIONS = (RKHS_GAUSSIAN, DOUBLE_PEAK, BUMPED_BOWL, PUSH, ABLATION)
 
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*MODELS, *OPTIMIZATIONS)}
-"""Those of the paper, in its order."""
+"""The paper's evaluation, in its order."""
 
 VARIANTS: dict[str, Experiment] = {
     f"{e.name}-ei": replace(e, name=f"{e.name}-ei", acquisition="ei") for e in OPTIMIZATIONS
 }
 """With expected improvement, as in the program that the authors published."""
 
+THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, BOUND)}
+"""What the paper proves, beside what is measured."""
+
 BEYOND: dict[str, Experiment] = {
-    e.name: e for e in (PREDICTING, FAMILY_PREDICTING, SCREENING, CHOOSING)
+    e.name: e
+    for e in (
+        PREDICTING,
+        FAMILY_PREDICTING,
+        EXPECTATIONS,
+        SCREENING,
+        CHOOSING,
+        NODES,
+        OPTUNA_ASK,
+    )
 }
 """What the paper does not ask."""
 
-KNOWN = EXPERIMENTS | VARIANTS | BEYOND
+KNOWN = EXPERIMENTS | VARIANTS | THEORY | BEYOND
 
 
 def find(name: str) -> Experiment:

@@ -1,13 +1,24 @@
+"""Settings and fixtures of all tests."""
+
+import importlib.util
+
 import jaxtyping
 import pytest
 import torch
 from hypothesis import settings
 
 # The same examples in every run, and no deadline: the first call of a torch function is slow.
-settings.register_profile("airbo", derandomize=True, deadline=None)
+settings.register_profile("airbo", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("airbo")
 
 torch.set_num_threads(1)
+
+
+def pytest_runtest_setup(item):
+    """Skip what needs a package that is not installed, and say where it is."""
+    wanted = [name for marker in item.iter_markers("needs") for name in marker.args]
+    if missing := [name for name in wanted if importlib.util.find_spec(name) is None]:
+        pytest.skip(f"needs {', '.join(missing)}: `make slow` installs it and runs this test")
 
 
 @pytest.fixture

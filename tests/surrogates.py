@@ -15,6 +15,13 @@ SAMPLE_KINDS = [
 ]
 """One uncertainty per way in which features are made."""
 
+SURROGATES_AND_WAYS = [(MMDGP, u, d) for u, d in SAMPLE_KINDS]
+SURROGATES_AND_WAYS += [
+    (kind, u, d) for kind in (UGP, ExpectationGP, SKLGP, ERBFGP) for u, d in SAMPLE_KINDS[1::2]
+]
+SURROGATES_AND_WAYS += [(NominalGP, *SAMPLE_KINDS[0])]  # it does not look at the uncertainty
+"""Every way for one surrogate; for the others an additive uncertainty and one that varies."""
+
 
 def box(d, low=-2.0, high=2.0):
     return torch.tensor([[low] * d, [high] * d], dtype=torch.float64)
@@ -46,13 +53,13 @@ def moments(model, X, **kwargs):
     return posterior.mean, posterior.distribution.covariance_matrix
 
 
-def set_hyperparameters(model, seed=0):
-    """Move every hyper-parameter away from where it started."""
+def set_hyperparameters(model, seed=0, spread=0.3):
+    """Move every hyper-parameter away from where it started, positive ones by about e^spread."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for _, parameter, constraint in model.named_parameters_and_constraints():
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            change = 0.3 * noise.to(parameter)
+            change = spread * noise.to(parameter)
             if constraint is None:
                 parameter.add_(change)
             else:

@@ -80,6 +80,10 @@ SAVEABLE = [
     (unc.Ring(0.5), 2),
     (unc.Empirical(LOG), 2),
     (unc.Empirical(LOG[:, 0]), 1),
+    (unc.Relative(unc.Normal(0.05)), 2),
+    (unc.Relative(unc.Uniform([-0.1, 0.0], [0.1, 0.2])), 2),
+    (unc.LogNormal(0.1), 2),
+    (unc.LogNormal([0.1, 0.3]), 2),
     (unc.SciPy(scipy.stats.gamma(2, scale=0.1)), 2),
     (unc.SciPy(scipy.stats.norm([0.0, 0.1], scale=np.array([0.1, 0.3]))), 2),
     (unc.SciPy(scipy.stats.binom(5, 0.3)), 2),
@@ -123,3 +127,30 @@ UNSAVEABLE = [
 """Those that hold something that cannot."""
 
 ALL_UNCERTAINTIES = SAVEABLE + UNSAVEABLE
+
+WAYS = [
+    # the kernel is a function of the difference of designs
+    (unc.Normal([0.1, 0.0, 2.0]), 3),
+    (unc.Normal(cov=SINGULAR), 2),
+    (unc.Beta(0.4, 0.2, scale=0.1), 1),
+    (unc.GaussianMixture([[0.0, 0.0], [-1.0, 1.0]], COV), 2),
+    (unc.Empirical(LOG), 2),
+    (unc.Product([unc.Ring(0.5), unc.Uniform(0, 1), unc.Exact()], [(3, 0), (1,), (2,)]), 4),
+    (unc.Sampler.from_numpy(jitter, additive=True), 2),
+    # P varies along a line
+    (unc.Piecewise([0.0], [unc.ChiSquared(0.5, scale=0.01), unc.ChiSquared(7, scale=0.01)]), 1),
+    (unc.Varying(wavy_beta), 1),
+    # P varies in the plane
+    (unc.Varying(turning_normal), 2),
+    (unc.Varying(moving_mixture), 2),
+    (unc.Varying(mixed_blocks), 2),
+    (unc.Piecewise([-0.5, 0.5], [unc.Exact(), unc.Ring(0.2), unc.Normal(cov=COV)], column=1), 2),
+    (unc.Normal(0.5).clipped(-0.3, 0.8), 2),
+    (unc.Sampler(stretched), 2),
+]
+"""One or more for every way in which the kernel of two uncertain inputs is computed."""
+
+
+def one_of_each_type(pairs):
+    """Keep the first pair of every class of uncertainty."""
+    return list({type(u): (u, d) for u, d in reversed(pairs)}.values())[::-1]

@@ -25,7 +25,7 @@ from airbo.uncertainty import (
     Scaled,
     Uniform,
 )
-from airbo.uncertainty.parameters import Parameter
+from airbo.uncertainty.parameters import Numbers
 from airbo.uncertainty.scaled import stretch
 
 
@@ -198,7 +198,7 @@ def some_columns(uncertainty: InputUncertainty, columns: Sequence[int]) -> Input
     return None
 
 
-def _each_parameter(u: Any, change: Callable[[tuple[float, ...]], Parameter]) -> Any:
+def _each_parameter(u: Any, change: Callable[[tuple[float, ...]], Numbers]) -> Any:
     """Change the parameters that have one number per column."""
     return replace(u, **{n: change(v) for n, v in _values(u).items() if isinstance(v, tuple)})
 
@@ -207,5 +207,5 @@ def _values(u: Any) -> dict[str, Any]:
     return {f.name: getattr(u, f.name) for f in fields(u)} if is_dataclass(u) else {}
 
 
-def _placed(p: Parameter, axes: Axes) -> Parameter:
+def _placed(p: Numbers, axes: Axes) -> Numbers:
     return ((np.asarray(p) - np.asarray(axes.low)) / np.asarray(axes.widths)).tolist()

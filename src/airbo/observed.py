@@ -7,10 +7,13 @@ import math
 import numbers
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from airbo.parameters import Categorical, as_float, finite_number
 from airbo.space import Design, Space
+
+Direction = Literal["maximize", "minimize"]
+"""Whether large values are good, or small ones."""
 
 VALUE, STATUS, EXECUTED_COLUMN = "value", "status", "executed_"
 OK, FAILED = "ok", "failed"

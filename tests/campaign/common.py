@@ -1,11 +1,14 @@
 """Small campaigns that the tests share."""
 
 import re
+import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 from airbo import Campaign
 from airbo.campaign import Settings
-from airbo.campaign.settings import parse
+from airbo.campaign.config import parse
+from airbo.campaign.storage import close_storage, open_storage
 
 LINE = """\
 name = "line"
@@ -55,6 +58,19 @@ def write(folder: Path, text: str = LINE, name: str = "campaign.toml") -> Path:
     """Write a campaign file."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
+    return path
+
+
+@lru_cache
+def _empty_database() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        close_storage(open_storage("sqlite:///empty.db", Path(folder)))
+        return (Path(folder) / "empty.db").read_bytes()
+
+
+def with_database(path: Path) -> Path:
+    """Put an empty database beside a campaign file; making its tables takes longer than a test."""
+    path.with_suffix(".db").write_bytes(_empty_database())
     return path
 
 

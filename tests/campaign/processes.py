@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from airbo.campaign import Campaign, unattended
-from airbo.campaign.command import Command
+from airbo.campaign import Campaign, runner
+from airbo.campaign.runner import Command
 from airbo.space import Design
 
 WRITES = (
@@ -32,7 +32,7 @@ WRITES = (
 def context() -> ForkServerContext:
     """Return what starts processes."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload([__name__])
+    server.set_forkserver_preload([__name__, "airbo.integrations.optuna.sampler"])
     return server
 
 
@@ -69,17 +69,15 @@ def killed_before_write(path: Path, operation: str, n: int) -> None:
     OPERATIONS[operation](campaign)
 
 
-def run_to(path: Path, budget: int) -> None:
-    """Do experiments unattended; the value of each is its design."""
-    torch.set_num_threads(1)
-    campaign = Campaign.open(path)
-    run(campaign, budget)
-
-
 def run(campaign: Campaign, budget: int = 3) -> None:
     """Do experiments whose value is their design."""
-    unattended.GIVE_WAY_SECONDS = 0.05
-    unattended.run_unattended(campaign, Command("echo {x}", campaign.settings.space), budget)
+    runner.GIVE_WAY_SECONDS = 0.05
+    runner.run_unattended(campaign, Command("echo {x}", campaign.settings.space), budget)
+
+
+def run_on(campaign: Campaign) -> None:
+    """Do more experiments than there will be time for."""
+    run(campaign, budget=1000)
 
 
 def work(path: Path, log: Path, budget: int, pause: float) -> None:
@@ -141,4 +139,4 @@ def import_rows(campaign: Campaign) -> None:
 OPERATIONS = {
     f.__name__: f
     for f in (ask, tell, tell_several, tell_design, fail, give_up, correct, tell_late, import_rows)
-} | {"run": run}
+} | {"run": run, "run_on": run_on}

@@ -7,10 +7,12 @@ import pytest
 import airbo
 from airbo import Campaign
 from airbo import uncertainty as unc
-from airbo.campaign import AlreadyTold, CampaignError, StorageError
+from airbo.campaign import AlreadyTold, CampaignError, FileError, StorageError
 from airbo.campaign import campaign as module
 from airbo.integrations.optuna import recommend as recommend_study
 from tests.campaign.common import DESIGN, LINE, MILL, campaign, edited, told, write
+
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
 
 
 def hill(design):
@@ -326,3 +328,42 @@ def test_several_are_given_up_or_none(tmp_path):
         assert c.experiment(0).is_pending
     assert [t.done for t in c.give_up_all([0, 2])] == ["told", "told"]
     assert [t.done for t in c.give_up_all([0, 2])] == ["already told", "already told"]
+
+
+def test_a_mistake_that_only_a_model_sees_stops_asking_and_loses_nothing_told(tmp_path):
+    campaign(tmp_path, MILL).ask(2)
+    log = 'log = true\nuncertainty = { kind = "normal", std = 9.0 }'
+    c = campaign(tmp_path, edited(MILL, "log = true", log))
+    assert c.tell(0, 1.5).done == "told"
+    for refused in (c.ask, c.recommend, lambda: c.tell(DESIGN, 2.0)):
+        with pytest.raises(FileError, match=r"line \d+: .*logarithmic.*clip_low"):
+            refused()
+    mended = campaign(tmp_path, MILL)
+    assert values(mended) == [1.5]
+    assert [e.number for e in mended.ask()] == [2]
+
+
+def test_an_uncertainty_that_a_model_refuses_is_not_told(tmp_path):
+    c = campaign(tmp_path, MILL)
+    c.ask()
+    described = [{"parameters": ["depth"], "uncertainty": {"kind": "Normal", "std": 9.0}}]
+    with pytest.raises(CampaignError, match="logarithmic"):
+        c.tell(0, 1.0, uncertainty=described)
+    assert c.tell(0, 1.0, uncertainty=c.settings.described_uncertainty).done == "told"
+
+
+def test_part_of_what_is_missed_together_cannot_be_measured_alone(tmp_path):
+    group = '[[uncertainty]]\nparameters = ["x", "y"]\nkind = "ring"\nradius = 0.01\n'
+    text = edited(LINE, 'uncertainty = { kind = "normal", std = 0.05 }\n', "")
+    c = campaign(tmp_path, f"{text}[parameters.y]\nlow = 0\nhigh = 1\n{group}")
+    c.ask()
+    with pytest.raises(CampaignError, match="uncertain together"):
+        c.tell(0, 1.0, executed={"x": 0.5})
+    assert c.tell(0, 1.0, executed={"x": 0.5, "y": 0.5}).done == "told"
+
+
+def test_the_same_new_design_twice_in_one_report_counts_once(tmp_path):
+    c = campaign(tmp_path)
+    told_twice = c.tell_all([({"x": 0.5}, 1.0), ({"x": 0.5}, 1.0)])
+    assert [t.done for t in told_twice] == ["added", "already told"]
+    assert values(c) == [1.0]

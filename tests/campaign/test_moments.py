@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 import pytest
 
 from airbo import Campaign
-from airbo.campaign import CampaignError, StorageError, staging, storage, unattended
-from airbo.campaign.claims import this_process
-from airbo.campaign.command import Command, Result
-from airbo.campaign.errors import AlreadyTold
-from airbo.campaign.experiments import elapsed
+from airbo.campaign import AlreadyTold, CampaignError, StorageError, ledger, runner, storage
+from airbo.campaign.experiment import elapsed
+from airbo.campaign.runner import Command, CommandResult, this_process
 from airbo.integrations.optuna import optimizer_of
-from tests.campaign.common import LINE, SQLITE, edited, meanwhile, write
+from tests.campaign.common import LINE, SQLITE, edited, meanwhile, with_database, write
+
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
 
 HALF = b'{"op_code":6,"wor'
 
@@ -32,7 +32,8 @@ def kill():
 @pytest.fixture(params=["journal", "sqlite"])
 def two(request, tmp_path):
     """Two processes that have one campaign open."""
-    path = write(tmp_path, LINE if request.param == "journal" else SQLITE)
+    text = LINE if request.param == "journal" else SQLITE
+    path = with_database(write(tmp_path, text))
     with Campaign.open(path) as ours, Campaign.open(path) as theirs:
         yield ours, theirs
 
@@ -216,7 +217,8 @@ def test_rows_that_are_discarded_while_they_are_committed_count(two, monkeypatch
     ours.tell({"x": 0.5}, 1.0)
 
     def discard():
-        theirs.book.ledger.discard_stale(datetime.now() + 2 * staging.STALE)
+        record = theirs.ledger.record()
+        theirs.ledger.discard_stale(record, datetime.now() + 2 * ledger.STALE)
 
     meanwhile(monkeypatch, ours.storage, "set_study_user_attr", discard)
     assert ours.tell(0, 2.0, correct=True).experiment.value == 2.0
@@ -271,19 +273,19 @@ def test_a_night_in_which_clocks_are_changed_is_as_long_as_others(monkeypatch):
 
 
 def go(campaign, budget=1, template="echo {x}"):
-    return unattended.run_unattended(campaign, Command(template, campaign.settings.space), budget)
+    return runner.run_unattended(campaign, Command(template, campaign.settings.space), budget)
 
 
 @pytest.fixture
 def _quick(monkeypatch):
-    monkeypatch.setattr(unattended, "GIVE_WAY_SECONDS", 0.01)
+    monkeypatch.setattr(runner, "GIVE_WAY_SECONDS", 0.01)
 
 
 @pytest.mark.usefixtures("_quick")
 def test_a_dead_run_is_known_by_more_than_its_number(tmp_path):
     c = Campaign.open(write(tmp_path))
     c.ask(2)
-    c.claim(0, {**this_process(), "pid": os.getppid()})  # began at another time
+    c.claim(0, {**this_process(), "pid": os.getppid(), "began": "at another time"})
     c.claim(1, {"host": socket.gethostname(), "pid": os.getppid()})
     assert [s.experiment.number for s in go(c, 2)] == [0]
 
@@ -302,9 +304,9 @@ def test_of_two_runs_one_takes_over_what_was_left_behind(two, monkeypatch):
         taken.append(theirs.claim(0, this_process()))
 
     meanwhile(monkeypatch, ours.storage, "set_trial_user_attr", take, after=True)
-    assert not unattended._takes_over(ours, left)
+    assert not runner._takes_over(ours, left)
     assert taken == [True]
-    assert unattended._takes_over(ours, left)
+    assert runner._takes_over(ours, left)
 
 
 @pytest.mark.usefixtures("_quick")
@@ -312,7 +314,7 @@ def test_a_run_goes_on_where_somebody_gives_up_its_experiment(two, monkeypatch):
     ours, theirs = two
     meanwhile(monkeypatch, ours, "claim", lambda: theirs.give_up(0))
     assert [s.experiment.number for s in go(ours)] == [1]
-    assert not unattended._keeps_to(ours, 0, 0)
+    assert not runner._keeps_to(ours, 0, 0)
 
 
 def test_ctrl_c_is_not_lost_where_somebody_has_answered(two, monkeypatch):
@@ -331,7 +333,7 @@ def test_ctrl_c_is_not_lost_where_somebody_has_answered(two, monkeypatch):
 @pytest.mark.parametrize("moment", ["claim", "_keeps_to"])
 def test_ctrl_c_before_the_command_gives_the_experiment_up(tmp_path, monkeypatch, moment):
     c = Campaign.open(write(tmp_path))
-    monkeypatch.setattr(c if moment == "claim" else unattended, moment, interrupt)
+    monkeypatch.setattr(c if moment == "claim" else runner, moment, interrupt)
     with pytest.raises(KeyboardInterrupt):
         go(c)
     assert [e.outcome for e in c.experiments] == ["given up"]
@@ -343,7 +345,7 @@ def interrupt(*args, **kwargs):
 
 def test_ctrl_c_waits_until_a_value_is_told(tmp_path, monkeypatch):
     c = Campaign.open(write(tmp_path))
-    monkeypatch.setattr(Command, "run", lambda *args: Result(5.0))
+    monkeypatch.setattr(Command, "run", lambda *args: CommandResult(5.0))
     meanwhile(monkeypatch, c, "tell", interrupt)
     with pytest.raises(KeyboardInterrupt):
         go(c)

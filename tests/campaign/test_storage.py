@@ -11,9 +11,8 @@ from sqlalchemy.exc import OperationalError
 
 from airbo import Campaign
 from airbo import uncertainty as unc
-from airbo.campaign import StorageError, files, storage
-from airbo.campaign.files import write_whole
-from airbo.campaign.storage import explained, masked, open_storage
+from airbo.campaign import StorageError, storage
+from airbo.campaign.storage import explained, masked, open_storage, write_whole
 from tests.campaign.common import JOURNAL, LINE, MILL, SQLITE, campaign, edited, write
 
 
@@ -116,7 +115,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     def full(handle):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(storage.os, "fsync", full)
     with pytest.raises(StorageError, match=r"page.html cannot be written: No space left"):
         write_whole(path, "new")
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]

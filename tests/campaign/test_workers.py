@@ -1,19 +1,18 @@
-"""Eight workers on one campaign, two of them killed: everything told is there, once."""
+"""Workers on one campaign, two of them killed: everything told is there, once."""
 
 import itertools
 import time
 
-import optuna
 import pytest
 
 from airbo import Campaign
 from airbo.campaign import Settings, StorageError
-from airbo.campaign.identity import open_study
 from airbo.campaign.storage import open_storage
+from airbo.campaign.study import open_study
 from tests.campaign import postgres, processes
 from tests.campaign.common import LINE, edited, write
 
-N_WORKERS = 8
+N_WORKERS = 4
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +30,18 @@ def url(request):
     return files.get(request.param) or request.getfixturevalue("postgres_url")
 
 
-def work(folder, url, budget, text):
-    """Let eight workers reach a budget, kill two; return the campaign and what was acknowledged."""
+def work(folder, url, budget, text, n=N_WORKERS):
+    """Let workers reach a budget, kill two; return the campaign and what was acknowledged."""
     text = edited(edited(text, "journal:///campaign.journal", url), '"line"', f'"{folder.name}"')
     path = write(folder, text)
-    logs = [folder / f"{i}.log" for i in range(N_WORKERS)]
+    logs = [folder / f"{i}.log" for i in range(n)]
     workers = [processes.start(processes.work, path, log, budget, 0.02) for log in logs]
     for victim, part in zip(workers[:2], (0.25, 0.5), strict=True):
         wait_for(logs, part * budget)
         victim.kill()
     codes = [processes.finish(worker, 900) for worker in workers]
     assert set(codes[:2]) <= {-9, 0}  # on a slow machine a victim may have ended before
-    assert codes[2:] == [0] * (N_WORKERS - 2)
+    assert codes[2:] == [0] * (n - 2)
     return Campaign.open(path), acknowledged(logs)
 
 
@@ -58,9 +57,9 @@ def wait_for(logs, n, seconds=600):
         time.sleep(0.02)
 
 
-def check(campaign, budget, told):
+def check(campaign, budget, told, n=N_WORKERS):
     """Every trial is accounted for, with its own value, and no design was given out twice."""
-    record, trials = campaign.book.record(), campaign.study.get_trials(deepcopy=False)
+    record, trials = campaign.ledger.record(), campaign.study.get_trials(deepcopy=False)
     campaign.close()
     done = {e.number: e for e in record.experiments if e.has_outcome}
     assert done.keys() >= told.keys()
@@ -70,16 +69,16 @@ def check(campaign, budget, told):
     # those that were killed leave at most one experiment each; the others may overshoot by one
     pending = [e for e in record.experiments if e.is_pending]
     assert len(pending) + len(record.unfinished_asks) <= 2
-    assert budget <= len(done) <= budget + N_WORKERS - 1
+    assert budget <= len(done) <= budget + n - 1
     numbers = [t.number for t in trials]
     assert numbers == list(range(len(numbers)))
     assert len(numbers) == len(done) + len(pending) + len(record.unfinished_asks)
     return sorted(e.design["x"] for e in record.experiments)
 
 
-def test_eight_workers_lose_and_double_nothing(tmp_path, url):
-    campaign, told = work(tmp_path, url, 24, LINE)
-    designs = check(campaign, 24, told)
+def test_workers_lose_and_double_nothing(tmp_path, url):
+    campaign, told = work(tmp_path, url, 12, LINE)
+    designs = check(campaign, 12, told)
     assert len(set(designs)) == len(designs)
 
 
@@ -109,15 +108,15 @@ def test_somebody_else_may_begin_the_campaign_at_any_moment(tmp_path, monkeypatc
 
     for name in STEPS:
         monkeypatch.setattr(opened, name, interrupted(getattr(opened, name)))
-    study = open_study(opened, Settings.read(path), optuna.samplers.RandomSampler(seed=0))
+    study = open_study(opened, Settings.read(path))
     assert next(calls) > moment, "opening has no such step"
     assert len(study.get_trials()) == 1
 
 
 @pytest.mark.slow
 def test_eight_workers_with_a_model_make_200_trials(tmp_path, url):
-    campaign, told = work(tmp_path, url, 200, edited(LINE, "n_initial = 1000", "n_initial = 20"))
-    designs = check(campaign, 200, told)
+    campaign, told = work(tmp_path, url, 200, edited(LINE, "n_initial = 1000", "n_initial = 20"), 8)
+    designs = check(campaign, 200, told, 8)
     assert len(set(designs)) > 0.9 * len(designs)
 
 

@@ -11,9 +11,11 @@ from typer.testing import CliRunner
 
 import airbo
 from airbo.cli.app import app
-from airbo.cli.unattended import ENDINGS
-from airbo.cli.words import sayings
+from airbo.cli.telling import outcomes_in
+from airbo.cli.unattended import AS_CTRL_C
 from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
+
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
 
 SPACE = settings(MILL).space
 
@@ -71,7 +73,7 @@ def test_people_read_units(here):
     write(here, MILL)
     assert "speed [m/min]" in airbo_("ask").stdout
     assert "roughness [µm]" in airbo_("check", "--no-picture").stdout
-    assert "normal: std 2 m/min" in airbo_("check", "--no-picture").stdout
+    assert "normal, standard deviation 2 m/min" in airbo_("check", "--no-picture").stdout
     assert "Experiment 0: 1.25 µm." in airbo_("tell", 0, 1.25).stdout
     assert re.search(r"speed = [\d.]+ m/min", airbo_("status").stdout)
     told = airbo_("recommend")
@@ -225,13 +227,13 @@ def test_run_shows_each_experiment_where_there_is_no_terminal(here):
 @pytest.mark.parametrize("ending", ["TERM", "HUP"])
 def test_a_run_that_is_asked_to_end_takes_its_command_with_it(here, ending):
     write(here, LINE)
-    before = [signal.getsignal(number) for number in ENDINGS]
+    before = [signal.getsignal(number) for number in AS_CTRL_C]
     command = f"sh -c 'kill -{ending} $PPID; sleep 88.8'"
     result = airbo_("run", "--command", command, "--budget", 1, code=130)
     assert "Interrupted. Nothing that was told is lost." in result.stderr
     assert "sleep 88.8" not in subprocess.run(["ps", "-ax"], capture_output=True, text=True).stdout
     assert data("status")["given_up"] == 1
-    assert [signal.getsignal(number) for number in ENDINGS] == before
+    assert [signal.getsignal(number) for number in AS_CTRL_C] == before
 
 
 def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypatch):
@@ -268,7 +270,7 @@ def test_every_command_has_help_with_examples_and_json():
     ],
 )  # fmt: skip
 def test_words_of_tell(words, expected):
-    assert [(s.what, s.value) for s in sayings(words.split(), SPACE)] == expected
+    assert outcomes_in(words.split(), SPACE) == expected
 
 
 @pytest.mark.parametrize("words", ["3=1 4", "3=1 3=2", "1 2 3", "speed=60 3=1", "x 1", "speed=60"])
@@ -276,7 +278,7 @@ def test_words_that_are_not_understood(words):
     from airbo.campaign import CampaignError
 
     with pytest.raises(CampaignError):
-        sayings(words.split(), SPACE)
+        outcomes_in(words.split(), SPACE)
 
 
 BRACKETS = """\

@@ -26,6 +26,7 @@ WITH_CODE = [page for page in PAGES if blocks(page)]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
+@pytest.mark.usefixtures("as_without_shape_checks")
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")

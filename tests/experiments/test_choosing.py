@@ -10,14 +10,22 @@ from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from airbo.uncertainty import base_draws
-from experiments.cases import CASES
-from experiments.choosing import BASELINES, CHOOSE, CHOOSING, CONFIRM, PEERS, SCREENING, Choosing
-from experiments.experiment import Results
-from experiments.methods import BOTORCH, BOTORCH_PERTURBED, EXPECTATION, GP, Method, start
-from experiments.optimization import DOUBLE_PEAK, PROTOCOL, Optimization
-from experiments.peers import N_PERTURBATIONS
-from experiments.predicting import Predicting
+from experiments.choosing.comparison import (
+    BASELINES,
+    CHOOSE,
+    CHOOSING,
+    CONFIRM,
+    PEERS,
+    SCREENING,
+    Choosing,
+)
+from experiments.choosing.predicting import Predicting
+from experiments.harness.experiment import Results
+from experiments.paper.optimization import DOUBLE_PEAK, PROTOCOL, Optimization
 from experiments.registry import EXPERIMENTS
+from experiments.subjects.cases import CASES
+from experiments.subjects.methods import BOTORCH, BOTORCH_PERTURBED, EXPECTATION, GP, Method, start
+from experiments.subjects.peers import N_PERTURBATIONS
 
 EXACT_NOW = Optimization("toy-exact", "", "Exact now", "double-peak-exact", 2)
 SHORT = Choosing("toy", "Toy", (DOUBLE_PEAK, EXACT_NOW), (EXPECTATION, GP, *PEERS))
@@ -38,6 +46,7 @@ def of(results, case):
     return [result for task, result in results if task.experiment == case.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [DOUBLE_PEAK, EXACT_NOW], ids=lambda case: case.name)
 def test_ours_and_others_start_from_the_same_designs_and_values(results, case):
     first, *others = of(results, case)
@@ -47,6 +56,7 @@ def test_ours_and_others_start_from_the_same_designs_and_values(results, case):
         np.testing.assert_allclose(other["values"][:10], first["values"][:10], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_exact_experiments_give_the_function_and_are_judged_in_use(results):
     problem = EXACT_NOW.problem
     for result in of(results, EXACT_NOW):
@@ -58,6 +68,7 @@ def test_exact_experiments_give_the_function_and_are_judged_in_use(results):
         assert result["anywhere"] == result["expected"][-1]
 
 
+@pytest.mark.slow
 def test_predictions_are_held_against_the_truth(results):
     for _, result in results:
         assert 0 <= result["covered"] <= 1
@@ -136,14 +147,34 @@ def test_wins_and_losses_are_counted_repeat_by_repeat():
     assert "| **0.200** | 0.233 | – | – |" in text
 
 
-def test_results_become_tables_and_a_picture(results, tmp_path):
-    short = replace(SHORT, cases=(replace(DOUBLE_PEAK, n_steps=2), EXACT_NOW))
-    text = short.summary(results)
-    assert all(method.label in text for method in short.methods)
-    [path] = short.plot(results, tmp_path)
-    assert path.stat().st_size > 10_000
+@pytest.mark.slow
+def test_the_overview_marks_the_best_method_of_every_case(results):
+    overview = SHORT.summary(results).split("\n\n")[0].splitlines()
+    assert overview[0].strip("| ").split(" | ")[1:] == [m.label for m in SHORT.methods]
+    for case, row in zip(SHORT.cases, overview[2:], strict=True):
+        title, *cells = row.strip("| ").split(" | ")
+        assert title == case.title
+        regrets = [case.regret_after(result, 1.0) for result in of(results, case)]
+        best = f"**{min(regrets):.3f}**"
+        assert best in cells
+        assert [cell.strip("*") for cell in cells] == [f"{regret:.3f}" for regret in regrets]
 
 
+@pytest.mark.slow
+def test_the_picture_has_a_panel_per_case_and_shows_the_regrets(results, tmp_path, monkeypatch):
+    panels = []
+    monkeypatch.setattr(
+        "experiments.choosing.comparison.draw_final_regrets",
+        lambda ax, finals: panels.append((ax, finals)),
+    )
+    assert SHORT.plot(results, tmp_path) == [tmp_path / "toy.png"]
+    assert [ax.get_title(loc="left") for ax, _ in panels] == [case.title for case in SHORT.cases]
+    for case, (_, finals) in zip(SHORT.cases, panels, strict=True):
+        shown = [rows[0, 0] for rows in finals.values()]
+        assert shown == [case.regret_after(result, 1.0) for result in of(results, case)]
+
+
+@pytest.mark.slow
 def test_in_use_unlike_the_experiments_the_outcome_comes_from_anywhere(results):
     *_, exact_now = SHORT.summary(results).split("## ")
     table = [line.strip("| ").split(" | ") for line in exact_now.splitlines() if "|" in line]
@@ -154,6 +185,7 @@ def test_in_use_unlike_the_experiments_the_outcome_comes_from_anywhere(results):
         assert cells["from anywhere"] == cells["mean at 100%"]
 
 
+@pytest.mark.slow
 def test_predictions_are_scored_against_the_true_expected_values(tmp_path):
     methods = (EXPECTATION, GP, Method("squared exponential", "squared exponential"))
     experiment = Predicting("toy", "Toy", methods)
@@ -164,5 +196,4 @@ def test_predictions_are_scored_against_the_true_expected_values(tmp_path):
     assert len({scores["rmse"] for scores in result.values()}) == 3
     results = Results([(task, result)])
     assert "| wave, n = 15 |" in experiment.summary(results)
-    [path] = experiment.plot(results, tmp_path)
-    assert path.stat().st_size > 10_000
+    assert experiment.plot(results, tmp_path) == [tmp_path / "toy.png"]

@@ -8,8 +8,15 @@ import torch
 from airbo.embeddings import Empirical
 from airbo.models import ExpectationGP, NominalGP
 from airbo.uncertainty import Beta, ChiSquared, Exact, Normal, Varying, base_draws
-from benchmarks.data import fit
-from experiments.family import FAMILY, ColumnSum, Distance, Quantiles, borrowed, noisy_input
+from experiments.subjects.data import fit
+from experiments.subjects.family import (
+    FAMILY,
+    ColumnSum,
+    Distance,
+    Quantiles,
+    borrowed,
+    noisy_input,
+)
 
 UNIT = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 
@@ -121,6 +128,7 @@ def test_on_a_line_there_is_nothing_to_borrow():
         torch.testing.assert_close(own.posterior(X).mean, other.posterior(X).mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY)
 @pytest.mark.parametrize("d", [1, 2])
 def test_all_of_them_can_be_fitted_and_predict(name, d):

@@ -8,9 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments import runner
-from experiments.experiment import Experiment, Task
-from experiments.store import Store
+from experiments.harness.experiment import Experiment, Task
 
 N_STEPS = 3
 
@@ -50,5 +48,8 @@ class Toy(Experiment):
 
 
 if __name__ == "__main__":
+    from experiments.harness import runner  # PyTorch takes seconds, and only a run needs it
+    from experiments.harness.store import Store
+
     toy = Toy(seconds=float(sys.argv[2]))
     runner.run(toy, toy.tasks(6), Store(Path(sys.argv[1])), jobs=2)

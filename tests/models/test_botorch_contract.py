@@ -21,10 +21,11 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom
-from airbo.models import MMDGP, ExpectationGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from tests.surrogates import (
     ALL_SURROGATES,
     SAMPLE_KINDS,
+    SURROGATES_AND_WAYS,
     box,
     designs,
     moments,
@@ -34,7 +35,9 @@ from tests.surrogates import (
 )
 
 every_surrogate = pytest.mark.parametrize("kind", ALL_SURROGATES, ids=lambda k: k.__name__)
-every_kind_of_features = pytest.mark.parametrize(("uncertainty", "d"), SAMPLE_KINDS)
+every_surrogate_in_every_way = pytest.mark.parametrize(
+    ("kind", "uncertainty", "d"), SURROGATES_AND_WAYS
+)
 
 
 def fit(model):
@@ -47,8 +50,10 @@ def assert_same_posterior(a, b, X, atol=1e-6):
         torch.testing.assert_close(ours, theirs, atol=atol, rtol=1e-6)
 
 
-@every_surrogate
-@pytest.mark.parametrize("estimator", [None, Empirical(8), Nystrom(8, 4)], ids=repr)
+@pytest.mark.parametrize(
+    ("kind", "estimator"),
+    [(kind, None) for kind in ALL_SURROGATES] + [(MMDGP, Empirical(8)), (MMDGP, Nystrom(8, 4))],
+)
 @pytest.mark.parametrize("deployment", [None, unc.Exact()], ids=repr)
 def test_every_prior_counts_once(kind, estimator, deployment):
     X, Y = designs(7, 2), values(designs(7, 2))
@@ -105,8 +110,7 @@ def test_fitting_raises_the_likelihood_and_predicts_the_data(kind):
     assert (model.posterior(X + 1e-6).mean - values(X)).abs().mean() < 0.2 * values(X).std()
 
 
-@every_surrogate
-@every_kind_of_features
+@every_surrogate_in_every_way
 def test_conditioning_equals_a_new_model_with_the_joined_data(kind, uncertainty, d):
     model = set_hyperparameters(surrogate(kind, uncertainty, d))
     new_X, Q = designs(3, d, seed=1), designs(4, d, seed=2)
@@ -130,8 +134,7 @@ def test_fantasies_have_the_shape_that_botorch_expects(kind):
     assert torch.isfinite(fantasies.posterior(X).variance).all()
 
 
-@every_surrogate
-@every_kind_of_features
+@every_surrogate_in_every_way
 def test_a_state_dict_carries_the_posterior(kind, uncertainty, d):
     model = set_hyperparameters(surrogate(kind, uncertainty, d))
     other = surrogate(kind, uncertainty, d)
@@ -197,18 +200,20 @@ quietly = pytest.mark.filterwarnings(
 
 
 @quietly
-@every_surrogate
-@pytest.mark.parametrize("name", ACQUISITIONS)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in (MMDGP, ExpectationGP) for name in ACQUISITIONS]
+    + [(kind, "mes") for kind in (UGP, SKLGP, ERBFGP, NominalGP)],  # others: see below
+)
 def test_every_acquisition_function_can_be_optimized(kind, name):
     optimize(surrogate(kind, unc.Normal(0.2), 2), name, 2)
 
 
 @quietly
-@pytest.mark.parametrize("name", ["ucb", "qnei"])
-@every_kind_of_features
+@pytest.mark.parametrize(("uncertainty", "d"), SAMPLE_KINDS)
 @pytest.mark.parametrize("estimator", [None, Empirical(8), Nystrom(16, 4)], ids=repr)
-def test_mmdgp_can_be_optimized_under_every_kind_of_features(name, uncertainty, d, estimator):
-    optimize(surrogate(MMDGP, uncertainty, d, estimator=estimator), name, d)
+def test_mmdgp_can_be_optimized_under_every_kind_of_features(uncertainty, d, estimator):
+    optimize(surrogate(MMDGP, uncertainty, d, estimator=estimator), "qnei", d)
 
 
 @quietly
@@ -221,8 +226,7 @@ def test_acquisitions_work_where_observations_have_their_own_uncertainty(kind):
         optimize(model, name, 2)
 
 
-@every_surrogate
-@every_kind_of_features
+@every_surrogate_in_every_way
 def test_predicting_again_after_fitting_again_forgets_the_first_fit(kind, uncertainty, d):
     model = surrogate(kind, uncertainty, d)
     Q = designs(4, d, seed=2)

@@ -40,8 +40,10 @@ def test_one_observation(kind):
     assert (posterior.mean - values(X)).abs().max() < 5
 
 
-@every_surrogate
-@pytest.mark.parametrize("uncertainty", [unc.Normal(0.2), unc.Uniform(-0.1, 0.3)], ids=repr)
+@pytest.mark.parametrize(
+    ("kind", "uncertainty"),
+    [(kind, unc.Uniform(-0.1, 0.3)) for kind in ALL_SURROGATES] + [(MMDGP, unc.Normal(0.2))],
+)
 def test_identical_designs(kind, uncertainty):
     X = designs(1, 2).expand(8, 2).clone()
     Y = torch.linspace(-1, 1, 8, dtype=torch.float64).unsqueeze(-1)
@@ -68,11 +70,25 @@ WIDTHS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("kind", "width"),
+    [(MMDGP, width) for width in WIDTHS]
+    + [
+        (kind, width)
+        for kind in ALL_SURROGATES[1:]
+        for width in ("normal 0", "beta 40", "varying from 0")
+    ],
+)
+def test_uncertainty_of_no_width_and_of_ten_times_the_domain(kind, width):
+    X = designs(8, 1)
+    check(kind, X, values(X), WIDTHS[width])
+
+
+@pytest.mark.slow
 @every_surrogate
 @pytest.mark.parametrize("uncertainty", WIDTHS.values(), ids=WIDTHS)
-@pytest.mark.parametrize("d", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_uncertainty_of_no_width_and_of_ten_times_the_domain(kind, uncertainty, d):
-    X = designs(8, d)
+def test_uncertainty_of_no_width_and_of_ten_times_the_domain_in_the_plane(kind, uncertainty):
+    X = designs(8, 2)
     check(kind, X, values(X), uncertainty)
 
 
@@ -89,16 +105,16 @@ def test_uncertainty_of_no_width_is_exact(kind, d, make):
 
 
 @every_surrogate
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_tiny_and_huge_values(kind, scale):
+def test_tiny_and_huge_values(kind):
     X = designs(8, 2)
     Y = values(X)
     plain = check(kind, X, Y, unc.Normal(0.2))
-    with warnings.catch_warnings():
-        # GPyTorch cuts variances at 1e-10 and says so; the mean stays right
-        warnings.filterwarnings("ignore" if scale < 1 else "error", "Negative variance values")
-        tiny_or_huge = check(kind, X, scale * Y, unc.Normal(0.2))
-    torch.testing.assert_close(tiny_or_huge.mean / scale, plain.mean, atol=1e-2, rtol=1e-2)
+    for scale in (1e-8, 1e8):
+        with warnings.catch_warnings():
+            # GPyTorch cuts variances at 1e-10 and says so; the mean stays right
+            warnings.filterwarnings("ignore" if scale < 1 else "error", "Negative variance values")
+            scaled = check(kind, X, scale * Y, unc.Normal(0.2))
+        torch.testing.assert_close(scaled.mean / scale, plain.mean, atol=1e-2, rtol=1e-2)
 
 
 @every_surrogate
@@ -107,8 +123,10 @@ def test_designs_at_the_bounds(kind):
     check(kind, X, values(X), unc.Normal(0.2), X)
 
 
-@every_surrogate
-@pytest.mark.parametrize("uncertainty", [unc.Normal(0.2), unc.Beta(0.4, 0.2)], ids=repr)
+@pytest.mark.parametrize(
+    ("kind", "uncertainty"),
+    [(kind, unc.Beta(0.4, 0.2)) for kind in ALL_SURROGATES] + [(MMDGP, unc.Normal(0.2))],
+)
 def test_twenty_dimensions(kind, uncertainty):
     X = designs(12, 20)
     check(kind, X, values(X), uncertainty)

@@ -6,8 +6,7 @@ import torch
 from airbo import uncertainty as unc
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from tests.surrogates import (
-    ALL_SURROGATES,
-    SAMPLE_KINDS,
+    SURROGATES_AND_WAYS,
     box,
     designs,
     moments,
@@ -16,8 +15,13 @@ from tests.surrogates import (
     values,
 )
 
-every_surrogate = pytest.mark.parametrize("kind", ALL_SURROGATES, ids=lambda k: k.__name__)
-every_kind_of_features = pytest.mark.parametrize(("uncertainty", "d"), SAMPLE_KINDS)
+every_surrogate_in_every_way = pytest.mark.parametrize(
+    ("kind", "uncertainty", "d"), SURROGATES_AND_WAYS
+)
+every_joint_gaussian = pytest.mark.parametrize(
+    ("kind", "uncertainty", "d"),
+    [pair for pair in SURROGATES_AND_WAYS if pair[0] not in (SKLGP, NominalGP)],
+)
 
 
 def other_than(d):
@@ -50,8 +54,7 @@ def assert_close(ours, theirs, atol=1e-6):
         torch.testing.assert_close(a.detach(), b, atol=atol, rtol=1e-6)
 
 
-@every_surrogate
-@every_kind_of_features
+@every_surrogate_in_every_way
 def test_a_list_of_equal_uncertainties_is_that_uncertainty(kind, uncertainty, d):
     Q = designs(3, d, seed=1)
     one = moments(surrogate(kind, uncertainty, d), Q)
@@ -60,8 +63,7 @@ def test_a_list_of_equal_uncertainties_is_that_uncertainty(kind, uncertainty, d)
         assert torch.equal(a, b)
 
 
-@every_surrogate
-@every_kind_of_features
+@every_surrogate_in_every_way
 def test_predicting_under_the_own_uncertainty_changes_nothing(kind, uncertainty, d):
     model = surrogate(kind, uncertainty, d)
     Q = designs(3, d, seed=1)
@@ -70,8 +72,7 @@ def test_predicting_under_the_own_uncertainty_changes_nothing(kind, uncertainty,
     )
 
 
-@pytest.mark.parametrize("kind", [MMDGP, UGP, ExpectationGP, ERBFGP])
-@every_kind_of_features
+@every_joint_gaussian
 def test_measured_inputs_mix_with_uncertain_ones(kind, uncertainty, d):
     X, Q = designs(7, d), designs(3, d, seed=1)
     own = [
@@ -90,8 +91,7 @@ def test_measured_inputs_mix_with_uncertain_ones(kind, uncertainty, d):
     assert (exactly[0] - moments(model, Q)[0]).abs().max() > 1e-6
 
 
-@pytest.mark.parametrize("kind", [MMDGP, UGP, ExpectationGP, ERBFGP])
-@every_kind_of_features
+@every_joint_gaussian
 def test_predicting_under_another_uncertainty_is_the_joint_gaussian(kind, uncertainty, d):
     model = set_hyperparameters(surrogate(kind, uncertainty, d))
     X, Q = designs(7, d), designs(3, d, seed=1)
@@ -104,8 +104,7 @@ def test_predicting_under_another_uncertainty_is_the_joint_gaussian(kind, uncert
     assert_close(moments(model, Q), [m.detach() for m in before])  # and nothing stays behind
 
 
-@every_surrogate
-@every_kind_of_features
+@every_surrogate_in_every_way
 def test_conditioning_under_another_uncertainty_equals_a_model_with_a_list(kind, uncertainty, d):
     model = set_hyperparameters(surrogate(kind, uncertainty, d))
     new_X, Q = designs(2, d, seed=1), designs(3, d, seed=2)

@@ -223,7 +223,10 @@ def test_a_logarithmic_parameter_that_could_land_at_zero_is_refused_with_a_way_o
 def test_a_clipped_logarithmic_parameter_works_with_the_default_surrogate():
     optimizer = cheap({"depth": Float(0.1, 2.0, log=True)},
                       unc.Normal(0.1).clipped(low=0.01), surrogate="default")  # fmt: skip
-    run(optimizer, 4)
+    for depth in (0.1, 0.2, 0.4, 0.6, 1.0, 2.0):
+        optimizer.tell({"depth": depth}, -abs(math.log(depth / 0.5)))
+    assert 0.1 <= optimizer.ask()["depth"] <= 2.0
+    assert recommend(optimizer).design["depth"] in (0.4, 0.6)
 
 
 def test_an_uncertain_design_near_zero_outside_the_space_is_refused():

@@ -289,7 +289,9 @@ def test_what_is_measured_in_part_stays_uncertain_in_the_rest():
 def test_parameters_that_are_hit_independently_can_be_measured_alone(P):
     optimizer = cheap(SQUARE, P)
     optimizer.tell({"x": 0.5, "y": 0.5}, 1.0, executed={"x": 0.55})
-    optimizer.tell({"x": 0.5, "y": 0.5}, 1.0, executed={"x": 0.55, "y": 0.6})
+    optimizer.tell({"x": 0.5, "y": 0.5}, 2.0, executed={"x": 0.55, "y": 0.6})
+    modelled = optimizer.model.train_inputs[0][:, :2].tolist()
+    assert modelled == [pytest.approx([0.55, 0.5]), pytest.approx([0.55, 0.6])]
 
 
 def test_a_part_of_parameters_that_are_uncertain_together_is_refused():

@@ -27,7 +27,7 @@ ALL_PROBLEMS = [
     Wave(BETA),
     BumpedBowl(),
     BumpedBowl(3, Normal(0.2)),
-    PAPER,
+    pytest.param(PAPER, marks=pytest.mark.needs("Box2D")),
     Hills(),
     Cliff(),
     Branin(),

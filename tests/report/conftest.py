@@ -15,7 +15,7 @@ def coarse(request, monkeypatch):
     monkeypatch.setattr(search, "N_RAW", 16)
     monkeypatch.setattr(slices, "N_POINTS", 7)
     monkeypatch.setattr(slices, "N_POINTS_IN_MANY", 5)
-    for name in ("N_SPREAD", "N_LOCAL", "N_TRIED"):
+    for name in ("N_SPREAD", "N_LOCAL", "N_EARLIER"):
         monkeypatch.setattr(precision, name, 8)
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
 CASES = {
     "one parameter": lambda: one(n=4),
     "mixed parameters, minimize": lambda: milling(direction="minimize", n=4, surrogate="ugp"),
-    "ten parameters": lambda: ten(n=3, surrogate="ugp"),
+    "ten parameters": lambda: ten(n=3, surrogate="erbf"),
     "hit exactly": lambda: optimizer({"a": (0.0, 1.0), "b": (0.0, 1.0)}, n=3, surrogate="nominal"),
     "three experiments, one failed": lambda: one(n=3, failed=[1], surrogate="ugp"),
     "one experiment": lambda: one(n=1, surrogate="ugp"),

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from airbo import uncertainty as unc
 from airbo.uncertainty.base import _moment_draws
 from tests.strategies import designs, uncertainties
-from tests.uncertainties import ALL_UNCERTAINTIES, SAVEABLE, UNSAVEABLE
+from tests.uncertainties import ALL_UNCERTAINTIES, SAVEABLE, UNSAVEABLE, one_of_each_type
 
 every_uncertainty = pytest.mark.parametrize(("uncertainty", "d"), ALL_UNCERTAINTIES, ids=repr)
+every_class = pytest.mark.parametrize(
+    ("uncertainty", "d"), one_of_each_type(ALL_UNCERTAINTIES), ids=repr
+)
 
 
 def some_designs(*shape):
@@ -188,7 +191,7 @@ def test_designs_with_another_number_of_columns_are_refused(uncertainty, d):
             act(some_designs(3, d + 1))
 
 
-@every_uncertainty
+@every_class
 def test_too_few_base_numbers_are_refused(uncertainty, d):
     needed = uncertainty.n_base(d)
     if needed:
@@ -196,7 +199,7 @@ def test_too_few_base_numbers_are_refused(uncertainty, d):
             uncertainty.perturb(some_designs(3, d), unc.base_draws(4, needed - 1))
 
 
-@every_uncertainty
+@every_class
 def test_superfluous_base_numbers_are_ignored(uncertainty, d):
     X, base = some_designs(3, d), draws_for(uncertainty, d)
     more = torch.cat([base, torch.rand(16, 2).double()], dim=1)

@@ -2,22 +2,12 @@
 
 import math
 
-import jaxtyping
 import numpy as np
 import pytest
 import scipy.stats
 import torch
 
 from airbo import uncertainty as unc
-
-
-@pytest.fixture
-def as_users_run_it():
-    """Switch off the type checks of the test run, which would speak first."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
 
 PRINTED = [[0.1**2, -(0.3**2)], [-(0.3**2), 0.1**2]]
 
@@ -122,6 +112,7 @@ def test_impossible_values_are_refused(make, message):
         (lambda: unc.Sampler.from_numpy(3), r"needs a function fn\(x, size, rng\), got 3"),
     ],
 )
-def test_wrong_types_are_refused(make, message, as_users_run_it):
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_wrong_types_are_refused(make, message):
     with pytest.raises(TypeError, match=message):
         make()

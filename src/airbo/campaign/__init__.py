@@ -1,12 +1,11 @@
 """Experiments that last for days, kept in an Optuna storage."""
 
-from airbo.campaign.answers import Told
 from airbo.campaign.campaign import Campaign
+from airbo.campaign.config import Settings
 from airbo.campaign.errors import AlreadyTold, CampaignError, FileError, Mistake, StorageError
-from airbo.campaign.experiments import Experiment
-from airbo.campaign.imports import Imported
-from airbo.campaign.settings import Settings
-from airbo.campaign.status import Status
+from airbo.campaign.experiment import Experiment, Status
+from airbo.campaign.outcome import Told
+from airbo.campaign.tables import Imported
 
 __all__ = [
     "AlreadyTold",

@@ -2,32 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
+from optuna import Study
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 
-from airbo.campaign.answers import Answer, Told, check_once
-from airbo.campaign.book import Book
-from airbo.campaign.data import as_table
-from airbo.campaign.distributions import distributions_of
+from airbo.campaign.config import Settings
 from airbo.campaign.errors import AlreadyTold, CampaignError
-from airbo.campaign.experiments import RUN, Experiment, Record, elapsed
-from airbo.campaign.identity import open_study
-from airbo.campaign.imports import Imported, import_table
-from airbo.campaign.reports import described
-from airbo.campaign.sampling import optimizer_from, sampler_of
-from airbo.campaign.settings import Settings
-from airbo.campaign.status import Status, status_of
+from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
+from airbo.campaign.ledger import Ledger
+from airbo.campaign.outcome import Listener, Told, check_once, in_words
 from airbo.campaign.storage import close_storage, explained, explains, open_storage
-from airbo.coordinates import NamedUncertainty
-from airbo.integrations.optuna import UNCERTAINTY
-from airbo.optimizer import Optimizer, Recommendation
-from airbo.optimizer.optimizer import whole_number
+from airbo.campaign.study import open_study, optimizer_from, range_changes, sampler_of
+from airbo.campaign.tables import Imported, import_table, table_of
+from airbo.integrations.optuna import UNCERTAINTY, distributions_of
 
-FILE = "campaign.toml"
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from airbo.coordinates import NamedUncertainty
+    from airbo.optimizer import Optimizer, Recommendation
+
 INTERRUPTED = timedelta(hours=1)
 """An ask that takes longer than this was interrupted."""
 
@@ -45,12 +43,10 @@ class Campaign:
         self.url = settings.storage
         self.storage = storage
         with explained(self.url):
-            self.study = open_study(storage, settings, sampler_of(settings))
-            self.book = Book(settings, self.study, storage)
-            self.book.ledger.finish_committed()
+            self.ledger = Ledger(settings.space, open_study(storage, settings), storage)
 
     @classmethod
-    def open(cls, path: str | Path = FILE) -> "Campaign":
+    def open(cls, path: str | Path = "campaign.toml") -> "Campaign":
         """Open the campaign of a file, and begin it if it is new.
 
         Raises:
@@ -75,19 +71,29 @@ class Campaign:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    @cached_property
+    def study(self) -> Study:
+        """The Optuna study, with the sampler that the file describes."""
+        study = self.ledger.study
+        study.sampler = sampler_of(self.settings)
+        return study
+
     # -- asking
 
     @explains
     def ask(self, n: int = 1) -> list[Experiment]:
         """Choose the next designs; what is pending is taken into account."""
+        from airbo.optimizer.optimizer import whole_number
+
         n = whole_number("n", n, least=1)
         self.tidy()
         return [self._ask_one() for _ in range(n)]
 
     def _ask_one(self) -> Experiment:
         trial = self.study.ask(distributions_of(self.settings.space))
-        self.book.note(trial._trial_id, UNCERTAINTY, self.book.described_uncertainty)
-        return self.book.experiment(trial.number)
+        under = self.settings.described_uncertainty
+        self.ledger.note(trial._trial_id, UNCERTAINTY, under)
+        return self.ledger.experiment(trial.number)
 
     @explains
     def tidy(self) -> list[Experiment]:
@@ -96,13 +102,12 @@ class Campaign:
         Designs that somebody was choosing, and rows that somebody was importing, when the process
         was killed are taken away too.
         """
-        now = datetime.now()
-        self.book.ledger.discard_stale(now)
-        record = self.book.record()
+        now, record = datetime.now(), self.ledger.record()
+        self.ledger.discard_stale(record, now)
         for trial in record.unfinished_asks:
             if elapsed(trial.datetime_start, now) > INTERRUPTED:
-                self.book.give_up(trial._trial_id)
-        return [e for e in self._overdue(record, now) if self.book.give_up(e.trial_id)]
+                self.ledger.give_up(trial._trial_id)
+        return [e for e in self._overdue(record, now) if self.ledger.give_up(e.trial_id)]
 
     def _overdue(self, record: Record, now: datetime) -> list[Experiment]:
         hours = self.settings.give_up_after_hours
@@ -120,7 +125,7 @@ class Campaign:
         value: Any,
         *,
         executed: Mapping[str, Any] | None = None,
-        uncertainty: NamedUncertainty = None,
+        uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         correct: bool = False,
         again: bool = False,
         allow_outside: bool = False,
@@ -134,7 +139,8 @@ class Campaign:
                 asked for.
             value: The observed value; None or NaN if the experiment failed.
             executed: Parameters of the executed input, where they were measured.
-            uncertainty: What this experiment was made under, by name, if not what the file says.
+            uncertainty: What this experiment was made under, by name, if not what the file says; or
+                its description, as :func:`airbo.integrations.optuna.describe_uncertainty` gives it.
             correct: Whether to replace another outcome that was told before.
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.
@@ -143,30 +149,53 @@ class Campaign:
             AlreadyTold: If the experiment has another outcome and ``correct`` is not set.
             CampaignError: If there is no such experiment, or something is wrong with the report.
         """
-        answer = Answer.understood(
-            self.book,
-            what,
-            value,
+        [told] = self.tell_all(
+            [(what, value)],
             executed=executed,
             uncertainty=uncertainty,
             correct=correct,
             again=again,
             allow_outside=allow_outside,
         )
-        return answer.write()
+        return told
 
     @explains
     def tell_all(
-        self, outcomes: Sequence[tuple[int | Mapping[str, Any], Any]], **options: Any
+        self,
+        outcomes: Sequence[tuple[int | Mapping[str, Any], Any]],
+        *,
+        executed: Mapping[str, Any] | None = None,
+        uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
+        correct: bool = False,
+        again: bool = False,
+        allow_outside: bool = False,
     ) -> list[Told]:
         """Report several experiments; if anything is wrong with one, none of them is told.
 
         Args:
             outcomes: Pairs of a number or design and its value.
-            **options: As for ``tell``; they hold for all.
+            executed: As for ``tell``; this and the others hold for all.
+            uncertainty: As for ``tell``.
+            correct: As for ``tell``.
+            again: As for ``tell``.
+            allow_outside: As for ``tell``.
         """
-        check_once([Answer.understood(self.book, w, value, **options) for w, value in outcomes])
-        return [self.tell(what, value, **options) for what, value in outcomes]
+        listener = self._listener(uncertainty, allow_outside)
+        understood = [
+            listener.outcome(what, value, executed, correct, again) for what, value in outcomes
+        ]
+        check_once(understood)
+        told: list[Told] = []
+        for i, outcome in enumerate(understood):
+            is_new = outcome.experiment is None and not again
+            if is_new and outcome in understood[:i]:  # the same new design twice counts once
+                told.append(Told(told[understood.index(outcome)].experiment, "already told"))
+            else:
+                told.append(self.ledger.write(outcome))
+        return told
+
+    def _listener(self, uncertainty: Any, allow_outside: bool) -> Listener:
+        return Listener.of(self.settings, self.ledger.record(), uncertainty, allow_outside)
 
     @explains
     def fail(self, what: int | Mapping[str, Any], *, correct: bool = False) -> Told:
@@ -179,14 +208,14 @@ class Campaign:
         experiment = self._to_give_up(number)
         if experiment.outcome == "given up":
             return Told(experiment, "already told")
-        ours = self.book.give_up(experiment.trial_id)
+        ours = self.ledger.give_up(experiment.trial_id)
         return Told(self._to_give_up(number), "told" if ours else "already told")
 
     def _to_give_up(self, number: int) -> Experiment:
         experiment = self.experiment(number)
         if experiment.has_outcome:
             raise AlreadyTold(
-                f"Experiment {number} was told: {described(experiment)}. It cannot be given up."
+                f"Experiment {number} was told: {in_words(experiment)}. It cannot be given up."
             )
         return experiment
 
@@ -201,7 +230,7 @@ class Campaign:
     def claim(self, number: int, process: Mapping[str, Any]) -> bool:
         """Note which process runs a pending experiment unattended; False: it is not pending."""
         try:
-            self.book.note(self.experiment(number).trial_id, RUN, dict(process))
+            self.ledger.note(self.experiment(number).trial_id, RUN, dict(process))
         except UpdateFinishedTrialError:
             return False
         return True
@@ -211,12 +240,12 @@ class Campaign:
     @explains
     def import_table(
         self,
-        source: str | Path | pd.DataFrame,
+        source: "str | Path | pd.DataFrame",
         *,
         again: bool = False,
         allow_outside: bool = False,
         ignore_others: bool = False,
-        uncertainty: NamedUncertainty = None,
+        uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
     ) -> Imported:
         """Take over experiments that were done before: all rows, or none.
 
@@ -231,19 +260,13 @@ class Campaign:
         Raises:
             FileError: If there are mistakes; each is named with its line, and nothing is changed.
         """
-        return import_table(
-            self.book,
-            source,
-            again=again,
-            allow_outside=allow_outside,
-            ignore_others=ignore_others,
-            uncertainty=uncertainty,
-        )
+        listener = self._listener(uncertainty, allow_outside)
+        return import_table(self.ledger, listener, source, again, ignore_others)
 
     @explains
-    def export(self) -> pd.DataFrame:
+    def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""
-        return as_table(self.settings.space, self.experiments)
+        return table_of(self.settings.space, self.experiments)
 
     # -- looking
 
@@ -251,22 +274,27 @@ class Campaign:
     def experiments(self) -> list[Experiment]:
         """All experiments, pending ones too, in the order of their numbers."""
         with explained(self.url):
-            return self.book.experiments
+            return self.ledger.record().experiments
 
     @explains
     def experiment(self, number: int) -> Experiment:
         """Return the experiment with a number."""
-        return self.book.experiment(number)
+        return self.ledger.experiment(number)
 
     @explains
     def status(self) -> Status:
         """Say where the campaign stands."""
-        record = self.book.record()
-        overdue = self._overdue(record, datetime.now())
-        return status_of(self.settings, self.study, record, overdue)
+        settings, record = self.settings, self.ledger.record()
+        return status_of(
+            record,
+            1 if settings.direction == "maximize" else -1,
+            settings.described_uncertainty,
+            self._overdue(record, datetime.now()),
+            range_changes(self.ledger.study, settings),
+        )
 
     @explains
-    def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> Recommendation:
+    def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> "Recommendation":
         """Return the design with the best expected value; see ``Optimizer.recommend``."""
         optimizer = self.optimizer()
         if not optimizer.observations["value"].notna().any():
@@ -274,7 +302,7 @@ class Campaign:
         return optimizer.recommend(policy)
 
     @explains
-    def optimizer(self) -> Optimizer:
+    def optimizer(self) -> "Optimizer":
         """Return an optimizer that knows all experiments, to look at: what it is told is not kept.
 
         It is what reports and pictures are made from.

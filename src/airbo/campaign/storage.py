@@ -1,8 +1,10 @@
-"""Where a campaign is kept: an Optuna storage, opened with care."""
+"""Where a campaign is kept: an Optuna storage, opened with care; and files written whole."""
 
 import errno
 import json
+import os
 import re
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -169,3 +171,28 @@ def _reason(error: BaseException, url: str) -> str:
             return about + reason
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
     return about + masked(f"{first.strip().rstrip('.')}.")
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that is there whole or not at all, by way of a temporary one beside it."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -9,6 +9,7 @@ import airbo
 from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
+from airbo.cli import unattended
 
 app = typer.Typer(
     name="airbo",
@@ -80,4 +81,4 @@ _add(data.import_, "airbo import before.csv", name="import")
 _add(data.export, "airbo export -o experiments.csv", "airbo export --json")
 _add(data.report, "airbo report", "airbo report -o milling.html")
 _add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
-_add(experiments.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
+_add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')

@@ -1,13 +1,26 @@
 """Commands about tables and pages."""
 
+import datetime
+import ipaddress
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airbo.cli.options import DEFAULT, AsJson, File, open_campaign, read_under
-from airbo.cli.output import reporting
+from airbo.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    one_thread,
+    open_campaign,
+    read_under,
+    reporting,
+)
+
+if TYPE_CHECKING:
+    from airbo.campaign import Campaign
 
 
 def import_(
@@ -54,8 +67,8 @@ def export(
 ) -> None:
     """Write all experiments as CSV, which `airbo import` reads."""
     with reporting(as_json) as out:
-        from airbo.campaign.data import to_csv
-        from airbo.campaign.files import write_whole
+        from airbo.campaign.storage import write_whole
+        from airbo.campaign.tables import to_csv
 
         campaign = open_campaign(file)
         table = campaign.export()
@@ -81,15 +94,36 @@ def report(
     """Write one HTML page that shows what was found; it works offline and can be sent by mail."""
     with reporting(as_json) as out:
         from airbo.campaign.errors import CampaignError
-        from airbo.cli.pages import write_page
 
         campaign = open_campaign(file)
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")
         path = output or file.with_suffix(".html")
-        write_page(campaign, path, history, out)
+        _write_page(campaign, path, history, out)
         out.show(f"Wrote {path}.")
         out.result({"file": path})
+
+
+def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> None:
+    """Write the report of a campaign."""
+    from airbo.campaign.errors import StorageError
+    from airbo.report import write_report
+
+    one_thread()
+    settings = campaign.settings
+    try:
+        write_report(
+            campaign.optimizer(),
+            path,
+            title=settings.name,
+            value_name=settings.value_name,
+            value_unit=settings.value_unit,
+            date=datetime.date.today(),
+            history=history,
+            progress=out.err.is_terminal and not out.as_json,
+        )
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def dashboard(
@@ -103,6 +137,33 @@ def dashboard(
     It has no password: --host 0.0.0.0 shows the campaign to everybody who reaches this machine.
     """
     with reporting(as_json) as out:
-        from airbo.cli.pages import serve
+        _serve(open_campaign(file), host, port, out)
 
-        serve(open_campaign(file), host, port, out)
+
+def _serve(campaign: "Campaign", host: str, port: int, out: Output) -> None:
+    """Serve optuna-dashboard until Ctrl-C."""
+    from airbo.campaign.errors import CampaignError, StorageError
+
+    try:
+        from optuna_dashboard import run_server  # type: ignore[import-untyped]
+    except ImportError:
+        raise CampaignError(
+            "The dashboard is not installed: pip install 'airbo[dashboard]'."
+        ) from None
+    if not _is_loopback(host):
+        out.note(f"Everybody who reaches this machine at {host}:{port} can see the campaign.")
+    out.show(f"http://{host}:{port}/ shows the campaign; Ctrl-C ends it.")
+    out.result({"url": f"http://{host}:{port}/"})
+    try:
+        run_server(campaign.storage, host=host, port=port)
+    except OSError as error:
+        raise StorageError(f"Cannot listen at {host}:{port}: {error.strerror}.") from None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -4,8 +4,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airbo.cli.options import DEFAULT, AsJson, File, as_data, open_campaign, read_under
-from airbo.cli.output import Output, reporting
+from airbo.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    as_data,
+    one_thread,
+    open_campaign,
+    read_under,
+    reporting,
+)
 
 if TYPE_CHECKING:
     from airbo.campaign import Campaign, Told
@@ -21,6 +30,7 @@ def ask(
         from airbo.cli.views import design_table
 
         campaign = open_campaign(file)
+        one_thread()
         for given_up in campaign.tidy():
             out.note(f"Experiment {given_up.number} was not answered in time and is given up.")
         asked = campaign.ask(n)
@@ -53,17 +63,17 @@ def tell(
     """Report what experiments gave. The same report twice counts once."""
     with reporting(as_json) as out:
         from airbo.campaign.errors import CampaignError
-        from airbo.cli.words import named_values, sayings
+        from airbo.cli.telling import named_values, outcomes_in
 
         campaign = open_campaign(file)
         space = campaign.settings.space
-        said = sayings(words, space)
+        outcomes = outcomes_in(words, space)
         measured = named_values(executed or [], space)
-        if measured and len(said) > 1:
+        if measured and len(outcomes) > 1:
             raise CampaignError("--executed is for one experiment at a time.")
         under = read_under(campaign.settings, uncertainty)
         told = campaign.tell_all(
-            [(s.what, s.value) for s in said], executed=measured or None, uncertainty=under,
+            outcomes, executed=measured or None, uncertainty=under,
             correct=correct, again=again, allow_outside=allow_outside,
         )  # fmt: skip
         _report(out, campaign, told)
@@ -116,8 +126,8 @@ def _report(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """Say where the campaign stands: what is done, what is pending, what has changed."""
     with reporting(as_json) as out:
-        from airbo.campaign.words import in_words
         from airbo.cli.views import design_table, value_with_unit
+        from airbo.words import assignments
 
         campaign = open_campaign(file)
         now, settings = campaign.status(), campaign.settings
@@ -127,7 +137,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         )
         if now.best is not None:
             value = value_with_unit(settings, now.best.value)
-            design = in_words(settings.space, now.best.design)
+            design = assignments(settings.space, now.best.design)
             out.show(f"Best observed: {value} in experiment {now.best.number} ({design}).")
         if now.pending:
             out.show(
@@ -160,53 +170,18 @@ def recommend(
 ) -> None:
     """Say which design to use, and what to expect of it on average."""
     with reporting(as_json) as out:
-        from airbo.campaign.words import in_words
         from airbo.cli.views import value_with_unit
+        from airbo.words import assignments
 
         campaign = open_campaign(file)
+        one_thread()
         settings = campaign.settings
         best = campaign.recommend("anywhere" if anywhere else None)
         mean, std = (value_with_unit(settings, v) for v in (best.mean, best.std))
-        out.show(f"Use {in_words(settings.space, best.design)}.")
+        out.show(f"Use {assignments(settings.space, best.design)}.")
         out.show(
             f"Expected {settings.value_name}: {mean} ± {std}. This is the mean over where the "
             "design lands; ± is one standard deviation of what the model does not know."
         )
         out.result({"design": best.design, "mean": best.mean, "std": best.std,
                     "unit": settings.value_unit})  # fmt: skip
-
-
-def run(
-    command: Annotated[
-        str, typer.Option(help="What does an experiment, with parameters in braces.")
-    ],
-    budget: Annotated[
-        int, typer.Option(help="Experiments that the campaign shall have in the end.", min=1)
-    ],
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which an experiment has failed.", min=0)
-    ] = None,
-    max_failures: Annotated[
-        int, typer.Option(help="Stop after so many failures in a row.", min=1)
-    ] = 5,
-    file: File = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
-    """Do experiments unattended: ask, run the command, tell, until the budget is used.
-
-    The last line that the command prints is the value; another exit code than 0, or a time-out, is
-    a failed experiment. No shell sees the command. Started again after a crash, it goes on; several
-    machines can run it at the same time.
-    """
-    with reporting(as_json) as out:
-        from airbo.cli.unattended import watch
-
-        campaign = open_campaign(file)
-        steps = watch(campaign, out, command, budget, timeout, max_failures)
-        values = [s.result.value for s in steps]
-        n_failed = values.count(None)
-        out.show(f"Done: {len(steps)} experiments here, {n_failed} of them failed.")
-        out.result({
-            "done": [{"trial": s.experiment.number, "value": s.result.value,
-                      "reason": s.result.reason} for s in steps],
-        })  # fmt: skip

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airbo.cli.options import DEFAULT, AsJson, open_campaign
-from airbo.cli.output import reporting
+from airbo.cli.command import DEFAULT, AsJson, one_thread, open_campaign, reporting
 
 if TYPE_CHECKING:
     from airbo.campaign import Settings
@@ -34,13 +33,12 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write a campaign file with comments: from flags, or by asking a few questions."""
-    from airbo.cli.new import from_flags, from_questions
-    from airbo.cli.template import text_of
+    from airbo.cli.new import from_flags, from_questions, text_of
 
     with reporting(as_json) as out:
+        from airbo.campaign.config import parse
         from airbo.campaign.errors import CampaignError
-        from airbo.campaign.files import write_whole
-        from airbo.campaign.settings import parse
+        from airbo.campaign.storage import write_whole
 
         if file.exists() and not force:
             raise CampaignError(f"{file} exists already; --force replaces it.")
@@ -52,7 +50,7 @@ def init(
         else:
             new = from_questions()
         text = text_of(new)
-        parse(text, file)
+        parse(text, file).check()
         write_whole(file, text)
         out.show(f"Wrote {file}. Look at it, then: airbo check {file}")
         out.result({"file": str(file)})
@@ -71,7 +69,9 @@ def check(
         from airbo.campaign import Settings
         from airbo.cli import sketch, views
 
+        one_thread()
         settings = Settings.read(file)
+        settings.check()
         out.show(_headline(settings), views.parameter_table(settings))
         found = sketch.landings(settings)
         if found:
@@ -84,7 +84,7 @@ def check(
         drawn = None
         if not no_picture:
             path = picture or file.with_name(f"{file.stem}_uncertainty.png")
-            drawn = path if sketch.draw(settings, path) else None
+            drawn = path if sketch.draw_landings(settings, path) else None
             out.show(f"Picture: {drawn}" if drawn else _NO_MATPLOTLIB)
         notes = _notes_of_storage(settings)
         for note in notes:
@@ -92,8 +92,8 @@ def check(
         out.result(
             {
                 **_described(settings),
-                "lands": sketch.as_data(found),
-                "lands_in_use": sketch.as_data(used),
+                "lands": sketch.landing_data(found),
+                "lands_in_use": sketch.landing_data(used),
                 "picture": drawn,
                 "notes": notes,
             }
@@ -114,16 +114,14 @@ def _headline(settings: "Settings") -> str:
 
 def _described(settings: "Settings") -> dict[str, Any]:
     from airbo.campaign.storage import masked
-    from airbo.integrations.optuna import describe_uncertainty
 
-    use = settings.deployment
     return {
         "name": settings.name,
         "direction": settings.direction,
         "value": {"name": settings.value_name, "unit": settings.value_unit},
         **settings.space.to_dict(),
-        "uncertainty": describe_uncertainty(settings.uncertainty),
-        "deployment": None if use is None else describe_uncertainty(use),
+        "uncertainty": settings.described_uncertainty,
+        "deployment": settings.described_deployment,
         "surrogate": settings.surrogate,
         "acquisition": settings.acquisition,
         "n_initial": settings.n_initial,

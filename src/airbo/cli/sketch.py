@@ -10,15 +10,15 @@ from jaxtyping import Float
 from rich.table import Table
 from torch import Tensor
 
-from airbo.campaign.files import write_whole
-from airbo.campaign.settings import Settings
-from airbo.campaign.words import with_unit
-from airbo.cli.views import heading, table_of
+from airbo.campaign.config import Settings
+from airbo.campaign.storage import write_whole
+from airbo.cli.views import heading, text_table
 from airbo.coordinates import by_columns, uncertain_columns
 from airbo.cube import Cube
 from airbo.uncertainty import base_draws
+from airbo.words import with_unit
 
-N_DRAWS, N_BARS = 2048, 24
+N_LANDINGS, N_BARS = 2048, 24
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _QUANTILES = (0.025, 0.5, 0.975)
 
@@ -66,7 +66,7 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     low, high = torch.tensor(space.bounds, dtype=torch.float64)
     middle = Cube(space).axes.to_columns(torch.full_like(low, 0.5))
     X = middle[None] if uncertainty.is_additive else torch.stack([low, middle, high])
-    samples = uncertainty.perturb(X, base_draws(N_DRAWS, uncertainty.n_base(space.d)))
+    samples = uncertainty.perturb(X, base_draws(N_LANDINGS, uncertainty.n_base(space.d)))
     return [
         Landing(space.names[c], settings.unit(space.names[c]), X[i, c].item(), samples[i, :, c])
         for c in columns
@@ -85,10 +85,10 @@ def sketch_table(title: str, found: list[Landing]) -> Table:
         ]
         for landing in found
     ]
-    return table_of(title, header, rows, left=1)
+    return text_table(title, header, rows, left=1)
 
 
-def draw(settings: Settings, path: Path) -> bool:
+def draw_landings(settings: Settings, path: Path) -> bool:
     """Draw histograms of executed inputs; return False if matplotlib is not installed."""
     try:
         import matplotlib
@@ -139,7 +139,7 @@ def _without_formulas(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def as_data(found: list[Landing]) -> list[dict[str, Any]]:
+def landing_data(found: list[Landing]) -> list[dict[str, Any]]:
     """Describe landings for programs."""
     return [
         {

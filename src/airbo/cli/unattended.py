@@ -1,31 +1,77 @@
-"""An unattended run, shown while it goes on."""
+"""The command that does experiments unattended, shown while it goes on."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING, Annotated
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+import typer
 
-from airbo.campaign import Campaign
-from airbo.campaign.command import Command
-from airbo.campaign.unattended import Step, run_unattended
-from airbo.campaign.words import in_words
-from airbo.cli.output import Output
-from airbo.cli.views import value_with_unit
+from airbo.cli.command import DEFAULT, AsJson, File, Output, one_thread, open_campaign, reporting
 
-ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+if TYPE_CHECKING:
+    from airbo.campaign import Campaign
+    from airbo.campaign.runner import Step
+
+AS_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that do what Ctrl-C does."""
 
 
-def watch(
-    campaign: Campaign,
+def run(
+    command: Annotated[
+        str, typer.Option(help="What does an experiment, with parameters in braces.")
+    ],
+    budget: Annotated[
+        int, typer.Option(help="Experiments that the campaign shall have in the end.", min=1)
+    ],
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds after which an experiment has failed.", min=0)
+    ] = None,
+    max_failures: Annotated[
+        int, typer.Option(help="Stop after so many failures in a row.", min=1)
+    ] = 5,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Do experiments unattended: ask, run the command, tell, until the budget is used.
+
+    The last line that the command prints is the value; another exit code than 0, or a time-out, is
+    a failed experiment. No shell sees the command. Started again after a crash, it goes on; several
+    machines can run it at the same time.
+    """
+    with reporting(as_json) as out:
+        campaign = open_campaign(file)
+        one_thread()
+        steps = _watch(campaign, out, command, budget, timeout, max_failures)
+        values = [s.result.value for s in steps]
+        n_failed = values.count(None)
+        out.show(f"Done: {len(steps)} experiments here, {n_failed} of them failed.")
+        out.result({
+            "done": [{"trial": s.experiment.number, "value": s.result.value,
+                      "reason": s.result.reason} for s in steps],
+        })  # fmt: skip
+
+
+def _watch(
+    campaign: "Campaign",
     out: Output,
     template: str,
     budget: int,
     timeout: float | None,
     max_failures: int,
-) -> list[Step]:
+) -> "list[Step]":
     """Run the command until the budget is used: a bar on a terminal, a line each elsewhere."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from airbo.campaign.runner import Command, run_unattended
+
     command = Command(template, campaign.settings.space, timeout)
     bar = Progress(
         TextColumn("experiments"),
@@ -39,8 +85,8 @@ def watch(
     done = sum(e.has_outcome for e in campaign.experiments)
     task = bar.add_task("", total=budget, completed=done, last="")
 
-    def show(step: Step) -> None:
-        line = describe(campaign, step)
+    def show(step: "Step") -> None:
+        line = _line(campaign, step)
         bar.update(task, completed=step.n_done, last=line)
         if not out.err.is_terminal:
             out.err.print(f"{step.n_done}/{budget}  {line}", markup=False)
@@ -52,7 +98,7 @@ def watch(
 @contextmanager
 def _ended_politely() -> Iterator[None]:
     """Let a request to end, or a terminal that is closed, do what Ctrl-C does."""
-    before = {number: signal.signal(number, _interrupt) for number in ENDINGS}
+    before = {number: signal.signal(number, _interrupt) for number in AS_CTRL_C}
     try:
         yield
     finally:
@@ -64,9 +110,13 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def describe(campaign: Campaign, step: Step) -> str:
+def _line(campaign: "Campaign", step: "Step") -> str:
     """Write an experiment and its answer on one line."""
+    from airbo.words import assignments, with_unit
+
     settings, e = campaign.settings, step.experiment
     value = step.result.value
-    answer = f"failed, {step.result.reason}" if value is None else value_with_unit(settings, value)
-    return f"{e.number}: {in_words(settings.space, e.design)} → {answer}"
+    answer = (
+        f"failed, {step.result.reason}" if value is None else with_unit(value, settings.value_unit)
+    )
+    return f"{e.number}: {assignments(settings.space, e.design)} → {answer}"

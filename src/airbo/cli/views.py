@@ -6,12 +6,9 @@ from datetime import timedelta
 from rich.table import Table
 from rich.text import Text
 
-from airbo.campaign.experiments import Experiment
-from airbo.campaign.kinds import NamedUncertainties
-from airbo.campaign.settings import Settings
-from airbo.campaign.words import shown, with_unit
-from airbo.parameters import Categorical, Float, Integer, Parameter
-from airbo.uncertainty import Exact, InputUncertainty
+from airbo.campaign.config import Settings
+from airbo.campaign.experiment import Experiment
+from airbo.words import choices, hit, shown, with_unit
 
 
 def heading(name: str, unit: str | None) -> str:
@@ -19,7 +16,9 @@ def heading(name: str, unit: str | None) -> str:
     return f"{name} [{unit}]" if unit else name
 
 
-def table_of(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> Table:
+def text_table(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], left: int
+) -> Table:
     """Make a table of texts; brackets in them are brackets, not markup.
 
     Args:
@@ -50,7 +49,7 @@ def design_table(
         ]
         for e in experiments
     ]
-    return table_of(title, ["trial", *names, last], rows, left=0)
+    return text_table(title, ["trial", *names, last], rows, left=0)
 
 
 def value_with_unit(settings: Settings, value: float | None) -> str:
@@ -74,60 +73,12 @@ def ago(age: timedelta) -> str:
 
 def parameter_table(settings: Settings) -> Table:
     """List the parameters and how each is hit."""
-    header = ["name", "type", "range", "hit in the experiments"]
-    if settings.deployment is not None:
-        header.append("hit in use")
-    rows = []
-    for name, parameter in settings.space.parameters.items():
-        cells = [name, kind_of(parameter), range_of(parameter)]
-        cells.append(hit(settings, settings.uncertainty, name))
-        if settings.deployment is not None:
-            cells.append(hit(settings, settings.deployment, name))
-        rows.append(cells)
-    return table_of("Parameters", header, rows, left=len(header))
-
-
-def kind_of(parameter: Parameter) -> str:
-    """Name the kind of a parameter."""
-    return f"{parameter.kind}, logarithmic" if parameter.log else parameter.kind
-
-
-def range_of(parameter: Parameter) -> str:
-    """Write what values a parameter can have, with its unit."""
-    if isinstance(parameter, Categorical):
-        return ", ".join(map(str, parameter.choices))
-    assert isinstance(parameter, Float | Integer)
-    unit = f" {parameter.unit}" if parameter.unit else ""
-    step = f", in steps of {parameter.step:g}{unit}" if parameter.step not in (None, 1) else ""
-    return f"{parameter.low:g} to {parameter.high:g}{unit}{step}"
-
-
-def hit(settings: Settings, uncertainties: NamedUncertainties, name: str) -> str:
-    """Say in words how a parameter is hit."""
-    for names, uncertainty in uncertainties.items():
-        group = (names,) if isinstance(names, str) else names
-        if name in group:
-            with_others = f" (with {', '.join(n for n in group if n != name)})"
-            return in_words(uncertainty, settings.unit(name)) + (
-                with_others if len(group) > 1 else ""
-            )
-    return "exactly"
-
-
-_WITH_UNIT = ("std", "low", "high", "loc", "scale", "radius")
-
-
-def in_words(uncertainty: InputUncertainty, unit: str) -> str:
-    """Describe an uncertainty, with units where all its parameters are single numbers.
-
-    >>> from airbo.uncertainty import Normal
-    >>> in_words(Normal(2.0), "m/min"), in_words(Exact(), "")
-    ('normal: std 2 m/min', 'exactly')
-    """
-    if isinstance(uncertainty, Exact):
-        return "exactly"
-    fields = {key: value for key, value in vars(uncertainty).items() if value is not None}
-    if not all(isinstance(value, float) for value in fields.values()):
-        return repr(uncertainty)
-    parts = [f"{k} {with_unit(v, unit if k in _WITH_UNIT else '')}" for k, v in fields.items()]
-    return f"{type(uncertainty).__name__.lower()}: {', '.join(parts)}"
+    hits = {"hit in the experiments": settings.described_uncertainty}
+    if settings.described_deployment is not None:
+        hits["hit in use"] = settings.described_deployment
+    rows = [
+        [name, choices(parameter), *(hit(settings.space, under, name) for under in hits.values())]
+        for name, parameter in settings.space.parameters.items()
+    ]
+    header = ["name", "values", *hits]
+    return text_table("Parameters", header, rows, left=len(header))

@@ -10,12 +10,12 @@ from botorch.models.gpytorch import GPyTorchModel
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
+from airbo.observed import Direction
 from airbo.optimizer.recommendation import Predictor, Recommendation
 from airbo.optimizer.record import NOT_GIVEN, History, Points, as_table, check_names, read, read_one
 from airbo.optimizer.search import initial_design, next_design, reproducible
 from airbo.optimizer.state import State
 from airbo.optimizer.surrogate import (
-    Direction,
     FittedModel,
     Surrogate,
     SurrogateFactory,

@@ -5,7 +5,6 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import torch
 from botorch.exceptions.errors import ModelFittingError
@@ -25,11 +24,11 @@ from airbo.models import (
     NominalGP,
     UncertainInputGP,
 )
+from airbo.observed import Direction
 from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
 
-Direction = Literal["maximize", "minimize"]
 SurrogateFactory = Callable[..., GPyTorchModel]
 
 SURROGATES: dict[str, SurrogateFactory] = {

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.problems.expectation import N_SAMPLES, Estimate, estimate
-from airbo.problems.optimum import Direction, Optimum, best_point
+from airbo.observed import Direction
+from airbo.problems.expectation import N_SAMPLES, Expectation, estimate
+from airbo.problems.optimum import Optimum, best_point
 from airbo.uncertainty import InputUncertainty
 
 N_ROUGH = 2**10
@@ -54,10 +55,10 @@ class Problem(ABC):
         """Return the standard error of ``expected``: 0 where that is exact."""
         return self._estimate(X).error
 
-    def _estimate(self, X: Tensor, n_samples: int | None = None) -> Estimate:
+    def _estimate(self, X: Tensor, n_samples: int | None = None) -> Expectation:
         exact = self.exact(X)
         if exact is not None:
-            return Estimate(exact, torch.zeros_like(exact))
+            return Expectation(exact, torch.zeros_like(exact))
         return estimate(self.quick, self.uncertainty, X, n_samples or self.n_samples)
 
     def check_columns(self, X: Tensor) -> None:

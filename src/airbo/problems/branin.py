@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.observed import Direction
 from airbo.problems.base import Problem
-from airbo.problems.optimum import Direction
 from airbo.uncertainty import InputUncertainty, Normal
 
 A, B, T = 5.1 / (4 * math.pi**2), 5 / math.pi, 1 / (8 * math.pi)

@@ -11,13 +11,13 @@ from torch import Tensor
 from airbo.problems.optimum import Function
 from airbo.uncertainty import Beta, Exact, InputUncertainty, base_draws
 
-N_NODES = 200
+N_JACOBI = 200
 N_SAMPLES = 2**13
 BLOCK = 2**19
 """Samples that are held in memory at a time."""
 
 
-class Estimate(NamedTuple):
+class Expectation(NamedTuple):
     """An expectation and its standard error, 0 where it is exact."""
 
     mean: Float[Tensor, "*batch n"]
@@ -36,7 +36,7 @@ def estimate(
     uncertainty: InputUncertainty,
     X: Float[Tensor, "*batch n d"],
     n_samples: int = N_SAMPLES,
-) -> Estimate:
+) -> Expectation:
     """Return E f(x') for x' ~ P_x, with its standard error.
 
     A one-dimensional beta distribution is integrated by Gauss-Jacobi quadrature, because its
@@ -44,18 +44,18 @@ def estimate(
     error is stated as if they were independent draws, which is on the safe side.
     """
     if isinstance(uncertainty, Exact):
-        return Estimate(f(X), X.new_zeros(X.shape[:-1]))
+        return Expectation(f(X), X.new_zeros(X.shape[:-1]))
 
     if isinstance(uncertainty, Beta) and uncertainty.is_additive and X.shape[-1] == 1:
         deviations, weights = beta_quadrature(uncertainty)
         executed = X.unsqueeze(-2) + deviations.to(X).unsqueeze(-1)  # (..., n, s, 1)
-        return Estimate(f(executed) @ weights.to(X), X.new_zeros(X.shape[:-1]))
+        return Expectation(f(executed) @ weights.to(X), X.new_zeros(X.shape[:-1]))
 
     blocks = X.reshape(-1, X.shape[-1]).split(max(BLOCK // n_samples, 1))
     values = (f(_executed(uncertainty, block, n_samples)) for block in blocks)
     moments = [torch.stack([v.mean(-1), v.std(-1)]) for v in values]
     mean, std = torch.cat(moments, dim=-1).reshape(2, *X.shape[:-1])
-    return Estimate(mean, std / n_samples**0.5)
+    return Expectation(mean, std / n_samples**0.5)
 
 
 def _executed(
@@ -79,5 +79,5 @@ def beta_quadrature(uncertainty: Beta) -> tuple[Float[Tensor, " s"], Float[Tenso
         for p in (uncertainty.a, uncertainty.b, uncertainty.loc, uncertainty.scale)
     )
     # p(u) ∝ u^(a-1) (1-u)^(b-1) on [0, 1], with t = 2u - 1 on [-1, 1]
-    t, weights = (torch.from_numpy(v) for v in roots_jacobi(N_NODES, b - 1, a - 1))
+    t, weights = (torch.from_numpy(v) for v in roots_jacobi(N_JACOBI, b - 1, a - 1))
     return loc + scale * (t + 1) / 2, weights / weights.sum()

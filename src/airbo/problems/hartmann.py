@@ -9,8 +9,8 @@ from jaxtyping import Float
 from scipy import stats
 from torch import Tensor
 
+from airbo.observed import Direction
 from airbo.problems.base import Problem
-from airbo.problems.optimum import Direction
 from airbo.uncertainty import InputUncertainty, SciPy
 
 

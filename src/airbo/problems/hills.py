@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.observed import Direction
 from airbo.problems.base import Problem
-from airbo.problems.optimum import Direction
 from airbo.uncertainty import InputUncertainty, Normal, Varying
 
 HEIGHTS = (1.0, 0.8, 0.6)

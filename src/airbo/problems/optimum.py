@@ -1,7 +1,7 @@
 """The best point of a function that costs nothing, by brute force."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -9,17 +9,17 @@ from jaxtyping import Float
 from scipy.optimize import Bounds, OptimizeResult, minimize, minimize_scalar
 from torch import Tensor
 
+from airbo.observed import Direction
 from airbo.uncertainty import base_draws
 
 N_GRID = 1001
 N_TRIED = 2**8
 N_REFINED = 4
-APART = 0.2
+FAR_APART = 0.2
 """Smallest distance of the starting points, in the unit cube."""
 DIFFERENCE = 5e-3
 """Half the distance over which slopes are taken: samples make small steps."""
 
-Direction = Literal["maximize", "minimize"]
 Function = Callable[[Tensor], Tensor]
 
 
@@ -107,7 +107,7 @@ def _far_apart(points: np.ndarray) -> list[np.ndarray]:
     """Return the first few points, without those that are close to an earlier one."""
     chosen: list[np.ndarray] = []
     for point in points:
-        if all(np.linalg.norm(point - other) > APART for other in chosen):
+        if all(np.linalg.norm(point - other) > FAR_APART for other in chosen):
             chosen.append(point)
         if len(chosen) == N_REFINED:
             break

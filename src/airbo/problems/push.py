@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from airbo.observed import Direction
 from airbo.problems.base import Problem
-from airbo.problems.optimum import Direction, Optimum, best_point
+from airbo.problems.optimum import Optimum, best_point
 from airbo.problems.push_table import ball_distance
 from airbo.problems.push_world import STEPS_PER_UNIT, push
 from airbo.uncertainty import GaussianMixture, InputUncertainty

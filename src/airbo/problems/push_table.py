@@ -12,23 +12,24 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from airbo.problems.push_world import STEP, push_once
+from airbo.problems.push_world import TIME_STEP, push_once
 
 FILE = Path(__file__).with_name("push_table.npz")
 
-FREE_STRIDE = 4.0 / 0.9 * STEP
+FREE_STRIDE = 4.0 / 0.9 * TIME_STEP
 """How far the hand comes in a step, once its speed is steady: drive and its own friction agree."""
-JOINT_STRIDE = 2.75 / 0.9 * STEP
+JOINT_STRIDE = 2.75 / 0.9 * TIME_STEP
 """How far hand and ball come in a step, once their speed is steady."""
 
-FARTHEST = 2.85
+FARTHEST_START = 2.85
 """A hand that starts farther away arrives at its steady speed."""
 LONGEST = 150
 """By this step, hand and ball have reached their steady speed."""
 
 GRID = 0.02
 NARROWEST = 1e-5
-TOLERANCE = 2e-5
+BEND = 2e-5
+"""What a straight line between two entries may be wrong by."""
 
 
 def ball_distance(
@@ -43,7 +44,7 @@ def ball_distance(
     nodes, table = _table()
 
     # as many strides closer as it takes to be in the table
-    strides = ((distance - FARTHEST) / FREE_STRIDE).ceil().clamp(min=0)
+    strides = ((distance - FARTHEST_START) / FREE_STRIDE).ceil().clamp(min=0)
     r = distance - FREE_STRIDE * strides
     k = n_steps - strides.long()
     beyond = (k - LONGEST).clamp(min=0)
@@ -80,14 +81,14 @@ def make_nodes() -> list[float]:
     The hand meets the ball in one step or the next: the distance is a saw of straight lines with
     some thirty teeth. Cells that hold an edge are halved until they are as narrow as we want.
     """
-    grid = np.linspace(0, FARTHEST, round(FARTHEST / GRID) + 1).tolist()
+    grid = np.linspace(0, FARTHEST_START, round(FARTHEST_START / GRID) + 1).tolist()
     known = {r: simulated_distance(r, LONGEST) for r in grid}
     cells = list(pairwise(grid))
     while cells:
         low, high = cells.pop()
         middle = (low + high) / 2
         value = simulated_distance(middle, LONGEST)
-        bent = abs(value - (known[low] + known[high]) / 2) > TOLERANCE
+        bent = abs(value - (known[low] + known[high]) / 2) > BEND
         if bent and high - low > NARROWEST:
             known[middle] = value
             cells += [(low, middle), (middle, high)]
@@ -101,7 +102,7 @@ def _needed(known: dict[float, float], keep: set[float]) -> list[float]:
     for here, following in pairwise(nodes[1:]):
         last = needed[-1]
         line = np.interp(here, [last, following], [known[last], known[following]])
-        if here in keep or abs(line - known[here]) > TOLERANCE / 4:
+        if here in keep or abs(line - known[here]) > BEND / 4:
             needed.append(here)
     return [*needed, nodes[-1]]
 

@@ -6,7 +6,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor
 
-STEP = 0.01
+TIME_STEP = 0.01
 """Seconds per step of the simulation."""
 STEPS_PER_UNIT = 10
 """How many steps one unit of the push duration r_t lasts."""
@@ -76,7 +76,7 @@ def push_once(x: float, y: float, n_steps: int) -> tuple[float, float]:
 
 
 def _step(world: Any) -> None:
-    world.Step(STEP, SOLVER_ITERATIONS, SOLVER_ITERATIONS)
+    world.Step(TIME_STEP, SOLVER_ITERATIONS, SOLVER_ITERATIONS)
     world.ClearForces()
 
 

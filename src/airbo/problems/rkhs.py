@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.observed import Direction
 from airbo.problems.base import Problem
-from airbo.problems.optimum import Direction
 from airbo.uncertainty import InputUncertainty, Normal
 
 WIDE_CENTERS = (0.1, 0.15, 0.08, 0.3, 0.4)
@@ -17,8 +17,8 @@ NARROW_CENTERS = (0.8, 0.85, 0.9, 0.95, 0.92, 0.74, 0.91, 0.89, 0.79, 0.88, 0.86
 NARROW_HEIGHTS = (3.0, 4.0, 2.0, 1.0, -1.0, 2.0, 2.0, 3.0, 3.0, 2.0, -1.0, -2.0, 4.0, -3.0)
 
 CENTERS = WIDE_CENTERS + NARROW_CENTERS
-HEIGHTS = WIDE_HEIGHTS + NARROW_HEIGHTS
-WIDTHS = (0.1,) * len(WIDE_CENTERS) + (0.01,) * len(NARROW_CENTERS)
+BUMP_HEIGHTS = WIDE_HEIGHTS + NARROW_HEIGHTS
+BUMP_WIDTHS = (0.1,) * len(WIDE_CENTERS) + (0.01,) * len(NARROW_CENTERS)
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,6 @@ class RKHS(Problem):
     def _smoothed(
         self, X: Float[Tensor, "*batch n 1"], variance: Float[Tensor, "*batch n 1"]
     ) -> Float[Tensor, "*batch n"]:
-        c, a, w = (X.new_tensor(v) for v in (CENTERS, HEIGHTS, WIDTHS))
+        c, a, w = (X.new_tensor(v) for v in (CENTERS, BUMP_HEIGHTS, BUMP_WIDTHS))
         v = w**2 + variance  # (..., n, bumps)
         return (a * w / v.sqrt() * torch.exp(-0.5 * (X - c) ** 2 / v)).sum(-1)

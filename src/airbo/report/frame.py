@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from airbo import __version__
+from airbo import __version__, words
 from airbo.observed import EXECUTED_COLUMN
 from airbo.optimizer.surrogate import SURROGATES
-from airbo.report import words
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
 from airbo.report.page import Page

@@ -16,8 +16,8 @@ from airbo.optimizer import Design
 from airbo.report import style
 from airbo.report.findings import Findings
 from airbo.report.slices import Slice
-from airbo.report.words import design as design_words
-from airbo.report.words import label, number
+from airbo.words import design as design_words
+from airbo.words import label, number
 
 N_PER_SIDE, N_SHOWN = 17, 49
 _COLORS = "Viridis"

@@ -15,14 +15,14 @@ from airbo.optimizer import Design
 from airbo.report import style
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.report.findings import Findings
-from airbo.report.words import label, listed, plus_minus
 from airbo.uncertainty import Exact, InputUncertainty, Product, scale
+from airbo.words import label, listed, plus_minus
 
 FACTORS = (0.5, 2.0)
 ALL = "all together"
 MAX_SEARCHES = 12
 """Beyond this many other uncertainties, a best design is sought for the joint ones only."""
-N_SPREAD, N_LOCAL, N_TRIED = 96, 32, 32
+N_SPREAD, N_LOCAL, N_EARLIER = 96, 32, 32
 RADII = (0.1, 0.03)
 
 
@@ -134,7 +134,7 @@ def _best_design(
     spread = SobolEngine(cube.space.d, scramble=True, seed=0).draw(N_SPREAD, dtype=torch.float64)
     X = [findings.center if start is None else start, cube.axes.to_columns(cube.round(spread))]
     if findings.tried:
-        X.append(cube.columns([row.design for row in findings.tried[:N_TRIED]]))
+        X.append(cube.columns([row.design for row in findings.tried[:N_EARLIER]]))
     best = _best_of(findings, beliefs, torch.cat(X))
     steps = 2 * spread[:N_LOCAL] - 1
     for radius in RADII:

@@ -10,13 +10,12 @@ import plotly.graph_objects as go
 from rich.console import Console
 from rich.progress import Progress
 
-from airbo.observed import FAILED as FAILED_STATUS
-from airbo.observed import STATUS, VALUE
+from airbo.observed import FAILED, STATUS, VALUE
 from airbo.optimizer import Design, TooLittleDataWarning
 from airbo.report import style
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
-from airbo.report.words import label, number, plus_minus
+from airbo.words import label, number, plus_minus
 
 MAX_EARLIER = 12
 
@@ -44,7 +43,7 @@ def earlier_recommendations(
         progress: Whether to show a progress bar.
     """
     optimizer = findings.optimizer
-    failed = (optimizer.observations[STATUS] == FAILED_STATUS).to_numpy()
+    failed = (optimizer.observations[STATUS] == FAILED).to_numpy()
     if failed.all() or n_states < 1:
         return []
     first, last = int(np.argmin(failed)) + 1, len(failed)
@@ -72,7 +71,7 @@ def _state(findings: Findings, n: int, today: bool) -> tuple[int, Design, Estima
 def progress_figure(findings: Findings, earlier: Sequence[Earlier] = ()) -> go.Figure:
     """Draw all observed values in order, and the recommendation over time."""
     table = findings.optimizer.observations
-    failed = (table[STATUS] == FAILED_STATUS).to_numpy()
+    failed = (table[STATUS] == FAILED).to_numpy()
     numbers, values = np.arange(1, len(table) + 1), table[VALUE].to_numpy(dtype=np.float64)
     figure = go.Figure()
     if len(earlier):
@@ -96,7 +95,7 @@ def progress_figure(findings: Findings, earlier: Sequence[Earlier] = ()) -> go.F
             yaxis="y2",
             mode="markers",
             name="failed",
-            marker={"color": style.FAILED, "size": 10, "symbol": "x"},
+            marker={"color": style.FAILURE, "size": 10, "symbol": "x"},
             hovertext=[f"experiment {i} failed" for i in numbers[failed]],
             hoverinfo="text",
         )

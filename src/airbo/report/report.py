@@ -4,11 +4,10 @@ import datetime
 import os
 from pathlib import Path
 
-from airbo import __version__
+from airbo import __version__, words
 from airbo.observed import OK, STATUS
 from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
-from airbo.report import words
 from airbo.report.findings import Findings, Tried
 from airbo.report.frame import add_answer, add_settings, surrogate_name
 from airbo.report.page import Page

@@ -13,8 +13,8 @@ from airbo.parameters import Categorical, Parameter
 from airbo.report import style
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
-from airbo.report.words import label, plus_minus, value
 from airbo.uncertainty import scale
+from airbo.words import label, plus_minus, value
 
 N_POINTS, N_POINTS_IN_MANY = 41, 25
 N_BINS = 48

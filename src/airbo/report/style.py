@@ -6,14 +6,14 @@ from typing import Any
 import plotly.graph_objects as go
 
 from airbo.parameters import Categorical, Parameter
-from airbo.report.words import label, unit_of
+from airbo.words import label, unit_of
 
-MODEL, DATA, NOMINAL, BEST, FAILED = "#0072B2", "#D55E00", "#6B6B6B", "#009E73", "#A00000"
+MODEL, DATA, NOMINAL, BEST, FAILURE = "#0072B2", "#D55E00", "#6B6B6B", "#009E73", "#A00000"
 BAND, FAINT = "rgba(0,114,178,0.18)", "rgba(107,107,107,0.12)"
-GRID = "#E6E8EB"
+GRID_LINES = "#E6E8EB"
 
 _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
-_AXIS = {"gridcolor": GRID, "linecolor": "#9AA0A6", "zeroline": False, "automargin": True}
+_AXIS = {"gridcolor": GRID_LINES, "linecolor": "#9AA0A6", "zeroline": False, "automargin": True}
 
 
 def styled(figure: go.Figure, height: int) -> go.Figure:

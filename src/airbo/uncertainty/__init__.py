@@ -13,19 +13,23 @@ tensor([0.2000, 0.5667], dtype=torch.float64)
 True
 """
 
-from airbo.uncertainty.additive import Beta, ChiSquared, Exact, Ring, Uniform
-from airbo.uncertainty.base import InputUncertainty, base_draws
-from airbo.uncertainty.clipped import Clipped
-from airbo.uncertainty.empirical import Empirical
-from airbo.uncertainty.external import SciPy, Torch
-from airbo.uncertainty.gaussian import Normal
-from airbo.uncertainty.mixture import GaussianMixture
-from airbo.uncertainty.product import Product
-from airbo.uncertainty.relative import LogNormal, Relative
-from airbo.uncertainty.sampler import Sampler
-from airbo.uncertainty.scaled import Scaled, scale
-from airbo.uncertainty.spec import from_dict, from_json
-from airbo.uncertainty.varying import Piecewise, Varying
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airbo.uncertainty.additive import Beta, ChiSquared, Exact, Ring, Uniform
+    from airbo.uncertainty.base import InputUncertainty, base_draws
+    from airbo.uncertainty.clipped import Clipped
+    from airbo.uncertainty.empirical import Empirical
+    from airbo.uncertainty.external import SciPy, Torch
+    from airbo.uncertainty.gaussian import Normal
+    from airbo.uncertainty.mixture import GaussianMixture
+    from airbo.uncertainty.product import Product
+    from airbo.uncertainty.relative import LogNormal, Relative
+    from airbo.uncertainty.sampler import Sampler
+    from airbo.uncertainty.scaled import Scaled, scale
+    from airbo.uncertainty.spec import from_dict, from_json
+    from airbo.uncertainty.varying import Piecewise, Varying
 
 __all__ = [
     "Beta",
@@ -52,3 +56,42 @@ __all__ = [
     "from_json",
     "scale",
 ]
+
+_HOMES = {
+    "Beta": "additive",
+    "ChiSquared": "additive",
+    "Exact": "additive",
+    "Ring": "additive",
+    "Uniform": "additive",
+    "InputUncertainty": "base",
+    "base_draws": "base",
+    "Clipped": "clipped",
+    "Empirical": "empirical",
+    "SciPy": "external",
+    "Torch": "external",
+    "Normal": "gaussian",
+    "GaussianMixture": "mixture",
+    "Product": "product",
+    "LogNormal": "relative",
+    "Relative": "relative",
+    "Sampler": "sampler",
+    "Scaled": "scaled",
+    "scale": "scaled",
+    "from_dict": "spec",
+    "from_json": "spec",
+    "Piecewise": "varying",
+    "Varying": "varying",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a class when it is used: descriptions can be read without PyTorch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.parameters import (
-    Parameter,
+    Numbers,
     check_at_least,
     check_order,
     common_dim,
@@ -73,7 +73,7 @@ class ColumnUncertainty(InputUncertainty):
             object.__setattr__(self, name, parameter(value, name, 1))
         common_dim(self._parameters())
 
-    def _parameters(self) -> dict[str, Parameter]:
+    def _parameters(self) -> dict[str, Numbers]:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     @property
@@ -116,10 +116,10 @@ class ColumnUncertainty(InputUncertainty):
 class Uniform(ColumnUncertainty):
     """The deviation lies anywhere between ``low`` and ``high``."""
 
-    low: Parameter
+    low: Numbers
     """Smallest deviation, in the units of the input."""
 
-    high: Parameter
+    high: Numbers
     """Largest deviation."""
 
     def __post_init__(self) -> None:
@@ -140,16 +140,16 @@ class Uniform(ColumnUncertainty):
 class Beta(ColumnUncertainty):
     """The deviation is ``loc + scale * B`` with B ~ Beta(a, b): support [loc, loc + scale]."""
 
-    a: Parameter
+    a: Numbers
     """First shape parameter, > 0."""
 
-    b: Parameter
+    b: Numbers
     """Second shape parameter, > 0."""
 
-    loc: Parameter = 0.0
+    loc: Numbers = 0.0
     """Smallest deviation."""
 
-    scale: Parameter = 1.0
+    scale: Numbers = 1.0
     """Width of the support."""
 
     def __post_init__(self) -> None:
@@ -174,13 +174,13 @@ class Beta(ColumnUncertainty):
 class ChiSquared(ColumnUncertainty):
     """The deviation is ``loc + scale * C`` with C chi-squared with ``df`` degrees of freedom."""
 
-    df: Parameter
+    df: Numbers
     """Degrees of freedom, > 0, not necessarily whole."""
 
-    loc: Parameter = 0.0
+    loc: Numbers = 0.0
     """Smallest deviation."""
 
-    scale: Parameter = 1.0
+    scale: Numbers = 1.0
     """Factor of the chi-squared number."""
 
     def __post_init__(self) -> None:
@@ -202,7 +202,7 @@ class ChiSquared(ColumnUncertainty):
 class Ring(InputUncertainty):
     """The executed input lies on a circle around the design, at any angle: two columns."""
 
-    radius: Parameter
+    radius: Numbers
     """Distance from the design; inside Varying a tensor (*batch n 1)."""
 
     def __post_init__(self) -> None:

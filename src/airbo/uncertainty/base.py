@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from airbo.uncertainty.parameters import Parameter
+from airbo.uncertainty.parameters import Numbers
 
 if TYPE_CHECKING:
     from airbo.uncertainty.clipped import Clipped
@@ -152,7 +152,7 @@ class InputUncertainty(ABC):
                 f"{type(self).__name__} acts on designs with {self.dim} columns, got {d}."
             )
 
-    def clipped(self, low: Parameter = None, high: Parameter = None) -> "Clipped":
+    def clipped(self, low: Numbers = None, high: Numbers = None) -> "Clipped":
         """Return this uncertainty with executed inputs clamped to [low, high]."""
         from airbo.uncertainty.clipped import Clipped
 

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty
-from airbo.uncertainty.parameters import Parameter, check_order, common_dim, parameter, per_design
+from airbo.uncertainty.parameters import Numbers, check_order, common_dim, parameter, per_design
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -17,10 +17,10 @@ class Clipped(InputUncertainty):
     uncertainty: InputUncertainty
     """Where inputs would land without the limits."""
 
-    low: Parameter = None
+    low: Numbers = None
     """Smallest executed input, one for all columns or one per column; None: no limit."""
 
-    high: Parameter = None
+    high: Numbers = None
     """Largest executed input; None: no limit."""
 
     def __post_init__(self) -> None:
@@ -34,7 +34,7 @@ class Clipped(InputUncertainty):
         if self.low is not None and self.high is not None:
             check_order(self.low, self.high)
 
-    def _limits(self) -> dict[str, Parameter]:
+    def _limits(self) -> dict[str, Numbers]:
         both = {"low": self.low, "high": self.high}
         return {name: limit for name, limit in both.items() if limit is not None}
 

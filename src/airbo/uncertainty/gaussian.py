@@ -9,7 +9,7 @@ from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.parameters import (
-    Parameter,
+    Numbers,
     as_tensor,
     check_at_least,
     common_dim,
@@ -23,10 +23,10 @@ from airbo.uncertainty.parameters import (
 class Normal(InputUncertainty):
     """A normal deviation with mean 0: ``Normal(std)`` or ``Normal(cov=matrix)``."""
 
-    std: Parameter = None
+    std: Numbers = None
     """Standard deviation, one for all columns or one per column, in the units of the input."""
 
-    cov: Parameter = None
+    cov: Numbers = None
     """Covariance matrix (d d) of the deviation."""
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class Normal(InputUncertainty):
         return torch.diag_embed((per_design(self.std, X, "std", 1) ** 2).expand(X.shape))
 
 
-def check_covariance(cov: Parameter, name: str) -> None:
+def check_covariance(cov: Numbers, name: str) -> None:
     """Refuse matrices that are not square, symmetric and positive semi-definite."""
     C = as_tensor(cov).detach()
     if C.ndim < 2 or C.shape[-1] != C.shape[-2]:
@@ -114,7 +114,7 @@ def _standardized(C: Tensor) -> tuple[Tensor, Tensor]:
     return C / std.unsqueeze(-1) / std.unsqueeze(-2), std
 
 
-def square_root(cov: Parameter) -> Tensor:
+def square_root(cov: Numbers) -> Tensor:
     """Return R with R Rᵀ = cov, also for singular constants.
 
     Constants get the symmetric root of their correlations, times the deviations: it is diagonal
@@ -131,7 +131,7 @@ def _cholesky(C: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=64)
-def _root(cov: Parameter) -> Tensor:
+def _root(cov: Numbers) -> Tensor:
     correlations, std = _standardized(as_tensor(cov))
     eigenvalues, V = torch.linalg.eigh(correlations)
     root = V @ torch.diag_embed(eigenvalues.clamp_min(0).sqrt()) @ V.mT

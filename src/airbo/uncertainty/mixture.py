@@ -10,7 +10,7 @@ from torch.nn.functional import one_hot
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.gaussian import check_covariance, square_root
 from airbo.uncertainty.parameters import (
-    Parameter,
+    Numbers,
     as_tensor,
     check_at_least,
     is_varying,
@@ -30,13 +30,13 @@ class GaussianMixture(InputUncertainty):
     (*batch n k); samples jump between components as weights change, so weights get no gradient.
     """
 
-    means: Parameter
+    means: Numbers
     """Means of the components (k d)."""
 
-    covs: Parameter
+    covs: Numbers
     """Covariance matrices (k d d), or one (d d) for all components."""
 
-    weights: Parameter = None
+    weights: Numbers = None
     """Probabilities of the components (k); equal by default."""
 
     def __post_init__(self) -> None:

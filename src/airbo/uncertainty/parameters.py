@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-Parameter: TypeAlias = Any
+Numbers: TypeAlias = Any
 """A float, a (nested) tuple of floats, or a tensor; users may pass any array of numbers."""
 
 
-def parameter(value: Any, name: str, max_ndim: int) -> Parameter:
+def parameter(value: Any, name: str, max_ndim: int) -> Numbers:
     """Normalize what a user passed for a parameter.
 
     Constants become a float or (nested) tuples of floats. A tensor that requires grad, or has more
@@ -52,28 +52,28 @@ def _as_array(value: Any, name: str) -> np.ndarray:
         ) from error
 
 
-def _nested_tuple(value: Any) -> Parameter:
+def _nested_tuple(value: Any) -> Numbers:
     return tuple(_nested_tuple(v) for v in value) if isinstance(value, list) else value
 
 
-def as_tensor(p: Parameter) -> Tensor:
+def as_tensor(p: Numbers) -> Tensor:
     """Return the parameter as a tensor, constants in double precision."""
     return p if isinstance(p, Tensor) else torch.tensor(p, dtype=torch.float64)
 
 
-def ndim(p: Parameter) -> int:
+def ndim(p: Numbers) -> int:
     """Count the dimensions of a parameter without copying it."""
     if isinstance(p, Tensor):
         return p.ndim
     return 1 + ndim(p[0]) if isinstance(p, tuple) else 0
 
 
-def is_varying(p: Parameter, max_ndim: int) -> bool:
+def is_varying(p: Numbers, max_ndim: int) -> bool:
     """Say whether the parameter has one value per design."""
     return isinstance(p, Tensor) and p.ndim > max_ndim
 
 
-def check_at_least(p: Parameter, name: str, bound: float = 0.0, strict: bool = False) -> None:
+def check_at_least(p: Numbers, name: str, bound: float = 0.0, strict: bool = False) -> None:
     """Refuse a parameter with an entry below ``bound`` (or equal to it, if ``strict``)."""
     smallest = as_tensor(p).detach().min().item()
     if smallest < bound or (strict and smallest == bound):
@@ -81,14 +81,14 @@ def check_at_least(p: Parameter, name: str, bound: float = 0.0, strict: bool = F
         raise ValueError(f"{name} must be {relation} {bound:g}, got {smallest:g}.")
 
 
-def check_order(low: Parameter, high: Parameter) -> None:
+def check_order(low: Numbers, high: Numbers) -> None:
     """Refuse lower limits above the upper ones."""
     lowest = as_tensor(low).detach()
     if (lowest > as_tensor(high).detach().to(lowest)).any():
         raise ValueError(f"low must be <= high, got low={low} and high={high}.")
 
 
-def common_dim(parameters: Mapping[str, Parameter]) -> int | None:
+def common_dim(parameters: Mapping[str, Numbers]) -> int | None:
     """Return the number of columns that the vectors among the parameters agree on, or None."""
     sizes = {name: as_tensor(p).shape[-1] for name, p in parameters.items() if ndim(p)}
     if len(set(sizes.values())) > 1:
@@ -97,7 +97,7 @@ def common_dim(parameters: Mapping[str, Parameter]) -> int | None:
     return next(iter(sizes.values()), None)
 
 
-def per_design(p: Parameter, X: Tensor, name: str, max_ndim: int) -> Tensor:
+def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
     """Return the parameter with the dtype and device of the designs, and its shape checked.
 
     A varying parameter has the leading dimensions (*batch n) of ``X``; a constant has none.

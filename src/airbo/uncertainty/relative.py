@@ -8,7 +8,7 @@ from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.parameters import (
-    Parameter,
+    Numbers,
     check_at_least,
     common_dim,
     is_varying,
@@ -90,7 +90,7 @@ class LogNormal(InputUncertainty):
     sign of x'.
     """
 
-    sigma: Parameter
+    sigma: Numbers
     """Standard deviation of the logarithm, one for all columns or one per column."""
 
     def __post_init__(self) -> None:

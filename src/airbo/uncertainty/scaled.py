@@ -16,7 +16,7 @@ from airbo.uncertainty.clipped import Clipped
 from airbo.uncertainty.empirical import Empirical
 from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.mixture import GaussianMixture
-from airbo.uncertainty.parameters import Parameter, check_at_least, parameter
+from airbo.uncertainty.parameters import Numbers, check_at_least, parameter
 from airbo.uncertainty.product import Product
 from airbo.uncertainty.relative import Relative
 from airbo.uncertainty.varying import Piecewise, Varying
@@ -201,5 +201,5 @@ def _checked(factor: float | int) -> float:
     return float(number)
 
 
-def _times(p: Parameter, factor: Any) -> Parameter:
+def _times(p: Numbers, factor: Any) -> Numbers:
     return p * float(factor) if isinstance(p, Tensor) else (np.asarray(p) * factor).tolist()

@@ -1,51 +1,32 @@
 """Uncertainties as JSON."""
 
+import importlib
 import inspect
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airbo.uncertainty.additive import Beta, ChiSquared, Exact, Ring, Uniform
-from airbo.uncertainty.base import InputUncertainty
-from airbo.uncertainty.clipped import Clipped
-from airbo.uncertainty.empirical import Empirical
-from airbo.uncertainty.external import SciPy, Torch
-from airbo.uncertainty.gaussian import Normal
-from airbo.uncertainty.mixture import GaussianMixture
-from airbo.uncertainty.product import Product
-from airbo.uncertainty.relative import LogNormal, Relative
-from airbo.uncertainty.scaled import Scaled
-from airbo.uncertainty.varying import Piecewise
+from airbo.uncertainty.kinds import kind_of
 
-_KINDS: dict[str, type[InputUncertainty]] = {
-    kind.__name__: kind
-    for kind in (
-        Exact, Normal, Uniform, Beta, ChiSquared, GaussianMixture, Ring, Empirical, SciPy, Torch,
-        Product, Piecewise, Clipped, Scaled, Relative, LogNormal,
-    )
-}  # fmt: skip
+if TYPE_CHECKING:
+    from airbo.uncertainty.base import InputUncertainty
 
 
-def from_dict(description: Any) -> InputUncertainty:
+def from_dict(description: Any) -> "InputUncertainty":
     """Rebuild an uncertainty from what ``to_dict`` gave."""
-    if not isinstance(description, Mapping) or "kind" not in description:
-        raise ValueError(
-            f"An uncertainty is described by a 'kind' and its fields, got {description!r}."
-        )
-    kind = description["kind"]
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ValueError(f"kind must be one of {', '.join(_KINDS)}, got {kind!r}.")
-    build: Any = getattr(_KINDS[kind], "from_fields", _KINDS[kind])
+    kind = kind_of(description)
+    made: Any = getattr(importlib.import_module(f"airbo.uncertainty.{kind.module}"), kind.name)
+    build: Any = getattr(made, "from_fields", made)
     values = {name: _decode(value) for name, value in description.items() if name != "kind"}
     try:
         inspect.signature(build).bind(**values)
     except TypeError as error:
-        raise ValueError(f"{kind} cannot be made from {sorted(values)}: {error}.") from error
+        raise ValueError(f"{kind.name} cannot be made from {sorted(values)}: {error}.") from error
     uncertainty: InputUncertainty = build(**values)
     return uncertainty
 
 
-def from_json(text: str) -> InputUncertainty:
+def from_json(text: str) -> "InputUncertainty":
     """Rebuild an uncertainty from what ``to_json`` gave."""
     try:
         description = json.loads(text)

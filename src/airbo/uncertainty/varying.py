@@ -11,7 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty
-from airbo.uncertainty.parameters import Parameter, parameter
+from airbo.uncertainty.parameters import Numbers, parameter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,7 +28,7 @@ class Varying(InputUncertainty):
     fn: Callable[[Tensor], InputUncertainty]
     """Maps designs to an uncertainty."""
 
-    probe: Parameter = 0.5
+    probe: Numbers = 0.5
     """A design, or one number for all columns, at which ``fn`` can be called."""
 
     def __post_init__(self) -> None:
@@ -103,7 +103,7 @@ class Varying(InputUncertainty):
 class Piecewise(InputUncertainty):
     """Steps in one column: piece i holds where ``edges[i-1] <= x[column] < edges[i]``."""
 
-    edges: Parameter
+    edges: Numbers
     """Where one piece ends and the next begins, increasing; an edge belongs to the right piece."""
 
     pieces: Sequence[InputUncertainty]

@@ -10,8 +10,11 @@ from airbo import uncertainty as unc
 from airbo.integrations.optuna import AIRBOSampler, optimizer_of, recommend
 from tests.integrations.optuna.common import hill, quick, run, study_of
 
-pytest.importorskip("ray.tune", reason="needs ray[tune]")
-pytestmark = pytest.mark.filterwarnings("default")  # Ray has warnings of its own
+pytest.importorskip("ray.tune", reason="needs ray: `make slow` installs it")
+pytestmark = [
+    pytest.mark.needs("ray"),
+    pytest.mark.filterwarnings("default"),  # Ray has warnings of its own
+]
 
 import ray  # noqa: E402
 from ray import tune  # noqa: E402

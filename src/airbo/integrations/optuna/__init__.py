@@ -7,7 +7,9 @@
 >>> study = optuna.create_study(direction="maximize", sampler=sampler)
 """
 
-from airbo.integrations.optuna.answers import optimizer_of, recommend, robust_trial
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from airbo.integrations.optuna.attributes import (
     EXECUTED,
     GAVE_UP,
@@ -16,8 +18,11 @@ from airbo.integrations.optuna.attributes import (
     read_uncertainty,
 )
 from airbo.integrations.optuna.counting import REPLACED
-from airbo.integrations.optuna.sampler import AIRBOSampler
 from airbo.integrations.optuna.search_space import distributions_of
+
+if TYPE_CHECKING:
+    from airbo.integrations.optuna.answers import optimizer_of, recommend, robust_trial
+    from airbo.integrations.optuna.sampler import AIRBOSampler
 
 __all__ = [
     "EXECUTED",
@@ -32,3 +37,17 @@ __all__ = [
     "recommend",
     "robust_trial",
 ]
+
+_HOMES = {
+    "AIRBOSampler": "sampler",
+    "optimizer_of": "answers",
+    "recommend": "answers",
+    "robust_trial": "answers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs a model when it is used: reading a study does not need PyTorch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

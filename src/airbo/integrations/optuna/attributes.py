@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial
 
-from airbo.coordinates import ByName
-from airbo.uncertainty import InputUncertainty, from_dict
+from airbo.uncertainty.spec import from_dict
+
+if TYPE_CHECKING:
+    from airbo.coordinates import ByName
+    from airbo.uncertainty import InputUncertainty
 
 EXECUTED = "executed"
 """Measured parameters of the executed input, by name."""
@@ -18,7 +21,7 @@ GAVE_UP = "airbo:gave_up"
 """Nobody has done, or will do, the experiment: a failed trial that says nothing of its design."""
 
 
-def describe_uncertainty(uncertainty: ByName | None) -> list[dict[str, Any]]:
+def describe_uncertainty(uncertainty: "ByName | None") -> list[dict[str, Any]]:
     """Write an uncertainty by name so that JSON, and a user attribute, can hold it."""
     return [
         {"parameters": list(group(names)), "uncertainty": u.to_dict()}
@@ -26,7 +29,7 @@ def describe_uncertainty(uncertainty: ByName | None) -> list[dict[str, Any]]:
     ]
 
 
-def read_uncertainty(description: Any) -> dict[str | tuple[str, ...], InputUncertainty]:
+def read_uncertainty(description: Any) -> "dict[str | tuple[str, ...], InputUncertainty]":
     """Return the uncertainty by name that :func:`describe_uncertainty` described."""
     try:
         return {tuple(row["parameters"]): from_dict(row["uncertainty"]) for row in description}
@@ -37,8 +40,10 @@ def read_uncertainty(description: Any) -> dict[str | tuple[str, ...], InputUncer
         ) from error
 
 
-def check_by_name(what: str, given: Any) -> ByName:
+def check_by_name(what: str, given: Any) -> "ByName":
     """Return an uncertainty by name, or say what is wrong with it."""
+    from airbo.uncertainty import InputUncertainty
+
     if not isinstance(given, Mapping):
         raise TypeError(
             f"{what} must be a dict from names of parameters, or tuples of names, to "
@@ -55,7 +60,7 @@ def check_by_name(what: str, given: Any) -> ByName:
     return dict(given)
 
 
-def within(uncertainty: ByName, names: Collection[str]) -> ByName:
+def within(uncertainty: "ByName", names: Collection[str]) -> "ByName":
     """Leave out the uncertainties of parameters that are not among some.
 
     Raises:
@@ -77,7 +82,7 @@ def group(names: str | tuple[str, ...]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def uncertainty_of(trial: FrozenTrial, names: Collection[str]) -> ByName | None:
+def uncertainty_of(trial: FrozenTrial, names: Collection[str]) -> "ByName | None":
     """Return what some parameters of a trial were set under; None: what the sampler says."""
     description = trial.user_attrs.get(UNCERTAINTY)
     if description is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from airbo.coordinates import ByName
 from airbo.integrations.optuna.attributes import group, within
-from airbo.integrations.optuna.trials import Told, Trials
+from airbo.integrations.optuna.trials import FinishedTrial, Trials
 from airbo.optimizer import Optimizer
 from airbo.optimizer.surrogate import SurrogateFactory
 
@@ -28,7 +28,7 @@ class Bridge:
     names: Collection[str] = ()
     """Names of parameters that are known beforehand."""
 
-    _last: tuple[Any, list[Told], Optimizer] | None = None
+    _last: tuple[Any, list[FinishedTrial], Optimizer] | None = None
     """What the last optimizer was made of, and itself, to be told only what is new."""
     _unused: set[str | tuple[str, ...]] = field(default_factory=set)
     """Uncertainties that a warning has named already."""

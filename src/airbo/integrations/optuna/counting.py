@@ -28,6 +28,8 @@ class Counted:
     trials: list[FrozenTrial]
     replacements: dict[int, int]
     """Numbers of trials that were corrected, and of those that count instead."""
+    to_finish: list[FrozenTrial]
+    """Rows that count and are still running: who wrote them has not finished, or was killed."""
 
     @classmethod
     def of(cls, study: Study) -> "Counted":
@@ -42,7 +44,9 @@ class Counted:
         }
         current = (t for t in trials if t.number not in replacements)
         found = (_as_it_counts(trial, marks) for trial in current)
-        return cls([trial for trial in found if trial is not None], replacements)
+        running = (t for t in trials if STAGED in t.user_attrs and not t.state.is_finished())
+        to_finish = [trial for trial in running if is_committed(trial, marks)]
+        return cls([trial for trial in found if trial is not None], replacements, to_finish)
 
 
 def is_committed(trial: FrozenTrial, marks: Mapping[str, Any]) -> bool:

@@ -26,10 +26,10 @@ from airbo.integrations.optuna.trials import (
     has_rival,
     is_usable,
 )
-from airbo.optimizer import Design, Optimizer
+from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
-from airbo.space import Space
+from airbo.space import Design, Space
 
 MAX_TRIES = 4
 """How often parameters are chosen because somebody else has just chosen the same."""

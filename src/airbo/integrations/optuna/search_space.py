@@ -1,5 +1,6 @@
 """Optuna's distributions as parameters of a space, and back."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,9 +12,8 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from airbo.optimizer import Design
 from airbo.parameters import Categorical, Float, Integer, Parameter
-from airbo.space import Space
+from airbo.space import Design, Space
 
 
 @dataclass(frozen=True)
@@ -72,18 +72,38 @@ class SearchSpace:
         return design.keys() == self.distributions.keys()
 
 
-def distributions_of(space: Space) -> dict[str, BaseDistribution]:
-    """Return the parameters of a space as Optuna describes them, for ``study.ask`` for example."""
-    return {name: _distribution(parameter) for name, parameter in space.parameters.items()}
+def distributions_of(
+    space: Space, design: Mapping[str, Any] | None = None
+) -> dict[str, BaseDistribution]:
+    """Return the parameters of a space as Optuna describes them, for ``study.ask`` for example.
+
+    Args:
+        space: The parameters.
+        design: Values that the distributions have to hold, also outside the ranges of the space.
+    """
+    values = design or {}
+    return {name: _distribution(p, values.get(name)) for name, p in space.parameters.items()}
 
 
-def _distribution(parameter: Parameter) -> BaseDistribution:
-    if isinstance(parameter, Float):
-        return FloatDistribution(parameter.low, parameter.high, parameter.log, parameter.step)
+def _distribution(parameter: Parameter, value: Any) -> BaseDistribution:
+    if isinstance(parameter, Categorical):
+        return CategoricalDistribution(parameter.choices)
+    assert isinstance(parameter, Float | Integer)
+    low, high, step = parameter.low, parameter.high, parameter.step
+    if value is not None:
+        low, high = min(low, value), max(high, value)
+        step = step if _on_grid(value, parameter) else None
     if isinstance(parameter, Integer):
-        return IntDistribution(parameter.low, parameter.high, parameter.log, parameter.step)
-    assert isinstance(parameter, Categorical)
-    return CategoricalDistribution(parameter.choices)
+        return IntDistribution(int(low), int(high), parameter.log, int(step or 1))
+    return FloatDistribution(low, high, parameter.log, step)
+
+
+def _on_grid(value: float | int, parameter: Float | Integer) -> bool:
+    if not parameter.step:
+        return True
+    steps = (value - parameter.low) / parameter.step
+    is_near = math.isclose(steps, round(steps), abs_tol=1e-6)
+    return is_near and parameter.low <= value <= parameter.high
 
 
 def _parameter(name: str, distribution: BaseDistribution) -> Parameter:

@@ -18,9 +18,10 @@ from airbo.integrations.optuna.attributes import (
 )
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.observed import LARGEST
-from airbo.optimizer import Design, Direction, Optimizer
+from airbo.observed import LARGEST, Direction
+from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
+from airbo.space import Design
 
 DESIGN = "airbo:design"
 """System attribute: the design of a trial, from the moment when it is chosen."""
@@ -31,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Told:
+class FinishedTrial:
     """A finished trial: equal ones teach an optimizer the same."""
 
     trial: FrozenTrial = field(compare=False)
@@ -79,7 +80,7 @@ class Trials:
 
     space: SearchSpace
     direction: Direction = "minimize"
-    told: list[Told] = field(default_factory=list)
+    told: list[FinishedTrial] = field(default_factory=list)
     """Finished trials, in the order of their numbers."""
     pending: dict[int, Design] = field(default_factory=dict)
     """Designs that are under way or planned, by the number of their trial."""
@@ -102,7 +103,7 @@ class Trials:
             use_pruned: Whether the last value of a pruned trial counts; otherwise it has failed.
             leave_out: Number of a trial that is only being made.
         """
-        told: list[Told] = []
+        told: list[FinishedTrial] = []
         seen: set[str] = set()
         trials = Counted.of(study).trials
         for trial in trials:
@@ -164,11 +165,13 @@ def _design(trial: FrozenTrial, space: SearchSpace) -> Design | None:
     return design if space.is_whole(design) else None
 
 
-def _told(trial: FrozenTrial, design: Design, use_pruned: bool) -> Told:
+def _told(trial: FrozenTrial, design: Design, use_pruned: bool) -> FinishedTrial:
     counts = trial.state == TrialState.COMPLETE or (use_pruned and trial.state == TrialState.PRUNED)
     value = trial.value if counts and is_usable(trial.value) else None
     attributes = trial.user_attrs
-    return Told(trial, design, value, attributes.get(EXECUTED), attributes.get(UNCERTAINTY))
+    return FinishedTrial(
+        trial, design, value, attributes.get(EXECUTED), attributes.get(UNCERTAINTY)
+    )
 
 
 def _refuse_constraints(trial: FrozenTrial) -> None:

@@ -1,1 +1,0 @@
-"""Speed and accuracy of the surrogates, as ratios and errors measured in one run."""

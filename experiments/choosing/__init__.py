@@ -1,0 +1,1 @@
+"""How the default surrogate was chosen: predictions, regrets, targets."""

@@ -1,0 +1,386 @@
+"""Pictures of the benchmark problems."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm
+from matplotlib.contour import ContourSet
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Polygon, Rectangle
+from matplotlib.patheffects import withStroke
+from torch import Tensor
+
+from airbo.problems import (
+    RKHS,
+    Branin,
+    BumpedBowl,
+    Cliff,
+    DoublePeak,
+    Hartmann,
+    Hills,
+    Problem,
+    RobotPush,
+    Wave,
+)
+from airbo.uncertainty import base_draws
+from experiments.figures.uncertainties import draw_density
+from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
+from experiments.subjects.internals import GOALS, Function, estimate
+
+N_ROUGH = 2**11
+"""Samples per point of a landscape: more than the eye can tell."""
+N_GRID = 301
+N_LANDINGS = 60
+N_PUSHES = 20
+SCALE = 0.1
+"""Length of an arrow per unit of the duration, which is a tenth of a second."""
+
+LABEL_BOX = {"facecolor": "white", "alpha": 0.9, "edgecolor": "none", "boxstyle": "round"}
+MARGIN = 0.15
+"""What is shown around the box of the designs, as a share of its width."""
+
+GOAL_LABELS = {"$g_1$": (8, -16), "$g_2$": (8, 8), "$g_3$": (4, 11), "$g_3'$": (10, -12)}
+"""Where to write them, in points from the goal."""
+
+
+def draw_problems(folder: Path) -> None:
+    """Draw all of them."""
+    draw_line(folder, RKHS(), "The highest peaks are too narrow to be hit")
+    draw_line(folder, DoublePeak(), "The uncertainty has two modes, as far apart as the peaks")
+    draw_line(folder, Wave(), "Designs on the right are hit less precisely")
+    draw_bowl(folder)
+    draw_push(folder)
+    draw_plane(
+        folder,
+        Hills(),
+        "The highest hill stands where designs are hit less precisely",
+        np.linspace(0, 1.05, 15),
+    )
+    draw_plane(
+        folder,
+        Cliff(),
+        "Designs overshoot to the right, now and then by far",
+        np.linspace(-1, 1, 17),
+    )
+    draw_plane(
+        folder,
+        Branin(),
+        "The inputs mostly miss in the same direction: along one valley, across the others",
+        np.array([0, 1, 2, 4, 8, 16, 32, 64, 128]),
+        twins=[[-np.pi, 12.275], [3 * np.pi, 2.475]],
+    )
+    draw_wells(folder)
+
+
+def draw_line(folder: Path, problem: Problem, title: str) -> None:
+    """Draw a problem of one variable over the distribution of its deviations."""
+    figure, (ax, strip) = plt.subplots(
+        2, 1, figsize=(9, 4.6), sharex=True, height_ratios=[4, 1], layout="constrained"
+    )
+    grid = torch.linspace(0, 1, 1601, dtype=torch.float64).unsqueeze(-1)
+    ax.plot(grid, problem(grid), color=FUNCTION, lw=1.5, label="function f")
+    ax.plot(grid, problem.expected(grid), color=TRUTH, lw=1.5, ls="--", label="expected value E f")
+    nominal, robust = problem.nominal_optimum, problem.robust_optimum
+    gained = problem.expected(nominal.design.unsqueeze(0)).item()
+    x = nominal.design.item()
+    ax.plot([x, x], [gained, nominal.value], color=DATA, lw=1, ls=":")
+    ax.plot(
+        x, nominal.value, "^", color=DATA, ms=9, mec="white", zorder=3,
+        label=f"nominal optimum: x = {x:.3f}, f = {nominal.value:.3f}",
+    )  # fmt: skip
+    ax.plot(
+        x, gained, "v", color=DATA, ms=9, mec="white", zorder=3,
+        label=f"what it gives on average: {gained:.3f}",
+    )  # fmt: skip
+    x = robust.design.item()
+    ax.plot(
+        x, robust.value, "o", color=MODEL, ms=9, mec="white", zorder=3,
+        label=f"robust optimum: x = {x:.3f}, E f = {robust.value:.3f}",
+    )  # fmt: skip
+    ax.set(ylabel="value (maximize)", xlim=(-0.01, 1.01))
+    ax.set_title(title)
+    ax.tick_params(bottom=False)
+    draw_density(strip, problem.uncertainty)
+    strip.set(xlabel="design x", ylabel="x' - x")
+    figure.align_ylabels()
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    save(figure, folder / f"problem_{problem.name}.png")
+
+
+def draw_bowl(folder: Path) -> None:
+    """Draw the first two dimensions of the bowl, as it is and on average."""
+    problem = BumpedBowl()
+    axis = torch.linspace(-2, 2, 161, dtype=torch.float64)
+    X = torch.zeros(161, 161, problem.d, dtype=torch.float64)
+    X[..., 1], X[..., 0] = torch.meshgrid(axis, axis, indexing="ij")
+    values = {"f(x)": problem(X), "E f(x')": problem.expected(X)}
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.3), sharey=True, layout="constrained")
+    levels = np.linspace(0, 5, 21)
+    for ax, (label, value) in zip(axes, values.items(), strict=True):
+        shades = ax.contourf(axis, axis, value, levels, cmap="viridis_r", extend="max")
+        ax.contour(axis, axis, value, levels[::2], colors="white", linewidths=0.4, alpha=0.6)
+        ax.set_title(f"{label}, all other coordinates 0")
+        ax.set(aspect="equal", xlabel="x₁", xticks=range(-2, 3), yticks=range(-2, 3))
+        ax.spines[:].set_visible(False)
+    axes[0].set_ylabel("x₂")
+    radius = problem.nominal_optimum.design.norm().item()
+    axes[0].add_patch(Circle((0, 0), radius, fill=False, ec=DATA, lw=1.8))
+    label_of(
+        axes[0],
+        f"the floor: a circle of radius {radius:.3f},\nf = {problem.nominal_optimum.value:.4f}",
+        DATA,
+    )
+    best = problem.robust_optimum
+    axes[1].add_patch(Circle((0, 0), 0.5, fill=False, ec="white", lw=1.5, ls="--"))
+    axes[1].plot(*best.design[:2], "o", color=MODEL, ms=10, mec="white")
+    label_of(axes[1], f"robust optimum: E f = {best.value:.4f};\ndashed: where it lands", MODEL)
+    figure.colorbar(shades, ax=axes, label="value (minimize)", ticks=range(6), shrink=0.9)
+    save(figure, folder / f"problem_{problem.name}.png")
+
+
+def draw_plane(
+    folder: Path,
+    problem: Problem,
+    title: str,
+    levels: np.ndarray,
+    twins: Sequence[Sequence[float]] = (),
+) -> None:
+    """Draw a problem of two variables: where designs land, and what they give on average.
+
+    ``twins`` are points as good as the nominal optimum.
+    """
+    low, high = problem.bounds
+    margin = MARGIN * (high - low)
+    shown = torch.stack([low - margin, high + margin])
+    figure, axes = plt.subplots(
+        1, 2, figsize=(9, 5.1), sharex=True, sharey=True, layout="constrained"
+    )
+    draw_contours(axes[0], problem, shown, problem, levels)
+    shades = draw_contours(axes[1], rough(problem), problem.bounds, problem, levels)
+    box = Rectangle(low.tolist(), *(high - low).tolist(), fill=False, ec="white", lw=1, ls="--")
+    axes[0].add_patch(box)
+
+    best = problem.nominal_optimum.design
+    nominal = torch.stack([best, *(best.new_tensor(twin) for twin in twins)])
+    robust = problem.robust_optimum.design.unsqueeze(0)
+    mark_optima(axes, problem, nominal, "nominal", "^", DATA)
+    mark_optima(axes, problem, robust, "robust", "o", MODEL)
+
+    axes[0].set_title("f, at the point that is hit")
+    axes[1].set_title("E f, what a design gives on average")
+    (left, bottom), (right, top) = shown.tolist()
+    axes[0].set(ylabel="x₂", xlim=(left, right), ylim=(bottom, top))
+    axes[1].tick_params(left=False)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    ticks = levels[:: 2 if len(levels) > 10 else 1]
+    figure.colorbar(shades, ax=axes, label=f"value ({problem.direction})", ticks=ticks, shrink=0.9)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    save(figure, folder / f"problem_{problem.name}.png")
+
+
+def mark_optima(
+    axes: np.ndarray, problem: Problem, X: Tensor, kind: str, marker: str, colour: str
+) -> None:
+    """Mark equally good designs, left with where they land and right with what they give."""
+    draws = base_draws(N_LANDINGS, problem.uncertainty.n_base(2), seed=1)
+    label = f"{kind} optimum, f = {problem(X[:1]).item():#.3g}"
+    for ax in axes:
+        ax.plot(*X.T, marker, color=colour, ms=10, mec="white", ls="", label=label, zorder=4)
+    axes[0].plot(
+        *problem.uncertainty.perturb(X, draws).flatten(0, 1).T, "o", color=colour, ms=3.5,
+        mec="white", mew=0.4, label=f"where it lands, {N_LANDINGS} times",
+    )  # fmt: skip
+    side = 1 if kind == "robust" else -1  # above or below
+    for x, value in zip(X.tolist(), problem.expected(X).tolist(), strict=True):
+        axes[1].annotate(
+            f"E f = {value:#.3g}".replace("-", "−"), x, (0, 17 * side), textcoords="offset points",
+            ha="center", va="center", color=colour, zorder=5, bbox=LABEL_BOX,
+        )  # fmt: skip
+
+
+def draw_contours(
+    ax: Axes, f: Function, bounds: Tensor, problem: Problem, levels: np.ndarray
+) -> ContourSet:
+    """Fill a box with the values of a function, the better the brighter."""
+    x, y = (
+        torch.linspace(low, high, N_GRID, dtype=torch.float64) for low, high in bounds.T.tolist()
+    )
+    values = f(torch.stack(torch.meshgrid(x, y, indexing="xy"), dim=-1))
+    extend: Literal["max", "neither"] = "max" if values.max() > levels[-1] else "neither"
+    colours = "viridis" if problem.direction == "maximize" else "viridis_r"
+    norm = BoundaryNorm(levels, 256, extend=extend)
+    ax.set(aspect="equal", xlabel="x₁")
+    ax.spines[:].set_visible(False)
+    return ax.contourf(x, y, values, levels, cmap=colours, norm=norm, extend=extend)
+
+
+def rough(problem: Problem) -> Function:
+    """Return E f as a function: exact if that is possible, otherwise good enough for the eye."""
+
+    def f(X: Tensor) -> Tensor:
+        exact = problem.exact(X)
+        if exact is not None:
+            return exact
+        return estimate(problem.quick, problem.uncertainty, X, N_ROUGH).mean
+
+    return f
+
+
+def draw_wells(folder: Path) -> None:
+    """Draw Hartmann's function along every input, and from its best well to the next best one."""
+    problem = Hartmann()
+    far = problem.bounds.clone()
+    far[0, 1] = 0.5  # the next best well is the best one with a large x₂
+    best, other = problem.robust_optimum.design, problem.best_within(far).design
+
+    figure = plt.figure(figsize=(9, 6.8), layout="constrained")
+    parts: Any = figure.subfigures(2, 1, height_ratios=[2, 1])
+    top, bottom = parts
+    top.suptitle(
+        "One input at a time, the others at the robust optimum", x=0.01, ha="left", fontsize=11
+    )
+    top.supylabel("value (minimize)", fontsize=10)
+    axes = top.subplots(2, 3, sharex=True, sharey=True)
+    draw_inputs(axes.flat, problem, best)
+    draw_passage(bottom.subplots(), problem, best, other)
+    bottom.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    save(figure, folder / f"problem_{problem.name}.png")
+
+
+def draw_inputs(axes: Iterable[Axes], problem: Problem, design: Tensor) -> None:
+    """Draw a section through a design along each input, over where that input lands."""
+    floor = -4.7
+    x = torch.linspace(0, 1, 121, dtype=torch.float64)
+    landings = problem.uncertainty.perturb(design.unsqueeze(0), base_draws(2**13, len(design)))[0]
+    for j, ax in enumerate(axes):
+        X = design.repeat(len(x), 1)
+        X[:, j] = x
+        draw_section(ax, problem, x, X)
+        draw_depth(ax, problem, design, design[j].item())
+        shares, edges = np.histogram(landings[:, j], np.linspace(0, 1, 41))
+        ax.stairs(
+            floor + 0.9 * shares / shares.max(), edges, baseline=floor, fill=True,
+            color="#FDBE85", label="where the input lands",
+        )  # fmt: skip
+        ax.set(xlim=(0, 1), ylim=(floor, 0.2), yticks=range(-4, 1))
+        ax.set_title(f"along x{'₁₂₃₄₅₆'[j]}")
+
+
+def draw_passage(ax: Axes, problem: Problem, best: Tensor, other: Tensor) -> None:
+    """Draw the section through two designs."""
+    t = torch.linspace(-0.15, 1.15, 201, dtype=torch.float64)
+    draw_section(ax, problem, t, best + t.unsqueeze(-1) * (other - best))
+    for place, design in enumerate((best, other)):
+        hit, average = draw_depth(ax, problem, design, place)
+        ax.text(place, average + 0.3, f"E f = −{-average:.3f}", color=MODEL, ha="center")
+        ax.text(place, hit - 0.55, f"f = −{-hit:.3f}", color=DATA, ha="center")
+    ax.set(xlim=(-0.15, 1.15), ylim=(-4, 0.2), yticks=range(-4, 1), ylabel="value (minimize)")
+    ax.set_xticks([0, 1], [f"({', '.join(f'{v:.2f}' for v in x.tolist())})" for x in (best, other)])
+    ax.set_title("Straight from the robust optimum to the next best well")
+
+
+def draw_section(ax: Axes, problem: Problem, x: Tensor, X: Tensor) -> None:
+    """Draw f and E f at points of a line."""
+    ax.plot(x, problem(X), color=FUNCTION, lw=1.5, label="f")
+    ax.plot(x, rough(problem)(X), color=TRUTH, lw=1.5, ls="--", label="E f")
+
+
+def draw_depth(ax: Axes, problem: Problem, design: Tensor, x: float) -> tuple[float, float]:
+    """Mark and return what a design gives if it is hit exactly, and on average."""
+    X = design.unsqueeze(0)
+    hit, average = problem(X).item(), problem.expected(X).item()
+    ax.plot([x, x], [hit, average], color=DATA, lw=1, ls=":")
+    ax.plot(x, hit, "^", color=DATA, ms=9, mec="white", ls="", label="design, hit exactly")
+    ax.plot(x, average, "o", color=MODEL, ms=9, mec="white", ls="", label="design, on average")
+    return hit, average
+
+
+def label_of(ax: Axes, text: str, colour: str) -> None:
+    """Write into the lower part of a landscape."""
+    ax.text(0.5, 0.05, text, transform=ax.transAxes, ha="center", color=colour, bbox=LABEL_BOX)
+
+
+def draw_push(folder: Path) -> None:
+    """Draw the loss over places of the hand, and pushes under input uncertainty."""
+    problem = RobotPush()
+    best, twin = problem.robust_optimum, problem.robust_optima["I"]
+    figure, axes = plt.subplots(2, 2, figsize=(9.4, 10), layout="constrained")
+    draw_landscapes(axes[0], problem, best.design)
+    for ax, optimum, place in zip(axes[1], (best, twin), ("III", "I"), strict=True):
+        draw_pushes(ax, problem, optimum.design)
+        x, y, t = optimum.design.tolist()
+        ax.set_title(
+            f"Best push into quadrant {place}: E f = {optimum.value:.3f}\n"
+            f"from ({x:.2f}, {y:.2f}) for {t / 10:.2f} s"
+        )
+    figure.legend(handles=legend(), loc="outside lower center", ncols=3)
+    save(figure, folder / f"problem_{problem.name}.png")
+
+
+def draw_landscapes(axes: np.ndarray, problem: RobotPush, design: Tensor) -> None:
+    """Draw f and E f over the place of the hand, at the best duration."""
+    axis = torch.linspace(-5, 5, 101, dtype=torch.float64)
+    X = design.repeat(101, 101, 1)
+    X[..., 1], X[..., 0] = torch.meshgrid(axis, axis, indexing="ij")
+    values = {
+        "Loss f": problem.quick(X),
+        "Expected loss E f": estimate(problem.quick, problem.uncertainty, X, N_ROUGH).mean,
+    }
+    levels = np.linspace(0, 7, 29)
+    for ax, (label, value) in zip(axes, values.items(), strict=True):
+        shades = ax.contourf(axis, axis, value, levels, cmap="viridis_r", extend="max")
+        ax.set_title(f"{label} of a push from $(r_x, r_y)$\nthat lasts {design[2] / 10:.2f} s")
+        ax.set(aspect="equal", xlabel="$r_x$ (m)", ylabel="$r_y$ (m)")
+        ax.spines[:].set_visible(False)
+        ax.plot(*design[:2], "o", color=MODEL, ms=10, mec="white", clip_on=False, zorder=5)
+    axes[0].figure.colorbar(shades, ax=axes, label="loss (minimize)", ticks=range(8), shrink=0.85)
+
+
+def draw_pushes(ax: Axes, problem: RobotPush, design: Tensor) -> None:
+    """Draw hands, pushes and where the ball ends, for some executed inputs of one design."""
+    draws = base_draws(N_PUSHES, problem.uncertainty.n_base(3), seed=1)
+    executed = problem.uncertainty.perturb(design.unsqueeze(0), draws)[0]
+    for (x, y, t), end in zip(executed.tolist(), problem.simulate(executed), strict=True):
+        towards = -np.array([x, y]) / np.hypot(x, y)
+        across = np.array([-towards[1], towards[0]])
+        corners = [a * 0.3 * towards + b * across for a, b in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
+        ax.add_patch(Polygon(np.array([x, y]) + corners, fill=False, ec=TRUTH, lw=0.7, alpha=0.5))
+        ax.annotate(
+            "",
+            np.array([x, y]) + SCALE * t * towards,
+            (x, y),
+            arrowprops={"arrowstyle": "-|>", "color": "0.55", "lw": 0.8},
+        )
+        ax.add_patch(Circle(tuple(end.tolist()), 1.0, fill=False, ec=MODEL, lw=0.5, alpha=0.35))
+        ax.plot(*end, "o", color=MODEL, ms=4, mew=0, alpha=0.8)
+    ax.add_patch(Circle((0, 0), 1.0, fc="#CFE5F2", ec=MODEL, lw=1))
+    outline = [withStroke(linewidth=3, foreground="white")]
+    for (name, offset), goal in zip(GOAL_LABELS.items(), GOALS["paper"], strict=True):
+        ax.annotate(
+            name, (goal.x, goal.y), offset, textcoords="offset points", fontsize=12, color=DATA,
+            path_effects=outline, zorder=5,
+        )  # fmt: skip
+        ax.plot(
+            goal.x, goal.y, "*" if goal.squared else "P", color=DATA, ms=13, mec="white", zorder=4
+        )
+    ax.set(aspect="equal", xlim=(-7.2, 7.2), ylim=(-7.2, 7.2), xlabel="x (m)", ylabel="y (m)")
+
+
+def legend() -> list[Line2D]:
+    """Explain the marks of the pushes."""
+    marks: dict[str, dict[str, Any]] = {
+        "start of the hand": {"marker": "s", "mfc": "none", "mec": TRUTH, "ms": 9},
+        "direction; length: 1 m per second": {"marker": "$→$", "color": "0.45", "ms": 14},
+        "end of the ball (radius 1)": {"marker": "o", "color": MODEL, "ms": 6},
+        "goal, distance counts": {"marker": "P", "color": DATA, "ms": 10},
+        "goal, squared distance counts": {"marker": "*", "color": DATA, "ms": 12},
+        "ball at the start": {"marker": "o", "mfc": "#CFE5F2", "mec": MODEL, "ms": 11},
+        "robust optimum": {"marker": "o", "color": MODEL, "ms": 10, "mec": "white"},
+    }
+    return [Line2D([], [], ls="", label=label, **style) for label, style in marks.items()]

@@ -1,0 +1,1 @@
+"""Runs experiments, keeps their results, tabulates and draws them; knows none of them."""

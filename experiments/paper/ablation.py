@@ -1,0 +1,20 @@
+"""What the Nyström approximation costs: the paper's ablation."""
+
+from airbo.embeddings import Empirical, Nystrom
+from experiments.paper.optimization import Optimization
+from experiments.subjects.methods import DEFAULT, GP, Method
+
+ABLATION = Optimization(
+    "ablation",
+    "figure 6 (appendix)",
+    "RKHS function under beta(0.4, 0.2, 0.1)",
+    "rkhs-beta",
+    50,
+    methods=(
+        Method("MMDGP-nystrom(16/9)", "mmd", Nystrom(16, 9)),
+        Method("MMDGP-raw-S(12)", "mmd", Empirical(12)),
+        Method("MMDGP-raw-L(16)", "mmd", Empirical(16)),
+        GP,
+        DEFAULT,
+    ),
+)

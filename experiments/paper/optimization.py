@@ -1,0 +1,222 @@
+"""Robust optimization: how the expected value of the outcome grows with the evaluations."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from airbo.problems import Problem
+from experiments.harness import table
+from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.statistics import Z_90, interval_of_mean
+from experiments.paper.regrets import draw_regrets
+from experiments.subjects.cases import CASES, Case
+from experiments.subjects.loops import Loop
+from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40, Method, start
+
+PROTOCOL: dict[str, Any] = {"n_initial": 10, "initial": "random", "beta": 2.0}
+"""The same for every problem and method."""
+METHODS = (NYSTROM, UGP_40, GP, SKL, ERBF, DEFAULT)
+
+CHECKED, N_CHECKED = 0.5, 64
+"""Share of the evaluations after which predictions are held against the truth, and at how many
+random designs."""
+SHARES = (0.25, 0.5, 1.0)
+"""Of the evaluations, after which outcomes are compared."""
+EVERY = 5
+"""Evaluations between two looks for the outcome, where it is searched in the whole space."""
+
+
+@dataclass(frozen=True)
+class Optimization(Experiment):
+    """All methods on one problem, from the same initial designs and values."""
+
+    name: str
+    paper: str
+    title: str
+    case_name: str
+    n_steps: int
+    """Evaluations after the initial ones."""
+    methods: tuple[Method, ...] = METHODS
+    acquisition: str = "ucb"
+    """``"ucb"`` as in the text of the paper, or ``"ei"`` as in the program of its authors."""
+
+    @property
+    def case(self) -> Case:
+        return CASES[self.case_name]
+
+    @property
+    def problem(self) -> Problem:
+        return self.case.problem
+
+    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+        """List all methods of all repeats, the repeats one after another."""
+        n_steps = 4 if quick else self.n_steps
+        return [
+            Task(self.name, method.label, seed, self._config(method, n_steps), n_steps)
+            for seed in range(repeats)
+            for method in self.methods
+        ]
+
+    def _config(self, method: Method, n_steps: int) -> dict[str, Any]:
+        return {
+            "problem": self.case_name,
+            "n_steps": n_steps,
+            "protocol": {**PROTOCOL, "acquisition": method.acquisition or self.acquisition},
+            **method.config(),
+        }
+
+    def run(self, task: Task, step: Step) -> dict[str, Any]:
+        """Optimize once; record every design, value and outcome."""
+        case, n_initial = self.case, task.config["protocol"]["n_initial"]
+        loop = start(task.config, case, task.seed)
+        n = n_initial + task.config["n_steps"]
+        looks = range(n_initial, n + 1) if case.same_use else _few(n_initial, n)
+        designs: list[list[float]] = []
+        values, outcomes, at, seconds = [], [], [], []
+        checked: dict[str, Any] = {}
+        for i in range(n):
+            begun = time.process_time()
+            designs.append(loop.ask())
+            seconds.append(time.process_time() - begun)
+            values.append(case.observe(designs[-1], task.seed, i))
+            loop.tell(designs[-1], values[-1])
+            if i + 1 in looks:
+                begun = time.process_time()
+                outcomes.append(loop.outcome("observed" if case.same_use else "anywhere"))
+                at.append(i + 1)
+                seconds[-1] += (time.process_time() - begun) if case.same_use else 0
+            if i + 1 == round(CHECKED * n):
+                checked = self.check(loop, task.seed)
+            if i + 1 >= n_initial:
+                step(i + 1 - n_initial, n - n_initial)
+        return {
+            "designs": np.round(designs, 6).tolist(),
+            "values": np.round(values, 6).tolist(),
+            **self._found(designs, outcomes, at),
+            "expected": _expected(self.problem, outcomes),
+            "anywhere": _expected(self.problem, [loop.outcome("anywhere")])[0],
+            "seconds": round(float(np.median(seconds[n_initial:])), 4),
+            **checked,
+        }
+
+    def _found(
+        self, designs: list[list[float]], outcomes: list[list[float]], at: list[int]
+    ) -> dict[str, Any]:
+        """Tell which designs the outcomes were; where any could be, also when."""
+        if self.case.same_use:
+            return {"outcomes": [designs.index(outcome) for outcome in outcomes]}
+        return {"at": at, "recommended": np.round(outcomes, 6).tolist()}
+
+    def check(self, loop: Loop, seed: int) -> dict[str, Any]:
+        """Hold predictions at random designs against the truth."""
+        generator = torch.Generator().manual_seed(seed)
+        Z = torch.rand(N_CHECKED, self.case.space.d, generator=generator, dtype=torch.float64)
+        X = self.case.designs(Z)
+        mean, std = loop.predict(X)
+        errors = self.problem.expected(X).numpy() - mean
+        return {
+            "covered": round(float((np.abs(errors) < Z_90 * std).mean()), 4),
+            "rmse": round(float(np.sqrt((errors**2).mean())), 6),
+        }
+
+    # -- what came out
+
+    def regrets(self, result: dict[str, Any]) -> np.ndarray:
+        """Return the robust regret of the outcome, from the initial designs to the last one."""
+        return np.array([self.regret_of(expected) for expected in result["expected"]])
+
+    def regret_of(self, expected: float) -> float:
+        """Return how far an expected value is from the best."""
+        best = self.problem.robust_optimum.value
+        return best - expected if self.problem.direction == "maximize" else expected - best
+
+    def evaluations(self, result: dict[str, Any]) -> list[int]:
+        """Return after how many evaluations the outcomes were taken."""
+        start = PROTOCOL["n_initial"]
+        at: list[int] = result.get("at") or [start + i for i in range(len(result["expected"]))]
+        return at
+
+    def regret_after(self, result: dict[str, Any], share: float) -> float:
+        """Return the regret of the outcome after a share of all evaluations."""
+        at = self.evaluations(result)
+        return float(self.regrets(result)[at.index(max(at[0], round(share * at[-1])))])
+
+    def curves(self, results: Results) -> dict[str, np.ndarray]:
+        """Return regrets of every method, a row per repeat."""
+        return {
+            label: np.array([self.regrets(result) for result in results.of(label)])
+            for label in results.labels
+        }
+
+    def summary(self, results: Results) -> str:
+        """Tabulate the regrets of all methods."""
+        rows = []
+        for label, curves in self.curves(results).items():
+            final = curves[:, -1]
+            low, high = interval_of_mean(final)
+            middle = curves[:, (curves.shape[1] - 1) // 2]
+            best = curves.min(axis=1)
+            seconds = np.median([r["seconds"] for r in results.of(label)])
+            rows.append(
+                [
+                    label,
+                    str(len(final)),
+                    f"{curves[:, 0].mean():.3f}",
+                    f"{middle.mean():.3f}",
+                    f"{final.mean():.3f}",
+                    f"{low:.3f} to {high:.3f}",
+                    f"{np.median(final):.3f}",
+                    f"{best.mean():.3f}",
+                    f"{seconds:.2f}",
+                ]
+            )
+        header = [
+            "method",
+            "repeats",
+            "regret of the initial outcome",
+            "half way",
+            "at the end: mean",
+            "95% interval",
+            "median",
+            "best so far",
+            "seconds a step",
+        ]
+        return table.markdown(header, rows)
+
+    def plot(self, results: Results, folder: Path) -> list[Path]:
+        """Draw the regrets against the evaluations."""
+        path = folder / f"{self.name}.png"
+        evaluations = self.evaluations(results.each[0][1])
+        return [draw_regrets(self.title, self.curves(results), evaluations, path)]
+
+
+def _few(n_initial: int, n: int) -> list[int]:
+    """Return the numbers of evaluations after which an expensive look is taken."""
+    shares = (max(n_initial, round(share * n)) for share in SHARES)
+    return sorted({*range(n_initial, n + 1, EVERY), *shares})
+
+
+def _expected(problem: Problem, outcomes: list[list[float]]) -> list[float]:
+    different = list(dict.fromkeys(map(tuple, outcomes)))
+    values = problem.expected(torch.tensor(different, dtype=torch.float64)).tolist()
+    known = dict(zip(different, values, strict=True))
+    return [round(known[tuple(design)], 8) for design in outcomes]
+
+
+RKHS_GAUSSIAN = Optimization(
+    "rkhs", "figure 3 (left)", "RKHS function under N(0, 0.01²)", "rkhs", 50
+)
+DOUBLE_PEAK = Optimization(
+    "double-peak", "figure 3 (right)", "Double peak under beta(0.4, 0.2, 0.1)", "double-peak", 50
+)
+BUMPED_BOWL = Optimization(
+    "bumped-bowl",
+    "appendix, 10-D",
+    "Bumped bowl in 10 dimensions, ring and Gaussian",
+    "bumped-bowl",
+    100,
+)

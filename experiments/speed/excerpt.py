@@ -1,0 +1,32 @@
+"""The part of the results that the documentation shows, put in its place after a full run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.harness import record, table
+from experiments.harness.places import DOCS
+from experiments.speed.targets import Numbers, targets
+
+PAGE = DOCS / "performance.md"
+BEGIN, END = "<!-- measured by make bench: begin -->", "<!-- end -->"
+
+
+def excerpt(results: Numbers, where: Mapping[str, Any]) -> str:
+    """Show the targets and the picture, and say where the rest is."""
+    header = ["what", "target", "median", "worst", "reached?"]
+    return "\n\n".join(
+        [
+            table.markdown(header, [t.row for t in targets(results)]),
+            "![Time against samples, designs and observations](../experiments/results/speed.png)",
+            "All numbers: [experiments/results/speed.md](../experiments/results/speed.md).",
+            record.describe(where),
+        ]
+    )
+
+
+def insert(text: str, page: Path = PAGE) -> None:
+    """Replace what stands between the two marks of a page."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")

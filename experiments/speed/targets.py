@@ -1,0 +1,187 @@
+"""What was aimed at, what was measured, and whether that is enough."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from experiments.speed import growth
+from experiments.speed.accuracy import DOUBT, WHILE_FITTING
+from experiments.speed.asking import OPTIMIZER
+from experiments.speed.memory import MANY
+from experiments.speed.methods import DEFAULT, YARDSTICK
+
+PUBLISHED = {"Empirical(100)": 42_000, "Nystrom(100, 10)": 940, "Nystrom(1000, 100)": 174_000}
+"""Ratios to SingleTaskGP of the authors' code: 512 designs, n = 10, 1-D, t-batch."""
+PUBLISHED_SETTING = "beta, t-batch, n = 10"
+RIVAL = "Nystrom(160, 10)"
+OURS = DEFAULT.name
+
+Numbers = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    what: str
+    aim: str
+    limit: float
+    measured: dict[str, float]
+    """By place."""
+    larger_is_better: bool = False
+    digits: str = ".2f"
+
+    @property
+    def worst(self) -> tuple[str, float]:
+        choose = min if self.larger_is_better else max
+        return choose(self.measured.items(), key=lambda item: item[1])
+
+    @property
+    def n_reached(self) -> int:
+        return sum(self._reaches(value) for value in self.measured.values())
+
+    @property
+    def verdict(self) -> str:
+        if self.n_reached == len(self.measured):
+            return "yes"
+        missed = len(self.measured) - self.n_reached
+        return f"no: {missed} of {len(self.measured)} missed, by up to × {self._miss():.3g}"
+
+    @property
+    def row(self) -> list[str]:
+        place, value = self.worst
+        middle = format(median(self.measured.values()), self.digits)
+        worst = f"{value:{self.digits}} ({place})"
+        return [self.what, self.aim, middle, worst, self.verdict]
+
+    def _reaches(self, value: float) -> bool:
+        return value >= self.limit if self.larger_is_better else value <= self.limit
+
+    def _miss(self) -> float:
+        value = self.worst[1]
+        return self.limit / value if self.larger_is_better else value / self.limit
+
+
+def ratios(times: Mapping[str, float]) -> dict[str, float]:
+    """Divide by the time of the plain Gaussian process."""
+    return {name: value / times[YARDSTICK.name] for name, value in times.items()}
+
+
+def median_ratio(
+    data_sets: list[dict[str, Any]], name: str, key: str | None = None
+) -> tuple[float, float, float]:
+    """Return the median, the least and the largest ratio over data sets."""
+    values = [
+        s[name] / s[YARDSTICK.name] if key is None else s[name][key] / s[YARDSTICK.name][key]
+        for s in data_sets
+    ]
+    return median(values), min(values), max(values)
+
+
+def targets(results: Numbers) -> list[Target]:
+    """Judge everything that was aimed at."""
+    parts = (_posteriors, _errors, _loops, _published, _memory, _growth)
+    return [target for part in parts for target in part(results)]
+
+
+def _posteriors(results: Numbers) -> Iterator[Target]:
+    yield Target(
+        "posterior at 512 designs, additive P: ratio to SingleTaskGP",
+        "≤ 3",
+        3,
+        {label: ratios(times)[OURS] for label, times in results["additive"].items()}
+        | {
+            f"1,000 logged {label}": times["m = 1,000"] / times[YARDSTICK.name]
+            for label, times in results["samples"].items()
+        },
+    )
+    yield Target(
+        "the same, 100 → 10,000 logged deviations: change of the time",
+        "< 1.2",
+        1.2,
+        {label: t["m = 10,000"] / t["m = 100"] for label, t in results["samples"].items()},
+    )
+    yield Target(
+        "posterior, P varies with x: ratio to SingleTaskGP",
+        "≤ 30",
+        30,
+        {label: ratios(times)[OURS] for label, times in results["varying"].items()},
+    )
+
+
+def _errors(results: Numbers) -> Iterator[Target]:
+    errors = results["errors"]
+    yield Target(
+        "kernel error at the default settings",
+        "≤ 1e-3",
+        1e-3,
+        {label: max(e[OURS], e[WHILE_FITTING]) for label, e in errors.items()},
+        digits=".0e",
+    )
+    yield Target(
+        f"kernel error less the doubt about the truth, as a multiple of that of {RIVAL}",
+        "≤ 1",
+        1,
+        {label: max(e[OURS] - e[DOUBT], 0) / e[RIVAL] for label, e in errors.items()},
+    )
+
+
+def _loops(results: Numbers) -> Iterator[Target]:
+    yield Target(
+        "fit with 50 observations: ratio to SingleTaskGP",
+        "≤ 3",
+        3,
+        {case: median_ratio(sets, OURS, "seconds")[0] for case, sets in results["fits"].items()},
+    )
+    for name, what in ((OURS, "fit + UCB"), (OPTIMIZER, "`Optimizer.ask`")):
+        yield Target(
+            f"a whole ask, n = 30, {what}: ratio to the plain loop",
+            "≤ 2",
+            2,
+            {task: median_ratio(sets, name)[0] for task, sets in results["asks"].items()},
+        )
+
+
+def _published(results: Numbers) -> Iterator[Target]:
+    published = ratios(results["estimators"][PUBLISHED_SETTING])
+    yield Target(
+        "the paper's estimators: times faster than the published code",
+        "≥ 20",
+        20,
+        {name: old / published[name] for name, old in PUBLISHED.items() if name in published},
+        larger_is_better=True,
+        digits=".0f",
+    )
+
+
+def _memory(results: Numbers) -> Iterator[Target]:
+    many = [m for m in results["memory"] if m["n_designs"] == MANY and m["method"] == OURS]
+    yield Target(
+        "memory of 100,000 designs, m = 1,000, in MB above the imports",
+        "< 500",
+        500,
+        {m["label"]: _or_infinite(m["megabytes"]) for m in many},
+        digits=".0f",
+    )
+    yield Target(
+        "the same, largest difference from a small portion",
+        "equal (1e-9)",
+        1e-9,
+        {m["label"]: _or_infinite(m["difference"]) for m in many},
+        digits=".0e",
+    )
+
+
+def _growth(results: Numbers) -> Iterator[Target]:
+    yield Target(
+        "growth with the observations, as a multiple of SingleTaskGP's",
+        "≤ 1",
+        1,
+        {
+            label: growth.factor(by_n, OURS) / growth.factor(by_n, YARDSTICK.name)
+            for label, by_n in results["growth"].items()
+        },
+    )
+
+
+def _or_infinite(value: float | None) -> float:
+    return float("inf") if value is None else value

@@ -1,0 +1,1 @@
+"""What is compared, and on what: methods and their rivals, uncertainties, cases."""

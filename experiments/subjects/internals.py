@@ -1,0 +1,46 @@
+"""Private parts of airbo that the experiments need: all of them, and in this one place.
+
+Rivals are written out of the library's own parts, and peers get the same searches and first designs
+as our optimizer. Where the library changes inside, only this module has to follow.
+"""
+
+from airbo.cube import Cube
+from airbo.embeddings.base_kernels import log_normal
+from airbo.embeddings.features import Features
+from airbo.kernels.constraints import positive
+from airbo.models.data import Given, Parts
+from airbo.models.likelihoods import UnseenInputLikelihood
+from airbo.models.priors import lengthscale_prior, observation_noise, scaled
+from airbo.optimizer.search import (
+    N_RAW,
+    N_RESTARTS,
+    initial_point,
+    reproducible,
+    without_numerical_warnings,
+)
+from airbo.problems.expectation import estimate
+from airbo.problems.optimum import Function, highest_point
+from airbo.problems.push import GOALS, QUADRANTS
+
+__all__ = [
+    "GOALS",
+    "N_RAW",
+    "N_RESTARTS",
+    "QUADRANTS",
+    "Cube",
+    "Features",
+    "Function",
+    "Given",
+    "Parts",
+    "UnseenInputLikelihood",
+    "estimate",
+    "highest_point",
+    "initial_point",
+    "lengthscale_prior",
+    "log_normal",
+    "observation_noise",
+    "positive",
+    "reproducible",
+    "scaled",
+    "without_numerical_warnings",
+]

@@ -1,0 +1,72 @@
+"""Optimization step by step, the same for our optimizer and for others."""
+
+import warnings
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from torch import Tensor
+
+import airbo
+from airbo.acquisition import UCB
+from experiments.subjects.cases import Case
+
+Design = list[float]
+Policy = Literal["observed", "anywhere"]
+
+
+class Loop(Protocol):
+    """Says what to try next, hears what came of it, and says which design it would use."""
+
+    def ask(self) -> Design:
+        """Propose a design."""
+
+    def tell(self, design: Design, value: float) -> None:
+        """Report an observed value."""
+
+    def outcome(self, policy: Policy) -> Design:
+        """Return the design held best, among those tried (``"observed"``) or ``"anywhere"``."""
+
+    def predict(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and deviation of the expected value of designs in use."""
+
+
+class OptimizerLoop:
+    """``airbo.Optimizer`` with any of its surrogates."""
+
+    def __init__(self, case: Case, surrogate: Any, protocol: dict[str, Any], seed: int) -> None:
+        """Start with nothing known; the first designs depend on the seed alone."""
+        self.optimizer = airbo.Optimizer(
+            case.space,
+            case.tried_under,
+            case.problem.direction,
+            surrogate,
+            acquisition(protocol),
+            seed=seed,
+            deployment=None if case.same_use else case.problem.uncertainty,
+            n_initial=protocol["n_initial"],
+            initial=protocol["initial"],
+        )
+
+    def ask(self) -> Design:
+        return list(self.optimizer.ask().values())
+
+    def tell(self, design: Design, value: float) -> None:
+        self.optimizer.tell(self._named(design), value)
+
+    def outcome(self, policy: Policy) -> Design:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", airbo.TooLittleDataWarning)
+            return list(self.optimizer.recommend(policy=policy).design.values())
+
+    def predict(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        table = self.optimizer.predict([self._named(row) for row in X.tolist()])
+        return table["mean"].to_numpy(), table["std"].to_numpy()
+
+    def _named(self, design: Design) -> dict[str, float]:
+        return dict(zip(self.optimizer.space.names, design, strict=True))
+
+
+def acquisition(protocol: dict[str, Any]) -> Any:
+    """Return what the next design maximizes."""
+    name = protocol["acquisition"]
+    return UCB(beta=protocol["beta"]) if name == "ucb" else name

@@ -1,0 +1,99 @@
+"""The surrogates that are compared, by the names that the paper gives them."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
+from experiments.subjects.candidates import CANDIDATES
+from experiments.subjects.cases import Case
+from experiments.subjects.family import FAMILY
+from experiments.subjects.loops import Loop, OptimizerLoop
+from experiments.subjects.peers import PEERS
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "mmd": MMDGP,
+    "ugp": UGP,
+    "nominal": NominalGP,
+    "skl": SKLGP,
+    "erbf": ERBFGP,
+    "expectation": ExpectationGP,
+    "mmd, the library's prior": MMDGP,
+    "ugp, the library's prior": UGP,
+    **CANDIDATES,
+    **FAMILY,
+}
+NARROW = ("mmd", "ugp")
+"""Those that get a narrower prior than the library's, unless they are given an estimator."""
+ESTIMATORS: dict[str, Callable[..., Any]] = {"Empirical": Empirical, "Nystrom": Nystrom}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A surrogate with the estimator that it uses, or what others do."""
+
+    label: str
+    model: str
+    """One of ``MODELS`` or of ``PEERS``."""
+    estimator: Estimator | None = None
+    """None: the library's default, where the surrogate needs one."""
+    acquisition: str | None = None
+    """None: as the experiment says."""
+
+    def config(self) -> dict[str, Any]:
+        """Return what a result depends on, JSON-able."""
+        if self.estimator is None:
+            return {"model": self.model}
+        kind = type(self.estimator).__name__
+        settings = asdict(self.estimator)  # type: ignore[call-overload]
+        return {"model": self.model, "estimator": {"kind": kind, **settings}}
+
+
+def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
+    """Build a factory of models from a configuration; ``seed`` fixes the draws of estimators."""
+    model, given = MODELS[config["model"]], dict(config.get("estimator", {}))
+    if given:
+        kind = ESTIMATORS[given.pop("kind")]
+        return partial(model, estimator=kind(**given), seed=seed)
+    return partial(narrow(model) if config["model"] in NARROW else model, seed=seed)
+
+
+def narrow(model: Callable[..., Any]) -> Callable[..., Any]:
+    """Take a surrogate with a narrower prior of its length scales than the library's.
+
+    All results under the default estimator were made with it. It hardly matters: see
+    docs/choosing.md.
+    """
+
+    def build(X: Tensor, *args: Any, **kwargs: Any) -> Any:
+        kernel = default_base_kernel(X.shape[-1], spread=0.5)
+        return model(X, *args, base_kernel=kernel, **kwargs)
+
+    return build
+
+
+def start(config: dict[str, Any], case: Case, seed: int) -> Loop:
+    """Begin an optimization by the method of a configuration."""
+    if config["model"] in PEERS:
+        return PEERS[config["model"]](case, config["protocol"], seed)
+    return OptimizerLoop(case, surrogate(config, seed), config["protocol"], seed)
+
+
+NYSTROM = Method("MMDGP-nystrom(160/10)", "mmd", Nystrom(160, 10))
+DEFAULT = Method("MMDGP (default estimator)", "mmd")
+UGP_40 = Method("uGP(40)", "ugp", Empirical(40))
+UGP_160 = Method("uGP(160)", "ugp", Empirical(160))
+GP = Method("GP", "nominal")
+SKL = Method("SKL", "skl")
+ERBF = Method("ERBF", "erbf")
+UGP_DEFAULT = Method("uGP (default estimator)", "ugp")
+EXPECTATION = Method("ExpectationGP", "expectation")
+EXPECTATION_RANDOM = Method(
+    "ExpectationGP, randomized UCB", "expectation", acquisition="ucb-random"
+)
+BOTORCH = Method("BoTorch SingleTaskGP", "botorch")
+BOTORCH_PERTURBED = Method("BoTorch InputPerturbation", "botorch-perturbed")

@@ -1,0 +1,36 @@
+"""One colour and marker per method, in all pictures."""
+
+STYLES = {
+    "ExpectationGP": ("#0072B2", "o"),
+    "MMDGP": ("#D55E00", "s"),
+    "MMDGP (default": ("#E69F00", "P"),
+    "MMDGP-raw-S": ("#CC79A7", "v"),
+    "MMDGP-raw-L": ("#56B4E9", "D"),
+    "uGP": ("#56B4E9", "^"),
+    "UGP": ("#56B4E9", "^"),
+    "ERBF": ("#009E73", "D"),
+    "SKL": ("#CC79A7", "v"),
+    "GP": ("#555555", "X"),
+    "NominalGP": ("#555555", "X"),
+    "plain GP": ("#555555", "X"),
+    "SingleTaskGP": ("#555555", "X"),
+    "BoTorch SingleTaskGP": ("#999999", "x"),
+    "BoTorch InputPerturbation": ("#8C564B", "<"),
+    "exact": ("#000000", "o"),
+    "Quadrature": ("#0072B2", "o"),
+    "Empirical": ("#E69F00", "s"),
+    "Nystrom": ("#009E73", "^"),
+}
+"""By how the name of a method begins; colour-blind safe. Estimators are not drawn beside models."""
+OTHER = ("#BBBBBB", ".")
+"""Variants that were tried and have no colour of their own."""
+
+
+def style(name: str) -> tuple[str, str]:
+    """Return colour and marker of a method."""
+    known = [start for start in STYLES if name.startswith(start)]
+    return STYLES[max(known, key=len)] if known else OTHER
+
+
+def colour(name: str) -> str:
+    return style(name)[0]

@@ -1,0 +1,1 @@
+"""Bounds of the theory beside what was measured."""

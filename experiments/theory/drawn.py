@@ -1,0 +1,153 @@
+"""Functions drawn from an RKHS, whose kernel a model may know, and searches on them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import torch
+from gpytorch.kernels import RBFKernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.mlls import MarginalLogLikelihood
+from torch import Tensor
+
+from airbo import Optimizer, Space
+from airbo.acquisition import UCB, TheoryUCB
+from airbo.models import UGP
+from airbo.problems import Optimum, Problem
+from airbo.uncertainty import Normal
+from experiments.subjects.internals import Cube, highest_point
+
+LENGTHSCALE, STD, NOISE = 0.1, 0.05, 0.1
+"""Of the base kernel; of the input uncertainty; of the observed values."""
+N_CENTERS, NORM = 10, 3.0
+DELTA = 0.1
+N_INITIAL = 5
+
+
+@dataclass(frozen=True)
+class Drawn(Problem):
+    r"""A function :math:`f = \sum_i a_i k(c_i, \cdot)` under a Gaussian kernel, of norm 3."""
+
+    name: ClassVar[str] = "drawn"
+    direction: ClassVar[Literal["maximize", "minimize"]] = "maximize"
+
+    centers: Tensor
+    heights: Tensor
+    uncertainty: Normal = field(default_factory=lambda: Normal(STD))
+
+    @classmethod
+    def draw(cls, seed: int) -> "Drawn":
+        generator = torch.Generator().manual_seed(seed)
+        c = torch.rand(N_CENTERS, generator=generator, dtype=torch.float64)
+        a = torch.randn(N_CENTERS, generator=generator, dtype=torch.float64)
+        K = torch.exp(-0.5 * (c.unsqueeze(-1) - c) ** 2 / LENGTHSCALE**2)
+        return cls(c, a * NORM / (a @ K @ a).sqrt())  # ‖f‖² = aᵀ K a
+
+    @property
+    def bounds(self) -> Tensor:
+        return torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return self._smoothed(X, 0.0)
+
+    def expected(self, X: Tensor) -> Tensor:
+        return self._smoothed(X, STD**2)
+
+    @cached_property
+    def nominal_optimum(self) -> Optimum:
+        return highest_point(self, self.bounds)
+
+    @cached_property
+    def robust_optimum(self) -> Optimum:
+        return highest_point(self.expected, self.bounds)
+
+    @property
+    def total_noise(self) -> float:
+        """σ_ν: under a Gaussian, a function of slope at most L is L·std-sub-Gaussian."""
+        x = torch.linspace(-0.5, 1.5, 20001, dtype=torch.float64).unsqueeze(-1)
+        bumps = self.heights * torch.exp(-0.5 * (x - self.centers) ** 2 / LENGTHSCALE**2)
+        slope = (bumps * (self.centers - x) / LENGTHSCALE**2).sum(-1).abs().max().item()
+        return math.hypot(slope * STD, NOISE)
+
+    def _smoothed(self, X: Tensor, variance: float) -> Tensor:
+        v = LENGTHSCALE**2 + variance
+        bumps = torch.exp(-0.5 * (X - self.centers) ** 2 / v)
+        return (self.heights * LENGTHSCALE / math.sqrt(v) * bumps).sum(-1)
+
+
+class KnownKernelGP(UGP):
+    """The model of the theorem: the kernel that f was drawn from, values as they are, no fit."""
+
+    def __init__(
+        self, noise: float, train_X: Tensor, train_Y: Tensor, uncertainty: Any, bounds: Tensor
+    ) -> None:
+        kernel, likelihood = RBFKernel().double(), GaussianLikelihood().double()
+        kernel.lengthscale, likelihood.noise = LENGTHSCALE, noise**2
+        super().__init__(
+            train_X, train_Y, uncertainty, bounds, base_kernel=kernel, likelihood=likelihood
+        )
+        del self.outcome_transform
+        self.set_train_data(targets=train_Y.squeeze(-1), strict=False)  # type: ignore[operator]
+
+    def custom_fit(self, mll: MarginalLogLikelihood, **kwargs: Any) -> MarginalLogLikelihood:
+        return mll.eval()  # BoTorch calls this instead of fitting
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """A way to choose designs."""
+
+    name: str
+    colour: str
+    settings: Callable[[Drawn], dict[str, Any]] | None
+    """Settings of the optimizer; None: uniform random designs."""
+
+
+def known(problem: Drawn) -> Callable[..., KnownKernelGP]:
+    def build(train_X: Tensor, train_Y: Tensor, uncertainty: Any, bounds: Tensor) -> KnownKernelGP:
+        return KnownKernelGP(problem.total_noise, train_X, train_Y, uncertainty, bounds)
+
+    return build
+
+
+THEOREM = Searcher(
+    "ucb-theory, kernel known",
+    "#0072B2",
+    lambda p: {"surrogate": known(p), "acquisition": TheoryUCB(b=NORM, delta=DELTA)},
+)
+METHODS = (
+    THEOREM,
+    Searcher(
+        "ucb, β = 2, kernel known",
+        "#56B4E9",
+        lambda p: {"surrogate": known(p), "acquisition": UCB(2.0)},
+    ),
+    Searcher(
+        "ucb-theory, mmd", "#D55E00", lambda p: {"surrogate": "mmd", "acquisition": "ucb-theory"}
+    ),
+    Searcher("ucb, β = 2, mmd", "#E69F00", lambda p: {"surrogate": "mmd", "acquisition": "ucb"}),
+    Searcher("uniform random", "0.5", None),
+)
+
+
+def search(problem: Drawn, method: Searcher, seed: int, n: int) -> Optimizer:
+    """Run one search; what happens in experiment i depends only on seed and i."""
+    settings = method.settings(problem) if method.settings else {"initial": "random"}
+    n_initial = N_INITIAL if method.settings else n
+    optimizer = Optimizer(
+        Space({"x": (0.0, 1.0)}), problem.uncertainty, seed=seed, n_initial=n_initial, **settings
+    )
+    generator = torch.Generator().manual_seed(1000 + seed)
+    for _ in range(n):
+        design = optimizer.ask()
+        X = torch.tensor([[design["x"]]], dtype=torch.float64)
+        value = problem.observe(X, generator).item()
+        value += NOISE * torch.randn((), generator=generator, dtype=torch.float64).item()
+        optimizer.tell(design, value)
+    return optimizer
+
+
+def designs_of(optimizer: Optimizer) -> Tensor:
+    return Cube(optimizer.space).columns(optimizer.observations[["x"]])

@@ -1,0 +1,298 @@
+"""What a campaign file says.
+
+A file is read without PyTorch. Names, keys, ranges, numbers and shapes are checked at once; what
+only a model can tell (a matrix that is no covariance, a logarithmic parameter that may land below
+zero, the name of a surrogate) is said by ``Settings.check``, before anything is asked.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airbo.campaign.errors import FileError, Mistake, StorageError
+from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
+from airbo.campaign.toml_errors import Lines, Notes, TomlTable
+from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE, Direction
+from airbo.parameters import Categorical, Float, Integer, Parameter
+from airbo.space import Space
+
+if TYPE_CHECKING:
+    from airbo.uncertainty import InputUncertainty
+
+    NamedUncertainties = dict[str | tuple[str, ...], InputUncertainty]
+
+STORAGE_VARIABLE = "AIRBO_STORAGE"
+"""Environment variable that replaces the storage of the file."""
+
+RESERVED = ("trial", "asked", "told", VALUE, STATUS)
+MOST_HOURS = 1_000_000
+_TOP = (
+    "name", "direction", "value", "seed", "surrogate", "acquisition", "n_initial", "storage",
+    "give_up_after_hours", "parameters", "uncertainty", "deployment",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A campaign file, read and checked."""
+
+    path: Path
+    name: str
+    direction: Direction
+    value_name: str
+    """What is measured, for people to read."""
+    value_unit: str | None
+    space: Space
+    missed: tuple[Missed, ...]
+    """Where designs may land in the experiments."""
+    missed_in_use: tuple[Missed, ...] | None
+    """Where the recommended design may land when it is used; None: as in the experiments."""
+    surrogate: str
+    acquisition: str
+    seed: int
+    n_initial: int
+    storage: str
+    """URL of the Optuna storage; may hold a password."""
+    give_up_after_hours: float | None
+    """When a design that nobody answered no longer counts as pending."""
+    top: TomlTable = field(compare=False, repr=False)
+    """The file itself, for messages about it."""
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Settings":
+        """Read a campaign file.
+
+        Raises:
+            FileError: If it has mistakes; all are named.
+            StorageError: If it cannot be read.
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise StorageError(
+                f"There is no campaign file {path}. `airbo init` makes one; --file names another."
+            ) from None
+        except UnicodeDecodeError:
+            raise FileError(str(path), [Mistake(1, "this is not a text file in UTF-8.")]) from None
+        except OSError as error:
+            raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
+        return parse(text, path)
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a parameter, or nothing."""
+        return getattr(self.space.parameters[name], "unit", None) or ""
+
+    # -- as plain data
+
+    @cached_property
+    def described_uncertainty(self) -> list[dict[str, Any]]:
+        """The uncertainty of the experiments as the attributes of a trial hold it."""
+        return [missed.described() for missed in self.missed]
+
+    @property
+    def described_deployment(self) -> list[dict[str, Any]] | None:
+        """The uncertainty in use, in the same way."""
+        used = self.missed_in_use
+        return None if used is None else [missed.described() for missed in used]
+
+    # -- as models need it
+
+    @property
+    def uncertainty(self) -> "NamedUncertainties":
+        """Where designs may land in the experiments, by name."""
+        return self._built[0]
+
+    @property
+    def deployment(self) -> "NamedUncertainties | None":
+        """Where the recommended design may land in use; None: as in the experiments."""
+        return self._built[1]
+
+    def check(self) -> None:
+        """Refuse what no model could use; this needs PyTorch.
+
+        Raises:
+            FileError: If there are mistakes that show only when a model is made.
+        """
+        _ = self._built
+
+    @cached_property
+    def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
+        from airbo.acquisition import ACQUISITIONS
+        from airbo.optimizer.surrogate import SURROGATES
+
+        notes = self.top.notes
+        notes.mistakes.clear()
+        self.top.one_of("surrogate", tuple(SURROGATES), self.surrogate)
+        self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
+        made: list[Any] = [
+            None
+            if group is None
+            else {m.names[0] if len(m.names) == 1 else m.names: m.built(self.space) for m in group}
+            for group in (self.missed, self.missed_in_use)
+        ]
+        if notes.mistakes:
+            raise FileError(str(self.path), notes.mistakes)
+        return made[0], made[1]
+
+
+def parse(text: str, path: Path) -> Settings:
+    """Read the text of a campaign file that stands, or will stand, at ``path``."""
+    top = _table(text, str(path))
+    settings = _settings(top, path)
+    if settings is None or top.notes.mistakes:
+        raise FileError(str(path), top.notes.mistakes)
+    return settings
+
+
+def parse_uncertainty(text: str, settings: Settings) -> list[dict[str, Any]]:
+    """Read the uncertainty of single experiments: TOML, one inline table per parameter.
+
+    For example ``speed = { kind = "normal", std = 5.0 }``; an empty text: all are hit exactly.
+
+    Returns:
+        Its description, as the attributes of a trial hold it.
+    """
+    top = _table(text, "the uncertainty")
+    top.only(settings.space.names)
+    given = ((name, top.sub(name)) for name in settings.space.names if name in top.values)
+    tables = [(table, (name,)) for name, table in given if table is not None]
+    found = read_missed(tables, settings.space.parameters, settings.path.parent, "uncertainty")
+    for missed in found:
+        missed.built(settings.space)
+    if top.notes.mistakes:
+        raise FileError("the uncertainty", top.notes.mistakes)
+    return [missed.described() for missed in found]
+
+
+def _table(text: str, file: str) -> TomlTable:
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(file, [_broken(str(error), text)]) from None
+    return TomlTable(values, (), Notes(Lines(text)))
+
+
+def _broken(message: str, text: str) -> Mistake:
+    """Take the line number out of what the parser said."""
+    what, _, where = message.rpartition(" (at ")
+    line = where.removeprefix("line ").split(",")[0]
+    if line.isdigit():
+        return Mistake(int(line), f"not valid TOML: {what}.")
+    return Mistake(max(1, len(text.splitlines())), f"not valid TOML: {what or message}.")
+
+
+def _settings(top: TomlTable, path: Path) -> Settings | None:
+    top.only(_TOP)
+    name = top.need("name", "a text in quotes")
+    if name is not None and not name.strip():
+        top.note("name must not be empty.", "name")
+    value = top.sub("value") or TomlTable({}, ("value",), top.notes)
+    value.only(["name", "unit"])
+    parameters = _parameters(top)
+    missed = read_missed(tables_of(top, "uncertainty"), parameters, path.parent, "uncertainty")
+    others: dict[str, Any] = {
+        "direction": top.one_of("direction", ("maximize", "minimize"), "maximize"),
+        "value_name": value.get("name", "a text in quotes", "value"),
+        "value_unit": value.get("unit", "a text in quotes"),
+        "surrogate": top.get("surrogate", "a text in quotes", "default"),
+        "acquisition": top.get("acquisition", "a text in quotes", "ucb-random"),
+        "seed": _at_least(top, "seed", "a whole number", 0, 0),
+        "n_initial": _at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
+        "storage": _storage(top, path),
+        "give_up_after_hours": _hours(top),
+        "missed_in_use": _in_use(top, parameters, path.parent),
+    }
+    if not parameters or name is None:
+        return None
+    return Settings(path=path, name=name, space=Space(parameters), missed=missed, top=top, **others)
+
+
+def _n_initial(d: int) -> int:
+    return min(20, max(5, 2 * (d + 1)))
+
+
+def _at_least(top: TomlTable, key: str, kind: str, least: int, default: Any) -> Any:
+    value = top.get(key, kind, default)
+    if value is not None and not value >= least:
+        top.note(f"{key} must be >= {least}, got {value}.", key)
+        return default
+    return value
+
+
+def _hours(top: TomlTable) -> float | None:
+    hours = _at_least(top, "give_up_after_hours", "a number", 0, None)
+    if hours is not None and hours > MOST_HOURS:
+        key = "give_up_after_hours"
+        top.note(f"{key} must be <= {MOST_HOURS:,}, got {hours}; leave it out for never.", key)
+    return None if hours is None else float(hours)
+
+
+def _storage(top: TomlTable, path: Path) -> str:
+    default = f"sqlite:///{path.stem}.db"
+    given = top.get("storage", "a text in quotes", default)
+    return os.environ.get(STORAGE_VARIABLE) or given
+
+
+def _in_use(
+    top: TomlTable, parameters: Mapping[str, Parameter], folder: Path
+) -> tuple[Missed, ...] | None:
+    if top.values.get("deployment") != "exact":
+        return read_missed(tables_of(top, "deployment"), parameters, folder, "deployment") or None
+    for table, _ in of_single(top, "deployment"):
+        table.note('the file says deployment = "exact" for all parameters; take away one of both.')
+    return ()
+
+
+# -- parameters
+
+
+def _parameters(top: TomlTable) -> dict[str, Parameter]:
+    table = top.sub("parameters")
+    if table is None or not table.values:
+        if "parameters" not in top.values or table is not None:
+            top.note("there are no parameters: write a table [parameters.<name>] for each.")
+        return {}
+    made = {name: _parameter(table, name) for name in table.values}
+    return {name: parameter for name, parameter in made.items() if parameter is not None}
+
+
+def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
+    table = parameters.sub(name)
+    if table is None:
+        return None
+    _check_name(table, name)
+    own = ["type", "uncertainty", "deployment"]
+    types = {"float": Float, "integer": Integer, "categorical": Categorical}
+    kind = table.one_of("type", types, "categorical" if "choices" in table.values else "float")
+    needed = ("choices",) if kind == "categorical" else ("low", "high")
+    optional = () if kind == "categorical" else ("unit", "log", "step")
+    table.only([*own, *needed, *optional])
+    number = "a whole number" if kind == "integer" else "a number"
+    kinds = {"choices": "a list", "log": "true or false", "unit": "a text in quotes"}
+    values = {key: table.need(key, kinds.get(key, number)) for key in needed}
+    given = [key for key in optional if key in table.values]
+    values |= {key: table.get(key, kinds.get(key, number)) for key in given}
+    if None in values.values():
+        return None
+    build: Any = types[kind]
+    try:
+        parameter: Parameter = build(**values)
+        return parameter
+    except (ValueError, TypeError) as error:
+        table.note_error(error)
+        return None
+
+
+def _check_name(table: TomlTable, name: str) -> None:
+    if name in RESERVED or name.startswith(EXECUTED_COLUMN):
+        table.note(f"a parameter cannot be called {name!r}: tables use that name.")
+    if not name.strip() or name.isdigit() or set(name) & set("={}[]"):
+        table.note(
+            f"a parameter cannot be called {name!r}: the name must not be empty or a number, nor "
+            "contain any of = { } [ ]."
+        )

@@ -1,0 +1,213 @@
+"""Trials of a study, seen as the experiments of a campaign; and where the campaign stands."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from optuna import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from airbo.campaign.errors import CampaignError
+from airbo.integrations.optuna import EXECUTED, GAVE_UP, UNCERTAINTY
+from airbo.integrations.optuna.counting import STAGED, Counted
+from airbo.space import Design, Space
+
+RUN = "airbo:run"
+"""Trial attribute: the process that runs this experiment unattended."""
+
+Stage = Literal["pending", "ok", "failed", "given up"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A design and what became of it."""
+
+    number: int
+    """What people call it by: the number of the trial that was asked or told first."""
+    design: Design
+    outcome: Stage
+    value: float | None = None
+    executed: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the executed input, where they were measured."""
+    asked: datetime | None = None
+    told: datetime | None = None
+    uncertainty: Any = None
+    """Description of what it was made under; None: not recorded."""
+    run: Mapping[str, Any] | None = None
+    """The process that runs it unattended."""
+    trial: int = -1
+    """Number of the trial that counts; another one after a correction."""
+    trial_id: int = -1
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether somebody still has to answer."""
+        return self.outcome == "pending"
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether it was told, as a value or as failed."""
+        return self.outcome in ("ok", "failed")
+
+    def age(self, now: datetime | None = None) -> timedelta:
+        """Return how long ago it was asked."""
+        return elapsed(self.asked, now or datetime.now())
+
+
+def elapsed(since: datetime | None, now: datetime) -> timedelta:
+    """Return how long ago something was, also in the night when clocks are changed."""
+    return timedelta(0) if since is None else now.astimezone(UTC) - since.astimezone(UTC)
+
+
+@dataclass(frozen=True)
+class Record:
+    """All experiments, and what was left unfinished."""
+
+    experiments: list[Experiment]
+    unfinished_asks: list[FrozenTrial]
+    """Trials without a whole design: somebody is choosing it, or was interrupted."""
+    staged: list[FrozenTrial]
+    """Rows of imports and corrections that were not committed."""
+    to_finish: list[FrozenTrial]
+    """Rows that are committed, and that somebody who was interrupted has not finished."""
+
+    def get(self, number: int) -> Experiment:
+        """Return the experiment that people call ``number``."""
+        found = next((e for e in self.experiments if e.number == number), None)
+        if found is None:
+            numbers = [e.number for e in self.experiments if e.is_pending]
+            pending = f"pending: {', '.join(map(str, numbers))}" if numbers else "none is pending"
+            raise CampaignError(f"There is no experiment {number} ({pending}).")
+        return found
+
+
+def read_record(study: Study, space: Space) -> Record:
+    """Read the trials of a study, once, and sort them."""
+    counted = Counted.of(study)
+    origins = {new: old for old, new in counted.replacements.items()}
+    record = Record([], [], [], counted.to_finish)
+    for trial in counted.trials:
+        if STAGED in trial.user_attrs and trial.state == TrialState.RUNNING:
+            record.staged.append(trial)
+        elif set(space.names) <= set(trial.params):
+            number = _origin(trial.number, origins)
+            record.experiments.append(experiment_of(trial, space, number))
+        elif not trial.state.is_finished() and GAVE_UP not in trial.user_attrs:
+            record.unfinished_asks.append(trial)
+    record.experiments.sort(key=lambda e: e.number)
+    return record
+
+
+def _origin(number: int, origins: Mapping[int, int]) -> int:
+    while number in origins:
+        number = origins[number]
+    return number
+
+
+def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -> Experiment:
+    """Return the experiment that a trial is; by default it is called by the trial's number."""
+    outcome = _outcome(trial)
+    return Experiment(
+        number=trial.number if number is None else number,
+        design={name: trial.params[name] for name in space.names},
+        outcome=outcome,
+        value=trial.value if outcome == "ok" else None,
+        executed=trial.user_attrs.get(EXECUTED) or {},
+        asked=trial.datetime_start,
+        told=trial.datetime_complete,
+        uncertainty=trial.user_attrs.get(UNCERTAINTY),
+        run=trial.user_attrs.get(RUN),
+        trial=trial.number,
+        trial_id=trial._trial_id,
+    )
+
+
+def _outcome(trial: FrozenTrial) -> Stage:
+    if trial.state == TrialState.COMPLETE:
+        return "ok"
+    if GAVE_UP in trial.user_attrs:
+        return "given up"
+    return "failed" if trial.state.is_finished() else "pending"
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a campaign stands."""
+
+    n_ok: int
+    n_failed: int
+    n_given_up: int
+    pending: list[Experiment]
+    overdue: list[Experiment]
+    """Those of the pending ones that the next ask gives up."""
+    best: Experiment | None
+    """The experiment with the best observed value: the luckiest, not the recommended one."""
+    notes: list[str]
+    """What has changed in the file, and what was interrupted."""
+
+
+def status_of(
+    record: Record,
+    sign: int,
+    under: list[dict[str, Any]],
+    overdue: list[Experiment],
+    changes: list[str],
+) -> Status:
+    """Count experiments and say what is unusual.
+
+    Args:
+        record: What the storage holds.
+        sign: 1 if large values are good, -1 if small ones are.
+        under: Description of the uncertainty that the file names.
+        overdue: Pending experiments that the next ask gives up.
+        changes: What else has changed in the file.
+    """
+    outcomes = [e.outcome for e in record.experiments]
+    ok = [e for e in record.experiments if e.value is not None]
+    return Status(
+        n_ok=len(ok),
+        n_failed=outcomes.count("failed"),
+        n_given_up=outcomes.count("given up"),
+        pending=[e for e in record.experiments if e.is_pending],
+        overdue=overdue,
+        best=max(ok, key=lambda e: sign * (e.value or 0.0), default=None),
+        notes=[
+            *_about_uncertainty(under, record),
+            *changes,
+            *_about_interruptions(record),
+        ],
+    )
+
+
+def _about_uncertainty(now: list[dict[str, Any]], record: Record) -> list[str]:
+    others = [
+        e.number
+        for e in record.experiments
+        if e.outcome != "given up" and e.uncertainty is not None and e.uncertainty != now
+    ]
+    if not others:
+        return []
+    were = "experiment was" if len(others) == 1 else "experiments were"
+    return [
+        f"{len(others)} {were} made under another uncertainty than the file says now "
+        f"({_numbers(others)}); each keeps its own, and the model uses that."
+    ]
+
+
+def _about_interruptions(record: Record) -> list[str]:
+    notes = []
+    if record.unfinished_asks:
+        numbers = _numbers([t.number for t in record.unfinished_asks])
+        notes.append(f"A design is being chosen, or an ask was interrupted ({numbers}).")
+    if record.staged:
+        notes.append(
+            f"An import of {len(record.staged)} or more rows is under way, or was interrupted: "
+            "its rows do not count. Import the file again to complete it."
+        )
+    return notes
+
+
+def _numbers(numbers: Sequence[int], most: int = 6) -> str:
+    shown = ", ".join(map(str, numbers[:most]))
+    return f"{shown}, ..." if len(numbers) > most else shown

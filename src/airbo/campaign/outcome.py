@@ -1,0 +1,246 @@
+"""What is said about an experiment: understood and checked once, before anything is written."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from airbo.campaign.config import Settings
+from airbo.campaign.errors import AlreadyTold, CampaignError
+from airbo.campaign.experiment import Experiment, Record
+from airbo.campaign.study import optimizer_from
+from airbo.integrations.optuna.attributes import (
+    EXECUTED,
+    UNCERTAINTY,
+    describe_uncertainty,
+    read_uncertainty,
+)
+from airbo.observed import check_executed, check_value
+from airbo.parameters import Categorical
+from airbo.space import Design
+
+if TYPE_CHECKING:
+    from airbo.optimizer import Optimizer
+
+SAME_DESIGN = 1e-5
+"""Designs that differ by less, in ranges of their parameters, differ by what printing rounds."""
+
+Done = Literal["told", "already told", "corrected", "added"]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What telling did."""
+
+    experiment: Experiment
+    done: Done
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is said about an experiment; nothing is written yet."""
+
+    design: Design
+    value: float | None
+    """None if it failed."""
+    executed: Mapping[str, Any]
+    uncertainty: Any
+    """Description of what it was made under, where that was said; None: nothing was."""
+    in_force: Any
+    """Description of what it was made under otherwise."""
+    experiment: Experiment | None = None
+    """What it is about; None: a design that nobody asked for."""
+    correct: bool = False
+    """Whether it may replace another outcome."""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the trial that holds it."""
+        under = self.in_force if self.uncertainty is None else self.uncertainty
+        executed = {EXECUTED: dict(self.executed)} if self.executed else {}
+        return {UNCERTAINTY: under, **executed}
+
+    def agrees(self, experiment: Experiment, fully: bool = False) -> bool:
+        """Say whether an experiment has this outcome already.
+
+        Args:
+            experiment: What was told before.
+            fully: Whether an outcome without a measured input says that there is none; otherwise
+                it says nothing about it.
+        """
+        said = self.uncertainty is None or _same(self.uncertainty, experiment.uncertainty)
+        own, known = dict(self.executed), dict(experiment.executed)
+        measured = own == known or _same(own, known)
+        silent = not self.executed and not fully
+        return experiment.value == self.value and said and (measured or silent)
+
+    def check_free(self) -> None:
+        """Refuse to contradict what was told before, unless that is meant."""
+        known = self.experiment
+        if known is None or not known.has_outcome or self.correct or self.agrees(known):
+            return
+        raise AlreadyTold(
+            f"Experiment {known.number} was told before: {in_words(known)}. "
+            "To replace that, say so: --correct on the command line, correct=True in Python."
+        )
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Understands what is said, given the file and all experiments so far."""
+
+    settings: Settings
+    record: Record
+    uncertainty: Any = None
+    """Description of what the experiments were made under, where that is said."""
+    allow_outside: bool = False
+    """Whether designs that were not asked for may lie outside the ranges."""
+
+    @classmethod
+    def of(
+        cls, settings: Settings, record: Record, uncertainty: Any, allow_outside: bool
+    ) -> "Listener":
+        """Take an uncertainty by name, or its description."""
+        if uncertainty is not None and not isinstance(uncertainty, list):
+            if not isinstance(uncertainty, Mapping):
+                raise CampaignError("The uncertainty of an experiment is given by parameter name.")
+            try:
+                uncertainty = describe_uncertainty(uncertainty)
+            except AttributeError:
+                raise CampaignError(
+                    f"Each uncertainty must be an airbo.uncertainty, got {uncertainty!r}."
+                ) from None
+        return cls(settings, record, uncertainty, allow_outside)
+
+    def outcome(
+        self,
+        what: int | Mapping[str, Any],
+        value: Any,
+        executed: Mapping[str, Any] | None = None,
+        correct: bool = False,
+        again: bool = False,
+    ) -> Outcome:
+        """Find out what is meant, and check it; see ``Campaign.tell``."""
+        if isinstance(what, Mapping):
+            said = self._said(what, value, executed, self.allow_outside)
+            experiment = self._experiment_with(said, again)
+        else:
+            experiment = self.record.get(what)
+            said = self._said(experiment.design, value, executed, allow_outside=True)
+        outcome = replace(
+            said, experiment=experiment, in_force=self._in_force(experiment), correct=correct
+        )
+        self._check(outcome)
+        outcome.check_free()
+        return outcome
+
+    def added(self, design: Mapping[str, Any], value: Any, executed: Mapping[str, Any]) -> Outcome:
+        """Check what is said about a design that is another experiment in any case."""
+        outcome = self._said(design, value, executed, self.allow_outside)
+        self._check(outcome)
+        return outcome
+
+    def _said(
+        self,
+        design: Mapping[str, Any],
+        value: Any,
+        executed: Mapping[str, Any] | None,
+        allow_outside: bool,
+    ) -> Outcome:
+        """Read plain values, as the space and the optimizer write them."""
+        space = self.settings.space
+        for name in executed or {}:
+            if isinstance(space.parameters.get(name), Categorical):
+                raise CampaignError(f"executed: {name!r} is a choice, which is always hit exactly.")
+        try:
+            plain = space.checked(design, allow_outside)
+            measured = check_executed(space, plain, executed or {})
+            number = check_value(value)
+        except (ValueError, TypeError) as error:
+            raise CampaignError(str(error)) from None
+        return Outcome(plain, number, measured, self.uncertainty, self._in_force(None))
+
+    def _in_force(self, experiment: Experiment | None) -> Any:
+        known = None if experiment is None else experiment.uncertainty
+        return self.settings.described_uncertainty if known is None else known
+
+    def _experiment_with(self, said: Outcome, again: bool) -> Experiment | None:
+        """Return the experiment that a design without a number is about, if there is one."""
+        space = self.settings.space
+        alike = [
+            e
+            for e in self.record.experiments
+            if space.distance(e.design, said.design) < SAME_DESIGN
+        ]
+        pending = [e for e in alike if e.is_pending]
+        if pending:
+            return pending[0]
+        known = [e for e in alike if e.has_outcome and said.agrees(e)]
+        return known[0] if known and not again else None
+
+    # -- what no model could use
+
+    def _check(self, outcome: Outcome) -> None:
+        """Refuse it; PyTorch is asked only where plain numbers cannot tell."""
+        space = self.settings.space
+        for name, value in {**outcome.design, **outcome.executed}.items():
+            if space.parameters[name].log and value <= 0:
+                raise CampaignError(
+                    f"Parameter {name!r} is logarithmic and must be > 0, got {float(value)}."
+                )
+        if not self._is_unusual(outcome):
+            return
+        try:
+            under = read_uncertainty(outcome.attributes[UNCERTAINTY])
+            self._optimizer.tell(
+                outcome.design, outcome.value, outcome.executed, under, allow_outside=True
+            )
+        except (ValueError, TypeError) as error:
+            raise CampaignError(str(error)) from None
+
+    def _is_unusual(self, outcome: Outcome) -> bool:
+        """Say whether only a model can tell that the outcome can be used.
+
+        That is so for an uncertainty that no experiment has had yet, for a design outside the
+        ranges, and where some of the parameters that are missed together were measured.
+        """
+        under, measured = outcome.attributes[UNCERTAINTY], set(outcome.executed)
+        return (
+            all(e.uncertainty != under for e in self.record.experiments)
+            or not self._is_inside(outcome.design)
+            or any(measured & (own := set(row["parameters"])) not in (set(), own) for row in under)
+        )
+
+    def _is_inside(self, design: Design) -> bool:
+        try:
+            self.settings.space.check(design)
+        except ValueError:
+            return False
+        return True
+
+    @cached_property
+    def _optimizer(self) -> "Optimizer":
+        return optimizer_from(self.settings, [])
+
+
+def check_once(outcomes: Sequence[Outcome]) -> None:
+    """Refuse several outcomes of one experiment that contradict each other."""
+    said: dict[int, dict[str, Any]] = {}
+    for outcome in outcomes:
+        if outcome.experiment is None:
+            continue
+        number = outcome.experiment.number
+        own = {"value": outcome.value, **outcome.attributes}
+        if said.setdefault(number, own) != own:
+            raise CampaignError(f"Experiment {number} is reported twice, with different outcomes.")
+
+
+def in_words(experiment: Experiment) -> str:
+    """Say what came of an experiment."""
+    return "it failed" if experiment.value is None else f"its value is {experiment.value!r}"
+
+
+def _same(description: Any, other: Any) -> bool:
+    """Say whether two descriptions are the same once they are written as JSON."""
+    return json.dumps(description, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -1,0 +1,363 @@
+"""Experiments that a program does: ask, run the command, tell, without anybody watching."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import string
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airbo.campaign.campaign import Campaign
+from airbo.campaign.errors import AlreadyTold, CampaignError
+from airbo.campaign.experiment import Experiment
+from airbo.observed import check_value
+from airbo.space import Design, Space
+from airbo.words import number_of
+
+GIVE_WAY_SECONDS = 1.0
+"""How long another run may take to see that a place is taken, and to give way."""
+GRACE_SECONDS = 5
+"""How long a command may take to end after it was asked to."""
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals with which this process is asked to end."""
+
+
+# -- the command
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line with the names of parameters in braces; no shell sees it.
+
+    >>> space = Space({"speed": (50.0, 200.0)})
+    >>> Command("./mill --speed={speed}", space).arguments({"speed": 120.5})
+    ['./mill', '--speed=120.5']
+    """
+
+    template: str
+    space: Space
+    timeout: float | None = None
+    """Seconds after which the experiment has failed."""
+
+    def __post_init__(self) -> None:
+        """Refuse a command that names something else than parameters."""
+        lowest = {name: p.decode(p.range[0]) for name, p in self.space.parameters.items()}
+        try:
+            words = self.arguments(lowest)
+        except ValueError as error:
+            raise CampaignError(
+                f"The command {self.template!r} is not readable: {str(error).rstrip('.')}."
+            ) from None
+        if not words:
+            raise CampaignError("The command is empty.")
+
+    def arguments(self, design: Design) -> list[str]:
+        """Put the values of a design in their places, in the format that stands there, if any."""
+        return [_filled(word, design) for word in shlex.split(self.template)]
+
+    def run(self, experiment: Experiment) -> "CommandResult":
+        """Do the experiment; its value is the last line that the command prints."""
+        environment = {
+            **os.environ,
+            "AIRBO_TRIAL": str(experiment.number),
+            "AIRBO_DESIGN": json.dumps(experiment.design),
+        }
+        with _held_back() as signals:  # what is just being started could not be ended
+            process = self._start(experiment.design, environment)
+        try:
+            for number in signals:
+                signal.raise_signal(number)
+            output, errors = process.communicate(timeout=self.timeout)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return CommandResult(None, f"it took longer than {self.timeout:g} s")
+        except BaseException:
+            _end(process)
+            raise
+        return _result(process.returncode, output, errors)
+
+    def _start(self, design: Design, environment: dict[str, str]) -> "subprocess.Popen[str]":
+        try:
+            return subprocess.Popen(
+                self.arguments(design),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CampaignError(
+                f"The command {self.template!r} cannot be started: {error.strerror}."
+            ) from None
+
+
+@contextmanager
+def _held_back() -> Iterator[list[int]]:
+    """Collect signals that ask this process to end, instead of ending it."""
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # they do not arrive there
+        yield caught
+        return
+    handlers = {number: signal.getsignal(number) for number in ENDINGS}
+    for number in handlers:
+        signal.signal(number, lambda number, frame: caught.append(number))
+    try:
+        yield caught
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _filled(word: str, design: Design) -> str:
+    parts = []
+    for text, name, form, conversion in string.Formatter().parse(word):
+        parts.append(text)
+        if name is None:
+            continue
+        if name not in design:
+            there = ", ".join(f"{{{n}}}" for n in design)
+            raise CampaignError(f"The command names {{{name}}}; there are {there}.")
+        value = string.Formatter().convert_field(design[name], conversion)
+        parts.append(format(value, form) if form else str(value))
+    return "".join(parts)
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What came of a command."""
+
+    value: float | None
+    reason: str = ""
+    """Why there is no value."""
+
+
+def _result(code: int, output: str, errors: str) -> CommandResult:
+    if code:
+        last = _last_line(errors)
+        return CommandResult(
+            None, f"it ended with exit code {code}" + (f": {last}" if last else "")
+        )
+    try:
+        return CommandResult(check_value(number_of(_last_line(output), "its last line")))
+    except ValueError as error:
+        return CommandResult(None, str(error).rstrip("."))
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """End a command and all that it started: first politely."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, signal_number)
+        except ProcessLookupError:
+            break
+        try:
+            process.communicate(timeout=GRACE_SECONDS)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+
+
+# -- which process runs an experiment, and whether it still does
+
+
+def this_process() -> dict[str, Any]:
+    """Describe this process, anew for every claim."""
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "began": _beginning(os.getpid()),
+        "since": time.time(),
+        "token": uuid.uuid4().hex,
+    }
+
+
+def is_orphan(experiment: Experiment) -> bool:
+    """Say whether the run on this machine that began an experiment is gone."""
+    run = experiment.run or {}
+    if run.get("host") != socket.gethostname():
+        return False
+    pid = int(run["pid"])
+    if pid == os.getpid():
+        return True
+    return not _is_alive(pid) or run.get("began") not in (None, _beginning(pid))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is somebody else's, and alive
+    return True
+
+
+def _beginning(pid: int) -> str | None:
+    """Return when a process began, and since when the machine runs; None: the system hides it.
+
+    After a restart of the machine, another process soon has the same number.
+    """
+    try:
+        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        process = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return f"{machine} {process[19]}"
+
+
+# -- the run
+
+
+@dataclass(frozen=True)
+class Step:
+    """One experiment of an unattended run."""
+
+    experiment: Experiment
+    result: CommandResult
+    n_done: int
+    """Experiments of the campaign that have an outcome."""
+
+
+def run_unattended(
+    campaign: Campaign,
+    command: Command,
+    budget: int,
+    *,
+    max_failures: int = 5,
+    on_step: Callable[[Step], object] = lambda step: None,
+) -> list[Step]:
+    """Do experiments until the campaign has ``budget`` of them; return those done here.
+
+    Experiments that a killed run on this machine left behind are done first. Ctrl-C ends the
+    command and gives its experiment up.
+
+    Args:
+        campaign: The campaign.
+        command: What does an experiment.
+        budget: Experiments with an outcome that the campaign shall have in the end.
+        max_failures: After so many failed ones in a row the command itself is taken for broken.
+        on_step: Called after each experiment.
+
+    Raises:
+        CampaignError: After too many failures.
+    """
+    steps: list[Step] = []
+    while (experiment := _next(campaign, budget)) is not None:
+        try:
+            result = command.run(experiment)
+        except BaseException:
+            _give_back(campaign, experiment)
+            raise
+        _tell(campaign, experiment, result)
+        done = sum(e.has_outcome for e in campaign.experiments)
+        steps.append(Step(experiment, result, done))
+        on_step(steps[-1])
+        _check_failures(steps, max_failures)
+    return steps
+
+
+def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> None:
+    """Report a result; Ctrl-C comes after it, so that no value is lost."""
+    with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
+        try:
+            campaign.tell(experiment.number, result.value)
+        except KeyboardInterrupt:
+            campaign.tell(experiment.number, result.value)
+            raise
+
+
+def _give_back(campaign: Campaign, experiment: Experiment) -> None:
+    """Give an experiment up, unless somebody else has answered it."""
+    with suppress(AlreadyTold):
+        campaign.give_up(experiment.number)
+
+
+def _check_failures(steps: Sequence[Step], max_failures: int) -> None:
+    last = steps[-max_failures:]
+    if len(last) == max_failures and all(step.result.value is None for step in last):
+        raise CampaignError(
+            f"The last {max_failures} experiments failed, so the run has stopped. The last one: "
+            f"{last[-1].result.reason}."
+        )
+
+
+def _next(campaign: Campaign, budget: int) -> Experiment | None:
+    """Return an experiment that was left behind, or a new one while the budget allows."""
+    while True:
+        experiments = campaign.experiments
+        running = [e for e in experiments if e.is_pending and e.run is not None]
+        left_behind = next(filter(is_orphan, running), None)
+        if left_behind is not None:
+            if _takes_over(campaign, left_behind):
+                return left_behind
+        elif _n_counted(experiments) >= budget:
+            return None
+        else:
+            [experiment] = campaign.ask()
+            try:
+                if _takes_place(campaign, experiment, budget):
+                    return experiment
+            except BaseException:
+                _give_back(campaign, experiment)
+                raise
+            _give_back(campaign, experiment)
+
+
+def _takes_over(campaign: Campaign, experiment: Experiment) -> bool:
+    """Claim what was left behind; of several runs that do so, the last one has it."""
+    process = this_process()
+    if not campaign.claim(experiment.number, process):
+        return False
+    time.sleep(GIVE_WAY_SECONDS)
+    now = campaign.experiment(experiment.number)
+    return now.is_pending and now.run == process
+
+
+def _takes_place(campaign: Campaign, experiment: Experiment, budget: int) -> bool:
+    """Claim a new experiment, and say whether the budget has a place for it."""
+    claimed = campaign.claim(experiment.number, this_process())
+    return claimed and _keeps_to(campaign, budget, experiment.number)
+
+
+def _n_counted(experiments: Sequence[Experiment]) -> int:
+    """Return how many experiments are done, or under way in a run."""
+    return sum(e.has_outcome or (e.is_pending and e.run is not None) for e in experiments)
+
+
+def _keeps_to(campaign: Campaign, budget: int, number: int) -> bool:
+    """Say whether the last place of a budget is ours, where other runs began at the same time.
+
+    Whoever began later gives way at once. The first one looks again: another run may have counted
+    before it could see this experiment, and then this one gives way.
+    """
+    experiments = campaign.experiments
+    if _n_counted(experiments) <= budget:
+        return True
+    begun = {e.number: _since(e) for e in experiments if e.is_pending and e.run is not None}
+    if number not in begun:
+        return False  # somebody has answered it, or given it up
+    earlier = [n for n in begun if (begun[n], n) < (begun[number], number)]
+    if sum(e.has_outcome for e in experiments) + len(earlier) >= budget:
+        return False
+    time.sleep(GIVE_WAY_SECONDS)
+    return _n_counted(campaign.experiments) <= budget
+
+
+def _since(experiment: Experiment) -> float:
+    return float((experiment.run or {}).get("since", 0.0))

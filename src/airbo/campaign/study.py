@@ -1,0 +1,196 @@
+"""The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import optuna
+from optuna import Study
+from optuna.samplers import RandomSampler
+from optuna.storages import BaseStorage
+
+from airbo.campaign.config import Settings
+from airbo.campaign.errors import StorageError
+from airbo.campaign.experiment import Experiment
+from airbo.campaign.storage import local_file, masked
+from airbo.integrations.optuna import distributions_of, read_uncertainty
+from airbo.parameters import Categorical, Float, Integer, Parameter
+from airbo.space import Space
+
+if TYPE_CHECKING:
+    from airbo.integrations.optuna import AIRBOSampler
+    from airbo.optimizer import Optimizer
+
+CAMPAIGN = "airbo:campaign"
+"""Study attribute: what the file said when the campaign began."""
+FORMAT = 1
+
+
+def open_study(storage: BaseStorage, settings: Settings) -> Study:
+    """Open the study of a campaign, or make it; refuse one that belongs to something else.
+
+    Its sampler comes later: only who asks needs it.
+    """
+    found = {study.study_name for study in storage.get_all_studies()}
+    no_sampler = RandomSampler()
+    if settings.name in found:
+        study = optuna.load_study(study_name=settings.name, storage=storage, sampler=no_sampler)
+    else:
+        _check_alone(found, settings)
+        study = optuna.create_study(
+            storage=storage,
+            sampler=no_sampler,
+            study_name=settings.name,
+            direction=settings.direction,
+            load_if_exists=True,  # somebody else may begin the campaign at the same moment
+        )
+    marks = study.user_attrs
+    if CAMPAIGN not in marks:
+        # First the trials, then the mark: whoever begins the campaign now sets it before any trial.
+        begun = bool(study.get_trials(deepcopy=False))
+        marks = study.user_attrs
+        if CAMPAIGN not in marks:
+            _check_new(begun, study, settings)
+            study.set_user_attr(CAMPAIGN, _described(settings))
+            marks = study.user_attrs
+    check_same(marks[CAMPAIGN], settings)
+    return study
+
+
+def _check_alone(found: set[str], settings: Settings) -> None:
+    """Refuse to begin a campaign in a file that holds another one; servers hold many."""
+    file = local_file(settings.storage, settings.path.parent)
+    if found and file is not None:
+        others = ", ".join(map(repr, sorted(found)))
+        raise StorageError(
+            f"The storage {file.name} belongs to another campaign: it holds {others}, and the file "
+            f"{settings.path.name} is about {settings.name!r}. Put the old name back if you only "
+            "renamed it, or give the new campaign a storage of its own."
+        )
+
+
+def _check_new(begun: bool, study: Study, settings: Settings) -> None:
+    if begun or study.direction.name.lower() != settings.direction:
+        raise StorageError(
+            f"The storage {masked(settings.storage)} has a study {settings.name!r} that no "
+            "campaign made. Choose another name or another storage."
+        )
+
+
+def _described(settings: Settings) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "name": settings.name,
+        "direction": settings.direction,
+        "space": settings.space.to_dict(),
+    }
+
+
+def check_same(begun: dict[str, Any], settings: Settings) -> None:
+    """Refuse a file that is about something else than the campaign was when it began."""
+    if begun["format"] != FORMAT:
+        raise StorageError(
+            f"The campaign {settings.name!r} was made by a newer airbo (format {begun['format']}); "
+            f"this one reads format {FORMAT}."
+        )
+    what = (
+        []
+        if begun["direction"] == settings.direction
+        else [f"the direction was {begun['direction']!r} and is now {settings.direction!r}"]
+    )
+    what += _refused_changes(Space.from_dict(begun["space"]), settings.space)
+    if what:
+        raise StorageError(
+            f"{settings.path.name} does not fit the trials of campaign {settings.name!r} in "
+            f"{masked(settings.storage)}: {'; '.join(what)}. Put it back, or begin a new campaign "
+            "with another name and storage (`airbo export` and `airbo import` carry values over)."
+        )
+
+
+def _refused_changes(old: Space, new: Space) -> list[str]:
+    removed = [f"parameter {n!r} is gone" for n in old.names if n not in new.names]
+    added = [f"parameter {n!r} is new" for n in new.names if n not in old.names]
+    both = [n for n in old.names if n in new.names]
+    changed = [_refused_change(n, old.parameters[n], new.parameters[n]) for n in both]
+    return [*removed, *added, *filter(None, changed)]
+
+
+def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
+    if type(old) is not type(new):
+        return f"parameter {name!r} was of type {old.kind!r} and is now {new.kind!r}"
+    if isinstance(old, Categorical) and isinstance(new, Categorical):
+        if list(old.choices) != list(new.choices):
+            before, after = list(old.choices), list(new.choices)
+            return f"the choices of {name!r} were {before} and are now {after}"
+    elif old.log != new.log:
+        return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
+    if _unit(old) != _unit(new):
+        return f"the unit of {name!r} was {_unit(old)!r} and is now {_unit(new)!r}"
+    return ""
+
+
+def _scale(parameter: Parameter) -> str:
+    return "logarithmic" if parameter.log else "linear"
+
+
+def _unit(parameter: Parameter) -> str | None:
+    return getattr(parameter, "unit", None)
+
+
+def range_changes(study: Study, settings: Settings) -> list[str]:
+    """Say which ranges are not those that the campaign began with; that is allowed."""
+    old = Space.from_dict(study.user_attrs[CAMPAIGN]["space"]).parameters
+    changes = []
+    for name, new in settings.space.parameters.items():
+        before = old[name]
+        if isinstance(new, Float | Integer) and new.range != before.range:
+            ranges = [f"{low:g} to {high:g}" for low, high in (before.range, new.range)]
+            changes.append(
+                f"The range of {name!r} was {ranges[0]} when the campaign began and is now "
+                f"{ranges[1]}; experiments outside it are kept."
+            )
+    return changes
+
+
+# -- who chooses designs, and who judges them
+
+
+def sampler_of(settings: Settings) -> "AIRBOSampler":
+    """Return the sampler that the file describes."""
+    from airbo.integrations.optuna import AIRBOSampler
+
+    return AIRBOSampler(
+        settings.uncertainty,
+        deployment=settings.deployment,
+        surrogate=settings.surrogate,
+        acquisition=settings.acquisition,
+        n_startup_trials=settings.n_initial,
+        search_space=distributions_of(settings.space),
+        seed=settings.seed,
+    )
+
+
+def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":
+    """Return an optimizer that knows some experiments, each under its own uncertainty.
+
+    It has the parameters of the file, in their order and with their units.
+    """
+    from airbo.optimizer import Optimizer
+
+    optimizer = Optimizer(
+        settings.space,
+        settings.uncertainty,
+        settings.direction,
+        settings.surrogate,
+        settings.acquisition,
+        settings.seed,
+        deployment=settings.deployment,
+        n_initial=settings.n_initial,
+    )
+    for e in experiments:
+        if e.has_outcome:
+            under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
+            optimizer.tell(e.design, e.value, e.executed, under, allow_outside=True)
+    for e in experiments:
+        if e.is_pending:
+            optimizer.expect(e.design, allow_outside=True)
+    return optimizer

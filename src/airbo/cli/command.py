@@ -1,0 +1,141 @@
+"""What all commands share: options, and what they print, for people or as JSON."""
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from airbo.campaign import Campaign, Settings
+
+File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+DEFAULT = Path("campaign.toml")
+
+WIDTH_ELSEWHERE = 110
+"""Columns of tables that go to a file or a pipe."""
+
+
+class Output:
+    """Prints results to the standard output and all else to the standard error."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self._out, self._err = _console(sys.stdout), _console(sys.stderr)
+
+    def show(self, *things: RenderableType) -> None:
+        """Print something for people to read; brackets in texts are brackets, not markup."""
+        if not self.as_json:
+            for thing in things:
+                self._out.print(Text(thing) if isinstance(thing, str) else thing)
+
+    def note(self, text: str) -> None:
+        """Print a remark that is not the result."""
+        self._err.print(text, style="yellow", markup=False)
+
+    def result(self, data: Mapping[str, Any]) -> None:
+        """Print the result for programs, if they are asked for."""
+        if self.as_json:
+            print(json.dumps(data, default=str, ensure_ascii=False))
+
+    def error(self, message: str, code: int, mistakes: list[dict[str, Any]]) -> None:
+        """Print what went wrong."""
+        if self.as_json:
+            details = {"mistakes": mistakes} if mistakes else {}
+            self.result({"error": message, "exit_code": code, **details})
+        else:
+            self._err.print(message, style="red", markup=False, highlight=False)
+
+    @property
+    def err(self) -> Console:
+        """Where progress is shown."""
+        return self._err
+
+
+def _console(stream: Any) -> Console:
+    """Return a console that keeps a readable width where there is no terminal."""
+    is_terminal = stream.isatty()
+    width = None if is_terminal or "COLUMNS" in os.environ else WIDTH_ELSEWHERE
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+@contextmanager
+def reporting(as_json: bool) -> Iterator[Output]:
+    """Run a command; turn errors into one message and an exit code, and warnings into notes."""
+    out = Output(as_json)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield out
+        except KeyboardInterrupt:
+            out.error("Interrupted. Nothing that was told is lost.", 130, [])
+            raise typer.Exit(130) from None
+        except Exception as error:
+            code, mistakes = _known(error)
+            if code is None:
+                raise
+            out.error(str(error), code, mistakes)
+            raise typer.Exit(code) from None
+    for text in dict.fromkeys(str(w.message) for w in caught if _is_for_users(w)):
+        out.note(text)
+
+
+def _known(error: Exception) -> tuple[int | None, list[dict[str, Any]]]:
+    from airbo.campaign.errors import CampaignError, FileError
+
+    if not isinstance(error, CampaignError):
+        return None, []
+    mistakes = error.mistakes if isinstance(error, FileError) else []
+    return error.exit_code, [{"line": m.line, "text": m.text} for m in mistakes]
+
+
+def _is_for_users(warning: warnings.WarningMessage) -> bool:
+    names = {kind.__name__ for kind in warning.category.__mro__}
+    return bool(names & {"TooLittleDataWarning", "RuntimeWarning"})
+
+
+def open_campaign(file: Path) -> "Campaign":
+    """Open a campaign, with Optuna set up for single commands."""
+    import optuna
+
+    from airbo.campaign import Campaign
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return Campaign.open(file)
+
+
+def one_thread() -> None:
+    """Set up PyTorch for a command that needs a model."""
+    import torch
+
+    torch.set_num_threads(1)  # the matrices are small: more threads only wait for each other
+
+
+def read_under(settings: "Settings", text: str | None) -> Any:
+    """Read what single experiments were made under, if that was said."""
+    if text is None:
+        return None
+    one_thread()
+    from airbo.campaign.config import parse_uncertainty
+
+    return parse_uncertainty(text, settings)
+
+
+def as_data(e: Any) -> dict[str, Any]:
+    """Describe an experiment for programs."""
+    return {
+        "trial": e.number,
+        "design": e.design,
+        "outcome": e.outcome,
+        "value": e.value,
+        "executed": dict(e.executed),
+        "asked": e.asked,
+    }

@@ -1,0 +1,56 @@
+"""What stands behind ``airbo tell``: numbers, values and designs, in any number of words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airbo.campaign.errors import CampaignError
+from airbo.space import Space
+from airbo.words import number_of, value_of
+
+USAGE = "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, or airbo tell speed=120 depth=0.5 1.25"
+
+
+def outcomes_in(words: Sequence[str], space: Space) -> list[tuple[int | dict[str, Any], float]]:
+    """Read the words of ``airbo tell``: experiments by number, or a design, with their values."""
+    try:
+        pairs = [word.partition("=") for word in words]
+        by_number = {n: v for n, eq, v in pairs if eq and n.isdigit()}
+        design = {n: value_of(space, n, v) for n, eq, v in pairs if eq and not n.isdigit()}
+        bare = [n for n, eq, _ in pairs if not eq]
+        if len(by_number) < sum(bool(eq) and n.isdigit() for n, eq, _ in pairs):
+            raise ValueError("a trial is named twice.")
+        if by_number and not design and not bare:
+            return [(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
+        if design and not by_number and len(bare) == 1:
+            return [(design, number_of(bare[0], "the value"))]
+        if not design and not by_number and len(bare) == 2 and bare[0].isdigit():
+            return [(int(bare[0]), number_of(bare[1], "the value"))]
+    except ValueError as error:
+        raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
+    raise CampaignError(f"This is not understood: {' '.join(words)!r}. Please {USAGE}.")
+
+
+def named_values(words: Sequence[str], space: Space) -> Mapping[str, float]:
+    """Read measured inputs such as ``speed=121.3``."""
+    found = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise CampaignError(f"--executed is written as name=value, got {word!r}.")
+        if name not in space.names:
+            raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}.")
+        try:
+            found[name] = number_of(text, f"--executed {name}")
+        except ValueError as error:
+            raise CampaignError(str(error)) from None
+    return found
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _hint(text: str) -> str:
+    """Say how a failed experiment is told, where that may have been meant."""
+    failed = any(word in text for word in ("'nan'", "'inf'", "'-inf'", "'failed'", "'fail'"))
+    return " For an experiment that gave no value: airbo fail NUMBER." if failed else ""

@@ -1,0 +1,227 @@
+"""Values, designs and uncertainties as people write and read them: the one place for words."""
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from airbo.parameters import Categorical, Float, Integer, Parameter
+from airbo.space import Space
+from airbo.uncertainty.kinds import is_exact, said
+
+
+@runtime_checkable
+class MeanAndStd(Protocol):
+    """What is believed about a number."""
+
+    @property
+    def mean(self) -> Any:
+        """The most likely value."""
+
+    @property
+    def std(self) -> Any:
+        """What is not known about it."""
+
+
+# -- reading
+
+
+def value_of(space: Space, name: str, text: str) -> Any:
+    """Read the value of a parameter, or say in a ``ValueError`` what is wrong with it."""
+    if name not in space.names:
+        raise ValueError(f"unknown parameter {name!r}{nearest(name, space.names)}")
+    parameter = space.parameters[name]
+    text = text.strip()
+    if isinstance(parameter, Categorical):
+        for choice in parameter.choices:
+            if text == str(choice) or text == repr(choice):
+                return choice
+        raise ValueError(f"{name} must be one of {quoted(parameter.choices)}, got {text!r}.")
+    number = number_of(text, name)
+    if isinstance(parameter, Integer) and number.is_integer():
+        return int(number)
+    return number
+
+
+def number_of(text: str, what: str) -> float:
+    """Read a finite number, or say that it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        comma = " Write a decimal point, not a comma." if "," in text else ""
+        raise ValueError(f"{what} must be a number, got {text!r}.{comma}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{what} must be a finite number, got {text!r}.")
+    return number
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Say which known word is near an unknown one."""
+    known = list(known)
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else f"; there are {quoted(known)}."
+
+
+def quoted(words: Iterable[Any]) -> str:
+    """Write words one after the other, in quotes."""
+    return ", ".join(map(repr, words))
+
+
+# -- numbers
+
+
+def shown(value: Any) -> str:
+    """Write a value so that it can be copied: six digits."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value)
+
+
+def number(value: float | int, digits: int = 4) -> str:
+    """Write a number with so many significant digits and without trailing zeros."""
+    if value == 0 or 1e-4 <= abs(value) < 1e7:
+        places = max(0, digits - 1 - _magnitude(value))
+        text = f"{value:.{places}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    else:
+        text = f"{value:.{digits}g}"
+    return _minus("0" if text in ("-0", "") else text)
+
+
+def plus_minus(estimate: MeanAndStd, signed: bool = False) -> str:
+    """Write mean ± standard deviation, to the second digit of what is not known."""
+    mean, std = float(estimate.mean), float(estimate.std)
+    sign = "+" if signed and mean > 0 else ""
+    places = 1 - _magnitude(std)
+    if not std > 0 or places > 8 or abs(mean) >= 1e7 or std >= 1e7:
+        return f"{sign}{number(mean)} ± {number(std, 2)}"
+    places = max(places, 0)
+    return sign + _minus(f"{mean:.{places}f} ± {std:.{places}f}")
+
+
+def interval(estimate: MeanAndStd) -> str:
+    """Write the range that holds the truth in 95 of 100 cases."""
+    mean, std = float(estimate.mean), float(estimate.std)
+    places = max(0, 1 - _magnitude(std)) if std > 0 else 4
+    if places > 8 or abs(mean) >= 1e7:
+        return f"{number(mean - 2 * std)} to {number(mean + 2 * std)}"
+    return _minus(f"{mean - 2 * std:.{places}f} to {mean + 2 * std:.{places}f}")
+
+
+def _magnitude(value: float | int) -> int:
+    return math.floor(math.log10(abs(value))) if value else 0
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+# -- parameters and designs
+
+
+def unit_of(parameter: Parameter) -> str | None:
+    """Return the unit of a parameter, if it has one."""
+    return parameter.unit if isinstance(parameter, Float | Integer) else None
+
+
+def with_unit(value: Any, unit: str | None) -> str:
+    """Put a unit behind a value, or behind a number that is written already."""
+    return f"{shown(value)} {unit}" if unit else shown(value)
+
+
+def label(name: str, unit: str | None) -> str:
+    """Write a name and its unit, as on an axis."""
+    return f"{name} ({unit})" if unit else name
+
+
+def value(parameter: Parameter, given: Any) -> str:
+    """Write the value of a parameter with its unit."""
+    text = number(given, 5) if isinstance(parameter, Float) else str(given)
+    return with_unit(text, unit_of(parameter))
+
+
+def design(space: Space, given: Mapping[str, Any]) -> str:
+    """Write a design in one line, as a part of a sentence."""
+    return listed([f"{n} = {value(p, given[n])}" for n, p in space.parameters.items()])
+
+
+def assignments(space: Space, given: Mapping[str, Any]) -> str:
+    """Write a design in one line so that its values can be copied."""
+    units = {name: unit_of(parameter) for name, parameter in space.parameters.items()}
+    return ", ".join(f"{name} = {with_unit(v, units.get(name))}" for name, v in given.items())
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Join parts as a sentence does."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def choices(parameter: Parameter) -> str:
+    """Say which values a parameter can have."""
+    if isinstance(parameter, Categorical):
+        return "one of " + ", ".join(map(str, parameter.choices))
+    low, high = (number(bound, 6) for bound in parameter.range)
+    kind = "whole numbers " if isinstance(parameter, Integer) else ""
+    step = getattr(parameter, "step", None)
+    in_steps = f" in steps of {number(step)}" if step not in (None, 1) else ""
+    scale = ", log scale" if parameter.log else ""
+    return kind + with_unit(f"{low} to {high}", unit_of(parameter)) + in_steps + scale
+
+
+# -- uncertainties
+
+
+def kind(uncertainty: Any, unit: str | None = None) -> str:
+    """Say what kind of deviation an uncertainty is, with numbers where there are few.
+
+    Args:
+        uncertainty: One of ``airbo.uncertainty``, or its description.
+        unit: The unit of its numbers.
+
+    >>> kind({"kind": "Normal", "std": 2.0}, "m/min")
+    'normal, standard deviation 2 m/min'
+    """
+    own_unit = unit
+
+    def show(numbers: Any, unit: bool = True) -> str:
+        parts = [number(v) for v in _flat(numbers)]
+        text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        return with_unit(text, own_unit if unit else None)
+
+    return said(uncertainty, show)
+
+
+def hit(space: Space, uncertainty: Any, name: str) -> str:
+    """Say how one parameter is hit.
+
+    Args:
+        space: The parameters.
+        uncertainty: One of ``airbo.uncertainty`` over all parameters, or descriptions by name, as
+            ``describe_uncertainty`` gives them.
+        name: Of the parameter.
+    """
+    for own, part in _parts(space, uncertainty):
+        if name in own and not is_exact(part):
+            units = {unit_of(space.parameters[n]) for n in own}
+            text = kind(part, units.pop() if len(units) == 1 else None)
+            others = [n for n in own if n != name]
+            return f"{text}; together with {listed(others)}" if others else text
+    return "exactly"
+
+
+def _parts(space: Space, uncertainty: Any) -> list[tuple[Sequence[str], Any]]:
+    """Return what is hit together, and how."""
+    if isinstance(uncertainty, list):
+        return [(row["parameters"], row["uncertainty"]) for row in uncertainty]
+    if not hasattr(uncertainty, "blocks"):
+        return [(space.names, uncertainty)]
+    layout = ([space.names[c] for c in columns] for columns in uncertainty.layout(space.d))
+    return list(zip(layout, uncertainty.blocks, strict=True))
+
+
+def _flat(numbers: Any) -> list[float]:
+    plain = numbers.tolist() if hasattr(numbers, "tolist") else numbers
+    if isinstance(plain, list | tuple):
+        return [v for part in plain for v in _flat(part)]
+    return [plain]

@@ -1,0 +1,81 @@
+"""Campaigns and optimizers that version 0.1.0 saved still open, ask and tell."""
+
+import gzip
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+from airbo import Campaign, Optimizer
+from airbo.campaign import AlreadyTold
+
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
+
+DATA = Path(__file__).parent / "data-0.1.0"
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    """Copy a saved campaign, and unpack its storage."""
+    shutil.copytree(DATA / name, folder, dirs_exist_ok=True)
+    for packed in folder.glob("*.gz"):
+        (folder / packed.stem).write_bytes(gzip.decompress(packed.read_bytes()))
+    return folder / "campaign.toml"
+
+
+def seen(campaign: Campaign) -> list[dict]:
+    """All experiments as the saved expectation lists them."""
+    return [
+        {
+            "number": e.number, "design": e.design, "outcome": e.outcome, "value": e.value,
+            "executed": dict(e.executed), "uncertainty": e.uncertainty,
+        }
+        for e in campaign.experiments
+    ]  # fmt: skip
+
+
+def near(design: dict, expected: dict) -> bool:
+    """Say whether two designs are the same but for how well a search converged."""
+    return design.keys() == expected.keys() and all(
+        value == expected[name] or math.isclose(value, expected[name], rel_tol=1e-3)
+        for name, value in design.items()
+    )
+
+
+@pytest.mark.parametrize("storage", ["sqlite", "journal"])
+def test_a_saved_campaign_goes_on_as_if_nothing_had_happened(tmp_path, storage):
+    expected = json.loads((DATA / "expected.json").read_text())
+    with Campaign.open(unpacked(storage, tmp_path)) as campaign:
+        assert seen(campaign) == expected["experiments"]
+        assert campaign.status().notes == expected["notes"]
+        assert campaign.recommend().design == expected["recommended"]
+        [new] = campaign.ask()
+        assert new.number == expected["next"]["number"]
+        assert near(new.design, expected["next"]["design"])
+        assert campaign.tell(new.number, 1.3, executed={"speed": 99.0}).done == "told"
+        assert campaign.tell(7, 1.2).done == "told"
+        assert campaign.tell(3, 1.4).done == "already told"
+        with pytest.raises(AlreadyTold, match=r"its value is 1\.4"):
+            campaign.tell(3, 1.5)
+        assert campaign.tell(3, 1.5, correct=True).done == "corrected"
+
+
+def test_every_kind_of_uncertainty_is_described_as_it_was(tmp_path):
+    expected = json.loads((DATA / "kinds" / "expected.json").read_text())
+    with Campaign.open(unpacked("kinds", tmp_path)) as campaign:
+        assert seen(campaign) == expected["experiments"]
+        assert campaign.status().notes == []
+        [new] = campaign.ask()
+        assert json.dumps(new.uncertainty) == json.dumps(expected["experiments"][0]["uncertainty"])
+        assert campaign.tell(1, 2.0).done == "told"
+
+
+def test_a_saved_optimizer_goes_on(tmp_path):
+    text = (DATA / "optimizer.json").read_text()
+    optimizer = Optimizer.from_json(text)
+    assert json.loads(optimizer.to_json()) == json.loads(text)
+    design = optimizer.ask()
+    assert near(design, {"x": 0.03662356807742842, "y": 7.449463494718286, "tool": "A"})
+    optimizer.tell(design, 0.5)
+    assert len(optimizer.observations) == 6

@@ -1,0 +1,113 @@
+"""The pictures of the README and the docs show what they say, and can be drawn again."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from airbo import uncertainty as unc
+from airbo.problems import DoublePeak
+from experiments.figures.readme import draw_problem
+from experiments.figures.uncertainties import draw_density, kinds
+from experiments.paper import posteriors as post
+from experiments.paper.regrets import draw_final_regrets
+from experiments.registry import KNOWN
+from experiments.subjects.palette import OTHER, colour, style
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
+
+
+@pytest.fixture
+def ax():
+    yield plt.figure().subplots()
+    plt.close("all")
+
+
+def marks(ax, marker):
+    """Return where a marker stands."""
+    return [tuple(line.get_xydata()[0]) for line in ax.lines if line.get_marker() == marker]
+
+
+def test_the_readme_marks_both_optima_at_what_they_give_on_average(ax):
+    problem = DoublePeak()
+    draw_problem(ax)
+    optima = [problem.nominal_optimum.design, problem.robust_optimum.design]
+    expected = [(x.item(), problem.expected(x.unsqueeze(0)).item()) for x in optima]
+    np.testing.assert_allclose(marks(ax, "o"), expected)
+    assert expected[0][1] < expected[1][1]
+
+
+def test_the_density_is_dark_where_deviations_are_likely(ax):
+    draw_density(ax, unc.Varying(lambda x: unc.Normal(0.01 + 0.1 * x)))
+    [mesh] = ax.collections
+    shades = mesh.get_array()
+    middles = mesh.get_coordinates()[:, 0, 1]
+    middles = (middles[1:] + middles[:-1]) / 2
+    darkest = middles[shades.filled(0).argmax(axis=0)]
+    assert np.abs(darkest).max() < 0.05
+    n_shaded = (~shades.mask).sum(axis=0)
+    assert n_shaded[0] < n_shaded[150] < n_shaded[-1]  # the deviation widens to the right
+
+
+def test_every_kind_of_uncertainty_is_shown():
+    shown = {type(uncertainty) for uncertainty, _ in kinds().values()}
+    public = {getattr(unc, name) for name in unc.__all__ if isinstance(getattr(unc, name), type)}
+    assert public - shown == {unc.InputUncertainty, unc.Scaled}
+    for uncertainty, designs in kinds().values():
+        base = unc.base_draws(64, uncertainty.n_base(2))
+        samples = uncertainty.perturb(torch.tensor(designs, dtype=torch.float64), base)
+        assert (samples.abs() < 1).double().mean() > 0.9  # the frame is wide enough
+
+
+def test_a_posterior_is_drawn_with_its_band_its_truth_and_its_observations(ax):
+    problem, x = post.problem("normal"), post.grid(11)
+    belief = post.Belief(np.arange(11.0), np.ones(11))
+    X, Y = post.observe(problem, 4, seed=0)
+    post.draw_posterior(ax, problem, (X, Y), x, belief, np.zeros(11))
+    lines = {line.get_label(): line.get_xydata() for line in ax.lines}
+    np.testing.assert_allclose(lines["posterior mean"][:, 1], belief.mean)
+    np.testing.assert_allclose(lines["observations"], torch.cat([X, Y], dim=-1))
+    np.testing.assert_allclose(lines["expected value (sought)"][:, 1], 0)
+    [band] = ax.collections
+    low, high = band.get_datalim(ax.transData).intervaly
+    assert (low, high) == pytest.approx((-1.96, 11.96))
+
+
+def test_every_repeat_is_drawn_where_it_ended_in_the_row_of_its_method(ax):
+    curves = {"GP": np.array([[3.0, 1.0], [3.0, 2.0]]), "SKL": np.array([[3.0, 0.5]])}
+    draw_final_regrets(ax, curves)
+    for row, (label, points) in enumerate(zip(curves, ax.collections, strict=True)):
+        x, y = points.get_offsets().T
+        np.testing.assert_allclose(x, curves[label][:, -1])
+        assert np.abs(y + row).max() < 0.5
+        assert ax.get_yticklabels()[row].get_text() == label
+
+
+@pytest.mark.parametrize("name", ["rkhs", "double-peak", "bumped-bowl", "push", "ablation"])
+def test_methods_that_are_drawn_together_look_different(name):
+    looks = [style(method.label) for method in KNOWN[name].methods]
+    assert OTHER not in looks
+    assert len({shade for shade, _ in looks}) == len({marker for _, marker in looks}) == len(looks)
+
+
+def test_a_method_has_one_colour_whatever_it_is_called():
+    assert colour("GP") == colour("NominalGP") == colour("plain GP")
+    assert colour("uGP(40)") == colour("UGP")
+    assert colour("ExpectationGP, randomized UCB") == colour("ExpectationGP")
+    assert colour("MMDGP-nystrom(160/10)") == colour("MMDGP")
+
+
+@pytest.mark.slow
+def test_all_pictures_of_the_docs_can_be_drawn_again(tmp_path):
+    command = [sys.executable, "-m", "experiments.figures", "--images", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    drawn = {path.name for path in tmp_path.glob("*.png")}
+    by_hand = {"report.png"}  # photographed in a browser
+    assert drawn | by_hand == {path.name for path in IMAGES.glob("*.png")}
+    for name in drawn:
+        assert plt.imread(tmp_path / name).shape == plt.imread(IMAGES / name).shape

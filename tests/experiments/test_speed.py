@@ -1,0 +1,119 @@
+"""The benchmark measures what it says, in its quickest form."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from airbo.embeddings import Empirical
+from experiments.speed import accuracy, asking, excerpt, fitting, growth, memory, posterior, timing
+from experiments.speed.methods import DEFAULT, YARDSTICK
+from experiments.speed.targets import Target, median_ratio, ratios
+from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, CASES, VARYING, logged
+
+LINE = BY_NAME["beta"]
+
+
+def test_a_posterior_is_timed_for_every_method_named():
+    times = posterior.one("beta", [YARDSTICK.name, DEFAULT.name, "Nystrom(100, 10)"], n_rounds=1)
+    assert list(times) == [YARDSTICK.name, DEFAULT.name, "Nystrom(100, 10)"]
+    assert all(spent > 0 for spent in times.values())
+    assert ratios(times)[YARDSTICK.name] == 1
+
+
+def test_both_models_are_fitted_to_the_same_data():
+    found = fitting.data_set(LINE, n=6, seed=1)
+    assert set(found) == {YARDSTICK.name, DEFAULT.name}
+    assert all(f["evaluations"] > 1 and f["seconds"] > 0 for f in found.values())
+
+
+@pytest.fixture(scope="module")
+def references():
+    return list(accuracy.references([LINE], 2**11, lambda: None))
+
+
+def test_the_default_is_as_accurate_while_fitting_as_in_predictions(references):
+    assert [r.label for r in references] == ["beta, l default", "beta, l 0.05"]
+    for reference in references:
+        assert reference.error(DEFAULT.estimator) < 1e-3
+        assert reference.error(DEFAULT.estimator, fitting=True) < 1e-3
+
+
+def test_the_error_is_the_largest_difference_from_the_truth(references):
+    reference = references[1]
+    elsewhere = reference.truth.clone()
+    elsewhere[2, 5] += 0.25
+    moved = replace(reference, truth=elsewhere).error(DEFAULT.estimator)
+    assert moved == pytest.approx(0.25, abs=1e-3)
+
+
+def test_few_samples_are_found_less_accurate_than_the_default(references):
+    reference = references[1]
+    assert reference.error(Empirical(20)) > 10 * reference.error(DEFAULT.estimator)
+
+
+def test_observations_lie_within_reach_of_the_designs():
+    for case in (*CASES, *ADDITIVE, *VARYING, logged(20, 3)):
+        X, Y = posterior.observe(case, 4, seed=0)
+        assert X.shape == (4, case.d)
+        assert Y.shape == (4, 1)
+        assert Y.isfinite().all()
+
+
+@pytest.mark.slow
+def test_memory_says_what_a_posterior_took_and_that_portions_agree():
+    setting = memory.MemorySetting("beta", DEFAULT.name, 5, 600, joint=False)
+    found = memory.in_own_process(setting)
+    assert 0 < found["megabytes"] < 500
+    assert found["difference"] < 1e-9
+    assert json.dumps(found)
+
+
+def test_growth_is_the_ratio_of_the_largest_to_the_smallest():
+    by_n = {"100": {"a": 2.0}, "20": {"a": 1.0}, "1000": {"a": 6.0}}
+    assert growth.factor(by_n, "a") == 6.0
+
+
+def test_jobs_take_turns_and_see_the_same_argument():
+    seen = []
+    jobs = {name: lambda x, name=name: seen.append((name, x)) for name in "ab"}
+    timing.interleaved(jobs, lambda number: number, n_rounds=2)
+    assert seen == [("a", -1), ("b", -1), ("a", 0), ("b", 0), ("b", 1), ("a", 1)]
+
+
+def test_the_plain_loop_and_ours_search_the_same_space():
+    task = next(t for t in asking.TASKS if t.case is LINE)
+    X, Y = posterior.observe(task.observed, 8, seed=0)
+    assert task.optimizer(X, Y).space.bounds == tuple(map(tuple, task.case.bounds.tolist()))
+    assert len(task.optimizer(X, Y).observations) == 8
+
+
+@pytest.mark.parametrize(
+    ("measured", "larger", "verdict"),
+    [
+        ({"a": 2.9, "b": 1.0}, False, "yes"),
+        ({"a": 6.0, "b": 1.0}, False, "no: 1 of 2 missed, by up to × 2"),
+        ({"a": 6.0, "b": 1.0}, True, "no: 1 of 2 missed, by up to × 3"),
+    ],
+)
+def test_a_missed_target_says_by_how_much(measured, larger, verdict):
+    target = Target("time", "3", 3, measured, larger_is_better=larger)
+    assert target.verdict == verdict
+
+
+def test_the_median_of_ratios_is_taken_over_data_sets():
+    sets = [{YARDSTICK.name: 1.0, "a": r} for r in (3.0, 1.0, 2.0)]
+    assert median_ratio(sets, "a") == (2.0, 1.0, 3.0)
+
+
+def test_new_results_replace_the_old_ones_in_the_documentation(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n\n{excerpt.BEGIN}\n\nold\n\n{excerpt.END}\n\nafter\n")
+    excerpt.insert("new", page)
+    excerpt.insert("newer", page)
+    assert page.read_text() == (f"before\n\n{excerpt.BEGIN}\n\nnewer\n\n{excerpt.END}\n\nafter\n")
+
+
+def test_the_documentation_has_a_place_for_the_results():
+    text = excerpt.PAGE.read_text(encoding="utf-8")
+    assert text.count(excerpt.BEGIN) == text.count(excerpt.END) == 1

@@ -1,0 +1,155 @@
+"""The experiments about surrogates: figures 1, 2 and 7."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import roots_jacobi
+
+from airbo.embeddings import RationalQuadraticSum
+from experiments.paper import acquisitions as acq
+from experiments.paper import posteriors as post
+from experiments.paper.acquisitions import Landscape, local_maxima
+from experiments.paper.dilemma import ESTIMATED, Dilemma, _estimate_config, estimates, exact_mmd2
+from experiments.registry import EXPERIMENTS
+from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL
+from experiments.subjects.uncertainties import BY_NAME
+
+BETA = BY_NAME["beta"].uncertainty
+
+
+def fitted(method, case, seed=1):
+    return post.fitted({"n": 6, **method.config()}, post.problem(case), seed)
+
+
+def drawn(method, shift, n_draws=400):
+    config = _estimate_config(method, 0.1, quick=False) | {"n_draws": n_draws}
+    return estimates(BETA, shift, config, torch.Generator().manual_seed(0))
+
+
+# -- estimates of MMD²
+
+
+@pytest.mark.parametrize("lengthscale", [0.1, 1.0])
+def test_exact_mmd2_is_that_of_two_hundred_quadrature_nodes(lengthscale):
+    t, weights = roots_jacobi(200, 0.2 - 1, 0.4 - 1)
+    u, w = 0.1 * (t + 1) / 2, weights / weights.sum()
+    points = torch.tensor(np.concatenate([u, u + 0.07]), dtype=torch.float64).unsqueeze(-1)
+    signed = torch.tensor(np.concatenate([w, -w]))
+    K = RationalQuadraticSum(lengthscale).double()(points).to_dense().detach()
+    expected = (signed @ K @ signed).item()
+    [found] = exact_mmd2(BETA, np.array([0.07]), lengthscale)
+    assert found == pytest.approx(expected, rel=2e-3)
+
+
+def test_exact_value_is_the_mean_of_u_statistics():
+    for shift in (0.0, 0.1):
+        found = drawn(ESTIMATED[0], shift)
+        [exact] = exact_mmd2(BETA, np.array([shift]), 0.1)
+        assert abs(found.mean() - exact) < 4 * found.std() / len(found) ** 0.5
+
+
+def test_spread_of_estimates_shrinks_with_the_samples():
+    few, many = (drawn(method, 0.1, 100).std() for method in ESTIMATED[:2])
+    # a U-statistic away from 0 has standard deviation ~ 1 / √m
+    assert few / many == pytest.approx(5**0.5, rel=0.3)
+
+
+def test_u_statistic_is_sometimes_negative_and_nystrom_never():
+    assert (drawn(ESTIMATED[0], 0.0, 50) < 0).any()
+    assert (drawn(ESTIMATED[2], 0.0, 50) > -1e-9).all()
+
+
+# -- draws that are held, and not
+
+
+def test_redrawn_candidates_have_the_same_distribution_and_their_own_draws():
+    fresh = acq.redrawn(BETA, seed=0)
+    X = torch.tensor([[0.2], [0.2], [0.7]], dtype=torch.float64)
+    base = torch.full((4000, 1), 0.5, dtype=torch.float64)
+    samples, again = fresh.perturb(X, base), fresh.perturb(X, base)
+    assert not torch.equal(samples, again)
+    assert not torch.equal(samples[0], samples[1])
+    deviations = (samples - X.unsqueeze(-2)).flatten()
+    assert deviations.mean().item() == pytest.approx(0.1 * 0.4 / 0.6, abs=2e-3)
+    assert deviations.min() > -1e-12
+    assert deviations.max() < 0.1 + 1e-12
+
+
+def test_held_draws_answer_the_same_question_twice_alike_and_redrawn_ones_do_not():
+    x = np.array([0.1, 0.33])
+    for draws, alike in (("held", True), ("redrawn", False)):
+        config = {"case": "beta", "n": 5, "draws": draws, **ESTIMATED[0].config()}
+        function = acq.ucb(acq.models(config, seed=0)[0], beta=2.0)
+        first = acq.values(function, x)
+        acq.values(function, x[::-1].copy())  # what was asked last is remembered
+        assert np.array_equal(first, acq.values(function, x)) == alike
+
+
+def test_local_maxima_are_counted_inside_and_at_the_ends():
+    values = np.array([3.0, 1.0, 2.0, 1.0, 0.0, 5.0])
+    assert local_maxima(values).tolist() == [2]
+    assert local_maxima(values, ends=True).tolist() == [0, 2, 5]
+
+
+def test_loss_is_zero_at_the_best_design_and_one_at_the_worst():
+    x = np.linspace(0, 1, 5)
+    landscape = Landscape(x, np.array([0.0, 1.0, 4.0, 1.0, 2.0]))
+    np.testing.assert_allclose(landscape.loss(np.array([0.5, 0.0, 1.0])), [0, 1, 0.5])
+    assert landscape.at_global(np.array([0.5, 1.0])).tolist() == [True, False]
+    assert landscape.at_local(np.array([0.5, 1.0, 0.25])).tolist() == [True, True, False]
+
+
+def test_search_climbs_and_stays_inside():
+    model = fitted(DEFAULT, "beta").eval()
+    search = acq.maximize(acq.ucb(model, 2.0), 0.4)
+    assert search.path[0][0] == 0.4
+    assert search.end[1] >= search.path[0][1]
+    assert all(0 <= x <= 1 for x, _ in search.path)
+
+
+# -- posteriors
+
+
+def test_scores_of_a_standard_normal_belief():
+    belief = post.Belief(np.zeros(4), np.ones(4))
+    scores = belief.scores(np.array([0.0, 1.0, -1.0, 3.0]))
+    assert scores["rmse"] == pytest.approx((11 / 4) ** 0.5, rel=1e-4)
+    assert scores["log_density"] == pytest.approx(-11 / 8 - 0.5 * np.log(2 * np.pi), rel=1e-4)
+    assert scores["coverage"] == 0.75
+
+
+def test_plain_gp_knows_no_step_and_no_direction():
+    model = fitted(GP, "step chi²")
+    assert post.jump(model, 0.6) == pytest.approx(1, abs=1e-4)
+    assert post.correlation(model, 0.6) == pytest.approx(1, abs=1e-6)
+    assert post.lone(model, 0.6, 0.02) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", [DEFAULT, NYSTROM, ERBF, SKL], ids=lambda m: m.label)
+def test_surrogates_that_know_the_uncertainty_see_the_step(method):
+    model = fitted(method, "step chi²")
+    assert post.correlation(model, 0.6) < 0.99
+    assert post.lone(model, 0.6, 0.02) > 1.05  # what is learned at 0.6 is about the right side
+
+
+def test_lone_observation_leaves_the_model_as_it_was():
+    model = fitted(DEFAULT, "varying beta")
+    before = post.believed(model, [0.2, 0.9]).mean
+    post.lone(model, 0.42, 0.02)
+    np.testing.assert_array_equal(post.believed(model, [0.2, 0.9]).mean, before)
+
+
+# -- experiments
+
+
+@pytest.mark.slow
+def test_same_seed_gives_the_same_result():
+    experiment = Dilemma()
+    task = next(t for t in experiment.tasks(1, quick=True) if t.config.get("draws") == "redrawn")
+    first, again = (experiment.run(task, lambda done, total: None) for _ in range(2))
+    assert first == again
+
+
+def test_experiments_come_in_the_order_of_the_paper():
+    names = ["modelling", "dilemma", "inference-time", "surrogates"]
+    assert list(EXPERIMENTS)[: len(names)] == names
