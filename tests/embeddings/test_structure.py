@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom, Quadrature, RationalQuadraticSum
-from airbo.embeddings.scales import GaussianScales
+from airbo.embeddings.gaussian_sum import GaussianSum
 from airbo.kernels import MMDKernel
 from airbo.models import MMDGP
 from tests.surrogates import box, designs, values
@@ -140,7 +140,7 @@ def test_a_second_posterior_evaluates_no_base_kernel_and_prepares_nothing(uncert
     predict(model, unseen(3, d, seed=1))
     with (
         recorded(RationalQuadraticSum, "forward", lambda *a, **k: 1) as base_kernel,
-        recorded(GaussianScales, "shortened", lambda *a, **k: 1) as shortened,
+        recorded(GaussianSum, "shortened", lambda *a, **k: 1) as shortened,
     ):
         first = operations(model, unseen(40, d, seed=2))
         second = operations(model, unseen(41, d, seed=3))

@@ -221,7 +221,7 @@ def test_a_base_kernel_without_closed_form_is_sampled_by_the_default_estimator()
 def test_the_sum_of_rational_quadratics_is_the_sum_of_gaussians_that_it_is_written_as(lengthscale):
     kernel = RationalQuadraticSum(lengthscale).double()
     r = torch.linspace(0, 3, 200, dtype=torch.float64).unsqueeze(-1)
-    scales = kernel.gaussian_scales()
+    scales = kernel.gaussian_sum()
     gaussians = scales.constant + torch.exp(-0.5 * r**2 * scales.precisions) @ scales.weights
     formula = sum(
         (1 + r.squeeze() ** 2 / (2 * a * lengthscale**2)) ** -a for a in (0.2, 0.5, 1, 2, 5)

@@ -147,8 +147,9 @@ class RationalQuadraticSum(Kernel):
             return None
         relevances = self.factors.square().reciprocal()
         if self.ard_num_dims is not None and self.raw_lengthscales.numel() == 1:
-            shape = (relevances.new_tensor(v) for v in _shared_shape())
-            return GaussianSum(*shape, relevances / self.lengthscales[0].square())
+            constant, weights, precisions = (relevances.new_tensor(v) for v in _shared_shape())
+            relevances = relevances / self.lengthscales[0].square()
+            return GaussianSum(constant, weights, precisions, relevances)
         return GaussianSum(*_trapezoidal(self.exponents, self.lengthscales), relevances)
 
 

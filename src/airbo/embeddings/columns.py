@@ -139,7 +139,9 @@ class Polynomials:
         n = max(table.coefficients.shape[-2] for table in tables)
         r = max(table.coefficients.shape[-1] for table in tables)
         padded = [
-            F.pad(t.coefficients, (0, r - t.coefficients.shape[-1], 0, n - t.coefficients.shape[-2]))
+            F.pad(
+                t.coefficients, (0, r - t.coefficients.shape[-1], 0, n - t.coefficients.shape[-2])
+            )
             for t in tables
         ]
         like = padded[0]

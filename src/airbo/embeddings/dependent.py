@@ -39,9 +39,7 @@ class Quadratics:
     heights: Float[Tensor, "q k"]
 
     @classmethod
-    def of(
-        cls, deviations: Sequence[Mixture], precisions: Float[Tensor, "q b"]
-    ) -> "Quadratics":
+    def of(cls, deviations: Sequence[Mixture], precisions: Float[Tensor, "q b"]) -> "Quadratics":
         """Integrate every Gaussian base kernel over its own view of the difference."""
         rows, heights = [], []
         for deviation, precision in zip(deviations, precisions.split(1), strict=True):

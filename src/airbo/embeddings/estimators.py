@@ -120,9 +120,7 @@ class Nystrom(Estimator):
     ) -> Embedding:
         """Build the embedding from fixed draws and a fixed choice of landmarks among them."""
         landmarks = self.landmarks(self.n_samples, seed)
-        return NystromEmbedding(
-            landmarks, self.n_samples, seed, uncertainties, base_kernel, bounds
-        )
+        return NystromEmbedding(landmarks, self.n_samples, seed, uncertainties, base_kernel, bounds)
 
     def landmarks(self, n_samples: int, seed: int = 0) -> Tensor:
         """Choose which of the samples are landmarks."""

@@ -42,8 +42,8 @@ class Features(Module, ABC):
     @property
     def in_cube(self) -> list[InputUncertainty]:
         """The uncertainties in the unit cube, where features are made."""
-        ends = (tuple(v.tolist()) for v in (self.low.double(), (self.low + self.width).double()))
-        axes = Axes(tuple(f"column {c}" for c in range(self.d)), *ends, (False,) * self.d)
+        low, high = (tuple(v.double().tolist()) for v in (self.low, self.low + self.width))
+        axes = Axes(tuple(f"column {c}" for c in range(self.d)), low, high, (False,) * self.d)
         return [in_axes(u, axes) for u in self.uncertainties]
 
     @property

@@ -69,9 +69,7 @@ class GaussianSum:
         farthest = farthest**2 * whole.relevances.max().item()
         kept = whole.weights > _NEGLIGIBLE * whole.weights.sum()
         if kept.sum() <= _LENGTHS[0]:
-            return replace(
-                whole, weights=whole.weights[kept], precisions=whole.precisions[kept]
-            )
+            return replace(whole, weights=whole.weights[kept], precisions=whole.precisions[kept])
         weights, precisions = whole.weights[kept].double(), whole.precisions[kept].double()
         limit = TOLERANCE * whole.at_zero.item()
         for n in _LENGTHS:

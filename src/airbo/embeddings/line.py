@@ -47,14 +47,16 @@ class Line:
         high = max(points.means.max().item() for points in landed)
         self.Z = _grid(low, high, far)
         self.far = far
-        self.spread = torch.cat([self._weights(points) for points in landed])  # (kinds · designs, m)
+        self.spread = torch.cat(
+            [self._weights(points) for points in landed]
+        )  # (kinds · designs, m)
         self.smooth = not far and self._is_smooth()
 
     def spans(self, Z: Tensor) -> bool:
         """Say whether designs are on the grid, and land on it."""
         if self.far:
             return True
-        inside = (Z >= self.designs[STENCIL // 2]) & (Z <= self.designs[-STENCIL // 2])
+        inside = (self.designs[STENCIL // 2] <= Z) & (self.designs[-STENCIL // 2] >= Z)
         return bool(inside.all())
 
     def features(

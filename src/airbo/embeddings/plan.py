@@ -110,7 +110,9 @@ class Plan:
         probe = torch.full((1, d), 0.5, dtype=torch.float64)
         kinds = [self._parts(number, probe, resolution) for number in range(len(uncertainties))]
         columns = coarsest([part.columns for parts in kinds for part in parts])
-        self.groups = [_group(own, [_within(parts, own) for parts in kinds], probe) for own in columns]
+        self.groups = [
+            _group(own, [_within(parts, own) for parts in kinds], probe) for own in columns
+        ]
         self.groups = [self._refined(self._alone(group), probe) for group in self.groups]
         self.normal = [g for g in self.groups if g.is_normal]
         self.waves = [g for g in self.groups if len(g.columns) == 1 and not g.is_normal]
@@ -215,9 +217,7 @@ class Plan:
 
 
 @lru_cache(maxsize=64)
-def plan_of(
-    uncertainties: tuple[InputUncertainty, ...], d: int, resolution: Resolution
-) -> Plan:
+def plan_of(uncertainties: tuple[InputUncertainty, ...], d: int, resolution: Resolution) -> Plan:
     """Return the plan for some uncertainties; models that are built one after another share it."""
     return Plan(uncertainties, d, resolution)
 

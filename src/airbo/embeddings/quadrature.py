@@ -22,7 +22,7 @@ TAIL = 4.5
 N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
 N_TOGETHER = 300
-"""Observations up to which a fit keeps all it needs for gradients; beyond, it works it out again."""
+"""Observations up to which a fit keeps all it needs for gradients; else it works it out again."""
 NEGLIGIBLE = 1e-7
 """Share of the base kernel that a Gaussian has to have where all take too much time."""
 LIMIT = 1e-5
@@ -32,18 +32,25 @@ LIMIT = 1e-5
 class QuadratureEmbedding(Embedding):
     """Embeds P_x by a product over groups of columns, each computed in its own way."""
 
+    seen: Tensor
+    """Lowest and highest design so far, in every column of the unit cube."""
+    landed: Tensor
+    """The same of executed inputs, where designs bring their own distribution."""
+
     def __init__(self, n_atoms: int, *args: object) -> None:
         """Resolve what is not Gaussian with ``n_atoms`` components."""
         super().__init__(*args)  # type: ignore[arg-type]
         self.resolution = Resolution(n_atoms)
-        for name in ("seen", "landed"):  # ranges of designs and executed inputs
+        for name in ("seen", "landed"):
             self.register_buffer(name, torch.tensor([[0.0], [1.0]]).expand(2, self.d).to(self.low))
         self._far = False
 
     @property
     def plan(self) -> Plan:
         """The groups of columns."""
-        return self.remembered("plan", self.low, lambda: plan_of(tuple(self.in_cube), self.d, self.resolution))
+        return self.remembered(
+            "plan", self.low, lambda: plan_of(tuple(self.in_cube), self.d, self.resolution)
+        )
 
     def compute(
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
@@ -111,10 +118,8 @@ class QuadratureEmbedding(Embedding):
         if self.training:
             return self.inner(kinds, kinds, diag=True)
         base, terms = self._prepared()
-        if not hasattr(terms, "norms"):
-            v = terms.look(kinds)
-            terms.norms = base.constant + _weighted(terms, base.weights, v, v, True)
-        return terms.norms
+        looked = terms.look(kinds)
+        return base.constant + _weighted(terms, base.weights, looked, looked, True)
 
     # -- predicting: the hyper-parameters stay
 
@@ -128,7 +133,9 @@ class QuadratureEmbedding(Embedding):
 
         key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
         with torch.no_grad():
-            return self.remembered("terms", torch.cat([key, self.seen.flatten(), self.landed.flatten()]), prepare)
+            return self.remembered(
+                "terms", torch.cat([key, self.seen.flatten(), self.landed.flatten()]), prepare
+            )
 
     # -- fitting: the hyper-parameters move, the designs do not
 
@@ -249,7 +256,8 @@ class QuadratureEmbedding(Embedding):
         for group in self.plan.waves:
             if not group.is_brought:
                 c = group.columns[0]
-                x = torch.linspace(*self.seen[:, c].tolist(), 33).to(extent).unsqueeze(-1)
+                low, high = self.seen[:, c]
+                x = low + (high - low) * torch.linspace(0, 1, 33).to(low).unsqueeze(-1)
                 for kind in range(len(self.uncertainties)):
                     kinds = torch.full((33,), kind, device=x.device)
                     extent = _spanned(extent, self.plan.landing_of(group, x, kinds), c)
@@ -300,9 +308,7 @@ def _strip(terms: Terms, weights: Tensor, f: Tensor, first: int, last: int) -> T
     return _weighted(terms, weights, terms.look(f[first:last]), terms.look(f[first:]), False)
 
 
-def _unbatched(
-    f1: Tensor, f2: Tensor, diag: bool
-) -> tuple[tuple[Tensor, Tensor], tuple[int, ...]]:
+def _unbatched(f1: Tensor, f2: Tensor, diag: bool) -> tuple[tuple[Tensor, Tensor], tuple[int, ...]]:
     """Write a batch of designs that all meet the same others as one long list.
 
     Returns:

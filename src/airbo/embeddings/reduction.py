@@ -27,6 +27,10 @@ N_IMPROVEMENTS = 30
 """Steps of the search for what Gaussian base kernels cannot tell from the many."""
 N_RADII, NEAREST, FARTHEST = 8, 0.1, 10.0
 """Differences at which they look, in standard deviations."""
+MOST = 400
+"""Gaussians that a fit looks at, at the most."""
+SHORTEST = 0.1
+"""Length scale down to which a view in every step of a fit has to be right."""
 PRECISIONS = tuple(10.0 ** (k / 2) for k in range(-8, 7))
 """Of the base kernels for which errors are known, where the standard deviation is 1."""
 
@@ -66,10 +70,23 @@ class Views:
         none = torch.zeros(1, len(PRECISIONS)).to(t)
         return cls((*views, whole), torch.cat([torch.stack(errors), none]) if views else none, std)
 
-    def smooth(self, n: int, few: bool) -> list[Mixture]:
-        """Return one view for ``n`` base kernels, so that the result is smooth in them."""
-        most = SIZES[-1] if few else 4 * SIZES[-1] ** 2
-        return [[v for v in self.views if v.n_components <= most or v is self.views[0]][-1]] * n
+    def for_fits(self, again: bool) -> Mixture:
+        """Return one view for all base kernels, so that sums are smooth in their precisions.
+
+        Args:
+            again: Whether it is used in every step, and should be short if base kernels down to
+                ``SHORTEST`` cannot tell.
+        """
+        if len(self.views) == 1:
+            return self.views[0]
+        *_, medium, whole = self.views
+        largest = medium if whole.n_components > MOST else whole
+        if not again:
+            return largest
+        sharpest = (self.std.max().item() / SHORTEST) ** 2
+        known = [k for k, precision in enumerate(PRECISIONS) if precision <= max(sharpest, 1e-4)]
+        good = [v for v, e in zip(self.views, self.errors, strict=True) if e[known].max() <= 1e-4]
+        return min([*good, largest], key=lambda view: view.n_components)
 
     def enough(
         self, precisions: Float[Tensor, "q b"], weights: Float[Tensor, " q"], tolerance: float

@@ -1,7 +1,6 @@
 """The inner product of two embedded designs, Gaussian by Gaussian of the base kernel."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -58,7 +57,8 @@ class Smooth:
 
     def diagonal(self, one: "Looked", two: "Looked") -> Float[Tensor, "q *batch n"]:
         """Compare matching designs under every Gaussian."""
-        assert one.smooth is not None and two.smooth is not None
+        assert one.smooth is not None
+        assert two.smooth is not None
         c = len(self.owners)
         owners = self.owners.reshape(c, *[1] * (one.smooth.dim() - 3), *self.owners.shape[1:])
         sums = (one.smooth * two.smooth) @ owners  # (c, *batch, n, q)
@@ -112,9 +112,9 @@ class Terms:
             base: The base kernel.
             seen: Lowest and highest design in every column.
             landed: Lowest and highest executed input in every column.
-            simplified: Whether hyper-parameters stay. Then a distribution may be taken for a simpler one wherever that changes
-                the weighted sum of all terms by no more than ``TOLERANCE``. It makes steps in the
-                hyper-parameters, so it is not for fits.
+            simplified: Whether hyper-parameters stay. Then a distribution may be taken for a
+                simpler one wherever that changes the weighted sum of all terms by no more than
+                ``TOLERANCE``. It makes steps in the hyper-parameters, so it is not for fits.
             limit: Change of one term up to which a column is taken for normal, whatever its weight.
             without_waves: Leave out the columns that only waves describe.
         """
@@ -129,6 +129,7 @@ class Terms:
         if not without_waves:
             self._divide(budget, limit, simplified)
         self.differences = [self._quadratics(g, budget) for g in plan.differences]
+        self._normals = self._normal_columns()
 
     # -- preparing
 
@@ -215,12 +216,11 @@ class Terms:
             tolerance = budget / (2 * len(self.plan.differences))
             views = group.views.enough(precisions, self.weights, tolerance)
         else:
-            views = group.views.smooth(len(precisions), few=self.precisions.requires_grad)
+            views = [group.views.for_fits(self.precisions.requires_grad)] * len(precisions)
         return Quadratics.of(views, precisions)
 
-    @cached_property
-    def _smooth(self) -> tuple[list[int], Tensor, Tensor]:
-        """Return columns, their precisions under normal deviations, and the heights of all terms."""
+    def _normal_columns(self) -> tuple[list[int], Tensor, Tensor]:
+        """Return columns, their precisions with normal deviations, and the heights of all terms."""
         columns = [g.columns[0] for g in self.plan.normal]
         masks = [torch.ones(len(self.precisions), dtype=torch.bool) for _ in columns]
         groups = [*self.plan.normal]
@@ -245,7 +245,7 @@ class Terms:
         n = len(self.precisions)
         quadratics = sum(sum(q.coefficients.shape) for q in self.differences)
         pairs = sum(g.shape[0] ** 2 * n * len(g.columns) ** 2 for g in self.plan.pairs)
-        return 2 * n + 2 * len(self._smooth[0]) + quadratics + pairs
+        return 2 * n + 2 * len(self._normals[0]) + quadratics + pairs
 
     def look(self, f: Float[Tensor, "*batch n f"]) -> "Looked":
         """Work out what concerns designs one by one."""
@@ -267,7 +267,7 @@ class Terms:
         return self._times_waves(terms, one, two, diag)
 
     def _normal_terms(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
-        columns, precisions, heights = self._smooth
+        columns, precisions, heights = self._normals
         if not columns:
             pairs = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2]) + f1.shape[-2:-1]
             pairs = pairs if diag else (*pairs, f2.shape[-2])
