@@ -74,6 +74,11 @@ GAUSSIANS = [
 ]
 
 
+def closed_form_error(uncertainty):
+    """Where P_x changes with the design, sums of waves stand for the closed form."""
+    return 1e-9 if uncertainty.is_additive else 1e-5
+
+
 @pytest.mark.parametrize("uncertainty", GAUSSIANS, ids=repr)
 @pytest.mark.parametrize("lengthscale", [[0.3, 0.3, 0.3], [0.1, 0.4, 2.0]], ids=["iso", "ard"])
 def test_erbf_and_ugp_agree_on_gaussians_under_an_rbf_kernel(uncertainty, lengthscale):
@@ -82,10 +87,11 @@ def test_erbf_and_ugp_agree_on_gaussians_under_an_rbf_kernel(uncertainty, length
     erbf = ERBFGP(X, values(X), uncertainty, box(3))
     erbf.covar_module.base_kernel.lengthscale = torch.tensor(lengthscale)
     erbf.covar_module.outputscale = ugp.covar_module.outputscale.detach()
-    torch.testing.assert_close(gram(ugp, X), gram(erbf, X), atol=1e-9, rtol=0)
-    torch.testing.assert_close(gram(ugp, X, Q), gram(erbf, X, Q), atol=1e-9, rtol=0)
+    atol = closed_form_error(uncertainty)
+    torch.testing.assert_close(gram(ugp, X), gram(erbf, X), atol=atol, rtol=0)
+    torch.testing.assert_close(gram(ugp, X, Q), gram(erbf, X, Q), atol=atol, rtol=0)
     Q = Q.requires_grad_()  # another way through the same formula
-    torch.testing.assert_close(gram(ugp, X, Q), gram(erbf, X, Q), atol=1e-9, rtol=0)
+    torch.testing.assert_close(gram(ugp, X, Q), gram(erbf, X, Q), atol=atol, rtol=0)
 
 
 @pytest.mark.parametrize("uncertainty", GAUSSIANS, ids=repr)
@@ -97,7 +103,8 @@ def test_an_expectation_gp_on_gaussians_under_an_rbf_kernel_is_erbf(uncertainty)
     erbf.covar_module.base_kernel.lengthscale = torch.tensor(lengthscale)
     erbf.likelihood.noise_covar.observation_noise.noise = model.likelihood.noise.detach()
     for ours, theirs in zip(moments(model, Q), moments(erbf, Q), strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-8, rtol=0)
+        atol = 10 * closed_form_error(uncertainty)
+        torch.testing.assert_close(ours, theirs, atol=atol, rtol=0)
 
 
 @pytest.mark.parametrize(("uncertainty", "d"), WAYS, ids=repr)

@@ -26,8 +26,8 @@ from torch import Tensor
 
 from airbo.embeddings.mixture import Mixture
 
-MARGIN = 5.0
-"""Standard deviations at which a Gaussian counts as 0: e^(-MARGIN²/2) = 4e-6."""
+MARGIN = 5.5
+"""Standard deviations at which a Gaussian counts as 0: e^(-MARGIN²/2) = 3e-7."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Plan, plan_of
 from airbo.embeddings.terms import FARTHEST, Looked, Terms
 
-TAIL = 4.5
+TAIL = 6.0
 """Standard deviations beyond which a Gaussian is not followed."""
 N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
@@ -274,7 +274,9 @@ def _spanned(extent: Tensor, landing: Mixture, column: int) -> Tensor:
 
 
 def _widened(extent: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    low, high = low.clamp(-FARTHEST, 1 + FARTHEST), high.clamp(-FARTHEST, 1 + FARTHEST)
+    """Extend a range in coarse steps, so that it soon stays as it is."""
+    low = (low.clamp(-FARTHEST, 1 + FARTHEST) * 4).floor() / 4
+    high = (high.clamp(-FARTHEST, 1 + FARTHEST) * 4).ceil() / 4
     return torch.stack([torch.minimum(low, extent[0]), torch.maximum(high, extent[1])])
 
 
