@@ -111,13 +111,17 @@ def calls(optimizer):
     [
         (unc.Normal(0.1), {"surrogate": "mmd", "n_initial": 6}),
         (
-            None,
-            {"surrogate": "erbf", "deployment": unc.Normal(0.1), "direction": "minimize"},
+            unc.Beta(2.0, 3.0, scale=0.2),
+            {
+                "surrogate": "erbf",
+                "acquisition": "ei",
+                "deployment": unc.Normal(0.1),
+                "direction": "minimize",
+            },
         ),
-        (unc.Beta(2.0, 3.0, scale=0.2), {"surrogate": "skl", "acquisition": "ei"}),
         (unc.Normal(0.1), {"acquisition": UCB(beta=0.5), "initial": "random", "seed": 4}),
     ],
-    ids=["mmd", "deployment", "ei", "settings"],
+    ids=["mmd", "ei", "settings"],
 )
 def test_an_optimizer_restored_after_every_call_goes_on_as_if_never_interrupted(P, settings):
     results = []
