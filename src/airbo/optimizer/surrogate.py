@@ -50,8 +50,8 @@ class Surrogate:
     points: Points
     """Where designs lie in the unit cube."""
     build: SurrogateFactory
-    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty, deployment and
-    bounds to a BoTorch model."""
+    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty, deployment, bounds and
+    fold_replicates to a BoTorch model."""
     uncertainty: InputUncertainty
     """Where designs may land in the experiments, over columns."""
     deployment: InputUncertainty
@@ -86,6 +86,7 @@ class Surrogate:
             "uncertainty": [in_cube(self.space, self.made_under(o)) for o in known],
             "deployment": self.deployment_in_cube,
             "bounds": self.points.cube.bounds,
+            "fold_replicates": True,
         }
         model = self.build(X, Y, **_accepted(self.build, offered))
         if not isinstance(model, GPyTorchModel):
