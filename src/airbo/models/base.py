@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import torch
 from botorch.models import SingleTaskGP
@@ -26,6 +26,9 @@ from airbo.models import rows
 from airbo.models.data import Given, Parts, Uncertainties, check_data, number_uncertainties
 from airbo.models.likelihoods import MeanNoise, WithinRows, observe, unseen_input_noise
 from airbo.uncertainty import InputUncertainty
+
+if TYPE_CHECKING:
+    from airbo.models.paths import Paths
 
 MAX_EAGER = 64
 """Number of designs up to which their covariances are worked out before they are asked for."""
@@ -191,7 +194,7 @@ class UncertainInputGP(SingleTaskGP):
         if isinstance(uncertainty, Sequence):
             numbered = self._each_numbered(X, uncertainty)
         else:
-            numbered = self._numbered(X, uncertainty or self.deployment)
+            numbered = self.numbered(X, uncertainty)
         transform = kwargs.pop("posterior_transform", None)
         # the variances of many designs do not need the covariances between them
         eager = settings.max_eager_kernel_size.value() if X.shape[-2] <= MAX_EAGER else 0
@@ -257,6 +260,7 @@ class UncertainInputGP(SingleTaskGP):
                 copied.observation_noise.noise = torch.cat(
                     [fixed.noise.expand(*noise.shape[:-1], -1), noise], dim=-1
                 )
+                model.prediction_strategy = None  # GPyTorch did not know the noise of all rows
         observe(model.likelihood, model.train_inputs)
         return model
 
@@ -309,6 +313,30 @@ class UncertainInputGP(SingleTaskGP):
             if (module, prior) not in listed:
                 listed.add((module, prior))
                 yield name, module, _Summed(prior) if self.batch_shape else prior, *closures
+
+    def draw_paths(self, n: int) -> "Paths":
+        """Draw ``n`` functions from the posterior, with torch's random numbers.
+
+        They can be called with designs, which gives their expected values there, and with
+        ``uncertainty=unc.Exact()``, which gives f itself, of the same draw:
+
+            paths = model.draw_paths(100)
+            values = paths(X)  # (100, number of designs)
+        """
+        from airbo.models.paths import Paths  # builds on this module
+
+        return Paths(self, torch.Size([n]))
+
+    def numbered(
+        self, X: Float[Tensor, "*batch q d"], uncertainty: InputUncertainty | None = None
+    ) -> Float[Tensor, "*batch q c"]:
+        """Return designs with the number of an uncertainty, as ``features`` takes them.
+
+        Args:
+            X: Designs, in the columns of ``train_X``.
+            uncertainty: By default that of ``posterior``.
+        """
+        return self._numbered(X, uncertainty or self.deployment)
 
     def noise_variance(
         self, X: Float[Tensor, "*batch q c"], uncertainty: InputUncertainty | None = None
