@@ -73,7 +73,8 @@ def test_a_used_model_can_be_copied_and_predicts_the_same(kind, uncertainty, d, 
     before = moments(model, Q), moments(model, Q, uncertainty=unc.Exact())
     model.condition_on_observations(Q, values(Q), uncertainty=unc.Exact())
     back = copied(model)
-    for ours, theirs in zip(before, (moments(back, Q), moments(back, Q, uncertainty=unc.Exact()))):
+    after = moments(back, Q), moments(back, Q, uncertainty=unc.Exact())
+    for ours, theirs in zip(before, after, strict=True):
         assert_same(ours, theirs, atol=1e-5)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(back.likelihood, back))
     assert_same(moments(model, Q), before[0], atol=1e-5)
@@ -242,7 +243,9 @@ def test_leaving_one_out_of_a_mixed_model_counts_its_own_uncertainty():
     X, Y = designs(8, 2), values(designs(8, 2))
     result = loo_cv(model)
     rest = list(range(1, 8))
-    other = ExpectationGP(X[rest], Y[rest], own[1:], box(2), outcome_transform=copy.deepcopy(model.outcome_transform))
+    other = ExpectationGP(
+        X[rest], Y[rest], own[1:], box(2), outcome_transform=copy.deepcopy(model.outcome_transform)
+    )
     other.load_state_dict(model.state_dict())
     other.set_train_data(targets=model.train_targets[rest])
     expected = other.posterior(X[[0]], uncertainty=own[0], observation_noise=True)
@@ -286,7 +289,9 @@ def test_a_perturbation_of_inputs_is_refused():
     model.input_transform = InputPerturbation(torch.zeros(4, 2).double())
     with pytest.raises(ValueError, match="InputPerturbation would smooth twice"):
         model.posterior(designs(3, 2))
-    with pytest.raises(TypeError, match="ExpectationGP got an unexpected argument 'input_transform'"):
+    with pytest.raises(
+        TypeError, match="ExpectationGP got an unexpected argument 'input_transform'"
+    ):
         ExpectationGP(designs(4, 2), values(designs(4, 2)), input_transform=None)
 
 

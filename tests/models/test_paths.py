@@ -89,7 +89,9 @@ def test_botorch_draws_functions(kind):
 
 def test_entropy_search_has_optima():
     model = surrogate(UGP, unc.Normal(0.3), 2)
-    inputs, outputs = get_optimal_samples(model, box(2), num_optima=2, raw_samples=32, num_restarts=2)
+    inputs, outputs = get_optimal_samples(
+        model, box(2), num_optima=2, raw_samples=32, num_restarts=2
+    )
     search = qJointEntropySearch(model, inputs, outputs, estimation_type="LB")
     assert torch.isfinite(search(designs(3, 2, seed=1).unsqueeze(-2))).all()
 

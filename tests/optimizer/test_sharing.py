@@ -191,12 +191,17 @@ def test_replicates_are_folded(surrogate):
     for design in cheap(SQUARE).ask(4) * 3:
         optimizer.tell(design, hill(design) + 0.1 * len(optimizer.observations))
     assert optimizer.model.train_inputs[0].shape == (4, 2)
-    whole = cheap(SQUARE, surrogate=lambda X, Y, uncertainty, deployment, bounds: SURROGATES[
-        surrogate
-    ](X, Y, uncertainty, bounds, deployment=deployment))
+    whole = cheap(
+        SQUARE,
+        surrogate=lambda X, Y, uncertainty, deployment, bounds: SURROGATES[surrogate](
+            X, Y, uncertainty, bounds, deployment=deployment
+        ),
+    )
     whole.tell(optimizer.observations)
     assert whole.model.train_inputs[0].shape == (12, 2)
     designs = cheap(SQUARE).ask(6)
     np.testing.assert_allclose(
-        optimizer.predict(designs)[["mean", "std"]], whole.predict(designs)[["mean", "std"]], rtol=0.02
+        optimizer.predict(designs)[["mean", "std"]],
+        whole.predict(designs)[["mean", "std"]],
+        rtol=0.02,
     )

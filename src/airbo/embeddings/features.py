@@ -17,6 +17,10 @@ MAX_DESIGNS = 4096
 """Number of designs whose features are computed at a time."""
 
 
+FAR = 100.0
+"""Ranges of designs beyond which all is equally far: squares of larger numbers overflow."""
+
+
 class Memory(dict[str, tuple[Tensor, Any]]):
     """What was computed last, by name, each with its key.
 
@@ -117,6 +121,8 @@ class Features(Module, ABC):
 
     def _split(self, X: Tensor) -> tuple[Tensor, Tensor]:
         designs, numbers = X[..., : self.d], X[..., self.d :]
+        reach = FAR * self.width
+        designs = designs.clamp(self.low - reach, self.low + self.width + reach)
         if numbers.shape[-1] == 0:
             return designs, torch.zeros(X.shape[:-1], dtype=torch.long, device=X.device)
         return designs, numbers.squeeze(-1).long()

@@ -8,4 +8,13 @@ from airbo.models.nominal import NominalGP
 from airbo.models.paths import Paths
 from airbo.models.ugp import UGP
 
-__all__ = ["ERBFGP", "MMDGP", "SKLGP", "UGP", "ExpectationGP", "NominalGP", "Paths", "UncertainInputGP"]
+__all__ = [
+    "ERBFGP",
+    "MMDGP",
+    "SKLGP",
+    "UGP",
+    "ExpectationGP",
+    "NominalGP",
+    "Paths",
+    "UncertainInputGP",
+]

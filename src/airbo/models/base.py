@@ -102,9 +102,7 @@ class UncertainInputGP(SingleTaskGP):
                 raise ValueError("fold_replicates takes one data set and no train_Yvar.")
             inputs, Y = rows.folded(inputs, Y)
         known_noise = None if Yvar is None else Yvar.squeeze(-1)
-        given = Given(
-            uncertainties, bounds, estimator, base_kernel, likelihood, seed, known_noise
-        )
+        given = Given(uncertainties, bounds, estimator, base_kernel, likelihood, seed, known_noise)
         features, kernel, default_likelihood = self.parts(given)
         super().__init__(
             inputs[0],
@@ -114,7 +112,7 @@ class UncertainInputGP(SingleTaskGP):
             likelihood=likelihood or default_likelihood,
             outcome_transform=None,  # the values are transformed already
         )
-        self.train_inputs = inputs
+        self.train_inputs = cast(Any, inputs)
         if outcome_transform is not None:
             self.outcome_transform = outcome_transform
         if len(inputs) > 2:
@@ -249,7 +247,9 @@ class UncertainInputGP(SingleTaskGP):
             noise = kwargs.get("noise", fixed.noise.mean(-1, keepdim=True)).expand_as(targets)
             kwargs["noise"] = noise if unseen is None else noise + unseen.unseen(new)
         try:
-            self.train_inputs = (*known, *rows.unpacked(known[0], d, n_inputs)[len(known) :])
+            self.train_inputs = cast(
+                Any, (*known, *rows.unpacked(known[0], d, n_inputs)[len(known) :])
+            )
             model = self._with_further(new, targets, **kwargs)
         finally:
             self.train_inputs = known
@@ -286,7 +286,7 @@ class UncertainInputGP(SingleTaskGP):
         """
         if inputs is not None:
             inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-            others = tuple(self.train_inputs[1:])
+            others: tuple[Tensor, ...] = tuple(self.train_inputs[1:])
             if len(inputs) == 1 and others:
                 if inputs[0].shape[-2] != others[0].shape[-2]:
                     raise ValueError(
@@ -297,7 +297,7 @@ class UncertainInputGP(SingleTaskGP):
         super().set_train_data(inputs, targets, strict)
         observe(self.likelihood, self.train_inputs)
 
-    def _apply(self, fn: Any) -> "UncertainInputGP":
+    def _apply(self, fn: Any, recurse: bool = True) -> "UncertainInputGP":
         super()._apply(fn)
         observe(self.likelihood, self.train_inputs)
         return self
@@ -348,7 +348,9 @@ class UncertainInputGP(SingleTaskGP):
             uncertainty: What they would be tried under; by default as most observations were.
         """
         X = self._numbered(X, uncertainty)
-        noise: Tensor = self.likelihood.noise_covar([X], shape=X.shape[:-1]).diagonal(dim1=-2, dim2=-1)
+        noise: Tensor = self.likelihood.noise_covar([X], shape=X.shape[:-1]).diagonal(
+            dim1=-2, dim2=-1
+        )
         transform = getattr(self, "outcome_transform", None)
         if transform is None:
             return noise

@@ -60,7 +60,9 @@ def check_data(
 ) -> Float[Tensor, "2 d"]:
     """Refuse data that no surrogate can use; return the bounds."""
     data = {"train_X": train_X, "train_Y": train_Y, "train_Yvar": train_Yvar}
-    data = {name: given for name, given in data.items() if given is not None or name != "train_Yvar"}
+    data = {
+        name: given for name, given in data.items() if given is not None or name != "train_Yvar"
+    }
     for name, given in {**data, "bounds": train_X if bounds is None else bounds}.items():
         _check_floating(name, given)
     if train_X.dim() < 2 or 0 in train_X.shape:
@@ -117,16 +119,20 @@ def number_uncertainties(
         each = [u or Exact() for u in uncertainty]
     if len(each) != n:
         raise ValueError(f"There are {n} observations but {len(each)} uncertainties.")
-    for i, u in enumerate(each):
-        if not isinstance(u, InputUncertainty):
-            raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {u!r}.")
-        u.check_dim(d)
-    distinct = [u for u, _ in Counter(each).most_common()]
+    first = {id(u): i for i, u in reversed(list(enumerate(each)))}  # most are one and the same
+    for i in sorted(first.values()):
+        if not isinstance(each[i], InputUncertainty):
+            raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {each[i]!r}.")
+        each[i].check_dim(d)
+    kinds = {each[i]: each[i] for i in sorted(first.values())}
+    one_of = {key: kinds[each[i]] for key, i in first.items()}
+    count = Counter(id(one_of[id(u)]) for u in each)
+    distinct = sorted(kinds.values(), key=lambda u: -count[id(u)])
     known = [*distinct, deployment] if deployment and deployment not in distinct else distinct
     if len(distinct) == 1:
         return (train_X,), known
-    number = {u: i for i, u in enumerate(distinct)}
-    numbers = train_X.new_tensor([number[u] for u in each]).unsqueeze(-1)
+    number = {id(u): i for i, u in enumerate(distinct)}
+    numbers = train_X.new_tensor([number[id(one_of[id(u)])] for u in each]).unsqueeze(-1)
     return (train_X, numbers.expand(*train_X.shape[:-1], 1)), known
 
 

@@ -2,7 +2,7 @@
 
 import math
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import torch
 from gpytorch.distributions import MultivariateNormal
@@ -96,9 +96,12 @@ class SKLGP(UncertainInputGP):
         model = deepcopy(self)
         shape = torch.broadcast_shapes(self.train_inputs[0].shape[:-2], inputs[0].shape[:-2])
         shape = torch.broadcast_shapes(self.train_targets.shape[:-1], targets.shape[:-1], shape)
-        model.train_inputs = tuple(
-            _stack(known, new, shape, dim=-2)
-            for known, new in zip(self.train_inputs, inputs, strict=True)
+        model.train_inputs = cast(
+            Any,
+            tuple(
+                _stack(known, new, shape, dim=-2)
+                for known, new in zip(self.train_inputs, inputs, strict=True)
+            ),
         )
         model.train_targets = _stack(self.train_targets, targets, shape, dim=-1)
         noise = model.likelihood.noise_covar

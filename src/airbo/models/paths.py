@@ -154,8 +154,8 @@ class Expected(Prior):
 class OfDistances(Prior):
     r"""Paths under :math:`\exp(-\alpha\,\mathrm{MMD}^2)`: sums of cosines of paths of E g.
 
-    With g ~ GP(0, k), the variance of :math:`\mathbb E_P g - \mathbb E_Q g` is MMD², and
-    :math:`\mathbb E \cos\sqrt{2\alpha}(\mathbb E_P g - \mathbb E_Q g) = e^{-\alpha\,\mathrm{MMD}^2}`.
+    With g ~ GP(0, k), the difference :math:`\Delta = \mathbb E_P g - \mathbb E_Q g` has the
+    variance MMD², and :math:`\mathbb E \cos\sqrt{2\alpha}\Delta = \exp(-\alpha\,\mathrm{MMD}^2)`.
     """
 
     def __init__(self, scale: Tensor, kernel: MMDKernel, base: GaussianSum, shape: Size) -> None:
@@ -183,8 +183,8 @@ def draw_prior(model: UncertainInputGP, shape: Size) -> Prior:
     base = gaussian_sum(_base_kernel(inner, model.features))
     if base is None:
         raise NotImplementedError(
-            f"Function draws need a base kernel that is a sum of Gaussians, which {type(inner).__name__} "
-            f"of this {type(model).__name__} does not have."
+            f"Function draws need a base kernel that is a sum of Gaussians; {type(model).__name__} "
+            f"has {type(inner).__name__}."
         )
     with torch.no_grad():
         if isinstance(inner, MMDKernel):
@@ -268,7 +268,5 @@ def _draw_matheron_paths(model: UncertainInputGP, sample_shape: Size, **_: Any) 
 
 
 @DrawKernelFeaturePaths.register(UncertainInputGP)  # type: ignore[untyped-decorator]
-def _draw_kernel_feature_paths(
-    model: UncertainInputGP, sample_shape: Size, **_: Any
-) -> PriorPaths:
+def _draw_kernel_feature_paths(model: UncertainInputGP, sample_shape: Size, **_: Any) -> PriorPaths:
     return PriorPaths(model, sample_shape)

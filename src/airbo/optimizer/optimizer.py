@@ -27,8 +27,8 @@ from airbo.optimizer.surrogate import (
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
-
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _alone(
@@ -37,7 +37,7 @@ def _alone(
     """Let one thread at a time work with an optimizer."""
 
     @wraps(method)
-    def locked(self: "Optimizer", *args: P.args, **kwargs: P.kwargs) -> R:
+    def locked(self: "Optimizer", /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._lock:
             return method(self, *args, **kwargs)
 
@@ -49,8 +49,8 @@ class Optimizer:
 
     Values are told in the user's direction; inside, they are maximized. The state is the record of
     observations and of designs asked for: the model is fitted anew from it, so that an optimizer
-    restored from JSON, or from a pickle, goes on exactly as the one that was saved. Threads may share
-    an optimizer: its methods run one at a time.
+    restored from JSON, or from a pickle, goes on exactly as the one that was saved. Threads may
+    share an optimizer: its methods run one at a time.
     """
 
     def __init__(
@@ -132,7 +132,6 @@ class Optimizer:
     def ask(self, *, number: int | None = None) -> Design: ...
     @overload
     def ask(self, n: int, *, number: int | None = None) -> list[Design]: ...
-    @_alone
     def ask(self, n: int | None = None, *, number: int | None = None) -> Design | list[Design]:
         """Propose the next design, or ``n`` designs that go together.
 
@@ -144,11 +143,12 @@ class Optimizer:
                 with one seed share the work: each number has random numbers of its own. By default
                 as many as this optimizer has been asked for.
         """
-        if number is not None:
-            self._history.n_asked = whole_number("number", number, least=0)
-        if n is None:
-            return self._ask_one()
-        return [self._ask_one() for _ in range(whole_number("n", n, least=1))]
+        with self._lock:
+            if number is not None:
+                self._history.n_asked = whole_number("number", number, least=0)
+            if n is None:
+                return self._ask_one()
+            return [self._ask_one() for _ in range(whole_number("n", n, least=1))]
 
     def _ask_one(self) -> Design:
         history = self._history

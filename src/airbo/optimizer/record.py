@@ -185,8 +185,11 @@ def read(
     if not isinstance(told, pd.DataFrame):
         if value is NOT_GIVEN:
             raise TypeError("tell(design, value) needs a value; None says that it failed.")
+        if isinstance(executed, list | tuple):
+            raise TypeError("With one design, executed is one dict.")
         design: Any = told.to_dict() if isinstance(told, pd.Series) else told
-        return [read_one(space, check, design, value, executed or {}, uncertainty, allow_outside)]
+        measured: Any = executed or {}
+        return [read_one(space, check, design, value, measured, uncertainty, allow_outside)]
     if executed is not None:
         raise ValueError("In a table, executed inputs stand in columns executed_<name>.")
     observations = []
@@ -226,7 +229,11 @@ def from_lists(designs: Sequence[Any], values: Any, executed: Any) -> list[tuple
     """Put designs, values and measured executed inputs together."""
     rows = [values, [None] * len(designs) if executed is None else executed]
     for name, row in zip(("values", "executed inputs"), rows, strict=True):
-        if isinstance(row, str | Mapping) or not hasattr(row, "__len__") or len(row) != len(designs):
+        if (
+            isinstance(row, str | Mapping)
+            or not hasattr(row, "__len__")
+            or len(row) != len(designs)
+        ):
             raise ValueError(f"tell needs as many {name} as designs, {len(designs)}, got {row!r}.")
     pairs = zip(designs, *rows, strict=True)
     return [(design, value, measured or {}) for design, value, measured in pairs]
