@@ -290,7 +290,10 @@ def test_noise_that_is_given_is_the_noise_that_is_added(kind):
     torch.testing.assert_close(added, given * scale)
 
 
-def test_noise_that_depends_on_the_design_says_so_where_none_is_given():
+def test_noise_that_depends_on_the_design_is_that_of_the_observations_or_asks_for_designs():
     model = surrogate(ExpectationGP, unc.Normal(0.1), 2)
+    prior = model.forward(*model.train_inputs)
+    with_designs = model.likelihood(prior, *model.train_inputs).covariance_matrix
+    torch.testing.assert_close(model.likelihood(prior).covariance_matrix, with_designs)
     with pytest.raises(ValueError, match="differs from design to design"):
-        model.likelihood(model(*model.train_inputs))
+        model.likelihood(model.forward(designs(3, 2)))

@@ -24,7 +24,8 @@ P = unc.Normal(0.1)
     [
         ((X[0], Y, P), ValueError, r"train_X must have shape \(n, d\), n and d >= 1, got \(2,\)"),
         ((X[:0], Y[:0], P), ValueError, r"train_X must have shape .* got \(0, 2\)"),
-        ((X[None], Y, P), ValueError, r"train_X must have shape .* got \(1, 4, 2\)"),
+        ((X[None], Y, P), ValueError, r"train_Y must have shape \(1, 4, 1\), as train_X"),
+        ((X[None, :0], Y, P), ValueError, r"train_X must have shape .* got \(1, 0, 2\)"),
         ((X, Y[:3], P), ValueError, r"train_Y must have shape \(4, 1\), as train_X, got \(3, 1\)"),
         ((X, Y[:, 0], P), ValueError, r"train_Y must have shape \(4, 1\), as train_X, got \(4,\)"),
         ((X, NAN, P), ValueError, "train_Y contains values that are not finite"),

@@ -235,3 +235,12 @@ def test_an_own_botorch_acquisition_chooses():
     own, named = cheap(acquisition=factory), cheap(acquisition="ucb")
     assert run(own, 5) == run(named, 5)
     assert own.ask(2) == named.ask(2)
+
+
+@pytest.mark.parametrize("surrogate", ["nominal", "expectation", "mmd"])
+def test_a_design_told_from_far_outside_does_not_end_the_search(surrogate):
+    optimizer = cheap(LINE, surrogate=surrogate)
+    run(optimizer, 4)
+    optimizer.tell({"x": 1e300}, 1.0, allow_outside=True)
+    optimizer.tell({"x": 0.5}, 1.0, executed={"x": -1e300})
+    assert 0 <= optimizer.ask()["x"] <= 1

@@ -1,14 +1,18 @@
 """Several optimizers that share the work, and copies of one."""
 
+import copy
+import pickle
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from airbo import Float, Integer, Optimizer, Space
+from airbo import uncertainty as unc
 from airbo.optimizer.search import reproducible
-from airbo.optimizer.surrogate import Surrogate
+from airbo.optimizer.surrogate import SURROGATES, Surrogate
 from tests.optimizer.common import LINE, SQUARE, cheap, hill, recommend, run
 
 
@@ -133,3 +137,71 @@ def test_long_grids_are_searched_without_listing_them():
         assert round(design["x"] * 100) / 100 == design["x"]
         assert design["k"] in (2, 4, 6, 8)
     assert len({tuple(d.values()) for d in designs}) == 5
+
+
+# -- copies by pickle, and threads
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])
+@pytest.mark.parametrize("surrogate", ["expectation", "mmd", "ugp", "nominal"])
+def test_a_used_optimizer_can_be_copied_and_goes_on_as_the_original(copied, surrogate):
+    optimizer = Optimizer(
+        SQUARE, {"x": unc.Normal(0.1), "y": unc.Beta(2, 5, scale=0.2)}, surrogate=surrogate
+    )
+    run(optimizer, 7)
+    optimizer.ask()
+    optimizer.predict({"x": 0.5, "y": 0.5})
+    back = copied(optimizer)
+    assert back.pending == optimizer.pending
+    assert back.ask() == optimizer.ask()
+    pd.testing.assert_frame_equal(back.observations, optimizer.observations)
+
+
+@pytest.mark.parametrize("n_initial", [1000, 4], ids=["initial", "model"])
+def test_threads_that_share_an_optimizer_get_different_designs(n_initial):
+    optimizer = cheap(SQUARE, n_initial=n_initial)
+    run(optimizer, 4)
+    asked, lock = [], threading.Lock()
+
+    def work():
+        for _ in range(3):
+            design = optimizer.ask()
+            with lock:
+                asked.append(design)
+            optimizer.tell(design, hill(design))
+            optimizer.predict(design)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(asked) == 18
+    assert len({tuple(design.items()) for design in asked}) == 18
+    assert len(optimizer.observations) == 22
+    assert optimizer.pending == []
+
+
+# -- replicates
+
+
+@pytest.mark.parametrize("surrogate", ["expectation", "mmd", "nominal"])
+def test_replicates_are_folded(surrogate):
+    optimizer = cheap(SQUARE, surrogate=surrogate)
+    for design in cheap(SQUARE).ask(4) * 3:
+        optimizer.tell(design, hill(design) + 0.1 * len(optimizer.observations))
+    assert optimizer.model.train_inputs[0].shape == (4, 2)
+    whole = cheap(
+        SQUARE,
+        surrogate=lambda X, Y, uncertainty, deployment, bounds: SURROGATES[surrogate](
+            X, Y, uncertainty, bounds, deployment=deployment
+        ),
+    )
+    whole.tell(optimizer.observations)
+    assert whole.model.train_inputs[0].shape == (12, 2)
+    designs = cheap(SQUARE).ask(6)
+    np.testing.assert_allclose(
+        optimizer.predict(designs)[["mean", "std"]],
+        whole.predict(designs)[["mean", "std"]],
+        rtol=0.02,
+    )

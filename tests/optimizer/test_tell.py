@@ -327,3 +327,32 @@ def test_an_experiment_made_elsewhere_keeps_its_own_uncertainty():
     difference = same.model.posterior(X).mean - other.model.posterior(X).mean
     assert difference.abs().item() > 1e-3
     assert Optimizer.from_json(other.to_json()).to_json() == other.to_json()
+
+
+# -- lists
+
+
+def test_a_batch_is_told_as_it_was_asked_for():
+    optimizer = cheap(LINE)
+    designs = optimizer.ask(3)
+    optimizer.tell(designs, [1.0, None, 3.0], executed=[None, None, {"x": 0.5}])
+    assert optimizer.pending == []
+    assert optimizer.observations["status"].tolist() == ["ok", "failed", "ok"]
+    assert optimizer.observations["executed_x"].tolist()[2] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1.0, 2.0], "as many values as designs, 3"),
+        (1.0, "as many values as designs, 3, got 1.0"),
+        ([1.0, "high", 2.0], "Design 1 of the list: The value must be a number"),
+    ],
+)
+def test_a_batch_with_a_mistake_changes_nothing(values, message):
+    optimizer = cheap(LINE)
+    designs = optimizer.ask(3)
+    with pytest.raises((ValueError, TypeError), match=message):
+        optimizer.tell(designs, values)
+    assert optimizer.pending == designs
+    assert optimizer.observations.empty

@@ -17,6 +17,25 @@ MAX_DESIGNS = 4096
 """Number of designs whose features are computed at a time."""
 
 
+FAR = 100.0
+"""Ranges of designs beyond which all is equally far: squares of larger numbers overflow."""
+
+
+class Memory(dict[str, tuple[Tensor, Any]]):
+    """What was computed last, by name, each with its key.
+
+    A copy shares what is remembered, which nobody changes; a pickled one starts empty.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Memory":
+        """Share what is remembered."""
+        return Memory(self)
+
+    def __reduce__(self) -> tuple[type["Memory"], tuple[()]]:
+        """Forget."""
+        return Memory, ()
+
+
 class Features(Module, ABC):
     """Maps designs in user units to features of P_x in model coordinates.
 
@@ -37,7 +56,7 @@ class Features(Module, ABC):
         self.register_buffer("low", bounds[0].clone())
         self.register_buffer("width", (bounds[1] - bounds[0]).clone())
         self._changes = 0
-        self._memory: dict[str, tuple[Tensor, Any]] = {}
+        self._memory = Memory()
 
     @property
     def in_cube(self) -> list[InputUncertainty]:
@@ -102,6 +121,8 @@ class Features(Module, ABC):
 
     def _split(self, X: Tensor) -> tuple[Tensor, Tensor]:
         designs, numbers = X[..., : self.d], X[..., self.d :]
+        reach = FAR * self.width
+        designs = designs.clamp(self.low - reach, self.low + self.width + reach)
         if numbers.shape[-1] == 0:
             return designs, torch.zeros(X.shape[:-1], dtype=torch.long, device=X.device)
         return designs, numbers.squeeze(-1).long()

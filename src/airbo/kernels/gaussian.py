@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from gpytorch.kernels import Kernel
+from gpytorch.kernels import Kernel, RBFKernel
 from jaxtyping import Float
 from torch import Tensor
 
@@ -34,6 +34,13 @@ class ERBFKernel(Kernel):
     def at_a_point(self) -> float:
         """Value between an input that is hit exactly and itself."""
         return 1.0
+
+    @property
+    def at_points(self) -> RBFKernel:
+        """The kernel between inputs that are hit exactly."""
+        kernel = RBFKernel(ard_num_dims=self.moments.d).to(self.lengthscale)
+        kernel.lengthscale = self.lengthscale.detach().expand(1, self.moments.d)
+        return kernel
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""

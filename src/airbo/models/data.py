@@ -40,6 +40,8 @@ class Given:
     base_kernel: Kernel | None
     likelihood: Likelihood | None
     seed: int
+    known_noise: Float[Tensor, "*batch n"] | None = None
+    """Variances of the observation noise, in the units of the model; None: unknown."""
 
     @property
     def d(self) -> int:
@@ -53,28 +55,37 @@ class Given:
         return estimator.embed(self.uncertainties, base_kernel, self.bounds, self.seed)
 
 
-def check_data(train_X: Tensor, train_Y: Tensor, bounds: Tensor | None) -> Float[Tensor, "2 d"]:
+def check_data(
+    train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | None, bounds: Tensor | None
+) -> Float[Tensor, "2 d"]:
     """Refuse data that no surrogate can use; return the bounds."""
-    for name, given in (("train_X", train_X), ("train_Y", train_Y), ("bounds", bounds)):
-        _check_floating(name, train_X if given is None else given)
-    if train_Y.dtype != train_X.dtype:
-        raise TypeError(
-            f"train_Y must have the dtype of train_X, {train_X.dtype}, got {train_Y.dtype}."
-        )
-    if train_X.dim() != 2 or 0 in train_X.shape:
+    data = {"train_X": train_X, "train_Y": train_Y, "train_Yvar": train_Yvar}
+    data = {
+        name: given for name, given in data.items() if given is not None or name != "train_Yvar"
+    }
+    for name, given in {**data, "bounds": train_X if bounds is None else bounds}.items():
+        _check_floating(name, given)
+    if train_X.dim() < 2 or 0 in train_X.shape:
         raise ValueError(
             f"train_X must have shape (n, d), n and d >= 1, got {tuple(train_X.shape)}."
         )
-    n, d = train_X.shape
-    if train_Y.shape != (n, 1):
-        raise ValueError(
-            f"train_Y must have shape ({n}, 1), as train_X, got {tuple(train_Y.shape)}."
-        )
-    for name, values in (("train_X", train_X), ("train_Y", train_Y)):
-        if not bool(torch.isfinite(values).all()):
+    *batch, d = train_X.shape
+    for name, given in data.items():
+        assert given is not None
+        if given.dtype != train_X.dtype:
+            raise TypeError(
+                f"{name} must have the dtype of train_X, {train_X.dtype}, got {given.dtype}."
+            )
+        if given is not train_X and given.shape != (*batch, 1):
+            raise ValueError(
+                f"{name} must have shape {(*batch, 1)}, as train_X, got {tuple(given.shape)}."
+            )
+        if not bool(torch.isfinite(given).all()):
             raise ValueError(f"{name} contains values that are not finite.")
+    if train_Yvar is not None and bool((train_Yvar < 0).any()):
+        raise ValueError(f"train_Yvar holds variances, >= 0, got {train_Yvar.min().item()}.")
     if bounds is None:
-        return _bounds_of(train_X)
+        return _bounds_of(train_X.reshape(-1, d))
     if bounds.shape != (2, d):
         raise ValueError(f"bounds must have shape (2, {d}), got {tuple(bounds.shape)}.")
     if not bool(torch.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()):
@@ -83,16 +94,20 @@ def check_data(train_X: Tensor, train_Y: Tensor, bounds: Tensor | None) -> Float
 
 
 def number_uncertainties(
-    train_X: Float[Tensor, "n d"],
+    train_X: Float[Tensor, "*batch n d"],
     uncertainty: Uncertainties,
     deployment: InputUncertainty | None = None,
-) -> tuple[Float[Tensor, "n c"], list[InputUncertainty]]:
-    """Number the distinct uncertainties and write the numbers into a further column of the designs.
+) -> tuple[tuple[Tensor, ...], list[InputUncertainty]]:
+    """Number the distinct uncertainties.
 
     Number 0 is that of most observations, and the last that of ``deployment``, if it is another
-    one. The column is left out where all observations have the same.
+    one.
+
+    Returns:
+        The designs and, where observations differ in it, the numbers of their uncertainties; and
+        the uncertainties.
     """
-    n, d = train_X.shape
+    n, d = train_X.shape[-2:]
     if not isinstance(uncertainty, InputUncertainty | list | tuple | None):
         raise TypeError(
             "uncertainty must be an airbo.uncertainty, a list with one per observation, or None, "
@@ -104,16 +119,21 @@ def number_uncertainties(
         each = [u or Exact() for u in uncertainty]
     if len(each) != n:
         raise ValueError(f"There are {n} observations but {len(each)} uncertainties.")
-    for i, u in enumerate(each):
-        if not isinstance(u, InputUncertainty):
-            raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {u!r}.")
-        u.check_dim(d)
-    distinct = [u for u, _ in Counter(each).most_common()]
+    first = {id(u): i for i, u in reversed(list(enumerate(each)))}  # most are one and the same
+    for i in sorted(first.values()):
+        if not isinstance(each[i], InputUncertainty):
+            raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {each[i]!r}.")
+        each[i].check_dim(d)
+    kinds = {each[i]: each[i] for i in sorted(first.values())}
+    one_of = {key: kinds[each[i]] for key, i in first.items()}
+    count = Counter(id(one_of[id(u)]) for u in each)
+    distinct = sorted(kinds.values(), key=lambda u: -count[id(u)])
     known = [*distinct, deployment] if deployment and deployment not in distinct else distinct
     if len(distinct) == 1:
-        return train_X, known
-    numbers = train_X.new_tensor([distinct.index(u) for u in each])
-    return torch.cat([train_X, numbers.unsqueeze(-1)], dim=-1), known
+        return (train_X,), known
+    number = {id(u): i for i, u in enumerate(distinct)}
+    numbers = train_X.new_tensor([number[id(one_of[id(u)])] for u in each]).unsqueeze(-1)
+    return (train_X, numbers.expand(*train_X.shape[:-1], 1)), known
 
 
 def _check_floating(name: str, given: object) -> None:

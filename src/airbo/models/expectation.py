@@ -7,6 +7,7 @@ from gpytorch.likelihoods import Likelihood
 
 from airbo.embeddings import Embedding, RationalQuadraticSum
 from airbo.embeddings.base_kernels import log_normal
+from airbo.models.data import Given
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import observation_noise
 from airbo.models.ugp import UGP
@@ -32,9 +33,10 @@ class ExpectationGP(UGP):
         )
 
     @staticmethod
-    def default_likelihood(embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
+    def default_likelihood(given: Given, embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
         """Add to the noise what the unseen executed input does."""
         if not embedding.base_kernel.is_stationary:
             name = type(embedding.base_kernel).__name__
             raise ValueError(f"ExpectationGP needs a stationary base kernel, got {name}.")
-        return UnseenInputLikelihood(observation_noise(typical=0.01, spread=2.0), embedding, kernel)
+        noise = observation_noise(given.known_noise, typical=0.01, spread=2.0)
+        return UnseenInputLikelihood(noise, embedding, kernel)

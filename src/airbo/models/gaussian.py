@@ -2,10 +2,11 @@
 
 import math
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import torch
 from gpytorch.distributions import MultivariateNormal
+from gpytorch.likelihoods.noise_models import FixedGaussianNoise
 from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
@@ -40,7 +41,9 @@ class ERBFGP(UncertainInputGP):
         )
         kernel.lengthscale = prior.mode
         covariance = scaled(kernel, spread=math.sqrt(0.5))
-        likelihood = UnseenInputLikelihood(observation_noise(), moments, covariance)
+        likelihood = UnseenInputLikelihood(
+            observation_noise(given.known_noise), moments, covariance
+        )
         return Parts(moments, covariance, likelihood)
 
 
@@ -53,17 +56,19 @@ class SKLGP(UncertainInputGP):
     used, and a ``base_kernel`` is refused.
     """
 
+    folds_exactly = False  # the extra noise depends on the rows
+
     @classmethod
     def parts(cls, given: Given) -> Parts:
         """Compare moments in closed form."""
         prior, moments = lengthscale_prior(given.d), _moments(cls, given)
         kernel = SKLKernel(moments, lengthscale_prior=prior, lengthscale_constraint=positive())
         kernel.lengthscale = prior.mode
-        return Parts(moments, scaled(kernel), observation_noise())
+        return Parts(moments, scaled(kernel), observation_noise(given.known_noise))
 
-    def forward(self, x: Float[Tensor, "*batch n c"]) -> MultivariateNormal:
+    def forward(self, x: Float[Tensor, "*batch n c"], *others: Tensor) -> MultivariateNormal:
         """Return the prior at designs, with a covariance made positive semi-definite."""
-        prior = super().forward(x)
+        prior = super().forward(x, *others)
         K = prior.covariance_matrix
         missing = (-1e-9 - torch.linalg.eigvalsh(K)[..., 0]).clamp_min(0)
         shift = missing[..., None, None] * torch.eye(K.shape[-1]).to(K)
@@ -80,26 +85,30 @@ class SKLGP(UncertainInputGP):
         covariance = (vectors * values.clamp_min(1e-10).unsqueeze(-2)) @ vectors.mT
         return MultivariateNormal(distribution.mean, to_linear_operator(covariance))
 
-    def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> "SKLGP":
+    def _with_further(
+        self, inputs: list[Tensor], targets: Tensor, **kwargs: Any
+    ) -> UncertainInputGP:
         """Return a model with further data, worked out anew.
 
         GPyTorch would update its factorization; under a covariance that had to be shifted the
         update need not exist.
         """
-        shape = torch.broadcast_shapes(self.train_inputs[0].shape[:-2], inputs.shape[:-2])
-        full_inputs = _stack(self.train_inputs[0], inputs, shape, dim=-2)
-        shape = torch.broadcast_shapes(self.train_targets.shape[:-1], targets.shape[:-1], shape)
-        full_targets = _stack(self.train_targets, targets, shape, dim=-1)
-
-        data = ("prediction_strategy", "train_inputs", "train_targets")  # not to be copied
-        held = {name: getattr(self, name) for name in data}
-        for name in data:
-            setattr(self, name, None)
         model = deepcopy(self)
-        for name, value in held.items():
-            setattr(self, name, value)
-        model.train_inputs = (full_inputs.expand(*shape, *full_inputs.shape[-2:]),)
-        model.train_targets = full_targets
+        shape = torch.broadcast_shapes(self.train_inputs[0].shape[:-2], inputs[0].shape[:-2])
+        shape = torch.broadcast_shapes(self.train_targets.shape[:-1], targets.shape[:-1], shape)
+        model.train_inputs = cast(
+            Any,
+            tuple(
+                _stack(known, new, shape, dim=-2)
+                for known, new in zip(self.train_inputs, inputs, strict=True)
+            ),
+        )
+        model.train_targets = _stack(self.train_targets, targets, shape, dim=-1)
+        noise = model.likelihood.noise_covar
+        if isinstance(noise, FixedGaussianNoise):
+            mean = noise.noise.mean(-1, keepdim=True)
+            new = kwargs.get("noise", mean.expand_as(targets))
+            noise.noise = _stack(noise.noise, new, shape, dim=-1)
         return model
 
 

@@ -1,19 +1,60 @@
-"""Noise of observations that were made at one unknown point of P_x."""
+"""Noise of observations: of those at one unknown point of P_x, and of means of several."""
 
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from gpytorch.kernels import ScaleKernel
-from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.likelihoods import Likelihood
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
-from gpytorch.likelihoods.noise_models import Noise
+from gpytorch.likelihoods.noise_models import FixedGaussianNoise, Noise
+from gpytorch.mlls import AddedLossTerm
+from gpytorch.module import Module
+from jaxtyping import Float
 from linear_operator.operators import DiagLinearOperator, LinearOperator
 from torch import Tensor
 
 from airbo.embeddings.features import Features
+from airbo.models import rows
 
 
-class UnseenInputNoise(Noise):
+class NoiseOfRows(Noise, ABC):
+    """Noise that differs from row to row of the training data."""
+
+    observed: Sequence[Tensor] = ()
+    """The training data, which GPyTorch does not always pass."""
+
+    def forward(
+        self, *params: Any, shape: torch.Size | None = None, **kwargs: Any
+    ) -> LinearOperator:
+        """Return the diagonal noise covariance of rows.
+
+        Args:
+            *params: The rows, as in ``train_inputs``, or designs; left out: the observations.
+            shape: Of the variances.
+            **kwargs: With ``noise``, variances to be taken instead, as BoTorch passes them.
+        """
+        if kwargs.get("noise") is not None:
+            return DiagLinearOperator(kwargs["noise"])
+        inputs = rows.given(params) or self.observed
+        if not inputs or (shape is not None and shape[-1] != inputs[0].shape[-2]):
+            raise ValueError(
+                "The noise of this likelihood differs from design to design: call it with the "
+                "designs, as likelihood(distribution, [X])."
+            )
+        if self.observed and len(inputs) == 1 and inputs[0] is self.observed[0]:
+            inputs = self.observed
+        total = self.variance(inputs)
+        return DiagLinearOperator(total if shape is None else total.expand(shape))
+
+    @abstractmethod
+    def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+        """Return the noise variances of rows."""
+
+
+class UnseenInputNoise(NoiseOfRows):
     r"""Observation noise plus what the unseen executed input adds.
 
     .. math:: \sigma^2 + s \, (k(x', x') - \hat k(P_x, P_x))
@@ -22,7 +63,7 @@ class UnseenInputNoise(Noise):
     its expected value.
     """
 
-    def __init__(self, noise: Noise, features: Features, kernel: ScaleKernel) -> None:
+    def __init__(self, noise: Module, features: Features, kernel: ScaleKernel) -> None:
         """Add to ``noise``, with the features and the kernel of the model.
 
         Under the output scale there is a kernel that knows its value ``at_a_point``.
@@ -37,36 +78,90 @@ class UnseenInputNoise(Noise):
         """The observation noise alone."""
         return self.observation_noise.noise
 
-    def forward(
-        self, *params: Any, shape: torch.Size | None = None, **kwargs: Any
-    ) -> LinearOperator:
-        """Return the diagonal noise covariance at designs.
+    def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+        """Add both."""
+        return self.unseen(inputs) + self._observation_noise(inputs[0])
 
-        Args:
-            *params: The designs.
-            shape: Of the variances.
-            **kwargs: With ``noise``, variances to be taken instead, as BoTorch passes them.
-        """
-        if kwargs.get("noise") is not None:
-            return DiagLinearOperator(kwargs["noise"])
-        if not params:
-            raise ValueError(
-                "The noise of this likelihood differs from design to design: call it with the "
-                "designs, as likelihood(distribution, [X])."
-            )
-        X = params[0][0] if isinstance(params[0], (list, tuple)) else params[0]
-        f = self.features(X)
+    def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+        """Return what unseen executed inputs add."""
+        f = self.features(rows.packed(inputs))
         at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
-        unseen = (at_a_point - self.kernel(f, diag=True)).clamp_min(0)
-        total = unseen + self.observation_noise.noise
-        return DiagLinearOperator(total if shape is None else total.expand(shape))
+        added: Tensor = (at_a_point - self.kernel(f, diag=True)).clamp_min(0)
+        return added
+
+    def _observation_noise(self, X: Tensor) -> Tensor:
+        """Return the observation noise; where it is known for observations only, their mean."""
+        noise = self.noise
+        if not isinstance(self.observation_noise, FixedGaussianNoise):
+            return noise
+        X, known = X[..., : self.features.d], self.observed[0] if self.observed else X[..., :0, :]
+        is_known = known.shape[-2] == noise.shape[-1] == X.shape[-2]
+        is_known = is_known and torch.equal(*torch.broadcast_tensors(X, known))
+        return noise if is_known else noise.mean(-1, keepdim=True)
+
+
+class MeanNoise(NoiseOfRows):
+    r"""Noise of the mean of replicates: :math:`\sigma^2(x) / c` for ``c`` observations."""
+
+    def __init__(self, noise: Module) -> None:
+        """Divide ``noise``, that of one observation."""
+        super().__init__()
+        self.of_one = noise
+
+    @property
+    def noise(self) -> Tensor:
+        """The noise of one observation."""
+        return self.of_one.noise
+
+    @noise.setter
+    def noise(self, value: Tensor | float) -> None:
+        self.of_one.noise = value
+
+    @property
+    def raw_noise(self) -> Tensor:
+        """The parameter behind it."""
+        return self.of_one.raw_noise
+
+    def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+        """Divide by the number of observations that a row stands for."""
+        c = rows.counts(inputs)
+        each = self.each(inputs)
+        return each if c is None else each / c
+
+    def each(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+        """Return the noise variance of a single observation of every row."""
+        noise = self.of_one([*inputs], shape=inputs[0].shape[:-1])
+        variance: Tensor = noise.diagonal(dim1=-2, dim2=-1)
+        return variance
+
+
+class WithinRows(AddedLossTerm):
+    r"""What replicates say about the noise, beyond their mean.
+
+    A row of :math:`c` observations with squared deviations :math:`S` from their mean contributes
+
+    .. math:: -\tfrac12 \Big[(c - 1) \log 2\pi\sigma^2 + \log c + S / \sigma^2\Big]
+
+    so that the likelihood of folded observations is that of all.
+    """
+
+    def __init__(self, noise: MeanNoise, inputs: Sequence[Tensor]) -> None:
+        """Look at all rows."""
+        self.noise, self.inputs = noise, inputs
+
+    def loss(self, *params: Any) -> Float[Tensor, "*batch"]:
+        """Return the sum over rows, to be added to the log likelihood."""
+        c, within = (t.squeeze(-1) for t in self.inputs[2:])
+        variance = self.noise.each(self.inputs)
+        terms = (c - 1) * torch.log(2 * math.pi * variance) + c.log() + within / variance
+        return -0.5 * terms.sum(-1)
 
 
 class UnseenInputLikelihood(_GaussianLikelihoodBase):
     """Gaussian likelihood with the noise of unseen executed inputs."""
 
     def __init__(
-        self, likelihood: GaussianLikelihood, features: Features, kernel: ScaleKernel
+        self, likelihood: _GaussianLikelihoodBase, features: Features, kernel: ScaleKernel
     ) -> None:
         """Take the observation noise from ``likelihood``."""
         super().__init__(UnseenInputNoise(likelihood.noise_covar, features, kernel))
@@ -75,3 +170,18 @@ class UnseenInputLikelihood(_GaussianLikelihoodBase):
     def noise(self) -> Tensor:
         """The observation noise alone, without what unseen inputs add."""
         return self.noise_covar.noise
+
+
+def observe(likelihood: Likelihood, inputs: Sequence[Tensor]) -> None:
+    """Tell a likelihood which rows it belongs to."""
+    for module in likelihood.modules():
+        if isinstance(module, NoiseOfRows):
+            module.observed = tuple(inputs)
+
+
+def unseen_input_noise(likelihood: Likelihood) -> UnseenInputNoise | None:
+    """Return the part of a likelihood that looks at features, if there is one."""
+    for module in likelihood.modules():
+        if isinstance(module, UnseenInputNoise):
+            return module
+    return None

@@ -17,4 +17,4 @@ class MMDGP(UncertainInputGP):
         """Compare embeddings by their MMD."""
         embedding = given.embedding(default_base_kernel)
         kernel = MMDKernel(embedding, alpha=1.0, alpha_prior=LogNormalPrior(0.0, 1.0))
-        return Parts(embedding, scaled(kernel), observation_noise())
+        return Parts(embedding, scaled(kernel), observation_noise(given.known_noise))

@@ -4,8 +4,9 @@ import math
 
 from gpytorch.constraints import GreaterThan
 from gpytorch.kernels import Kernel, ScaleKernel
-from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
 from gpytorch.priors import LogNormalPrior
+from torch import Tensor
 
 from airbo.embeddings.base_kernels import log_normal
 from airbo.kernels.constraints import positive
@@ -28,11 +29,16 @@ def lengthscale_prior(d: int, spread: float = math.sqrt(3)) -> LogNormalPrior:
     return log_normal(math.exp(math.sqrt(2) - 3) * math.sqrt(d), spread)
 
 
-def observation_noise(typical: float = 0.05, spread: float = 1.5) -> GaussianLikelihood:
+def observation_noise(
+    known: Tensor | None = None, typical: float = 0.05, spread: float = 1.5
+) -> GaussianLikelihood | FixedNoiseGaussianLikelihood:
     """Expect noise: unseen executed inputs scatter the values even of a noiseless experiment.
 
-    A model that knows what these do expects less, and leaves more to the data.
+    A model that knows what these do expects less, and leaves more to the data. Where variances are
+    ``known``, these are taken.
     """
+    if known is not None:
+        return FixedNoiseGaussianLikelihood(noise=known)
     prior = LogNormalPrior(math.log(typical), spread)
     likelihood = GaussianLikelihood(noise_prior=prior, noise_constraint=GreaterThan(1e-6))
     likelihood.noise = typical

@@ -24,7 +24,7 @@ class UGP(UncertainInputGP):
         embedding = given.embedding(cls.default_base_kernel)
         integral = IntegralKernel(embedding)
         kernel = scaled(integral, 1 / integral.at_a_point.item(), cls.outputscale_spread)
-        likelihood = given.likelihood or cls.default_likelihood(embedding, kernel)
+        likelihood = given.likelihood or cls.default_likelihood(given, embedding, kernel)
         return Parts(embedding, kernel, likelihood)
 
     @staticmethod
@@ -33,6 +33,6 @@ class UGP(UncertainInputGP):
         return default_base_kernel(d)
 
     @staticmethod
-    def default_likelihood(embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
+    def default_likelihood(given: Given, embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
         """Build the likelihood of an observation: constant noise."""
-        return observation_noise()
+        return observation_noise(given.known_noise)

@@ -2,8 +2,10 @@
 
 import copy
 import operator
-from collections.abc import Mapping
-from typing import Any, Literal, overload
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import pandas as pd
 from botorch.models.gpytorch import GPyTorchModel
@@ -25,13 +27,30 @@ from airbo.optimizer.surrogate import (
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _alone(
+    method: Callable[Concatenate["Optimizer", P], R],
+) -> Callable[Concatenate["Optimizer", P], R]:
+    """Let one thread at a time work with an optimizer."""
+
+    @wraps(method)
+    def locked(self: "Optimizer", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return locked
+
 
 class Optimizer:
     """Finds the design with the best expected value, one experiment, or a batch, at a time.
 
     Values are told in the user's direction; inside, they are maximized. The state is the record of
     observations and of designs asked for: the model is fitted anew from it, so that an optimizer
-    restored from JSON goes on exactly as the one that was saved.
+    restored from JSON, or from a pickle, goes on exactly as the one that was saved. Threads may
+    share an optimizer: its methods run one at a time.
     """
 
     def __init__(
@@ -89,6 +108,18 @@ class Optimizer:
         self.initial: Literal["sobol", "random"] = initial
         self._history = History(points)
         self._own_model, self._shown_model = FittedModel(), FittedModel()
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to this process, and models, which are fitted anew."""
+        left_out = ("_lock", "_own_model", "_shown_model")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Start without a model."""
+        self.__dict__.update(state)
+        self._own_model, self._shown_model = FittedModel(), FittedModel()
+        self._lock = threading.RLock()
 
     @property
     def deployment(self) -> InputUncertainty:
@@ -112,11 +143,12 @@ class Optimizer:
                 with one seed share the work: each number has random numbers of its own. By default
                 as many as this optimizer has been asked for.
         """
-        if number is not None:
-            self._history.n_asked = whole_number("number", number, least=0)
-        if n is None:
-            return self._ask_one()
-        return [self._ask_one() for _ in range(whole_number("n", n, least=1))]
+        with self._lock:
+            if number is not None:
+                self._history.n_asked = whole_number("number", number, least=0)
+            if n is None:
+                return self._ask_one()
+            return [self._ask_one() for _ in range(whole_number("n", n, least=1))]
 
     def _ask_one(self) -> Design:
         history = self._history
@@ -132,23 +164,26 @@ class Optimizer:
 
     # -- telling
 
+    @_alone
     def tell(
         self,
-        design: Mapping[str, Any] | pd.Series | pd.DataFrame,
+        design: Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame,
         value: Any = NOT_GIVEN,
-        executed: Mapping[str, Any] | None = None,
+        executed: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
         uncertainty: NamedUncertainty = None,
         allow_outside: bool = False,
     ) -> None:
         """Report what an experiment gave. Nothing changes if anything is wrong with the report.
 
         Args:
-            design: The design that was asked for, by the optimizer or by anybody else; or a table
-                of observations, with a column for each parameter, one for the value and, where
-                executed inputs were measured, ``executed_<name>``.
-            value: The observed value; None or NaN if the experiment failed. With a table, the name
-                of the column of values, ``"value"`` if not given.
-            executed: Parameters of the executed input, where they were measured.
+            design: The design that was asked for, by the optimizer or by anybody else; a list of
+                them; or a table of observations, with a column for each parameter, one for the
+                value and, where executed inputs were measured, ``executed_<name>``.
+            value: The observed value; None or NaN if the experiment failed. With a list of designs,
+                a list of values. With a table, the name of the column of values, ``"value"`` if not
+                given.
+            executed: Parameters of the executed input, where they were measured; with a list of
+                designs, a list.
             uncertainty: What this experiment was made under, if not what the others were.
             allow_outside: Whether designs may lie outside the bounds of the space.
         """
@@ -158,6 +193,7 @@ class Optimizer:
         for observation in new:
             self._history.tell(observation)
 
+    @_alone
     def expect(self, design: Mapping[str, Any], allow_outside: bool = False) -> None:
         """Count a design as pending that somebody else has asked for.
 
@@ -168,6 +204,7 @@ class Optimizer:
         plain = self.space.checked(design, allow_outside)
         self._history.ask(plain)
 
+    @_alone
     def forget(self, design: Mapping[str, Any]) -> None:
         """Give up a design that was asked for and that nobody will answer."""
         plain = self.space.checked(design, allow_outside=True)
@@ -177,16 +214,19 @@ class Optimizer:
     # -- looking
 
     @property
+    @_alone
     def observations(self) -> pd.DataFrame:
         """All experiments, failed ones too, in the order in which they were told."""
         return as_table(self.space, self._history.observations)
 
     @property
+    @_alone
     def pending(self) -> list[Design]:
         """Designs that were asked for and not told yet."""
         return [dict(design) for design in self._history.pending]
 
     @property
+    @_alone
     def model(self) -> GPyTorchModel:
         """The surrogate, fitted to all observations, in the unit cube and with maximized values.
 
@@ -194,6 +234,7 @@ class Optimizer:
         """
         return self._fitted(self._shown_model)
 
+    @_alone
     def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> Recommendation:
         """Return the design with the best expected value under the deployment uncertainty.
 
@@ -216,6 +257,7 @@ class Optimizer:
         predictor.warn_if_blind(best, self._history)
         return best
 
+    @_alone
     def predict(self, designs: Any) -> pd.DataFrame:
         """Return mean and standard deviation of the expected value of designs.
 
@@ -245,6 +287,7 @@ class Optimizer:
 
     # -- saving
 
+    @_alone
     def copy(self) -> "Optimizer":
         """Return an optimizer in the same state, which then goes its own way.
 
@@ -252,17 +295,18 @@ class Optimizer:
         """
         twin = copy.copy(self)
         twin._history = self._history.copy()
-        twin._shown_model = FittedModel()
+        twin._own_model, twin._lock = self._own_model, self._lock  # one model, one thread at a time
         return twin
 
+    @_alone
     def as_of(self, n: int) -> "Optimizer":
         """Return an optimizer that knows the first ``n`` observations only, and nothing pending."""
         earlier = copy.copy(self)
         known = self._history.observations[: whole_number("n", n, least=0)]
         earlier._history = History(self._history.points, known, n_asked=len(known))
-        earlier._own_model, earlier._shown_model = FittedModel(), FittedModel()
         return earlier
 
+    @_alone
     def with_surrogate(self, surrogate: str | SurrogateFactory) -> "Optimizer":
         """Return an optimizer with the same record and another surrogate."""
         other = Optimizer(
@@ -279,6 +323,7 @@ class Optimizer:
         other._history = self._history.copy()
         return other
 
+    @_alone
     def to_json(self) -> str:
         """Return the whole state as text.
 

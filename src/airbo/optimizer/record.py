@@ -127,12 +127,14 @@ class History:
         return [o.value for o in self.observations if o.value is not None]
 
     @property
+    def designs(self) -> list[Design]:
+        """Distinct designs that have a value."""
+        return list({tuple(o.design.items()): o.design for o in self.known}.values())
+
+    @property
     def tried(self) -> list[Design]:
         """Distinct designs that have a value, inside the space; all if none is inside."""
-        distinct: list[Design] = []
-        for o in self.known:
-            if o.design not in distinct:
-                distinct.append(o.design)
+        distinct = self.designs
         inside = self.points.of(distinct).sub(0.5).abs().amax(-1) <= 0.5 + 1e-9
         return [d for d, is_in in zip(distinct, inside, strict=True) if is_in] or distinct
 
@@ -165,18 +167,29 @@ Check = Callable[[Observation], None]
 def read(
     space: Space,
     check: Check,
-    told: Mapping[str, Any] | pd.Series | pd.DataFrame,
+    told: Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame,
     value: Any,
-    executed: Mapping[str, Any] | None,
+    executed: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None,
     uncertainty: InputUncertainty | None,
     allow_outside: bool,
 ) -> list[Observation]:
-    """Read one design and its value, or a table of them; see ``Optimizer.tell``."""
+    """Read one design and its value, or a list or table of them; see ``Optimizer.tell``."""
+    if isinstance(told, list | tuple):
+        found = []
+        for i, row in enumerate(from_lists(told, value, executed)):
+            try:
+                found += [read_one(space, check, *row, uncertainty, allow_outside)]
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"Design {i} of the list: {error}") from None
+        return found
     if not isinstance(told, pd.DataFrame):
         if value is NOT_GIVEN:
             raise TypeError("tell(design, value) needs a value; None says that it failed.")
+        if isinstance(executed, list | tuple):
+            raise TypeError("With one design, executed is one dict.")
         design: Any = told.to_dict() if isinstance(told, pd.Series) else told
-        return [read_one(space, check, design, value, executed or {}, uncertainty, allow_outside)]
+        measured: Any = executed or {}
+        return [read_one(space, check, design, value, measured, uncertainty, allow_outside)]
     if executed is not None:
         raise ValueError("In a table, executed inputs stand in columns executed_<name>.")
     observations = []
@@ -209,7 +222,21 @@ def read_one(
     return observation
 
 
-# -- tables
+# -- lists and tables
+
+
+def from_lists(designs: Sequence[Any], values: Any, executed: Any) -> list[tuple[Any, Any, Any]]:
+    """Put designs, values and measured executed inputs together."""
+    rows = [values, [None] * len(designs) if executed is None else executed]
+    for name, row in zip(("values", "executed inputs"), rows, strict=True):
+        if (
+            isinstance(row, str | Mapping)
+            or not hasattr(row, "__len__")
+            or len(row) != len(designs)
+        ):
+            raise ValueError(f"tell needs as many {name} as designs, {len(designs)}, got {row!r}.")
+    pairs = zip(designs, *rows, strict=True)
+    return [(design, value, measured or {}) for design, value, measured in pairs]
 
 
 def check_names(space: Space) -> None:

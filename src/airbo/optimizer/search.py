@@ -66,7 +66,7 @@ def next_design(
     points, waiting = history.points, history.waiting
     experiments, deployment = surrogate.experiments_in_cube, surrogate.deployment_in_cube
     situation = Situation(
-        points.of([o.design for o in history.known]),
+        points.of(history.designs),
         points.of(waiting) if waiting else None,
         experiments,
     )

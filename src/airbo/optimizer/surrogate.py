@@ -49,8 +49,8 @@ class Surrogate:
     points: Points
     """Where designs lie in the unit cube."""
     build: SurrogateFactory
-    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty, deployment and
-    bounds to a BoTorch model."""
+    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty, deployment, bounds
+    and fold_replicates to a BoTorch model."""
     uncertainty: InputUncertainty
     """Where designs may land in the experiments, over columns."""
     deployment: InputUncertainty
@@ -82,9 +82,10 @@ class Surrogate:
         values = [o.value for o in known if o.value is not None]
         Y = self.sign * torch.tensor(values, dtype=torch.float64).unsqueeze(-1) / value_unit(values)
         offered = {
-            "uncertainty": [in_cube(self.space, self.made_under(o)) for o in known],
+            "uncertainty": [self._made_under_in_cube(o) for o in known],
             "deployment": self.deployment_in_cube,
             "bounds": self.points.cube.bounds,
+            "fold_replicates": True,
         }
         model = self.build(X, Y, **_accepted(self.build, offered))
         if not isinstance(model, GPyTorchModel):
@@ -111,6 +112,11 @@ class Surrogate:
             return without(uncertainty, measured, self.space.d)
         except ValueError as error:
             raise ValueError(f"executed: of {list(o.executed)}, {error}.") from None
+
+    def _made_under_in_cube(self, o: Observation) -> InputUncertainty:
+        if o.uncertainty is None and not o.executed:
+            return self.experiments_in_cube
+        return in_cube(self.space, self.made_under(o))
 
 
 @dataclass

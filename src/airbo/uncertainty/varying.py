@@ -44,7 +44,14 @@ class Varying(InputUncertainty):
 
     def at(self, X: Float[Tensor, "*batch n d"]) -> InputUncertainty:
         """Return the uncertainty at these designs."""
-        uncertainty = self.fn(X)
+        try:
+            uncertainty = self.fn(X)
+        except Exception as error:
+            raise ValueError(
+                f"The function in Varying, called with designs of shape {tuple(X.shape)}, failed: "
+                f"{error} It gets many designs at once and calculates with torch; for steps use "
+                "torch.where or airbo.uncertainty.Piecewise instead of if."
+            ) from error
         if not isinstance(uncertainty, InputUncertainty):
             raise TypeError(
                 "The function in Varying must return an uncertainty, "

@@ -1,0 +1,272 @@
+r"""Functions drawn from the posterior: of f itself, and of its expected values, from one draw.
+
+A prior path of f ~ GP(0, k) is a sum of random waves,
+
+.. math:: f(x) = \sqrt{2 / m} \sum_{j=1}^m \theta_j \cos(\omega_j^\top x + b_j)
+
+with frequencies from the spectrum of k. Its expected value under P_x is the same sum with
+:math:`\mathbb E \cos(\omega^\top x' + b)`. Matheron's rule makes a posterior path of a prior one.
+Every path has frequencies of its own: mean and covariance over paths are those of the posterior.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch
+from botorch.sampling.pathwise.paths import SamplePath
+from botorch.sampling.pathwise.posterior_samplers import DrawMatheronPaths
+from botorch.sampling.pathwise.prior_samplers import DrawKernelFeaturePaths
+from gpytorch.kernels import ScaleKernel
+from jaxtyping import Float
+from torch import Size, Tensor
+
+from airbo.embeddings import Embedding
+from airbo.embeddings.features import Features, Moments, Nominal
+from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
+from airbo.kernels import ERBFKernel, IntegralKernel, MMDKernel
+from airbo.models import rows
+from airbo.models.base import UncertainInputGP
+from airbo.uncertainty import Exact, InputUncertainty, Normal, Product, base_draws
+
+N_WAVES = 512
+"""Waves per path."""
+N_COSINES = 128
+"""Cosines of Gaussian draws per path, for the kernel exp(-α MMD²)."""
+MAX_WAVES, MAX_NUMBERS = 2**16, 2**24
+"""Waves and random numbers that paths may take together; many paths have fewer waves each."""
+N_DRAWS = 256
+"""Draws of P_x, where it changes with the design; where it does not, four times as many."""
+
+
+class Waves:
+    """Random waves, and their expected values under every uncertainty of some features."""
+
+    def __init__(self, features: Features, base: GaussianSum, shape: Size, m: int) -> None:
+        """Draw ``m`` waves for each of ``shape`` paths from the spectrum of a base kernel."""
+        d = features.d
+        weights = torch.cat([base.weights, base.constant.reshape(1)]).detach()
+        which = torch.multinomial(weights, shape.numel() * m, replacement=True).reshape(*shape, m)
+        precisions = torch.cat([base.by_column(d), base.relevances.new_zeros(1, d)]).detach()
+        self.features = features
+        # (*shape, d, m): a Gaussian kernel of precision λ has the frequencies N(0, λ)
+        frequencies = torch.randn(*shape, m, d).to(precisions) * precisions[which].sqrt()
+        self.frequencies = frequencies.mT
+        self.phases = 2 * math.pi * torch.rand(*shape, 1, m).to(precisions)
+        self.amplitude = (2 * weights.sum() / m).sqrt()
+        self._spread: dict[int, Tensor] = {}
+
+    def __call__(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*paths n m"]:
+        """Return the expected waves at designs, with the numbers of their uncertainties."""
+        features, d = self.features, self.features.d
+        designs, numbers = X[..., :d], X[..., d:]
+        Z = (designs - features.low) / features.width
+        if isinstance(features, Moments):
+            return self.amplitude * self._of_gaussians(X)
+        if isinstance(features, Nominal):
+            return self.amplitude * torch.cos(Z @ self.frequencies + self.phases)
+        if numbers.shape[-1] == 0 or len(features.uncertainties) == 1:
+            return self.amplitude * self._under(0, Z)
+        waves = None
+        for number in numbers.unique().long().tolist():
+            under = self._under(number, Z)
+            waves = under if waves is None else torch.where(numbers == number, under, waves)
+        assert waves is not None
+        return self.amplitude * waves
+
+    def _under(self, number: int, Z: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*paths n m"]:
+        """Return E cos(ω·z' + b)."""
+        uncertainty = self.features.in_cube[number]
+        phase = Z @ self.frequencies + self.phases
+        if isinstance(uncertainty, Exact):
+            return torch.cos(phase)
+        if uncertainty.is_additive:
+            # E cos(φ + ω·δ) = cos φ E cos ω·δ - sin φ E sin ω·δ
+            expected = self._characteristic(number, uncertainty)
+            return torch.cos(phase) * expected.real - torch.sin(phase) * expected.imag
+        base = base_draws(N_DRAWS, uncertainty.n_base(Z.shape[-1]), dtype=Z.dtype)
+        total = torch.zeros_like(phase)
+        for some in base.split(16):
+            landed = uncertainty.perturb(Z, some)  # (..., n, s, d)
+            frequencies, phases = self.frequencies.unsqueeze(-3), self.phases.unsqueeze(-3)
+            total = total + torch.cos(landed @ frequencies + phases).sum(-2)
+        return total / N_DRAWS
+
+    def _characteristic(self, number: int, uncertainty: InputUncertainty) -> Tensor:
+        """Return E exp(i ω·δ), which all designs share."""
+        if number not in self._spread:
+            self._spread[number] = _characteristic(uncertainty, self.frequencies)
+        return self._spread[number]
+
+    def _of_gaussians(self, X: Tensor) -> Tensor:
+        """Return E cos(ω·z' + b) = exp(-½ ωᵀ C ω) cos(ω·m + b) for Gaussians."""
+        assert isinstance(self.features, Moments)
+        mean, covariance = self.features.unpack(self.features(X))
+        W = self.frequencies
+        variance = torch.einsum("...dm,...nde,...em->...nm", W, covariance, W)
+        return torch.exp(-0.5 * variance) * torch.cos(mean @ W + self.phases)
+
+
+def _characteristic(u: InputUncertainty, W: Float[Tensor, "*shape d m"]) -> Tensor:
+    """Return E exp(i ω·δ) for an additive uncertainty, (*shape, 1, m)."""
+    d, zero = W.shape[-2], W.new_zeros(1, W.shape[-2])
+    if isinstance(u, Exact):
+        return torch.ones_like(W[..., :1, :]).to(torch.complex128)
+    if isinstance(u, Product):  # independent blocks
+        parts = [
+            _characteristic(block, W[..., list(own), :])
+            for block, own in zip(u.blocks, u.layout(d), strict=True)
+        ]
+        return torch.stack(parts).prod(0)
+    if isinstance(u, Normal):
+        variance = (W * (u.covariance(zero)[0] @ W)).sum(-2, keepdim=True)
+        return torch.exp(-0.5 * variance).to(torch.complex128)
+    draws = base_draws(4 * N_DRAWS, u.n_base(d), dtype=W.dtype)
+    total = torch.zeros_like(W[..., :1, :]).to(torch.complex128)
+    for some in draws.split(64):
+        angle = u.perturb(zero, some)[0] @ W  # (*shape, s, m)
+        total = total + torch.exp(1j * angle).sum(-2, keepdim=True)
+    return total / len(draws)
+
+
+class Prior(ABC):
+    """Paths of the prior, without its mean."""
+
+    @abstractmethod
+    def __call__(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*paths n"]:
+        """Return their values at designs, with the numbers of their uncertainties."""
+
+
+class Expected(Prior):
+    """Paths of E f under the integral kernel: sums of expected waves."""
+
+    def __init__(self, scale: Tensor, features: Features, base: GaussianSum, shape: Size) -> None:
+        """Draw paths of variance ``scale`` times that of the base kernel."""
+        m = max(32, min(N_WAVES, MAX_WAVES // shape.numel()))
+        self.waves = Waves(features, base, shape, m)
+        self.coefficients = scale.sqrt() * torch.randn(*shape, m, 1).to(scale)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Sum up."""
+        return (self.waves(X) @ self.coefficients).squeeze(-1)
+
+
+class OfDistances(Prior):
+    r"""Paths under :math:`\exp(-\alpha\,\mathrm{MMD}^2)`: sums of cosines of paths of E g.
+
+    With g ~ GP(0, k), the difference :math:`\Delta = \mathbb E_P g - \mathbb E_Q g` has the
+    variance MMD², and :math:`\mathbb E \cos\sqrt{2\alpha}\Delta = \exp(-\alpha\,\mathrm{MMD}^2)`.
+    """
+
+    def __init__(self, scale: Tensor, kernel: MMDKernel, base: GaussianSum, shape: Size) -> None:
+        """Draw paths of variance ``scale``."""
+        room = MAX_NUMBERS // shape.numel()
+        h = max(16, min(N_COSINES, math.isqrt(room // 2)))
+        m = max(64, min(N_WAVES, room // h, MAX_WAVES // shape.numel()))
+        self.waves = Waves(kernel.embedding, base, shape, m)
+        self.g = (2 * kernel.alpha.detach()).sqrt() * torch.randn(*shape, m, h).to(scale)
+        self.phases = 2 * math.pi * torch.rand(*shape, 1, h).to(scale)
+        self.coefficients = (2 * scale / h).sqrt() * torch.randn(*shape, h, 1).to(scale)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Sum up."""
+        cosines = torch.cos(self.waves(X) @ self.g + self.phases)
+        return (cosines @ self.coefficients).squeeze(-1)
+
+
+def draw_prior(model: UncertainInputGP, shape: Size) -> Prior:
+    """Draw paths of a model's prior, without its mean."""
+    kernel: Any = model.covar_module
+    scale = kernel.outputscale.detach() if isinstance(kernel, ScaleKernel) else torch.ones(())
+    scale = scale.to(model.train_targets)
+    inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
+    base = gaussian_sum(_base_kernel(inner, model.features))
+    if base is None:
+        raise NotImplementedError(
+            f"Function draws need a base kernel that is a sum of Gaussians; {type(model).__name__} "
+            f"has {type(inner).__name__}."
+        )
+    with torch.no_grad():
+        if isinstance(inner, MMDKernel):
+            return OfDistances(scale, inner, base, shape)
+        return Expected(scale, model.features, base, shape)
+
+
+def _base_kernel(kernel: Any, features: Features) -> Any:
+    """Return the kernel of f itself."""
+    if isinstance(kernel, IntegralKernel | MMDKernel) and isinstance(features, Embedding):
+        return features.base_kernel
+    if isinstance(kernel, ERBFKernel):
+        return kernel.at_points
+    return kernel
+
+
+class Paths(SamplePath):
+    """Functions drawn from the posterior of a surrogate, in the units of the values."""
+
+    def __init__(self, model: UncertainInputGP, shape: Size) -> None:
+        """Draw as many as ``shape`` says; gradients are by designs only."""
+        super().__init__()
+        self.model = model.eval()
+        self.prior = draw_prior(model, shape)
+        inputs, y = model.train_inputs, model.train_targets
+        with torch.no_grad():
+            X = rows.packed(inputs)
+            K = model.covar_module(model.features(X)).to_dense()
+            noise = model.likelihood.noise_covar([*inputs], shape=y.shape)
+            variance = noise.diagonal(dim1=-2, dim2=-1).expand_as(y)
+            L = torch.linalg.cholesky(K + torch.diag_embed(variance))
+            # (K + Σ)⁻¹ (y - μ - f(X) - ε)
+            epsilon = variance.sqrt() * torch.randn(*shape, len(y)).to(y)
+            errors = y - model.mean_module(inputs[0]) - self.prior(X) - epsilon
+            self.weights = torch.cholesky_solve(errors.unsqueeze(-1), L)
+
+    def forward(
+        self, x: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty | None = None
+    ) -> Float[Tensor, "*paths n"]:
+        """Return the values of all paths at designs.
+
+        Args:
+            x: Designs; dimensions before the last two are matched with those of the paths.
+            uncertainty: Where designs land; ``Exact()`` gives paths of f itself. By default as for
+                ``posterior``.
+        """
+        model = self.model
+        X = model.numbered(x, uncertainty)
+        known = model.features(rows.packed(model.train_inputs))
+        update = model.covar_module(model.features(X), known).to_dense() @ self.weights
+        values = model.mean_module(x) + self.prior(X) + update.squeeze(-1)
+        transform: Any = getattr(model, "outcome_transform", None)
+        if transform is None:
+            return values
+        untransformed: Tensor = transform.untransform(values.unsqueeze(-1))[0]
+        return untransformed.squeeze(-1)
+
+    def set_ensemble_as_batch(self, ensemble_as_batch: bool) -> None:
+        """Do nothing: there is one model."""
+
+
+class PriorPaths(SamplePath):
+    """Functions drawn from the prior of a surrogate, in the units of the model."""
+
+    def __init__(self, model: UncertainInputGP, shape: Size) -> None:
+        """Draw as many as ``shape`` says."""
+        super().__init__()
+        self.model, self.prior = model, draw_prior(model, shape)
+
+    def forward(self, x: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*paths n"]:
+        """Return the values of all paths at designs."""
+        return self.model.mean_module(x) + self.prior(self.model.numbered(x, None))
+
+    def set_ensemble_as_batch(self, ensemble_as_batch: bool) -> None:
+        """Do nothing: there is one model."""
+
+
+@DrawMatheronPaths.register(UncertainInputGP)  # type: ignore[untyped-decorator]
+def _draw_matheron_paths(model: UncertainInputGP, sample_shape: Size, **_: Any) -> Paths:
+    return Paths(model, sample_shape)
+
+
+@DrawKernelFeaturePaths.register(UncertainInputGP)  # type: ignore[untyped-decorator]
+def _draw_kernel_feature_paths(model: UncertainInputGP, sample_shape: Size, **_: Any) -> PriorPaths:
+    return PriorPaths(model, sample_shape)
