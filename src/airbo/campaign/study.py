@@ -11,7 +11,6 @@ from optuna.storages import BaseStorage
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import StorageError
 from airbo.campaign.experiment import Experiment
-from airbo.campaign.storage import local_file, masked
 from airbo.integrations.optuna import distributions_of, read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
@@ -58,7 +57,7 @@ def open_study(storage: BaseStorage, settings: Settings) -> Study:
 
 def _check_alone(found: set[str], settings: Settings) -> None:
     """Refuse to begin a campaign in a file that holds another one; servers hold many."""
-    file = local_file(settings.storage, settings.path.parent)
+    file = settings.storage.file(settings.path.parent)
     if found and file is not None:
         others = ", ".join(map(repr, sorted(found)))
         raise StorageError(
@@ -71,7 +70,7 @@ def _check_alone(found: set[str], settings: Settings) -> None:
 def _check_new(begun: bool, study: Study, settings: Settings) -> None:
     if begun or study.direction.name.lower() != settings.direction:
         raise StorageError(
-            f"The storage {masked(settings.storage)} has a study {settings.name!r} that no "
+            f"The storage {settings.storage} has a study {settings.name!r} that no "
             "campaign made. Choose another name or another storage."
         )
 
@@ -101,7 +100,7 @@ def check_same(begun: dict[str, Any], settings: Settings) -> None:
     if what:
         raise StorageError(
             f"{settings.path.name} does not fit the trials of campaign {settings.name!r} in "
-            f"{masked(settings.storage)}: {'; '.join(what)}. Put it back, or begin a new campaign "
+            f"{settings.storage}: {'; '.join(what)}. Put it back, or begin a new campaign "
             "with another name and storage (`airbo export` and `airbo import` carry values over)."
         )
 

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 _NO_MATPLOTLIB = "No picture: matplotlib is not installed (pip install 'airbo[plot]')."
 
+_PASSWORD_ELSEWHERE = (
+    "--storage must not hold a password: others would see it in the list of processes and in the "
+    "file. Leave it out, and put it into the environment variable AIRBO_STORAGE_PASSWORD, or into "
+    'a file that the campaign file names: storage_password_file = "password.txt".'
+)
+
 
 def init(
     file: Annotated[Path, typer.Argument(help="The file to write.")] = DEFAULT,
@@ -39,7 +45,10 @@ def init(
         from airbo.campaign.config import parse
         from airbo.campaign.errors import CampaignError
         from airbo.campaign.storage import write_whole
+        from airbo.campaign.storage_url import StorageURL
 
+        if StorageURL(storage).has_password:
+            raise CampaignError(_PASSWORD_ELSEWHERE)
         if file.exists() and not force:
             raise CampaignError(f"{file} exists already; --force replaces it.")
         if parameter or integer or choice:
@@ -101,20 +110,17 @@ def check(
 
 
 def _headline(settings: "Settings") -> str:
-    from airbo.campaign.storage import masked
     from airbo.cli.views import heading
 
     value = heading(settings.value_name, settings.value_unit)
     return (
         f"Campaign {settings.name!r}: {settings.direction} the expected {value}. Surrogate "
         f"{settings.surrogate}, acquisition {settings.acquisition}, {settings.n_initial} designs "
-        f"before the model chooses, seed {settings.seed}. Storage: {masked(settings.storage)}."
+        f"before the model chooses, seed {settings.seed}. Storage: {settings.storage}."
     )
 
 
 def _described(settings: "Settings") -> dict[str, Any]:
-    from airbo.campaign.storage import masked
-
     return {
         "name": settings.name,
         "direction": settings.direction,
@@ -126,15 +132,13 @@ def _described(settings: "Settings") -> dict[str, Any]:
         "acquisition": settings.acquisition,
         "n_initial": settings.n_initial,
         "seed": settings.seed,
-        "storage": masked(settings.storage),
+        "storage": str(settings.storage),
     }
 
 
 def _notes_of_storage(settings: "Settings") -> list[str]:
     """Say what has changed since the campaign began, if it has; do not begin it."""
-    from airbo.campaign.storage import local_file
-
-    file = local_file(settings.storage, settings.path.parent)
+    file = settings.storage.file(settings.path.parent)
     if file is None or not file.exists():
         return []
     return open_campaign(settings.path).status().notes
