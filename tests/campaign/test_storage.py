@@ -171,7 +171,8 @@ def test_relative_files_lie_beside_the_campaign_file(tmp_path, monkeypatch):
     campaign(tmp_path / "a").close()
     campaign(tmp_path / "a", edited(LINE, JOURNAL, "")).close()
     assert {p.name for p in (tmp_path / "a").iterdir()} == {
-        "campaign.toml", "campaign.journal", "campaign.db",
+        "campaign.toml", "campaign.journal", "campaign.db", "campaign.journal.seal",
+        "campaign.db.seal",
     }  # fmt: skip
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 

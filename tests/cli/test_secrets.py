@@ -25,6 +25,7 @@ COMMANDS = [
     ["check", "--no-picture"], ["ask"], ["tell", "0", "1.5"], ["fail", "0"], ["status"],
     ["recommend"], ["export", "-o", "all.csv"], ["import", "before.csv"], ["report"],
     ["dashboard"], ["run", "--command", "echo 1", "--budget", "2"],
+    ["restore"], ["check", "--data"], ["export", "--damaged"],
 ]  # fmt: skip
 PLACES = {
     "url": "postgresql://ann:{}@127.0.0.1:{}/lab",

@@ -15,7 +15,7 @@ import optuna
 from optuna.storages import BaseStorage, RDBStorage
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from airbo.campaign.errors import StorageError
+from airbo.campaign.errors import DamageError, StorageError
 from airbo.campaign.journal import open_journal
 from airbo.campaign.sqlite import SQLiteStorage
 from airbo.campaign.storage_url import SQLITE, StorageURL
@@ -42,9 +42,10 @@ def open_storage(url: StorageURL, folder: Path) -> BaseStorage:
         if not file.parent.is_dir():
             raise StorageError(f"There is no folder {file.parent} for the storage {file.name}.")
         if url.is_journal:
-            return open_journal(file)
+            with reading(url):
+                return open_journal(file)
         waiting = {"connect_args": {"timeout": BUSY_SECONDS}}
-        return _database(SQLiteStorage, f"{SQLITE}{file.resolve()}", waiting)
+        return _database(SQLiteStorage, f"{SQLITE}{file}", waiting)
 
 
 def _database(kind: type[RDBStorage], url: str, engine: dict[str, Any]) -> BaseStorage:
@@ -77,13 +78,23 @@ def explained(url: StorageURL) -> Iterator[None]:
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise StorageError(_reason(error, url)) from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise StorageError(
-            f"The storage {url} is damaged: one of its lines is no JSON ({error})."
-        ) from None
+        raise DamageError(str(url), f"one of its lines is no JSON ({error})", "") from None
     except RuntimeError as error:
         if "lock" not in str(error) and "version" not in str(error):
             raise
         raise StorageError(_reason(error, url)) from None
+
+
+@contextmanager
+def reading(url: StorageURL) -> Iterator[None]:
+    """Turn what Optuna raises where it reads something that nobody wrote into a message."""
+    try:
+        yield
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError) as e:
+        what = f"something in it cannot be read ({type(e).__name__}: {str(e)[:80]})"
+        raise DamageError(str(url), what, "") from e
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -107,7 +118,12 @@ _REASONS = {
     "read-only": "It is read-only. Make the file and its folder writable.",
     "disk is full": "The disk is full. Make room and try again; what was told before is kept.",
     "unable to open database file": "The file cannot be opened: is the folder there, and writable?",
-    "file is not a database": "The file is something else, not an SQLite database.",
+    "file is not a database": "The file is something else, not an SQLite database, or it is "
+    "damaged. To go back to a backup: airbo restore BACKUP.",
+    "malformed": "The file is damaged. To see what can be read: airbo export --damaged -o "
+    "rescued.csv. To go back to a backup: airbo restore BACKUP.",
+    "no such table": "The file is damaged: a table is not there. To go back to a backup: airbo "
+    "restore BACKUP.",
     "disk i/o error": "The disk reports an error, or the folder is not writable.",
     "permission denied": "You may not read or write it: permission denied.",
     "could not be loaded": "The database driver is not installed; "
@@ -134,6 +150,11 @@ def _reason(error: BaseException, url: StorageURL) -> str:
     if not url.is_safe(first):
         return about + "What the driver says about it holds the password and is left out."
     return about + f"{first.strip().rstrip('.')}."
+
+
+def copy_whole(source: Path, path: Path) -> None:
+    """Copy a file so that it is there whole or not at all."""
+    write_whole(path, source.read_bytes())
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

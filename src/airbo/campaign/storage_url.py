@@ -93,7 +93,7 @@ class StorageURL:
         """Return the file of a storage that is one; relative paths count from ``folder``."""
         if not self.is_file:
             return None
-        return folder / self._text.partition(":///")[2].partition("?")[0]
+        return (folder / self._text.partition(":///")[2].partition("?")[0]).resolve()
 
     def to_connect(self) -> str:
         """Return the URL of a server as SQLAlchemy needs it, with the password.

@@ -104,12 +104,17 @@ def _is_for_users(warning: warnings.WarningMessage) -> bool:
 
 def open_campaign(file: Path) -> "Campaign":
     """Open a campaign, with Optuna set up for single commands."""
-    import optuna
-
+    quiet()
     from airbo.campaign import Campaign
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     return Campaign.open(file)
+
+
+def quiet() -> None:
+    """Let Optuna say only what is wrong."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 def one_thread() -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, one_thread, open_campaign, reporting
+from airbo.cli.command import DEFAULT, AsJson, Output, one_thread, open_campaign, quiet, reporting
 
 if TYPE_CHECKING:
     from airbo.campaign import Settings
@@ -71,11 +71,18 @@ def check(
         Path | None, typer.Option(help="Where to draw; default: beside the file.")
     ] = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
+    data: Annotated[
+        bool,
+        typer.Option("--data", help="Look at the storage instead: is all there that was told?"),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a campaign file means, draw its uncertainty, and name all mistakes by line."""
     with reporting(as_json) as out:
         from airbo.campaign import Settings
+
+        if data:
+            return _check_data(Settings.read(file), out)
         from airbo.cli import sketch, views
 
         one_thread()
@@ -107,6 +114,16 @@ def check(
                 "notes": notes,
             }
         )
+
+
+def _check_data(settings: "Settings", out: Output) -> None:
+    """Say whether the storage holds all that was told."""
+    quiet()
+    from airbo.campaign.rescue import verify
+
+    n = verify(settings)
+    out.show(f"{settings.storage}: all {n} trials are as they were told.")
+    out.result({"storage": str(settings.storage), "trials": n})
 
 
 def _headline(settings: "Settings") -> str:
