@@ -128,11 +128,11 @@ def test_single_bits_that_flip_change_nothing_or_are_noticed(whole, tmp_path):
 @pytest.mark.slow
 def test_many_bits_that_flip_change_nothing_or_are_noticed(whole, tmp_path):
     n_noticed = 0
-    for i, place in enumerate(places(whole, 1500, seed=3)):
+    for i, place in enumerate(places(whole, 1000 if "journal" in whole[1] else 200, seed=3)):
         path = damaged(whole, tmp_path / str(i), lambda d, p=place, i=i: flipped(d, p, i % 8))
         n_noticed += assert_noticed(whole, path)
         shutil.rmtree(tmp_path / str(i))
-    assert n_noticed > 100
+    assert n_noticed > 20
 
 
 @pytest.mark.parametrize("fill", [b"", b"\x00"])

@@ -78,7 +78,7 @@ def test_damage_is_named_rescued_and_restored(here):
     journal = here / "campaign.journal"
     backup = here / "backup.journal"
     backup.write_bytes(journal.read_bytes())
-    journal.write_bytes(journal.read_bytes().replace(b"[2.5]", b"[3.5]"))
+    journal.write_bytes(journal.read_bytes().replace(b'"value":2.5', b'"value":3.5'))
     for command in (["status"], ["check", "--data"], ["tell", 1, 7], ["ask"], ["export"]):
         told = airbo_(*command, code=4)
         assert "trial 1 is not what was told. 1 of 2 trials are" in " ".join(told.output.split())
@@ -88,6 +88,23 @@ def test_damage_is_named_rescued_and_restored(here):
     assert data("restore", "backup.journal")["experiments"] == 2
     assert [r["value"] for r in data("export")["experiments"]] == [1.5, 2.5]
     assert "Kept what was there" in airbo_("restore").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["0", "-inf"], "The value must be a finite number, got '-inf'. For an experiment that gave"),
+        (["0", "-nan"], "The value must be a finite number, got '-nan'."),
+        (["0=-inf"], "must be a finite number, got '-inf'."),
+        (["²", "5"], "This is not understood: '² 5'. Please write"),
+        (["²=5"], "Unknown parameter '²'"),
+        (["9" * 30, "5"], "This is not understood"),
+        (["0", "-5f"], "The value must be a number, got '-5f'."),
+    ],
+)
+def test_words_that_are_no_numbers_are_refused_in_words(here, words, message):
+    write(here)
+    assert message in " ".join(airbo_("tell", *words, code=1).output.split())
 
 
 def test_people_read_units(here):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from airbo.campaign.errors import FileError, Mistake, StorageError
+from airbo.campaign.limits import check_parameter
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
 from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
@@ -316,6 +317,7 @@ def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
     build: Any = types[kind]
     try:
         parameter: Parameter = build(**values)
+        check_parameter(parameter)
         return parameter
     except (ValueError, TypeError) as error:
         table.note_error(error)

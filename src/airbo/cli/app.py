@@ -10,6 +10,7 @@ from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
 from airbo.cli import unattended
+from airbo.cli.command import NumbersMayBeNegative
 
 app = typer.Typer(
     name="airbo",
@@ -72,7 +73,7 @@ _add(
     "airbo tell 3 1.25 --executed speed=121.3  (the real speed was measured)",
     "airbo tell 3 1.52 --correct  (it was 1.52, not 1.25)",
     "airbo tell 5 1.1 --uncertainty 'speed = {kind = \"normal\", std = 5.0}'  (another machine)",
-    context_settings={"ignore_unknown_options": True},  # negative numbers look like options
+    cls=NumbersMayBeNegative,
 )
 _add(experiments.fail, "airbo fail 5", "airbo fail 6 7 --gave-up")
 _add(experiments.status, "airbo status")

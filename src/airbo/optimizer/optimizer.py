@@ -16,7 +16,7 @@ from airbo.optimizer.proposal import initial_design, next_design
 from airbo.optimizer.recommendation import Predictor, Recommendation
 from airbo.optimizer.record import Design, as_table, check_names
 from airbo.optimizer.seeding import reproducible
-from airbo.optimizer.state import State
+from airbo.optimizer.state import State, understood
 from airbo.optimizer.surrogate import (
     Direction,
     FittedModel,
@@ -332,16 +332,17 @@ class Optimizer:
         }
         given = {name: setting for name, setting in given.items() if setting is not None}
         state = State.from_json(text, given, uncertainties or {})
-        optimizer = cls(**state.settings)
-        saved, history = state.history, optimizer._history
-        for o in saved.observations:
-            fields = (o.design, o.value, o.executed, o.uncertainty)
-            checked = read_one(optimizer._surrogate, *fields, allow_outside=True)
-            history.observations.append(checked)
-        pending = optimizer.space.encode(saved.pending, allow_outside=True)
-        history.pending = optimizer.space.decode(pending)
-        history.n_asked = whole_number("n_asked", saved.n_asked, least=0)
-        return optimizer
+        with understood():
+            optimizer = cls(**state.settings)
+            saved, history = state.history, optimizer._history
+            for o in saved.observations:
+                fields = (o.design, o.value, o.executed, o.uncertainty)
+                checked = read_one(optimizer._surrogate, *fields, allow_outside=True)
+                history.observations.append(checked)
+            pending = optimizer.space.encode(saved.pending, allow_outside=True)
+            history.pending = optimizer.space.decode(pending)
+            history.n_asked = whole_number("n_asked", saved.n_asked, least=0)
+            return optimizer
 
 
 def whole_number(name: str, value: object, least: int) -> int:
