@@ -90,8 +90,8 @@ def test_an_outlier_that_is_accepted_never_breaks_an_ask(tmp_path, surrogate):
 @pytest.mark.parametrize("value", [1e300, -1e6, 1.1 + FARTHEST_RANGES])
 def test_designs_and_executed_inputs_out_of_all_proportion_are_refused(tmp_path, value):
     c = campaign(tmp_path)
-    with pytest.raises(CampaignError, match="the design: x = .* no model can use it"):
+    with pytest.raises(CampaignError, match=r"the design: x = .* no model can use it"):
         c.tell({"x": value}, 1.0, allow_outside=True)
-    with pytest.raises(CampaignError, match="executed: x = .* no model can use it"):
+    with pytest.raises(CampaignError, match=r"executed: x = .* no model can use it"):
         c.tell({"x": 0.5}, 1.0, executed={"x": value})
     assert c.experiments == []

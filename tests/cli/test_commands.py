@@ -93,7 +93,10 @@ def test_damage_is_named_rescued_and_restored(here):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["0", "-inf"], "The value must be a finite number, got '-inf'. For an experiment that gave"),
+        (
+            ["0", "-inf"],
+            "The value must be a finite number, got '-inf'. For an experiment that gave",
+        ),
         (["0", "-nan"], "The value must be a finite number, got '-nan'."),
         (["0=-inf"], "must be a finite number, got '-inf'."),
         (["²", "5"], "This is not understood: '² 5'. Please write"),

@@ -43,8 +43,7 @@ def try_file(text):
         try:
             campaign = Campaign.open(path)
             campaign.settings.check()
-        except CampaignError as error:
-            assert str(error)
+        except CampaignError:
             return
         with campaign as c:
             for value in (1.0, 2.0, -3.0):
@@ -87,8 +86,7 @@ def try_table(begun, text):
             before = len(c.experiments)
             try:
                 n = len(c.import_table(path).numbers)
-            except CampaignError as error:
-                assert str(error)
+            except CampaignError:
                 n = 0
             assert len(c.experiments) == before + n
 
@@ -141,8 +139,7 @@ def try_state(text):
     """Read a state: it is refused with a ValueError, or it can be written again."""
     try:
         optimizer = airbo.Optimizer.from_json(text)
-    except (ValueError, TypeError) as error:
-        assert str(error)
+    except (ValueError, TypeError):
         return
     assert airbo.Optimizer.from_json(optimizer.to_json()).to_json() == optimizer.to_json()
 
