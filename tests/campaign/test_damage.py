@@ -9,7 +9,7 @@ import pytest
 from airbo import Campaign
 from airbo.campaign import CampaignError, Settings, StorageError
 from airbo.campaign.errors import DamageError
-from airbo.campaign.rescue import rescue, restore, verify
+from airbo.campaign.rescue import go_back, rescue, verify
 from tests.campaign.common import LINE, SQLITE, campaign, edited, with_database, write
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
@@ -180,12 +180,12 @@ def test_a_backup_is_restored_by_one_command(whole, tmp_path):
     shutil.copyfile(backup, file)
     with pytest.raises(DamageError, match="trial 9 is missing"):
         Campaign.open(path)
-    done = restore(Settings.read(path), None)
+    done = go_back(Settings.read(path), None)
     assert [p.name for p in done.kept] == [f"{file.name}.seal.before-restore-1"]
     assert not assert_noticed(whole, path)
     with Campaign.open(path) as c:
         c.tell({"x": 0.9}, 9.0)
-    done = restore(Settings.read(path), backup)
+    done = go_back(Settings.read(path), backup)
     assert (done.n_experiments, len(done.kept)) == (len(whole[2]), 2)
     assert not assert_noticed(whole, path)
 
@@ -195,9 +195,9 @@ def test_a_backup_of_something_else_is_refused_and_nothing_changes(whole, tmp_pa
     before = sorted(p.name for p in path.parent.iterdir())
     (tmp_path / "other").write_text("something else, and long enough to be looked at " * 9)
     with pytest.raises(StorageError, match="something else"):
-        restore(Settings.read(path), tmp_path / "other")
+        go_back(Settings.read(path), tmp_path / "other")
     with pytest.raises(StorageError, match="There is no file"):
-        restore(Settings.read(path), tmp_path / "nowhere")
+        go_back(Settings.read(path), tmp_path / "nowhere")
     assert sorted(p.name for p in path.parent.iterdir()) == before
     assert not assert_noticed(whole, path)
 
@@ -240,7 +240,7 @@ def test_a_seal_that_cannot_be_read_is_named(whole, tmp_path):
         seal.write_bytes(flipped(data, place, 1))
         with pytest.raises(DamageError, match=r"seal is damaged: line \d+ cannot be read.*whole"):
             Campaign.open(path)
-    restore(Settings.read(path), None)
+    go_back(Settings.read(path), None)
     assert not assert_noticed(whole, path)
 
 
@@ -260,7 +260,7 @@ def test_what_optuna_itself_writes_is_legal_and_sealed_from_then_on(whole, tmp_p
 
 def test_a_server_looks_after_itself():
     settings = campaign_settings("postgresql://ann@host/lab")
-    for act in (verify, rescue, lambda s: restore(s, None)):
+    for act in (verify, rescue, lambda s: go_back(s, None)):
         with pytest.raises(CampaignError, match="is a server, which keeps and checks its files"):
             act(settings)
 

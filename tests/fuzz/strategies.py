@@ -31,7 +31,7 @@ def toml(value):
 KINDS = ["normal", "uniform", "beta", "chi-squared", "exact", "ring", "gaussian-mixture",
          "empirical", "piecewise", "scipy", "torch", "nothing"]  # fmt: skip
 FIELDS = ["std", "cov", "low", "high", "a", "b", "df", "loc", "scale", "radius", "deviations",
-          "edges", "pieces", "name", "clip_low", "clip_high", "means", "covs", "weights"]  # fmt: skip
+          "edges", "pieces", "name", "clip_low", "clip_high", "means", "covs"]  # fmt: skip
 
 
 @st.composite

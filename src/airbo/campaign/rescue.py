@@ -162,7 +162,7 @@ class Restored:
     """Where the files are that were in its place."""
 
 
-def restore(settings: Settings, backup: Path | None) -> Restored:
+def go_back(settings: Settings, backup: Path | None) -> Restored:
     """Let a backup count, or the storage as it is now.
 
     The seal is replaced last: whenever this is interrupted, it can be repeated, and until then the

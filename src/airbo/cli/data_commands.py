@@ -120,7 +120,7 @@ def restore(
     with reporting(as_json) as out:
         quiet()
         from airbo.campaign import Settings
-        from airbo.campaign.rescue import restore as go_back
+        from airbo.campaign.rescue import go_back
 
         done = go_back(Settings.read(file), backup)
         out.show(f"The campaign has {done.n_experiments} experiments now.")
