@@ -74,7 +74,7 @@ def killed_while_reporting(path: Path, page: Path) -> None:
     """Write a report, and be killed when its page is written and not yet in place."""
     torch.set_num_threads(1)
     optimizer = Campaign.open(path).optimizer()
-    os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+    os.fsync = lambda fd: os.kill(os.getpid(), signal.SIGKILL)
     write_report(optimizer, page, history=0)
 
 
