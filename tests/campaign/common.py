@@ -9,6 +9,7 @@ from airbo import Campaign
 from airbo.campaign import Settings
 from airbo.campaign.config import parse
 from airbo.campaign.storage import close_storage, open_storage
+from airbo.campaign.storage_url import StorageURL
 
 LINE = """\
 name = "line"
@@ -64,7 +65,7 @@ def write(folder: Path, text: str = LINE, name: str = "campaign.toml") -> Path:
 @lru_cache
 def _empty_database() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        close_storage(open_storage("sqlite:///empty.db", Path(folder)))
+        close_storage(open_storage(StorageURL("sqlite:///empty.db"), Path(folder)))
         return (Path(folder) / "empty.db").read_bytes()
 
 

@@ -17,6 +17,7 @@ import torch
 
 from airbo.campaign import Campaign, runner
 from airbo.campaign.runner import Command
+from airbo.report import write_report
 from airbo.space import Design
 
 WRITES = (
@@ -67,6 +68,14 @@ def killed_before_write(path: Path, operation: str, n: int) -> None:
     for name in WRITES:
         setattr(campaign.storage, name, counted(getattr(campaign.storage, name)))
     OPERATIONS[operation](campaign)
+
+
+def killed_while_reporting(path: Path, page: Path) -> None:
+    """Write a report, and be killed when its page is written and not yet in place."""
+    torch.set_num_threads(1)
+    optimizer = Campaign.open(path).optimizer()
+    os.fsync = lambda fd: os.kill(os.getpid(), signal.SIGKILL)
+    write_report(optimizer, page, history=0)
 
 
 def run(campaign: Campaign, budget: int = 3) -> None:

@@ -50,7 +50,7 @@ def test_what_is_left_out_is_as_for_the_optimizer():
     assert (s.direction, s.surrogate, s.seed) == ("maximize", "default", 0)
     assert s.acquisition == optimizer.acquisition
     assert s.uncertainty == {}
-    assert s.storage == "sqlite:///campaign.db"
+    assert str(s.storage) == "sqlite:///campaign.db"
 
 
 INLINE = {
@@ -230,7 +230,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 
 def test_the_environment_names_another_storage(monkeypatch):
     monkeypatch.setenv("AIRBO_STORAGE", "journal:///other")
-    assert settings(LINE).storage == "journal:///other"
+    assert str(settings(LINE).storage) == "journal:///other"
 
 
 def test_the_uncertainty_of_one_experiment_is_written_in_the_same_way():

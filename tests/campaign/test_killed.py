@@ -96,6 +96,17 @@ def test_killed_while_importing_leaves_all_rows_or_none(tmp_path, storage):
     assert seen == {0, 3}
 
 
+def test_killed_while_reporting_leaves_the_old_page_and_the_campaign(tmp_path):
+    c = prepared(tmp_path / "lab")
+    c.tell_all([(0, 1.0), (1, 2.0)])
+    before, page = told(c), tmp_path / "page.html"
+    page.write_text("old")
+    process = processes.start(processes.killed_while_reporting, c.settings.path, page)
+    assert processes.finish(process) == -signal.SIGKILL
+    assert page.read_text() == "old"
+    assert told(Campaign.open(c.settings.path)) == before
+
+
 def test_a_killed_run_goes_on_to_the_same_end(tmp_path):
     for c in kill_everywhere(tmp_path, "run"):
         processes.run(c)

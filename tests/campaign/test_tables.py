@@ -153,3 +153,10 @@ def test_an_interrupted_import_is_named_until_it_is_repeated(tmp_path, monkeypat
     assert c.ask()[0].number == 2
     c.import_table(csv(tmp_path, GOOD))
     assert (c.status().n_ok, c.status().notes) == (2, [])
+
+
+def test_a_cell_that_is_longer_than_csv_allows_is_a_mistake(tmp_path):
+    c = campaign(tmp_path)
+    (tmp_path / "long.csv").write_text(f"x,value\n0.5,{'1' * 200_000}\n")
+    with pytest.raises(FileError, match=r"line 2: this is not CSV: field larger"):
+        c.import_table(tmp_path / "long.csv")

@@ -8,6 +8,7 @@ import pytest
 from airbo import Campaign
 from airbo.campaign import Settings, StorageError
 from airbo.campaign.storage import open_storage
+from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.study import open_study
 from tests.campaign import postgres, processes
 from tests.campaign.common import LINE, edited, write
@@ -95,7 +96,7 @@ STEPS = (
 @pytest.mark.parametrize("moment", range(6))
 def test_somebody_else_may_begin_the_campaign_at_any_moment(tmp_path, monkeypatch, storage, moment):
     path = write(tmp_path, edited(LINE, "journal:///campaign.journal", storage))
-    opened, calls = open_storage(storage, tmp_path), itertools.count()
+    opened, calls = open_storage(StorageURL(storage), tmp_path), itertools.count()
 
     def interrupted(method):
         def call(*args, **kwargs):

@@ -69,6 +69,47 @@ def test_a_day_in_json(here):
     assert data("import", "all.csv", "-f", other / "campaign.toml")["already"] is True
 
 
+def test_damage_is_named_rescued_and_restored(here):
+    write(here)
+    airbo_("tell", "x=0.25", 1.5)
+    airbo_("tell", "x=0.5", 2.5)
+    assert "all 2 trials are as they were told" in airbo_("check", "--data").stdout
+    assert data("check", "--data")["trials"] == 2
+    journal = here / "campaign.journal"
+    backup = here / "backup.journal"
+    backup.write_bytes(journal.read_bytes())
+    journal.write_bytes(journal.read_bytes().replace(b'"value":2.5', b'"value":3.5'))
+    for command in (["status"], ["check", "--data"], ["tell", 1, 7], ["ask"], ["export"]):
+        told = airbo_(*command, code=4)
+        assert "trial 1 is not what was told. 1 of 2 trials are" in " ".join(told.output.split())
+    told = airbo_("export", "--damaged", "-o", "rescued.csv")
+    assert "1 experiments are as they were told; 1 trials are lost" in told.output
+    assert [r["value"] for r in data("export", "--damaged")["experiments"]] == [1.5]
+    assert data("restore", "backup.journal")["experiments"] == 2
+    assert [r["value"] for r in data("export")["experiments"]] == [1.5, 2.5]
+    assert "Kept what was there" in airbo_("restore").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["0", "-inf"],
+            "The value must be a finite number, got '-inf'. For an experiment that gave",
+        ),
+        (["0", "-nan"], "The value must be a finite number, got '-nan'."),
+        (["0=-inf"], "must be a finite number, got '-inf'."),
+        (["²", "5"], "This is not understood: '² 5'. Please write"),
+        (["²=5"], "Unknown parameter '²'"),
+        (["9" * 30, "5"], "This is not understood"),
+        (["0", "-5f"], "The value must be a number, got '-5f'."),
+    ],
+)
+def test_words_that_are_no_numbers_are_refused_in_words(here, words, message):
+    write(here)
+    assert message in " ".join(airbo_("tell", *words, code=1).output.split())
+
+
 def test_people_read_units(here):
     write(here, MILL)
     assert "speed [m/min]" in airbo_("ask").stdout
@@ -251,7 +292,7 @@ def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypat
 
 def test_every_command_has_help_with_examples_and_json():
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
-    assert len(names) == 12
+    assert len(names) == 13
     for name in names:
         text = airbo_(name, "--help").stdout
         assert f"airbo {name}" in text.split("Examples:")[1]

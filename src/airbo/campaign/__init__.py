@@ -2,7 +2,14 @@
 
 from airbo.campaign.campaign import Campaign
 from airbo.campaign.config import Settings
-from airbo.campaign.errors import AlreadyTold, CampaignError, FileError, Mistake, StorageError
+from airbo.campaign.errors import (
+    AlreadyTold,
+    CampaignError,
+    DamageError,
+    FileError,
+    Mistake,
+    StorageError,
+)
 from airbo.campaign.experiment import Experiment, Status
 from airbo.campaign.outcome import Told
 from airbo.campaign.tables import Imported
@@ -11,6 +18,7 @@ __all__ = [
     "AlreadyTold",
     "Campaign",
     "CampaignError",
+    "DamageError",
     "Experiment",
     "FileError",
     "Imported",

@@ -1,6 +1,7 @@
 """A campaign: ask, tell and recommend over days, kept in an Optuna storage."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +13,29 @@ from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import AlreadyTold, CampaignError
-from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
+from airbo.campaign.experiment import (
+    RUN,
+    Experiment,
+    Record,
+    Status,
+    elapsed,
+    read_record,
+    status_of,
+)
+from airbo.campaign.journal import mend_journal
 from airbo.campaign.ledger import Ledger
 from airbo.campaign.outcome import Listener, Told, check_once, in_words
-from airbo.campaign.storage import close_storage, explained, explains, open_storage
-from airbo.campaign.study import open_study, optimizer_from, range_changes, sampler_of
+from airbo.campaign.seal import Held
+from airbo.campaign.storage import close_storage, explained, explains, open_storage, reading
+from airbo.campaign.study import (
+    CAMPAIGN,
+    check_there,
+    open_study,
+    optimizer_from,
+    range_changes,
+    sampler_of,
+    seal_of,
+)
 from airbo.campaign.tables import Imported, import_table, table_of
 from airbo.integrations.optuna import UNCERTAINTY, distributions_of
 
@@ -42,18 +61,33 @@ class Campaign:
         self.settings = settings
         self.url = settings.storage
         self.storage = storage
-        with explained(self.url):
-            self.ledger = Ledger(settings.space, open_study(storage, settings), storage)
+        with explained(self.url), reading(self.url):
+            self.seal = seal_of(settings)
+            study = open_study(storage, settings, begun=bool(self.seal and self.seal.facts))
+            self.ledger = Ledger(settings.space, study, storage)
+            read_record(study, settings.space)
+            if self.seal is not None:
+                self.seal.check(self._held())
+                with suppress(PermissionError):  # who may only look acknowledges nothing
+                    self._acknowledge()
+                    if self.url.is_journal:
+                        mend_journal(self.seal.storage)
 
     @classmethod
     def open(cls, path: str | Path = "campaign.toml") -> "Campaign":
         """Open the campaign of a file, and begin it if it is new.
 
         Raises:
+            DamageError: If the storage lacks something that was told, or has it otherwise.
             CampaignError: If the file has mistakes, the storage cannot be used, or it belongs to
                 another campaign.
         """
-        settings = Settings.read(path)
+        return cls.open_copy(Settings.read(path))
+
+    @classmethod
+    def open_copy(cls, settings: Settings) -> "Campaign":
+        """Open the campaign that settings describe; they may name another storage than the file."""
+        check_there(settings)
         storage = open_storage(settings.storage, settings.path.parent)
         try:
             return cls(settings, storage)
@@ -71,6 +105,14 @@ class Campaign:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _held(self) -> Held:
+        return Held.by(self.ledger.study, CAMPAIGN, self.settings.space.names)
+
+    def _acknowledge(self) -> None:
+        """Seal what the storage holds: what follows may be reported to the user."""
+        if self.seal is not None:
+            self.seal.add(self._held())
+
     @cached_property
     def study(self) -> Study:
         """The Optuna study, with the sampler that the file describes."""
@@ -87,7 +129,9 @@ class Campaign:
 
         n = whole_number("n", n, least=1)
         self.tidy()
-        return [self._ask_one() for _ in range(n)]
+        asked = [self._ask_one() for _ in range(n)]
+        self._acknowledge()
+        return asked
 
     def _ask_one(self) -> Experiment:
         trial = self.study.ask(distributions_of(self.settings.space))
@@ -107,7 +151,9 @@ class Campaign:
         for trial in record.unfinished_asks:
             if elapsed(trial.datetime_start, now) > INTERRUPTED:
                 self.ledger.give_up(trial._trial_id)
-        return [e for e in self._overdue(record, now) if self.ledger.give_up(e.trial_id)]
+        given_up = [e for e in self._overdue(record, now) if self.ledger.give_up(e.trial_id)]
+        self._acknowledge()
+        return given_up
 
     def _overdue(self, record: Record, now: datetime) -> list[Experiment]:
         hours = self.settings.give_up_after_hours
@@ -192,6 +238,7 @@ class Campaign:
                 told.append(Told(told[understood.index(outcome)].experiment, "already told"))
             else:
                 told.append(self.ledger.write(outcome))
+        self._acknowledge()
         return told
 
     def _listener(self, uncertainty: Any, allow_outside: bool) -> Listener:
@@ -209,6 +256,7 @@ class Campaign:
         if experiment.outcome == "given up":
             return Told(experiment, "already told")
         ours = self.ledger.give_up(experiment.trial_id)
+        self._acknowledge()
         return Told(self._to_give_up(number), "told" if ours else "already told")
 
     def _to_give_up(self, number: int) -> Experiment:
@@ -261,7 +309,9 @@ class Campaign:
             FileError: If there are mistakes; each is named with its line, and nothing is changed.
         """
         listener = self._listener(uncertainty, allow_outside)
-        return import_table(self.ledger, listener, source, again, ignore_others)
+        done = import_table(self.ledger, listener, source, again, ignore_others)
+        self._acknowledge()
+        return done
 
     @explains
     def export(self) -> "pd.DataFrame":

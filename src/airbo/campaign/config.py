@@ -8,13 +8,15 @@ zero, the name of a surrogate) is said by ``Settings.check``, before anything is
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airbo.campaign.errors import FileError, Mistake, StorageError
+from airbo.campaign.limits import check_parameter
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
+from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
 from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE, Direction
 from airbo.parameters import Categorical, Float, Integer, Parameter
@@ -27,12 +29,16 @@ if TYPE_CHECKING:
 
 STORAGE_VARIABLE = "AIRBO_STORAGE"
 """Environment variable that replaces the storage of the file."""
+PASSWORD_VARIABLE = "AIRBO_STORAGE_PASSWORD"
+"""Environment variable that holds the password of a database server."""
+PASSWORD_FILE = "storage_password_file"
+"""Key of the file: another file, beside it, that holds the password and nothing else."""
 
 RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 MOST_HOURS = 1_000_000
 _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "n_initial", "storage",
-    "give_up_after_hours", "parameters", "uncertainty", "deployment",
+    PASSWORD_FILE, "give_up_after_hours", "parameters", "uncertainty", "deployment",
 )  # fmt: skip
 
 
@@ -55,8 +61,8 @@ class Settings:
     acquisition: str
     seed: int
     n_initial: int
-    storage: str
-    """URL of the Optuna storage; may hold a password."""
+    storage: StorageURL
+    """Where the experiments are kept."""
     give_up_after_hours: float | None
     """When a design that nobody answered no longer counts as pending."""
     top: TomlTable = field(compare=False, repr=False)
@@ -144,7 +150,7 @@ def parse(text: str, path: Path) -> Settings:
     """Read the text of a campaign file that stands, or will stand, at ``path``."""
     top = _table(text, str(path))
     settings = _settings(top, path)
-    if settings is None or top.notes.mistakes:
+    if settings is None:
         raise FileError(str(path), top.notes.mistakes)
     return settings
 
@@ -207,9 +213,17 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         "give_up_after_hours": _hours(top),
         "missed_in_use": _in_use(top, parameters, path.parent),
     }
-    if not parameters or name is None:
+    if not parameters or name is None or top.notes.mistakes:
         return None
-    return Settings(path=path, name=name, space=Space(parameters), missed=missed, top=top, **others)
+    kept = {key: value for key, value in top.values.items() if key != "storage"}
+    return Settings(
+        path=path,
+        name=name,
+        space=Space(parameters),
+        missed=missed,
+        top=replace(top, values=kept),
+        **others,
+    )
 
 
 def _n_initial(d: int) -> int:
@@ -232,10 +246,31 @@ def _hours(top: TomlTable) -> float | None:
     return None if hours is None else float(hours)
 
 
-def _storage(top: TomlTable, path: Path) -> str:
-    default = f"sqlite:///{path.stem}.db"
-    given = top.get("storage", "a text in quotes", default)
-    return os.environ.get(STORAGE_VARIABLE) or given
+def _storage(top: TomlTable, path: Path) -> StorageURL:
+    """Read the storage; no message may quote it, since it may hold a password."""
+    given = top.values.get("storage", f"sqlite:///{path.stem}.db")
+    if not isinstance(given, str):
+        top.note("storage must be a text in quotes.", "storage")
+        given = ""
+    return StorageURL(os.environ.get(STORAGE_VARIABLE) or given, _password(top, path.parent))
+
+
+def _password(top: TomlTable, folder: Path) -> str | None:
+    """Return the password from the environment, or from the file that is named."""
+    name = top.get(PASSWORD_FILE, "a text in quotes")
+    if os.environ.get(PASSWORD_VARIABLE):
+        return os.environ[PASSWORD_VARIABLE]
+    if name is None:
+        return None
+    try:
+        password = (folder / name).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError):
+        top.note(f"the file {name!r} with the password cannot be read.", PASSWORD_FILE)
+        return None
+    if not password or "\n" in password:
+        top.note(f"the file {name!r} must hold the password on one line.", PASSWORD_FILE)
+        return None
+    return password
 
 
 def _in_use(
@@ -282,6 +317,7 @@ def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
     build: Any = types[kind]
     try:
         parameter: Parameter = build(**values)
+        check_parameter(parameter)
         return parameter
     except (ValueError, TypeError) as error:
         table.note_error(error)

@@ -42,5 +42,17 @@ class StorageError(CampaignError):
     exit_code = 4
 
 
+class DamageError(StorageError):
+    """A storage file is not what it was when its experiments were told."""
+
+    def __init__(self, file: str, what: str, safe: str) -> None:
+        """Say what is wrong with a file, what is safe, and what to do."""
+        super().__init__(
+            f"{file} is damaged: {what}. {safe}{' ' if safe else ''}To get out what can be read: "
+            "airbo export --damaged -o rescued.csv. To go back to a backup: airbo restore BACKUP. "
+            "If you changed the file on purpose, airbo restore lets it count as it is now."
+        )
+
+
 class AlreadyTold(CampaignError):
     """The experiment has another outcome already."""

@@ -16,16 +16,22 @@ _BEGINNING = b'{"op_code"'
 
 
 def open_journal(file: Path) -> BaseStorage:
-    """Open a journal, or make it; refuse a file that is something else."""
-    file = file.resolve()  # the lock is a link to it, wherever the process is started
-    lock = Lock(file)
+    """Open a journal, or make it; refuse a file that is something else.
+
+    Its path is absolute: the lock is a link to it, wherever the process is started.
+    """
     if file.exists():
         with file.open("rb") as stream:
             _check(file, stream.readline())
-        if not _ends_well(file):
-            lock.acquire()
-            lock.release()
-    return JournalStorage(JournalFileBackend(str(file), lock_obj=lock))
+    return JournalStorage(JournalFileBackend(str(file), lock_obj=Lock(file)))
+
+
+def mend_journal(file: Path) -> None:
+    """Take off a last line that was cut short, once it is known that nobody misses it."""
+    lock = Lock(file)
+    if not _ends_well(file):
+        lock.acquire()
+        lock.release()
 
 
 class Lock(JournalFileSymlinkLock):

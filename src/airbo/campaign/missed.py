@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airbo.campaign.limits import check_uncertainty
 from airbo.campaign.toml_errors import TomlTable
 from airbo.parameters import Categorical, Parameter
 from airbo.space import Space
@@ -149,5 +150,6 @@ def _check_fit(
             )
     try:
         check_width(description, len(names))
+        check_uncertainty(description, parameters)
     except ValueError as error:
         table.note(f"The uncertainty of {called!r} does not fit: {error}")

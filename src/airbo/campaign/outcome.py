@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import AlreadyTold, CampaignError
 from airbo.campaign.experiment import Experiment, Record
+from airbo.campaign.limits import check_place
 from airbo.campaign.study import optimizer_from
 from airbo.integrations.optuna.attributes import (
     EXECUTED,
@@ -157,6 +158,8 @@ class Listener:
             plain = space.checked(design, allow_outside)
             measured = check_executed(space, plain, executed or {})
             number = check_value(value)
+            check_place(space, plain, "the design")
+            check_place(space, measured, "executed")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
         return Outcome(plain, number, measured, self.uncertainty, self._in_force(None))

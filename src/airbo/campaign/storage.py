@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -14,12 +13,12 @@ from typing import Any, TypeVar, cast
 
 import optuna
 from optuna.storages import BaseStorage, RDBStorage
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from airbo.campaign.errors import StorageError
+from airbo.campaign.errors import DamageError, StorageError
 from airbo.campaign.journal import open_journal
 from airbo.campaign.sqlite import SQLiteStorage
+from airbo.campaign.storage_url import SQLITE, StorageURL
 
 BUSY_SECONDS = 20
 """How long to wait for a database that another process is writing to."""
@@ -28,57 +27,25 @@ N_TRIES = 10
 """How often to look again while others make the tables of a new database."""
 
 _MADE_BY_OTHERS = ("already exists", "duplicate", "unique constraint", "tuple concurrently")
-_SQLITE, _JOURNAL = "sqlite:///", "journal:///"
-_PASSWORD = re.compile(r"(://[^/@\s]*?:)[^/\s]*@")
-_SECRET_QUERY = re.compile(r"((?:password|passwd|sslpassword)=)[^&\s]*", re.IGNORECASE)
 
 
-def masked(text: object) -> str:
-    """Return a URL, or a message that holds one, without passwords.
-
-    >>> masked("postgresql://ann:secret@host/lab")
-    'postgresql://ann:***@host/lab'
-    """
-    return _SECRET_QUERY.sub(r"\1***", _PASSWORD.sub(r"\1***@", str(text)))
-
-
-def local_file(url: str, folder: Path) -> Path | None:
-    """Return the file of a storage that is one; relative paths count from ``folder``."""
-    for scheme in (_SQLITE, _JOURNAL):
-        if url.startswith(scheme) and len(url) > len(scheme):
-            return folder / url.removeprefix(scheme).partition("?")[0]
-    return None
-
-
-def open_storage(url: str, folder: Path) -> BaseStorage:
+def open_storage(url: StorageURL, folder: Path) -> BaseStorage:
     """Open a storage, and make it if it is a file that does not exist.
 
     Nothing that these storages read is unpickled: Optuna keeps JSON in them. (Its Redis journal
     does keep a pickle, and is not among them.)
     """
     with explained(url):
-        file = local_file(url, folder)
-        if file is not None and not file.parent.is_dir():
+        file = url.file(folder)
+        if file is None:
+            return _database(RDBStorage, url.to_connect(), {"pool_pre_ping": True})
+        if not file.parent.is_dir():
             raise StorageError(f"There is no folder {file.parent} for the storage {file.name}.")
-        if url.startswith(_JOURNAL) and file is not None:
-            return open_journal(file)
-        if url.startswith(_SQLITE) and file is not None:
-            waiting = {"connect_args": {"timeout": BUSY_SECONDS}}
-            return _database(SQLiteStorage, f"{_SQLITE}{file.resolve()}", waiting)
-        if not url.startswith(("postgresql", "mysql")):
-            raise StorageError(
-                "storage must be a URL such as sqlite:///campaign.db, journal:///campaign.journal "
-                f"or postgresql+psycopg://user@host/database, got {masked(url)!r}."
-            )
-        _check_url(url)
-        return _database(RDBStorage, _with_driver(url), {"pool_pre_ping": True})
-
-
-def _check_url(url: str) -> None:
-    try:
-        make_url(url)
-    except ValueError as error:  # a port that is no number
-        raise ArgumentError(str(error)) from None
+        if url.is_journal:
+            with reading(url):
+                return open_journal(file)
+        waiting = {"connect_args": {"timeout": BUSY_SECONDS}}
+        return _database(SQLiteStorage, f"{SQLITE}{file}", waiting)
 
 
 def _database(kind: type[RDBStorage], url: str, engine: dict[str, Any]) -> BaseStorage:
@@ -101,13 +68,8 @@ def close_storage(storage: BaseStorage) -> None:
         backend.engine.dispose()
 
 
-def _with_driver(url: str) -> str:
-    """Name the driver that ``airbo[postgres]`` installs, where the URL names none."""
-    return re.sub(r"^postgresql://", "postgresql+psycopg://", url)
-
-
 @contextmanager
-def explained(url: str) -> Iterator[None]:
+def explained(url: StorageURL) -> Iterator[None]:
     """Turn what databases and disks raise into one paragraph for the user."""
     try:
         yield
@@ -116,13 +78,23 @@ def explained(url: str) -> Iterator[None]:
     except (SQLAlchemyError, OSError, ImportError) as error:
         raise StorageError(_reason(error, url)) from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise StorageError(
-            f"The storage {masked(url)} is damaged: one of its lines is no JSON ({error})."
-        ) from None
+        raise DamageError(str(url), f"one of its lines is no JSON ({error})", "") from None
     except RuntimeError as error:
         if "lock" not in str(error) and "version" not in str(error):
             raise
         raise StorageError(_reason(error, url)) from None
+
+
+@contextmanager
+def reading(url: StorageURL) -> Iterator[None]:
+    """Turn what Optuna raises where it reads something that nobody wrote into a message."""
+    try:
+        yield
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError) as e:
+        what = f"something in it cannot be read ({type(e).__name__}: {str(e)[:80]})"
+        raise DamageError(str(url), what, "") from e
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -146,7 +118,12 @@ _REASONS = {
     "read-only": "It is read-only. Make the file and its folder writable.",
     "disk is full": "The disk is full. Make room and try again; what was told before is kept.",
     "unable to open database file": "The file cannot be opened: is the folder there, and writable?",
-    "file is not a database": "The file is something else, not an SQLite database.",
+    "file is not a database": "The file is something else, not an SQLite database, or it is "
+    "damaged. To go back to a backup: airbo restore BACKUP.",
+    "malformed": "The file is damaged. To see what can be read: airbo export --damaged -o "
+    "rescued.csv. To go back to a backup: airbo restore BACKUP.",
+    "no such table": "The file is damaged: a table is not there. To go back to a backup: airbo "
+    "restore BACKUP.",
     "disk i/o error": "The disk reports an error, or the folder is not writable.",
     "permission denied": "You may not read or write it: permission denied.",
     "could not be loaded": "The database driver is not installed; "
@@ -156,9 +133,9 @@ _REASONS = {
 }
 
 
-def _reason(error: BaseException, url: str) -> str:
+def _reason(error: BaseException, url: StorageURL) -> str:
     """Say what is wrong with a storage, without passwords and without a traceback."""
-    about = f"The storage {masked(url)} cannot be used. "
+    about = f"The storage {url} cannot be used. "
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return about + _REASONS["disk is full"]
     if isinstance(error, ImportError | NoSuchModuleError):
@@ -170,7 +147,14 @@ def _reason(error: BaseException, url: str) -> str:
         if sign in text.lower():
             return about + reason
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    return about + masked(f"{first.strip().rstrip('.')}.")
+    if not url.is_safe(first):
+        return about + "What the driver says about it holds the password and is left out."
+    return about + f"{first.strip().rstrip('.')}."
+
+
+def copy_whole(source: Path, path: Path) -> None:
+    """Copy a file so that it is there whole or not at all."""
+    write_whole(path, source.read_bytes())
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

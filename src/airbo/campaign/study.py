@@ -9,9 +9,9 @@ from optuna.samplers import RandomSampler
 from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
-from airbo.campaign.errors import StorageError
+from airbo.campaign.errors import DamageError, StorageError
 from airbo.campaign.experiment import Experiment
-from airbo.campaign.storage import local_file, masked
+from airbo.campaign.seal import Seal
 from airbo.integrations.optuna import distributions_of, read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
@@ -25,10 +25,32 @@ CAMPAIGN = "airbo:campaign"
 FORMAT = 1
 
 
-def open_study(storage: BaseStorage, settings: Settings) -> Study:
+def seal_of(settings: Settings) -> Seal | None:
+    """Read the seal of a storage that is a file."""
+    file = settings.storage.file(settings.path.parent)
+    return None if file is None else Seal(file)
+
+
+def check_there(settings: Settings) -> None:
+    """Refuse to begin anew where experiments were told and their file is gone."""
+    seal = seal_of(settings)
+    if seal is not None and seal.facts and not seal.storage.exists():
+        raise StorageError(
+            f"The storage {seal.storage.name} is gone, and it held {seal.n_trials} trials. Put it "
+            f"back, or a backup of it: airbo restore BACKUP. To begin anew, delete "
+            f"{seal.file.name} too."
+        )
+
+
+def open_study(storage: BaseStorage, settings: Settings, begun: bool = False) -> Study:
     """Open the study of a campaign, or make it; refuse one that belongs to something else.
 
     Its sampler comes later: only who asks needs it.
+
+    Args:
+        storage: Where it is.
+        settings: What the file says.
+        begun: Whether it must be there.
     """
     found = {study.study_name for study in storage.get_all_studies()}
     no_sampler = RandomSampler()
@@ -36,6 +58,7 @@ def open_study(storage: BaseStorage, settings: Settings) -> Study:
         study = optuna.load_study(study_name=settings.name, storage=storage, sampler=no_sampler)
     else:
         _check_alone(found, settings)
+        _check_begun(begun, settings)
         study = optuna.create_study(
             storage=storage,
             sampler=no_sampler,
@@ -45,11 +68,12 @@ def open_study(storage: BaseStorage, settings: Settings) -> Study:
         )
     marks = study.user_attrs
     if CAMPAIGN not in marks:
+        _check_begun(begun, settings)
         # First the trials, then the mark: whoever begins the campaign now sets it before any trial.
-        begun = bool(study.get_trials(deepcopy=False))
+        has_trials = bool(study.get_trials(deepcopy=False))
         marks = study.user_attrs
         if CAMPAIGN not in marks:
-            _check_new(begun, study, settings)
+            _check_new(has_trials, study, settings)
             study.set_user_attr(CAMPAIGN, _described(settings))
             marks = study.user_attrs
     check_same(marks[CAMPAIGN], settings)
@@ -58,7 +82,7 @@ def open_study(storage: BaseStorage, settings: Settings) -> Study:
 
 def _check_alone(found: set[str], settings: Settings) -> None:
     """Refuse to begin a campaign in a file that holds another one; servers hold many."""
-    file = local_file(settings.storage, settings.path.parent)
+    file = settings.storage.file(settings.path.parent)
     if found and file is not None:
         others = ", ".join(map(repr, sorted(found)))
         raise StorageError(
@@ -68,10 +92,16 @@ def _check_alone(found: set[str], settings: Settings) -> None:
         )
 
 
-def _check_new(begun: bool, study: Study, settings: Settings) -> None:
-    if begun or study.direction.name.lower() != settings.direction:
+def _check_begun(begun: bool, settings: Settings) -> None:
+    if begun:
+        what = f"the campaign {settings.name!r}, which was begun, is not in it"
+        raise DamageError(str(settings.storage), what, "")
+
+
+def _check_new(has_trials: bool, study: Study, settings: Settings) -> None:
+    if has_trials or study.direction.name.lower() != settings.direction:
         raise StorageError(
-            f"The storage {masked(settings.storage)} has a study {settings.name!r} that no "
+            f"The storage {settings.storage} has a study {settings.name!r} that no "
             "campaign made. Choose another name or another storage."
         )
 
@@ -101,7 +131,7 @@ def check_same(begun: dict[str, Any], settings: Settings) -> None:
     if what:
         raise StorageError(
             f"{settings.path.name} does not fit the trials of campaign {settings.name!r} in "
-            f"{masked(settings.storage)}: {'; '.join(what)}. Put it back, or begin a new campaign "
+            f"{settings.storage}: {'; '.join(what)}. Put it back, or begin a new campaign "
             "with another name and storage (`airbo export` and `airbo import` carry values over)."
         )
 

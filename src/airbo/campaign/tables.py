@@ -120,14 +120,17 @@ def parse_rows(name: str, text: str, space: Space, ignore_others: bool = False) 
     delimiter = ";" if lines and ";" in lines[0] and "," not in lines[0] else ","
     reader = csv.reader(lines, delimiter=delimiter)
     mistakes: list[Mistake] = []
-    header = [cell.strip() for cell in next(reader, [])]
-    _check_header(header, space, ignore_others, mistakes)
-    if mistakes:
-        raise FileError(name, mistakes)
     rows = []
-    for cells in reader:
-        if any(cell.strip() for cell in cells):
-            rows.append(_row(reader.line_num, header, cells, space, mistakes))
+    try:
+        header = [cell.strip() for cell in next(reader, [])]
+        _check_header(header, space, ignore_others, mistakes)
+        if mistakes:
+            raise FileError(name, mistakes)
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                rows.append(_row(reader.line_num, header, cells, space, mistakes))
+    except csv.Error as error:
+        mistakes.append(Mistake(reader.line_num, f"this is not CSV: {error}."))
     if mistakes:
         raise FileError(name, mistakes)
     return [row for row in rows if row is not None]

@@ -10,6 +10,7 @@ from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
 from airbo.cli import unattended
+from airbo.cli.command import NumbersMayBeNegative
 
 app = typer.Typer(
     name="airbo",
@@ -62,7 +63,7 @@ _add(
     "airbo init",
     "airbo init --name milling --parameter speed=50:200:m/min --uncertainty speed=normal:2",
 )
-_add(files.check, "airbo check", "airbo check other.toml --no-picture")
+_add(files.check, "airbo check", "airbo check other.toml --no-picture", "airbo check --data")
 _add(experiments.ask, "airbo ask", "airbo ask -n 4 --json")
 _add(
     experiments.tell,
@@ -72,13 +73,23 @@ _add(
     "airbo tell 3 1.25 --executed speed=121.3  (the real speed was measured)",
     "airbo tell 3 1.52 --correct  (it was 1.52, not 1.25)",
     "airbo tell 5 1.1 --uncertainty 'speed = {kind = \"normal\", std = 5.0}'  (another machine)",
-    context_settings={"ignore_unknown_options": True},  # negative numbers look like options
+    cls=NumbersMayBeNegative,
 )
 _add(experiments.fail, "airbo fail 5", "airbo fail 6 7 --gave-up")
 _add(experiments.status, "airbo status")
 _add(experiments.recommend, "airbo recommend", "airbo recommend --anywhere --json")
 _add(data.import_, "airbo import before.csv", name="import")
-_add(data.export, "airbo export -o experiments.csv", "airbo export --json")
+_add(
+    data.export,
+    "airbo export -o experiments.csv",
+    "airbo export --json",
+    "airbo export --damaged -o rescued.csv  (what can be read of a damaged storage)",
+)
+_add(
+    data.restore,
+    "airbo restore backup/campaign.db",
+    "airbo restore  (the storage was changed on purpose)",
+)
 _add(data.report, "airbo report", "airbo report -o milling.html")
 _add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')

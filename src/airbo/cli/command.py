@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from airbo.campaign import Campaign, Settings
@@ -22,6 +24,17 @@ DEFAULT = Path("campaign.toml")
 
 WIDTH_ELSEWHERE = 110
 """Columns of tables that go to a file or a pipe."""
+
+
+_NEGATIVE = re.compile(r"-([\d.].*|inf|infinity|nan)", re.IGNORECASE | re.DOTALL)
+
+
+class NumbersMayBeNegative(TyperCommand):
+    """A command whose words may be negative numbers, which look like options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put a blank before such numbers; what follows is no option then."""
+        return super().parse_args(ctx, [f" {a}" if _NEGATIVE.fullmatch(a) else a for a in args])
 
 
 class Output:
@@ -104,12 +117,17 @@ def _is_for_users(warning: warnings.WarningMessage) -> bool:
 
 def open_campaign(file: Path) -> "Campaign":
     """Open a campaign, with Optuna set up for single commands."""
-    import optuna
-
+    quiet()
     from airbo.campaign import Campaign
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     return Campaign.open(file)
+
+
+def quiet() -> None:
+    """Let Optuna say only what is wrong."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 def one_thread() -> None:

@@ -15,11 +15,14 @@ from airbo.cli.command import (
     Output,
     one_thread,
     open_campaign,
+    quiet,
     read_under,
     reporting,
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from airbo.campaign import Campaign
 
 
@@ -62,6 +65,9 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file; default: print it.")
     ] = None,
+    damaged: Annotated[
+        bool, typer.Option("--damaged", help="What can be read of a damaged storage.")
+    ] = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -70,8 +76,7 @@ def export(
         from airbo.campaign.storage import write_whole
         from airbo.campaign.tables import to_csv
 
-        campaign = open_campaign(file)
-        table = campaign.export()
+        table = _rescued(file, out) if damaged else open_campaign(file).export()
         if output is not None:
             write_whole(output, to_csv(table))
             out.show(f"Wrote {len(table)} experiments to {output}.")
@@ -79,6 +84,49 @@ def export(
             typer.echo(to_csv(table), nl=False)
         rows = json.loads(table.to_json(orient="records"))
         out.result({"experiments": rows, "file": output})
+
+
+def _rescued(file: Path, out: Output) -> "pd.DataFrame":
+    """Return what can be read of a damaged storage, and say how far it can be trusted."""
+    quiet()
+    from airbo.campaign import Settings
+    from airbo.campaign.rescue import rescue
+    from airbo.campaign.tables import table_of
+
+    settings = Settings.read(file)
+    found = rescue(settings)
+    if found.is_certain:
+        out.note(
+            f"{len(found.experiments)} experiments are as they were told; {found.n_lost} trials "
+            "are lost or were changed, and are left out."
+        )
+    else:
+        out.note("No seal vouches for these experiments: compare them with your own notes.")
+    return table_of(settings.space, found.experiments)
+
+
+def restore(
+    backup: Annotated[
+        Path | None, typer.Argument(help="A copy of the storage; default: as it is now.")
+    ] = None,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Go back to a backup of the storage, or let a storage that was changed count as it is now.
+
+    airbo notices when a journal or an SQLite file no longer holds what was told. This says that it
+    is meant. What was there before is kept beside it.
+    """
+    with reporting(as_json) as out:
+        quiet()
+        from airbo.campaign import Settings
+        from airbo.campaign.rescue import go_back
+
+        done = go_back(Settings.read(file), backup)
+        out.show(f"The campaign has {done.n_experiments} experiments now.")
+        for kept in done.kept:
+            out.show(f"Kept what was there: {kept}")
+        out.result({"experiments": done.n_experiments, "kept": [str(p) for p in done.kept]})
 
 
 def report(

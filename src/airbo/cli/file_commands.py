@@ -5,12 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, one_thread, open_campaign, reporting
+from airbo.cli.command import DEFAULT, AsJson, Output, one_thread, open_campaign, quiet, reporting
 
 if TYPE_CHECKING:
     from airbo.campaign import Settings
 
 _NO_MATPLOTLIB = "No picture: matplotlib is not installed (pip install 'airbo[plot]')."
+
+_PASSWORD_ELSEWHERE = (
+    "--storage must not hold a password: others would see it in the list of processes and in the "
+    "file. Leave it out, and put it into the environment variable AIRBO_STORAGE_PASSWORD, or into "
+    'a file that the campaign file names: storage_password_file = "password.txt".'
+)
 
 
 def init(
@@ -39,7 +45,10 @@ def init(
         from airbo.campaign.config import parse
         from airbo.campaign.errors import CampaignError
         from airbo.campaign.storage import write_whole
+        from airbo.campaign.storage_url import StorageURL
 
+        if StorageURL(storage).has_password:
+            raise CampaignError(_PASSWORD_ELSEWHERE)
         if file.exists() and not force:
             raise CampaignError(f"{file} exists already; --force replaces it.")
         if parameter or integer or choice:
@@ -62,11 +71,18 @@ def check(
         Path | None, typer.Option(help="Where to draw; default: beside the file.")
     ] = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
+    data: Annotated[
+        bool,
+        typer.Option("--data", help="Look at the storage instead: is all there that was told?"),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a campaign file means, draw its uncertainty, and name all mistakes by line."""
     with reporting(as_json) as out:
         from airbo.campaign import Settings
+
+        if data:
+            return _check_data(Settings.read(file), out)
         from airbo.cli import sketch, views
 
         one_thread()
@@ -100,21 +116,28 @@ def check(
         )
 
 
+def _check_data(settings: "Settings", out: Output) -> None:
+    """Say whether the storage holds all that was told."""
+    quiet()
+    from airbo.campaign.rescue import verify
+
+    n = verify(settings)
+    out.show(f"{settings.storage}: all {n} trials are as they were told.")
+    out.result({"storage": str(settings.storage), "trials": n})
+
+
 def _headline(settings: "Settings") -> str:
-    from airbo.campaign.storage import masked
     from airbo.cli.views import heading
 
     value = heading(settings.value_name, settings.value_unit)
     return (
         f"Campaign {settings.name!r}: {settings.direction} the expected {value}. Surrogate "
         f"{settings.surrogate}, acquisition {settings.acquisition}, {settings.n_initial} designs "
-        f"before the model chooses, seed {settings.seed}. Storage: {masked(settings.storage)}."
+        f"before the model chooses, seed {settings.seed}. Storage: {settings.storage}."
     )
 
 
 def _described(settings: "Settings") -> dict[str, Any]:
-    from airbo.campaign.storage import masked
-
     return {
         "name": settings.name,
         "direction": settings.direction,
@@ -126,15 +149,13 @@ def _described(settings: "Settings") -> dict[str, Any]:
         "acquisition": settings.acquisition,
         "n_initial": settings.n_initial,
         "seed": settings.seed,
-        "storage": masked(settings.storage),
+        "storage": str(settings.storage),
     }
 
 
 def _notes_of_storage(settings: "Settings") -> list[str]:
     """Say what has changed since the campaign began, if it has; do not begin it."""
-    from airbo.campaign.storage import local_file
-
-    file = local_file(settings.storage, settings.path.parent)
+    file = settings.storage.file(settings.path.parent)
     if file is None or not file.exists():
         return []
     return open_campaign(settings.path).status().notes

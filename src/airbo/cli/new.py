@@ -278,7 +278,8 @@ value = {{ {value} }}    # what an experiment measures
 
 _STORAGE = """\
 # Where the experiments are kept. By default an SQLite file beside this one. For several machines:
-# storage = "postgresql://user@host/database"     # the password is best left to PGPASSWORD"""
+# storage = "postgresql://user@host/database"
+# storage_password_file = "password.txt"          # or the environment: AIRBO_STORAGE_PASSWORD"""
 
 _OPTIONS = """\
 

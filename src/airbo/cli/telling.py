@@ -13,17 +13,17 @@ USAGE = "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, or airbo tell speed
 def outcomes_in(words: Sequence[str], space: Space) -> list[tuple[int | dict[str, Any], float]]:
     """Read the words of ``airbo tell``: experiments by number, or a design, with their values."""
     try:
-        pairs = [word.partition("=") for word in words]
-        by_number = {n: v for n, eq, v in pairs if eq and n.isdigit()}
-        design = {n: value_of(space, n, v) for n, eq, v in pairs if eq and not n.isdigit()}
+        pairs = [word.strip().partition("=") for word in words]
+        by_number = {n: v for n, eq, v in pairs if eq and _is_number(n)}
+        design = {n: value_of(space, n, v) for n, eq, v in pairs if eq and not _is_number(n)}
         bare = [n for n, eq, _ in pairs if not eq]
-        if len(by_number) < sum(bool(eq) and n.isdigit() for n, eq, _ in pairs):
+        if len(by_number) < sum(bool(eq) and _is_number(n) for n, eq, _ in pairs):
             raise ValueError("a trial is named twice.")
         if by_number and not design and not bare:
             return [(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
         if design and not by_number and len(bare) == 1:
             return [(design, number_of(bare[0], "the value"))]
-        if not design and not by_number and len(bare) == 2 and bare[0].isdigit():
+        if not design and not by_number and len(bare) == 2 and _is_number(bare[0]):
             return [(int(bare[0]), number_of(bare[1], "the value"))]
     except ValueError as error:
         raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
@@ -44,6 +44,11 @@ def named_values(words: Sequence[str], space: Space) -> Mapping[str, float]:
         except ValueError as error:
             raise CampaignError(str(error)) from None
     return found
+
+
+def _is_number(text: str) -> bool:
+    """Say whether this is the number of an experiment; ² is a digit too, but not for ``int``."""
+    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def _first_upper(text: str) -> str:

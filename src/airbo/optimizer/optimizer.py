@@ -16,7 +16,7 @@ from airbo.observed import Direction
 from airbo.optimizer.recommendation import Predictor, Recommendation
 from airbo.optimizer.record import NOT_GIVEN, History, Points, as_table, check_names, read, read_one
 from airbo.optimizer.search import initial_design, next_design, reproducible
-from airbo.optimizer.state import State
+from airbo.optimizer.state import State, understood
 from airbo.optimizer.surrogate import (
     FittedModel,
     Surrogate,
@@ -373,14 +373,15 @@ class Optimizer:
         }
         given = {name: setting for name, setting in given.items() if setting is not None}
         state = State.from_json(text, given, uncertainties or {})
-        optimizer = cls(**state.settings)
-        space, check, history = optimizer.space, optimizer._surrogate.check, optimizer._history
-        for o in state.observations:
-            fields = (o.design, o.value, o.executed, o.uncertainty)
-            history.observations.append(read_one(space, check, *fields, allow_outside=True))
-        history.pending = [space.checked(design, allow_outside=True) for design in state.pending]
-        history.n_asked = whole_number("n_asked", state.n_asked, least=0)
-        return optimizer
+        with understood():
+            optimizer = cls(**state.settings)
+            space, check, history = optimizer.space, optimizer._surrogate.check, optimizer._history
+            for o in state.observations:
+                fields = (o.design, o.value, o.executed, o.uncertainty)
+                history.observations.append(read_one(space, check, *fields, allow_outside=True))
+            history.pending = [space.checked(design, allow_outside=True) for design in state.pending]
+            history.n_asked = whole_number("n_asked", state.n_asked, least=0)
+            return optimizer
 
 
 def whole_number(name: str, value: object, least: int) -> int:

@@ -1,7 +1,8 @@
 """The state of an optimizer as JSON: versioned, and without anything that could run."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
@@ -50,7 +51,7 @@ class State:
             uncertainties: The same for uncertainties of single observations, by row.
         """
         data = _versioned(text)
-        try:
+        with understood():
             settings = {name: _setting(name, data[name], given) for name in _READERS}
             observations = [
                 _observation(settings["space"], row, fields, uncertainties)
@@ -58,14 +59,21 @@ class State:
             ]
             pending = [dict(design) for design in data["pending"]]
             return cls(settings, observations, pending, data["n_asked"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"The state of this optimizer is damaged: {error!r}.") from error
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Turn what goes wrong with a state that nobody wrote into one error."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError) as error:
+        raise ValueError(f"The state of this optimizer is damaged: {error!r}.") from error
 
 
 def _versioned(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
+    except (ValueError, RecursionError, TypeError) as error:
         raise ValueError(f"This is not the state of an optimizer: {error}.") from None
     if not isinstance(data, dict) or "airbo_optimizer" not in data:
         raise ValueError("This is not the state of an optimizer.")

@@ -70,7 +70,10 @@ def write_report(
 def _replace(target: Path, text: str) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        draft.write_text(text, encoding="utf-8")
+        with draft.open("w", encoding="utf-8") as page:
+            page.write(text)
+            page.flush()
+            os.fsync(page.fileno())  # else a power cut may leave an empty page under the new name
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

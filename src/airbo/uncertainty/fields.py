@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
+from airbo.parameters import as_float
+
 Read = Callable[[Any, str], Any]
 """Returns the value of a field as plain data, or refuses it by the field's name."""
 
@@ -38,9 +40,9 @@ def _floats(value: Any, name: str, whole: Any) -> Any:
         if not value:
             raise ValueError(f"{name} must not be empty.")
         return [_floats(v, name, whole) for v in value]
-    if not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number or an array of numbers, got {whole!r}.")
-    number = float(value)
+    number = as_float(value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {whole}.")
     return number
