@@ -19,6 +19,7 @@ from airbo.uncertainty.clipped import Clipped
 from airbo.uncertainty.empirical import Empirical
 from airbo.uncertainty.external import SciPy, Torch
 from airbo.uncertainty.gaussian import Normal
+from airbo.uncertainty.learning import learn
 from airbo.uncertainty.mixture import GaussianMixture
 from airbo.uncertainty.product import Product
 from airbo.uncertainty.relative import LogNormal, Relative
@@ -50,5 +51,6 @@ __all__ = [
     "base_draws",
     "from_dict",
     "from_json",
+    "learn",
     "scale",
 ]
