@@ -111,6 +111,13 @@ def _piecewise(table: Table, place: Place, given: dict[str, Any]) -> InputUncert
     return unc.Piecewise(edges, pieces, place.names.index(by))
 
 
+def _relative(table: Table, place: Place, given: dict[str, Any]) -> InputUncertainty | None:
+    """Read the share, a table of its own: 0.05 is 5%."""
+    part = None if table.need("share", "a table") is None else table.sub("share")
+    share = None if part is None else read_uncertainty(part, place)
+    return None if share is None else unc.Relative(share)
+
+
 def _named(kind: type[unc.SciPy] | type[unc.Torch]) -> Callable[..., Any]:
     return _plainly(kind.from_fields, "name", *(["parameters"] if kind is unc.Torch else []))
 
@@ -128,6 +135,8 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "ring": (("radius",), _plainly(unc.Ring, "radius")),
     "empirical": (("file", "columns", "deviations"), _empirical),
     "piecewise": (("edges", "pieces", "by"), _piecewise),
+    "relative": (("share",), _relative),
+    "lognormal": (("sigma",), _plainly(unc.LogNormal, "sigma")),
     "scipy": (("name", "args", "kwds"), _named(unc.SciPy)),
     "torch": (("name", "parameters"), _named(unc.Torch)),
 }
