@@ -54,6 +54,7 @@ docs: $(READY)  ## build the documentation site in site/
 docs-figures: $(READY)  ## draw the pictures of the README and the docs
 	@$(BIN)/python docs/figures.py
 	@$(BIN)/python docs/problem_figures.py
+	@$(BIN)/python docs/calibrate_example.py
 
 $(READY): pyproject.toml constraints.txt
 	@echo "Making $(VENV): installing airbo and the pinned versions of what it needs (a few minutes, once) ..."

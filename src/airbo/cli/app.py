@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import airbo
+from airbo.cli import calibrate
 from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
@@ -81,3 +82,4 @@ _add(data.export, "airbo export -o experiments.csv", "airbo export --json")
 _add(data.report, "airbo report", "airbo report -o milling.html")
 _add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(experiments.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
+calibrate.register(app)
