@@ -8,6 +8,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import torch
 
+from experiments.figures.calibrate import draw_calibrate
 from experiments.figures.modelling import draw_modelling
 from experiments.figures.problems import draw_problems
 from experiments.figures.readme import draw_readme
@@ -20,6 +21,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "modelling": draw_modelling,
     "kinds": draw_kinds,
     "problems": draw_problems,
+    "calibrate": draw_calibrate,
 }
 
 

@@ -127,7 +127,7 @@ high = 1
         ("y", "x"): unc.Ring(0.1),
         "z": unc.Piecewise([0.5], [unc.Exact(), unc.Uniform(0, 1)]),
     }
-    assert set(INLINE) | {"scipy", "ring"} == set(WORDS)
+    assert set(INLINE) | {"scipy", "ring", "relative", "lognormal"} == set(WORDS)
 
 
 def test_use_can_be_exact_where_experiments_are_not():

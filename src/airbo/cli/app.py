@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 
 import airbo
+from airbo.cli import calibrate, unattended
 from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
-from airbo.cli import unattended
 from airbo.cli.command import NumbersMayBeNegative
 
 app = typer.Typer(
@@ -93,3 +93,4 @@ _add(
 _add(data.report, "airbo report", "airbo report -o milling.html")
 _add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
+calibrate.register(app)

@@ -15,7 +15,7 @@ from airbo.embeddings.terms import NARROWEST
 
 FLAT, WIDE, NARROW = 0.05, 25.0, NARROWEST
 """Precisions up to which two moments say all, waves of a long period do, and waves go at all."""
-STEP, TAPS = 0.25, 6
+LOG_STEP, TAPS = 0.25, 6
 """Spacing of tabulated log precisions, and how many of them stand for one between: 1e-5."""
 LOWEST = -9.5
 """Log precision below which a Gaussian is flat."""
@@ -37,8 +37,8 @@ class Tables:
         cls, plan: Plan, f: Float[Tensor, "n f"], reaches: Sequence[float], pairs: Tensor
     ) -> "Tables":
         """Tabulate single columns for all precisions that a fit may come to."""
-        n = math.ceil((math.log(NARROW) - LOWEST) / STEP) + TAPS
-        grid = torch.exp(LOWEST + STEP * (torch.arange(n).to(f) - TAPS // 2))
+        n = math.ceil((math.log(NARROW) - LOWEST) / LOG_STEP) + TAPS
+        grid = torch.exp(LOWEST + LOG_STEP * (torch.arange(n).to(f) - TAPS // 2))
         i, j = pairs
         columns = zip(plan.waves, reaches, strict=True)
         return cls(torch.stack([products(plan, g, f, grid, r)[:, i, j] for g, r in columns]))
@@ -50,7 +50,7 @@ class Tables:
     def __call__(self, precisions: Float[Tensor, "q c"]) -> Float[Tensor, "q p"]:
         """Multiply over columns; the result is differentiable in the precisions."""
         n_columns, n_precisions, _ = self.values.shape
-        place = (precisions.mT.log() - LOWEST) / STEP + TAPS // 2  # (c, q)
+        place = (precisions.mT.log() - LOWEST) / LOG_STEP + TAPS // 2  # (c, q)
         first = place.detach().floor().long() - TAPS // 2 + 1
         first = first.clamp(0, n_precisions - TAPS)
         u = (place - first).clamp(0, TAPS - 1).unsqueeze(-1)

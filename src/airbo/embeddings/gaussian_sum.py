@@ -9,7 +9,7 @@ from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 from jaxtyping import Float
 from torch import Tensor
 
-TOLERANCE = 2e-5
+SHORTER = 2e-5
 """Largest change of a base kernel, as a share of its value at distance 0, when it is shortened."""
 MATERN_TOLERANCE = 2e-5
 """How far the Gaussians that stand for a Matérn kernel are from it, where its value at 0 is 1."""
@@ -54,7 +54,7 @@ class GaussianSum:
         return GaussianSum(*(v.detach() for v in fields))
 
     def shortened(self, farthest: float = 10.0) -> "GaussianSum":
-        r"""Return a sum of as few Gaussians as change the kernel by no more than ``TOLERANCE``.
+        r"""Return a sum of as few Gaussians as change the kernel by no more than ``SHORTER``.
 
         With :math:`A = \mathrm{diag}(\lambda)` and :math:`b = \sqrt c`, the sum is
         :math:`b^\top e^{-s A / 2} b` at squared distance s. Projecting A on the space of
@@ -71,7 +71,7 @@ class GaussianSum:
         if kept.sum() <= _LENGTHS[0]:
             return replace(whole, weights=whole.weights[kept], precisions=whole.precisions[kept])
         weights, precisions = whole.weights[kept].double(), whole.precisions[kept].double()
-        limit = TOLERANCE * whole.at_zero.item()
+        limit = SHORTER * whole.at_zero.item()
         for n in _LENGTHS:
             short = _projected(weights, precisions, n, farthest)
             if _distance((weights, precisions), short, farthest) <= limit:

@@ -16,10 +16,10 @@ STENCIL = 8
 """Points of the grid that stand for a point between them."""
 EVEN = (-1.5, 2.5)
 """The grid is even here at most; beyond, it gets coarser."""
-GROWTH, FARTHEST = 1.3, 1e3
-NODES = 9
+GROWTH, END_OF_LINE = 1.3, 1e3
+NODES_PER_GAUSSIAN = 9
 """Points that stand for one of several Gaussians."""
-STEP = 2e-5
+JUMP = 2e-5
 """What a narrow Gaussian may see of a step of P_x before designs are no longer interpolated."""
 
 
@@ -85,10 +85,10 @@ class Line:
     def _points(self, landing: Mixture) -> Mixture:
         """Write a sum of Gaussians as points."""
         n = self.plan.resolution.nodes
-        return to_atoms(landing, n if landing.n_components == 1 else NODES)
+        return to_atoms(landing, n if landing.n_components == 1 else NODES_PER_GAUSSIAN)
 
     def _weights(self, landing: Mixture) -> Float[Tensor, "*batch n m"]:
-        points = landing.means.squeeze(-1).clamp(-FARTHEST, FARTHEST)  # (..., n, j)
+        points = landing.means.squeeze(-1).clamp(-END_OF_LINE, END_OF_LINE)  # (..., n, j)
         Z = self.Z.to(points)
         first, shares = _interpolation(Z, points)
         index = first.unsqueeze(-1) + torch.arange(STENCIL, device=Z.device)
@@ -104,7 +104,7 @@ class Line:
             self.smooth = True
             taken = self.features(x.unsqueeze(-1), torch.full(x.shape, kind)) @ self.spread
             error = (taken - self._weights(self._landing(x, kind))) @ narrow
-            if not error.abs().max() <= STEP:
+            if not error.abs().max() <= JUMP:
                 return False
         return True
 
@@ -123,7 +123,7 @@ def _grid(low: float, high: float, far: bool) -> Float[Tensor, " m"]:
     if not far and low >= Z[0] and high <= Z[-1]:
         return Z
     steps = [SPACING * GROWTH]
-    while sum(steps) < FARTHEST + EVEN[1]:
+    while sum(steps) < END_OF_LINE + EVEN[1]:
         steps.append(steps[-1] * GROWTH)
     beyond = torch.tensor(steps, dtype=torch.float64).cumsum(0)
     return torch.cat([Z[0] - beyond.flip(0), Z, Z[-1] + beyond])

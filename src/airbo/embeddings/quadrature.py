@@ -23,7 +23,7 @@ N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
 N_TOGETHER = 300
 """Observations up to which a fit keeps all it needs for gradients; else it works it out again."""
-NEGLIGIBLE = 1e-7
+TOO_LIGHT = 1e-7
 """Share of the base kernel that a Gaussian has to have where all take too much time."""
 LIMIT = 1e-5
 """What a Gaussian may see of a column that is taken for normal, there."""
@@ -190,7 +190,7 @@ class QuadratureEmbedding(Embedding):
 
     def _again_in_every_step(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
         """Sum over the Gaussians that count at present; what a step remembers does not grow."""
-        counts = base.weights.detach() > NEGLIGIBLE * base.weights.detach().sum()
+        counts = base.weights.detach() > TOO_LIGHT * base.weights.detach().sum()
         kept = replace(base, weights=base.weights[counts], precisions=base.precisions[counts])
         terms = Terms(self.plan, kept, self.seen, self._extent(), limit=LIMIT)
         if diag:

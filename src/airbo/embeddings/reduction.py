@@ -25,7 +25,7 @@ N_SHARINGS = 10
 """Steps of expectation maximization."""
 N_IMPROVEMENTS = 30
 """Steps of the search for what Gaussian base kernels cannot tell from the many."""
-N_RADII, NEAREST, FARTHEST = 8, 0.1, 10.0
+N_RADII, NEAREST_PROBE, FARTHEST_PROBE = 8, 0.1, 10.0
 """Differences at which they look, in standard deviations."""
 MOST = 400
 """Gaussians that a fit looks at, at the most."""
@@ -191,7 +191,9 @@ def probes(b: int, seed: int) -> Float[Tensor, "p b"]:
     u = base_draws(3 * b, b, seed).clamp(1e-6, 1 - 1e-6)
     normal = torch.special.ndtri(u)
     directions = torch.cat([torch.eye(b).to(normal), normal / normal.norm(dim=-1, keepdim=True)])
-    radii = torch.logspace(math.log10(NEAREST), math.log10(FARTHEST), N_RADII).to(normal)
+    radii = torch.logspace(math.log10(NEAREST_PROBE), math.log10(FARTHEST_PROBE), N_RADII).to(
+        normal
+    )
     away = (radii[:, None, None] * directions).flatten(0, 1)
     return torch.cat([torch.zeros(1, b).to(away), away])
 

@@ -72,7 +72,9 @@ class SampledEmbedding(Embedding):
     def _points_stay(self, base: GaussianSum, f1: Tensor, f2: Tensor) -> bool:
         """Say whether all that a fit changes is the weights of Gaussians, or of points."""
         # features that do not depend on hyper-parameters move with the designs, or not at all
-        designs_move = self.designs_move or (f1.requires_grad and not self.depends_on_hyperparameters)
+        designs_move = self.designs_move or (
+            f1.requires_grad and not self.depends_on_hyperparameters
+        )
         if base.moves or f1.dim() != 2 or f1.shape != f2.shape or designs_move:
             return False
         n_pairs = len(f1) * (len(f1) + 1) // 2

@@ -17,7 +17,7 @@ from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
 from airbo.embeddings.gaussian_sum import GaussianSum
 from airbo.embeddings.plan import Group, Plan
 
-TOLERANCE = 3e-5
+SIMPLER = 3e-5
 """Largest change of the inner product, as a share of the base kernel at distance 0, by taking
 distributions for normal ones, or with fewer Gaussians, where a base kernel cannot tell."""
 MOST_TOGETHER = 64
@@ -114,7 +114,7 @@ class Terms:
             landed: Lowest and highest executed input in every column.
             simplified: Whether hyper-parameters stay. Then a distribution may be taken for a
                 simpler one wherever that changes the weighted sum of all terms by no more than
-                ``TOLERANCE``. It makes steps in the hyper-parameters, so it is not for fits.
+                ``SIMPLER``. It makes steps in the hyper-parameters, so it is not for fits.
             limit: Change of one term up to which a column is taken for normal, whatever its weight.
             without_waves: Leave out the columns that only waves describe.
         """
@@ -122,7 +122,7 @@ class Terms:
         self.weights = base.weights
         self.seen = seen
         self.reach = [(landed[1] - landed[0])[g.columns[0]].item() for g in plan.waves]
-        budget = TOLERANCE * base.at_zero.item() if simplified else 0.0
+        budget = SIMPLER * base.at_zero.item() if simplified else 0.0
         self.wavy: list[Wavy] = []
         self.smooth: Smooth | None = None
         self._keep = torch.ones(len(plan.waves), len(self.precisions), dtype=torch.bool)

@@ -379,7 +379,9 @@ class Optimizer:
             for o in state.observations:
                 fields = (o.design, o.value, o.executed, o.uncertainty)
                 history.observations.append(read_one(space, check, *fields, allow_outside=True))
-            history.pending = [space.checked(design, allow_outside=True) for design in state.pending]
+            history.pending = [
+                space.checked(design, allow_outside=True) for design in state.pending
+            ]
             history.n_asked = whole_number("n_asked", state.n_asked, least=0)
             return optimizer
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from airbo.uncertainty.empirical import Empirical
     from airbo.uncertainty.external import SciPy, Torch
     from airbo.uncertainty.gaussian import Normal
+    from airbo.uncertainty.learning import learn
     from airbo.uncertainty.mixture import GaussianMixture
     from airbo.uncertainty.product import Product
     from airbo.uncertainty.relative import LogNormal, Relative
@@ -54,6 +55,7 @@ __all__ = [
     "base_draws",
     "from_dict",
     "from_json",
+    "learn",
     "scale",
 ]
 
@@ -70,6 +72,7 @@ _HOMES = {
     "SciPy": "external",
     "Torch": "external",
     "Normal": "gaussian",
+    "learn": "learning",
     "GaussianMixture": "mixture",
     "Product": "product",
     "LogNormal": "relative",

@@ -1,0 +1,157 @@
+"""``airbo calibrate``: from a log of asked and actual values to an uncertainty."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airbo.cli.command import AsJson, Output, reporting
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from airbo.uncertainty.learning import Learned
+    from airbo.uncertainty.learning.logfile import Log
+
+_SHOWN = 6
+"""Candidates in the table, for each parameter; all of them are in --json."""
+
+
+def calibrate(
+    log: Annotated[Path, typer.Argument(help="A CSV file with a header.")],
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(help="asked=actual or name:asked=actual, by the columns; again for more."),
+    ] = None,
+    lag: Annotated[
+        int | None, typer.Option(help="Rows by which actual follows asked; default: found.", min=0)
+    ] = None,
+    settled: Annotated[
+        bool, typer.Option("--settled", help="Leave out rows on the way to a new value.")
+    ] = False,
+    keep_outliers: Annotated[
+        bool, typer.Option("--keep-outliers", help="Values far off count, too.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The picture; default: beside the log.")
+    ] = None,
+    picture: Annotated[bool, typer.Option(help="Write a PNG beside the log.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Learn from a log of asked and actual values how accurate the machine is.
+
+    Columns are paired by their names, such as speed_asked and speed_actual, speed_sp and speed_pv,
+    or speed and speed_measured; --pair names others. A table may also be long: one column that
+    names the parameter, and two with its values. Rows stand in the order of time.
+
+    It prints what it found, what it compared, and lines for campaign.toml.
+    """
+    with reporting(as_json) as out:
+        found, learned = _learned(log, pair or [], lag, settled, keep_outliers)
+        drawn = _draw(log, output, learned, out) if picture else None
+        _show(out, found, learned)
+        if drawn is not None:
+            out.show("", f"Picture: {drawn}")
+        out.result(_as_data(found, learned) | {"picture": drawn})
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    examples = (
+        "airbo calibrate log.csv",
+        "airbo calibrate log.csv --pair speed:N_SET=N_MEAS --settled",
+        "airbo calibrate log.csv --json --no-picture",
+    )
+    app.command(epilog="\n\n".join(["Examples:", *examples]))(calibrate)
+
+
+def _learned(
+    path: Path, pairs: list[str], lag: int | None, settled: bool, keep_outliers: bool
+) -> tuple["Log", "Learned"]:
+    from airbo.campaign.errors import CampaignError, StorageError
+    from airbo.uncertainty import learn
+    from airbo.uncertainty.learning.logfile import read_log
+
+    try:
+        log = read_log(path, pairs)
+        learned = learn(
+            log.asked, log.actual, lag=lag, settled=settled, keep_outliers=keep_outliers
+        )
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise CampaignError(str(error)) from None
+    return log, learned
+
+
+def _draw(log: Path, output: Path | None, learned: "Learned", out: Output) -> Path | None:
+    """Write the picture, where Matplotlib is installed."""
+    from airbo.campaign.errors import StorageError
+
+    try:
+        from airbo.cli.calibration_picture import picture
+    except ImportError:
+        out.note("A picture needs Matplotlib: pip install 'airbo[plot]'.")
+        return None
+    path = output or log.with_name(f"{log.stem}_calibration.png")
+    try:
+        path.write_bytes(picture(learned, log.name))
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None
+    return path
+
+
+def _show(out: Output, log: "Log", learned: "Learned") -> None:
+    listed = ", ".join(f"{p.name} ({p.asked} → {p.actual})" for p in log.pairs)
+    out.show(f"{len(log.asked)} rows; asked → actual: {listed}.")
+    if log.long_by is not None:
+        out.show(f"The parameters stand below each other, named by column {log.long_by}.")
+    if log.unused:
+        out.show(f"Not used: {', '.join(log.unused)}.")
+    out.show("", *learned.text.split("\n"), "", _table(learned), "")
+    out.show("For campaign.toml:", "")
+    if not out.as_json:
+        typer.echo(learned.toml, nl=False)  # as it is: a broken line could not be pasted
+
+
+def _table(learned: "Learned") -> "Table":
+    from rich.table import Table
+
+    table = Table("parameter", "candidate", box=None, pad_edge=False, show_edge=False)
+    for heading in ("log likelihood", "below the best", "numbers"):
+        table.add_column(heading, justify="right")
+    for parameters in dict.fromkeys(c.parameters for c in learned.candidates):
+        own = [c for c in learned.candidates if c.parameters == parameters]
+        shown = [c for i, c in enumerate(own) if i < _SHOWN or c.chosen]
+        for i, c in enumerate(shown):
+            table.add_row(
+                ", ".join(parameters) if i == 0 else "",
+                f"{c.name}  ← proposed" if c.chosen else c.name,
+                f"{c.log_likelihood:.3f}",
+                f"{-c.difference:.3f} ± {c.standard_error:.3f}" if c.difference else "best",
+                str(c.n_numbers),
+                style="bold" if c.chosen else None,
+            )
+    return table
+
+
+def _as_data(log: "Log", learned: "Learned") -> dict[str, Any]:
+    candidates = [
+        {
+            "parameters": c.parameters, "name": c.name, "log_likelihood": c.log_likelihood,
+            "difference": c.difference, "standard_error": c.standard_error,
+            "numbers": c.n_numbers, "proposed": c.chosen,
+        }
+        for c in learned.candidates
+    ]  # fmt: skip
+    return {
+        "pairs": {p.name: [p.asked, p.actual] for p in log.pairs},
+        "unused": log.unused,
+        "text": learned.text,
+        "toml": learned.toml,
+        "uncertainty": learned.uncertainty.to_dict(),
+        "findings": [
+            {"kind": f.kind, "parameters": f.parameters, "text": f.text} for f in learned.findings
+        ],
+        "candidates": candidates,
+    }
