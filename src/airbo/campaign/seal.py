@@ -78,7 +78,7 @@ class Held:
 
     def _asked(self, trial: FrozenTrial) -> list[Any]:
         """Return what of a pending trial can no longer change."""
-        return [str(trial.datetime_start), *(trial.params.get(name) for name in self.names)]
+        return [str(trial.datetime_start), *(trial.params.get(n) for n in sorted(self.names))]
 
     def _rows(self, key: str) -> str | None:
         """Say how many rows a mark commits; whoever replaces it commits as many."""
