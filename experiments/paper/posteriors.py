@@ -116,7 +116,7 @@ def lone(model: UncertainInputGP, at: float, distance: float) -> float:
     is lopsided under every surrogate, because its neighbours to both sides are not equally far.
     """
     alone = deepcopy(model)
-    alone.set_train_data(designs([at]), alone.train_targets.new_zeros(1), strict=False)  # type: ignore[operator]
+    alone.set_train_data(designs([at]), alone.train_targets.new_zeros(1), strict=False)
     alone.eval()
     left, right = believed(alone, [at - distance, at + distance]).std
     return rounded(left / right)

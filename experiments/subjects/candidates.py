@@ -9,6 +9,7 @@ from gpytorch.likelihoods import Likelihood
 from airbo.embeddings import Embedding, RationalQuadraticSum
 from airbo.models import ExpectationGP
 from experiments.subjects.internals import (
+    Given,
     UnseenInputLikelihood,
     lengthscale_prior,
     log_normal,
@@ -49,8 +50,11 @@ def variant(
             return RationalQuadraticSum(math.e * here, log_normal(here, spread), shared)
 
         @staticmethod
-        def default_likelihood(embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
-            constant = observation_noise(*noise)
+        def default_likelihood(
+            given: Given, embedding: Embedding, kernel: ScaleKernel
+        ) -> Likelihood:
+            typical, spread = noise
+            constant = observation_noise(given.known_noise, typical, spread)
             return UnseenInputLikelihood(constant, embedding, kernel) if unseen else constant
 
     return Variant

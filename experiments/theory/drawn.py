@@ -89,7 +89,7 @@ class KnownKernelGP(UGP):
             train_X, train_Y, uncertainty, bounds, base_kernel=kernel, likelihood=likelihood
         )
         del self.outcome_transform
-        self.set_train_data(targets=train_Y.squeeze(-1), strict=False)  # type: ignore[operator]
+        self.set_train_data(targets=train_Y.squeeze(-1), strict=False)
 
     def custom_fit(self, mll: MarginalLogLikelihood, **kwargs: Any) -> MarginalLogLikelihood:
         return mll.eval()  # BoTorch calls this instead of fitting

@@ -14,9 +14,9 @@ from airbo.uncertainty import InputUncertainty, base_draws
 from airbo.uncertainty.learning import Learned
 from airbo.uncertainty.learning.sample import Sample
 
-Array = NDArray[np.float64]
+_Array = NDArray[np.float64]
 
-LOGGED, PROPOSED, NORMAL, FAR = "#D55E00", "#0072B2", "#6B6B6B", "#A00000"  # colour-blind safe
+LOGGED, PROPOSED, NORMAL, _FAR = "#D55E00", "#0072B2", "#6B6B6B", "#A00000"  # colour-blind safe
 _STYLE: Any = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11,
     "axes.titlelocation": "left", "legend.frameon": False,
@@ -83,7 +83,7 @@ def _how_often(ax: Axes, sample: Sample, own: InputUncertainty) -> None:
     _legend(ax)
 
 
-def _bins(sample: Sample) -> Array:
+def _bins(sample: Sample) -> _Array:
     """Return the edges of bins; where the log has steps, each bin holds whole ones."""
     low, high = _range(sample.d)
     width = (high - low) / _N_BINS
@@ -135,7 +135,7 @@ def _legend(ax: Axes) -> None:
     )  # fmt: skip
 
 
-def _points(ax: Axes, x: NDArray, y: Array) -> None:
+def _points(ax: Axes, x: NDArray, y: _Array) -> None:
     ax.scatter(x, y, s=6, color=LOGGED, alpha=0.35, lw=0, label="logged", rasterized=True)
     ax.axhline(0, color=NORMAL, lw=0.6)
 
@@ -146,17 +146,17 @@ def _mark(ax: Axes, x: NDArray, far: Sample, sample: Sample) -> None:
         low, high = _range(sample.d)
         inset = 0.04 * (high - low)
         y = np.clip(far.d, low + inset, high - inset)
-        ax.scatter(x, y, marker="x", s=36, color=FAR, label="far off", zorder=3)
+        ax.scatter(x, y, marker="x", s=36, color=_FAR, label="far off", zorder=3)
 
 
-def _drawn(own: InputUncertainty, x: Array) -> Array:
+def _drawn(own: InputUncertainty, x: _Array) -> _Array:
     """Return deviations that the proposal expects, (n s)."""
     X = torch.tensor(x, dtype=torch.float64).unsqueeze(-1)
     samples = own.perturb(X, base_draws(_N_DRAWS, own.n_base(1)))
     return np.asarray((samples - X.unsqueeze(-2)).squeeze(-1).numpy())
 
 
-def _range(deviations: Array) -> tuple[float, float]:
+def _range(deviations: _Array) -> tuple[float, float]:
     """Return what a chart shows: all but the outermost values, where those are far out."""
     low, high = np.quantile(deviations, [0.01, 0.99])
     room = 0.6 * float(high - low) or float(np.ptp(deviations)) or 1.0

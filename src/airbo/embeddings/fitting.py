@@ -11,9 +11,9 @@ from torch import Tensor
 from airbo.embeddings.columns import MARGIN, Shifted, Waves, landing_features
 from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Group, Plan
-from airbo.embeddings.terms import NARROWEST
+from airbo.embeddings.terms import NARROWEST_WAVE
 
-FLAT, WIDE, NARROW = 0.05, 25.0, NARROWEST
+FLAT, WIDE, NARROW = 0.05, 25.0, NARROWEST_WAVE
 """Precisions up to which two moments say all, waves of a long period do, and waves go at all."""
 LOG_STEP, TAPS = 0.25, 6
 """Spacing of tabulated log precisions, and how many of them stand for one between: 1e-5."""
@@ -22,7 +22,7 @@ LOWEST = -9.5
 
 
 @dataclass(frozen=True)
-class Tables:
+class PairTables:
     """Inner products of all pairs of observations in single columns, for a grid of precisions.
 
     While hyper-parameters move, the observations stay. So each step of a fit only interpolates
@@ -35,7 +35,7 @@ class Tables:
     @classmethod
     def of(
         cls, plan: Plan, f: Float[Tensor, "n f"], reaches: Sequence[float], pairs: Tensor
-    ) -> "Tables":
+    ) -> "PairTables":
         """Tabulate single columns for all precisions that a fit may come to."""
         n = math.ceil((math.log(NARROW) - LOWEST) / LOG_STEP) + TAPS
         grid = torch.exp(LOWEST + LOG_STEP * (torch.arange(n).to(f) - TAPS // 2))
@@ -43,9 +43,9 @@ class Tables:
         columns = zip(plan.waves, reaches, strict=True)
         return cls(torch.stack([products(plan, g, f, grid, r)[:, i, j] for g, r in columns]))
 
-    def only(self, pairs: Tensor) -> "Tables":
+    def only(self, pairs: Tensor) -> "PairTables":
         """Return the tables of some of the pairs."""
-        return Tables(self.values[..., pairs])
+        return PairTables(self.values[..., pairs])
 
     def __call__(self, precisions: Float[Tensor, "q c"]) -> Float[Tensor, "q p"]:
         """Multiply over columns; the result is differentiable in the precisions."""

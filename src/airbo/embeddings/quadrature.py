@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.discretize import Resolution
 from airbo.embeddings.embedding import MAX_REMEMBERED, PORTION, Embedding, is_same
-from airbo.embeddings.fitting import Tables, products
+from airbo.embeddings.fitting import PairTables, products
 from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
 from airbo.embeddings.line import Line, line_of
 from airbo.embeddings.mixture import Mixture
@@ -179,11 +179,11 @@ class QuadratureEmbedding(Embedding):
         upper = f.new_zeros(n, n).index_put((i, j), base.weights @ each)
         return upper + upper.triu(1).mT
 
-    def _tables(self, f: Tensor, i: Tensor, j: Tensor) -> Tables:
-        def build() -> Tables:
+    def _tables(self, f: Tensor, i: Tensor, j: Tensor) -> PairTables:
+        def build() -> PairTables:
             low, high = self._extent()
             reaches = [(high - low)[g.columns[0]].item() for g in self.plan.waves]
-            return Tables.of(self.plan, f.detach(), reaches, torch.stack([i, j]))
+            return PairTables.of(self.plan, f.detach(), reaches, torch.stack([i, j]))
 
         with torch.no_grad():
             return self.remembered("tables", f, build)

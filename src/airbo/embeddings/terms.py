@@ -22,7 +22,7 @@ SIMPLER = 3e-5
 distributions for normal ones, or with fewer Gaussians, where a base kernel cannot tell."""
 MOST_TOGETHER = 64
 """Features that a bundle of columns has at the most."""
-NARROWEST = 4e4
+NARROWEST_WAVE = 4e4
 """Largest precision that waves follow; what is narrower is taken for that."""
 FARTHEST = 4.0
 """How far outside the unit cube a point still has a place of its own among waves, in its widths."""
@@ -145,7 +145,7 @@ class Terms:
         for group, reach, kept in zip(self.plan.waves, self.reach, self._keep, strict=True):
             numbers = kept.nonzero().flatten().tolist()
             if numbers:
-                precisions = self.precisions[numbers, group.columns[0]].clamp_max(NARROWEST)
+                precisions = self.precisions[numbers, group.columns[0]].clamp_max(NARROWEST_WAVE)
                 waves = Waves.of(precisions, reach)
                 shifted = Shifted.of(group.deviations, waves) if group.deviations else None
                 found.append(Wavy(group, numbers, waves, shifted))
@@ -193,7 +193,7 @@ class Terms:
 
     def _error(self, group: Group, reach: float) -> Float[Tensor, " q"]:
         """Return how much a normal deviation of the same variance changes each Gaussian."""
-        precisions = self.precisions[:, group.columns[0]].clamp_max(NARROWEST)
+        precisions = self.precisions[:, group.columns[0]].clamp_max(NARROWEST_WAVE)
         if not group.is_difference:
             return torch.full_like(precisions, torch.inf)
         assert group.deviations is not None

@@ -30,16 +30,16 @@ from airbo.models.base import UncertainInputGP
 from airbo.uncertainty import Exact, InputUncertainty, Normal, Product, base_draws
 
 N_WAVES = 512
-"""Waves per path."""
+"""RandomWaves per path."""
 N_COSINES = 128
 """Cosines of Gaussian draws per path, for the kernel exp(-α MMD²)."""
 MAX_WAVES, MAX_NUMBERS = 2**16, 2**24
-"""Waves and random numbers that paths may take together; many paths have fewer waves each."""
-N_DRAWS = 256
+"""RandomWaves and random numbers that paths may take together; many paths have fewer waves each."""
+N_BASE_DRAWS = 256
 """Draws of P_x, where it changes with the design; where it does not, four times as many."""
 
 
-class Waves:
+class RandomWaves:
     """Random waves, and their expected values under every uncertainty of some features."""
 
     def __init__(self, features: Features, base: GaussianSum, shape: Size, m: int) -> None:
@@ -84,13 +84,13 @@ class Waves:
             # E cos(φ + ω·δ) = cos φ E cos ω·δ - sin φ E sin ω·δ
             expected = self._characteristic(number, uncertainty)
             return torch.cos(phase) * expected.real - torch.sin(phase) * expected.imag
-        base = base_draws(N_DRAWS, uncertainty.n_base(Z.shape[-1]), dtype=Z.dtype)
+        base = base_draws(N_BASE_DRAWS, uncertainty.n_base(Z.shape[-1]), dtype=Z.dtype)
         total = torch.zeros_like(phase)
         for some in base.split(16):
             landed = uncertainty.perturb(Z, some)  # (..., n, s, d)
             frequencies, phases = self.frequencies.unsqueeze(-3), self.phases.unsqueeze(-3)
             total = total + torch.cos(landed @ frequencies + phases).sum(-2)
-        return total / N_DRAWS
+        return total / N_BASE_DRAWS
 
     def _characteristic(self, number: int, uncertainty: InputUncertainty) -> Tensor:
         """Return E exp(i ω·δ), which all designs share."""
@@ -121,7 +121,7 @@ def _characteristic(u: InputUncertainty, W: Float[Tensor, "*shape d m"]) -> Tens
     if isinstance(u, Normal):
         variance = (W * (u.covariance(zero)[0] @ W)).sum(-2, keepdim=True)
         return torch.exp(-0.5 * variance).to(torch.complex128)
-    draws = base_draws(4 * N_DRAWS, u.n_base(d), dtype=W.dtype)
+    draws = base_draws(4 * N_BASE_DRAWS, u.n_base(d), dtype=W.dtype)
     total = torch.zeros_like(W[..., :1, :]).to(torch.complex128)
     for some in draws.split(64):
         angle = u.perturb(zero, some)[0] @ W  # (*shape, s, m)
@@ -143,7 +143,7 @@ class Expected(Prior):
     def __init__(self, scale: Tensor, features: Features, base: GaussianSum, shape: Size) -> None:
         """Draw paths of variance ``scale`` times that of the base kernel."""
         m = max(32, min(N_WAVES, MAX_WAVES // shape.numel()))
-        self.waves = Waves(features, base, shape, m)
+        self.waves = RandomWaves(features, base, shape, m)
         self.coefficients = scale.sqrt() * torch.randn(*shape, m, 1).to(scale)
 
     def __call__(self, X: Tensor) -> Tensor:
@@ -163,7 +163,7 @@ class OfDistances(Prior):
         room = MAX_NUMBERS // shape.numel()
         h = max(16, min(N_COSINES, math.isqrt(room // 2)))
         m = max(64, min(N_WAVES, room // h, MAX_WAVES // shape.numel()))
-        self.waves = Waves(kernel.embedding, base, shape, m)
+        self.waves = RandomWaves(kernel.embedding, base, shape, m)
         self.g = (2 * kernel.alpha.detach()).sqrt() * torch.randn(*shape, m, h).to(scale)
         self.phases = 2 * math.pi * torch.rand(*shape, 1, h).to(scale)
         self.coefficients = (2 * scale / h).sqrt() * torch.randn(*shape, h, 1).to(scale)

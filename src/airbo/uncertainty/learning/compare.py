@@ -72,7 +72,7 @@ class Verdict:
         return np.asarray(scipy.special.ndtri(u))
 
 
-def verdict(sample: Sample) -> Verdict:
+def judged(sample: Sample) -> Verdict:
     """Compare all candidates for one parameter."""
     known = families(sample)
     fitted = [f.fit(sample) for f in known]

@@ -14,11 +14,11 @@ _FIRST_ROUNDS, _ROUNDS = 8, 60
 """Rounds for every start of a mixture, and for the best of them."""
 _SKEWS = np.array([0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0])
 
-Fit = Callable[["Numbers"], Shape]
+Fit = Callable[["FittedNumbers"], Shape]
 
 
 @dataclass(frozen=True)
-class Numbers:
+class FittedNumbers:
     """Sorted numbers with their counts."""
 
     values: Array
@@ -27,7 +27,7 @@ class Numbers:
     """Numbers are known up to this much."""
 
     @classmethod
-    def of(cls, values: Array, width: float) -> "Numbers":
+    def of(cls, values: Array, width: float) -> "FittedNumbers":
         """Sort numbers, and put neighbours together where there are many."""
         unique, n_each = np.unique(values, return_counts=True)
         counts = n_each.astype(np.float64)
@@ -61,25 +61,25 @@ class Numbers:
         return float(np.sqrt(max(variance - self.width**2 / 12, (self.width / 6) ** 2)))
 
 
-def one_normal(v: Numbers, centre: float | None = None) -> Normals:
+def one_normal(v: FittedNumbers, centre: float | None = None) -> Normals:
     """Fit a normal, around a centre that is given or the mean."""
     mean = v.mean if centre is None else centre
     return Normals(np.ones(1), np.array([mean]), np.array([v.std(mean)]))
 
 
-def centred_normal(v: Numbers) -> Normals:
+def centred_normal(v: FittedNumbers) -> Normals:
     """Fit a normal without bias."""
     return one_normal(v, 0.0)
 
 
-def flat(v: Numbers) -> Flat:
+def flat(v: FittedNumbers) -> Flat:
     """Fit limits: a little beyond the outermost numbers."""
     low, high = float(v.values[0]), float(v.values[-1])
     beyond = (high - low) / max(v.n - 1, 1) + v.width / 2
     return Flat(low - beyond, high + beyond)
 
 
-def skewed(v: Numbers) -> Skewed:
+def skewed(v: FittedNumbers) -> Skewed:
     """Pick the likeliest of some skewnesses, or of a gamma that begins at the outermost number."""
     mean, std = v.mean, v.std(v.mean)
     sign = 1.0 if v.counts @ (v.values - mean) ** 3 >= 0 else -1.0
@@ -91,7 +91,7 @@ def skewed(v: Numbers) -> Skewed:
     return shapes[int(np.argmax(likely))]
 
 
-def _with_end(v: Numbers, sign: float) -> Skewed:
+def _with_end(v: FittedNumbers, sign: float) -> Skewed:
     """Fit a gamma distribution from its end: the shape k solves log k - ψ(k) = s."""
     beyond = float(np.ptp(v.values)) / max(v.n, 1) / 10 + v.width / 2 + 1e-300
     end = float((sign * v.values).min()) - beyond
@@ -104,12 +104,12 @@ def _with_end(v: Numbers, sign: float) -> Skewed:
     )
 
 
-def narrow_and_wide(v: Numbers) -> Normals:
+def narrow_and_wide(v: FittedNumbers) -> Normals:
     """Fit two normals with one mean: mostly close, sometimes far off."""
     return _best(v, [_start(v, [0.0, 0.0], [0.5, 2.5], [0.8, 0.2])], one_mean=True)
 
 
-def two_normals(v: Numbers) -> Normals:
+def two_normals(v: FittedNumbers) -> Normals:
     """Fit two normals."""
     return _best(
         v,
@@ -122,7 +122,7 @@ def two_normals(v: Numbers) -> Normals:
     )
 
 
-def three_normals(v: Numbers) -> Normals:
+def three_normals(v: FittedNumbers) -> Normals:
     """Fit three normals."""
     return _best(
         v,
@@ -133,7 +133,7 @@ def three_normals(v: Numbers) -> Normals:
     )
 
 
-def logged(v: Numbers) -> Logged:
+def logged(v: FittedNumbers) -> Logged:
     """Blur each number by Silverman's width, less where many are close, more where it is alone."""
     cumulative = v.counts.cumsum() / v.n
     low, high = (v.values[np.searchsorted(cumulative, p)] for p in (0.25, 0.75))
@@ -145,7 +145,7 @@ def logged(v: Numbers) -> Logged:
     return Logged(v.values, v.counts, np.where(alone, np.maximum(narrow, to_next / 2), narrow))
 
 
-def _to_many(v: Numbers) -> Array:
+def _to_many(v: FittedNumbers) -> Array:
     """Return how far each number is from 0.3 n⁰·⁸ others, at the side where they are closer."""
     end = v.counts.cumsum()
     middle, many = end - v.counts / 2, 0.3 * v.n**0.8
@@ -159,18 +159,20 @@ def _to_many(v: Numbers) -> Array:
 # -- mixtures: expectation and maximization
 
 
-def _start(v: Numbers, means: list[float], stds: list[float], weights: list[float]) -> Normals:
+def _start(
+    v: FittedNumbers, means: list[float], stds: list[float], weights: list[float]
+) -> Normals:
     std = v.std(v.mean)
     return Normals(np.array(weights), v.mean + std * np.array(means), std * np.array(stds))
 
 
-def _best(v: Numbers, starts: list[Normals], one_mean: bool = False) -> Normals:
+def _best(v: FittedNumbers, starts: list[Normals], one_mean: bool = False) -> Normals:
     short = _FIRST_ROUNDS if len(starts) > 1 else 0
     best = max((_em(v, start, one_mean, short) for start in starts), key=lambda fit: fit[0])
     return _em(v, best[1], one_mean, _ROUNDS)[1]
 
 
-def _em(v: Numbers, shape: Normals, one_mean: bool, n_rounds: int) -> tuple[float, Normals]:
+def _em(v: FittedNumbers, shape: Normals, one_mean: bool, n_rounds: int) -> tuple[float, Normals]:
     before = -np.inf
     least = max(v.width / 6, 1e-3 * v.std(v.mean))  # so that a component holds no single number
     for _ in range(n_rounds):

@@ -11,7 +11,7 @@ from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.empirical import Empirical
 from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.learning.compare import Candidate, Scored, Verdict, choice, folds, ranked
-from airbo.uncertainty.learning.models import Factor, Proportional
+from airbo.uncertainty.learning.models import Proportional, ShareFactor
 from airbo.uncertainty.learning.sample import Array, mean_and_error
 from airbo.uncertainty.learning.shapes import beside, rounded
 from airbo.uncertainty.mixture import GaussianMixture
@@ -36,7 +36,7 @@ class Dependence:
 
 
 @dataclass(frozen=True)
-class Group:
+class Together:
     """Parameters that depend on each other, and what describes them."""
 
     names: tuple[str, ...]
@@ -88,7 +88,7 @@ def groups(names: Sequence[str], pairs: Sequence[Dependence]) -> list[tuple[str,
     return sorted((own for own in found if len(own) > 1), key=lambda own: names.index(own[0]))
 
 
-def describe(verdicts: Sequence[Verdict], seed: int) -> Group:
+def describe(verdicts: Sequence[Verdict], seed: int) -> Together:
     """Compare joint candidates for some parameters with independent ones."""
     rows = verdicts[0].sample.rows
     for v in verdicts[1:]:
@@ -110,7 +110,7 @@ def describe(verdicts: Sequence[Verdict], seed: int) -> Group:
     made: list[InputUncertainty] = [
         Product([v.chosen.uncertainty for v in verdicts], [[j] for j in range(d)])
     ]
-    percent = any(isinstance(v.model, Proportional | Factor) for v in verdicts)
+    percent = any(isinstance(v.model, Proportional | ShareFactor) for v in verdicts)
     for relative in [False, True] if percent and bool((X != 0).all()) else [False]:
         scales = X if relative else np.ones_like(X)
         for kind in _KINDS:
@@ -120,7 +120,7 @@ def describe(verdicts: Sequence[Verdict], seed: int) -> Group:
             u = kind.fit(D / scales).uncertainty()
             made.append(Relative(u) if relative else u)
     names = tuple(v.sample.name for v in verdicts)
-    return Group(names, ranked(names, scored, made, choice(scored)))
+    return Together(names, ranked(names, scored, made, choice(scored)))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from airbo.uncertainty.learning.pairs import Pair, find_pairs, named_pairs, widened
+from airbo.uncertainty.learning.pairs import Pair, find_pairs, in_wide_form, named_pairs
 
 _NOTHING = {"", "nan", "na", "n/a", "null", "none", "-", "#n/a"}
 _MOST_MISTAKES = 10
@@ -45,13 +45,13 @@ def log_of(table: pd.DataFrame, pairs: Sequence[str] = (), source: str = "the ta
     """Find asked and actual values in a table, such as a campaign's ``export()``.
 
     Args:
-        table: Numbers or texts; its index names the rows in messages.
+        table: FittedNumbers or texts; its index names the rows in messages.
         pairs: As for ``read_log``.
         source: What the table is called in messages.
     """
     long_by = None
     if not pairs:
-        table, long_by = widened(table)
+        table, long_by = in_wide_form(table)
     columns = [str(c) for c in table.columns]
     found = named_pairs(pairs, columns) if pairs else find_pairs(columns)
     if not found:

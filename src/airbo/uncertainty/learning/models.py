@@ -9,7 +9,7 @@ import numpy as np
 
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.learning import fitting
-from airbo.uncertainty.learning.fitting import Fit, Numbers
+from airbo.uncertainty.learning.fitting import Fit, FittedNumbers
 from airbo.uncertainty.learning.sample import Array, Sample, spread
 from airbo.uncertainty.learning.shapes import Normals, Point, Shape, rounded
 from airbo.uncertainty.relative import LogNormal, Relative
@@ -65,7 +65,7 @@ class Proportional(Model):
 
 
 @dataclass(frozen=True)
-class Factor(Model):
+class ShareFactor(Model):
     """The logarithm of actual / asked is normal with mean 0."""
 
     shape: Normals
@@ -113,7 +113,7 @@ class Family:
 
 
 def _same(fit: Fit) -> Callable[[Sample], Model]:
-    return lambda sample: Same(fit(Numbers.of(sample.d, sample.width)))
+    return lambda sample: Same(fit(FittedNumbers.of(sample.d, sample.width)))
 
 
 def _proportional(fit: Fit) -> Callable[[Sample], Model]:
@@ -121,7 +121,7 @@ def _proportional(fit: Fit) -> Callable[[Sample], Model]:
         away = sample.x != 0
         x = sample.x[away]
         return Proportional(
-            fit(Numbers.of(sample.d[away] / x, sample.width / float(np.median(np.abs(x)))))
+            fit(FittedNumbers.of(sample.d[away] / x, sample.width / float(np.median(np.abs(x)))))
         )
 
     return fitted
@@ -130,7 +130,7 @@ def _proportional(fit: Fit) -> Callable[[Sample], Model]:
 def _factor(sample: Sample) -> Model:
     logs = np.log(np.maximum(1 + sample.d / sample.x, 1e-12))
     width = sample.width / float(np.median(np.abs(sample.x)))
-    return Factor(fitting.centred_normal(Numbers.of(logs, width)))
+    return ShareFactor(fitting.centred_normal(FittedNumbers.of(logs, width)))
 
 
 def _steps(fit: Fit, n_pieces: int) -> Callable[[Sample], Model]:
@@ -138,7 +138,7 @@ def _steps(fit: Fit, n_pieces: int) -> Callable[[Sample], Model]:
         edges = _edges(sample, n_pieces)
         piece = np.searchsorted(edges, sample.x, side="right")
         own = [sample.d[piece == i] for i in range(len(edges) + 1)]
-        return Steps(tuple(edges), tuple(fit(Numbers.of(d, sample.width)) for d in own))
+        return Steps(tuple(edges), tuple(fit(FittedNumbers.of(d, sample.width)) for d in own))
 
     return fitted
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-ASKED = {
+ASKED_WORDS = {
     "asked", "set", "setpoint", "sp", "command", "commanded", "cmd", "target", "planned", "plan",
     "desired", "demand", "demanded", "reference", "ref", "nominal", "requested", "request", "soll",
     "sollwert", "design", "input", "goal", "w",
@@ -73,7 +73,7 @@ def named_pairs(texts: Sequence[str], columns: Sequence[str]) -> list[Pair]:
     return pairs
 
 
-def widened(table: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
+def in_wide_form(table: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
     """Put the parameters of a long table side by side: the i-th row of each in row i.
 
     A long table has one pair of columns, and a column that names the parameter. Returns the table
@@ -105,7 +105,7 @@ def _names_parameters(column: str, values: pd.Series) -> bool:
 def _role(column: str) -> tuple[str, tuple[str, ...]]:
     """Return whether a name speaks of asked or actual values, and what else it says."""
     words = _words(column)
-    for role, known in (("actual", ACTUAL), ("asked", ASKED)):
+    for role, known in (("actual", ACTUAL), ("asked", ASKED_WORDS)):
         for i in (len(words) - 1, *range(len(words) - 1)):
             if words and words[i] in known:
                 return role, tuple(words[:i] + words[i + 1 :])
@@ -124,7 +124,7 @@ def _words(column: str) -> list[str]:
     for prefix in _PREFIXES:
         first = words[0] if words else ""
         longer = first.startswith(prefix) and len(first) > len(prefix) + 3
-        if longer and first not in ASKED | ACTUAL:
+        if longer and first not in ASKED_WORDS | ACTUAL:
             words[:1] = [prefix, first[len(prefix) :]]
     return words
 

@@ -8,15 +8,15 @@ import numpy as np
 import scipy.stats
 
 from airbo.uncertainty.learning.compare import Verdict
-from airbo.uncertainty.learning.joint import Dependence, Group
-from airbo.uncertainty.learning.models import Factor, Proportional, Same, Steps
+from airbo.uncertainty.learning.joint import Dependence, Together
+from airbo.uncertainty.learning.models import Proportional, Same, ShareFactor, Steps
 from airbo.uncertainty.learning.sample import Array, Rows, Sample, mean_and_error
 from airbo.uncertainty.learning.series import Drift, Lag, Settling
 from airbo.uncertainty.learning.shapes import Flat, Logged, Normals, Point, Shape, Skewed
 
 _MOST_ROWS = 8
 
-Show = Callable[[float], str]
+Shown = Callable[[float], str]
 
 
 @dataclass(frozen=True)
@@ -32,32 +32,32 @@ class Finding:
         return self.text
 
 
-def number(value: float) -> str:
+def three_digits(value: float) -> str:
     """Write a number with three digits."""
     return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def share(value: float) -> str:
     """Write a share in percent."""
-    return f"{number(100 * value)}%"
+    return f"{three_digits(100 * value)}%"
 
 
 # -- bias, shape and scale of one parameter
 
 
-def aspects(verdict: Verdict) -> list[Finding]:
+def aspects(judged: Verdict) -> list[Finding]:
     """Say what the chosen model is: its bias, its shape, and how it depends on the asked value."""
-    model, names = verdict.model, (verdict.sample.name,)
-    where = f"{number(verdict.sample.x.min())} to {number(verdict.sample.x.max())}"
+    model, names = judged.model, (judged.sample.name,)
+    where = f"{three_digits(judged.sample.x.min())} to {three_digits(judged.sample.x.max())}"
     if isinstance(model, Steps) and model.edges:
         return [
             Finding("varying", names, f"the deviation changes over the range: {_pieces(model)}")
         ]
-    percent = isinstance(model, Proportional | Factor)
-    assert isinstance(model, Same | Proportional | Factor | Steps)
+    percent = isinstance(model, Proportional | ShareFactor)
+    assert isinstance(model, Same | Proportional | ShareFactor | Steps)
     shape = model.shapes[0] if isinstance(model, Steps) else model.shape
-    found = [*_bias(shape, percent, verdict.sample, names), _shaped(shape, percent, names)]
-    if isinstance(model, Factor):
+    found = [*_bias(shape, percent, judged.sample, names), _shaped(shape, percent, names)]
+    if isinstance(model, ShareFactor):
         std = share(float(model.shape.stds[0]))
         found[-1] = Finding("log-normal", names, f"log-normal, std {std}")
     if percent:
@@ -68,7 +68,7 @@ def aspects(verdict: Verdict) -> list[Finding]:
 
 
 def _bias(shape: Shape, percent: bool, sample: Sample, names: tuple[str, ...]) -> list[Finding]:
-    show = share if percent else number
+    show = share if percent else three_digits
     centre = centre_of(shape)
     away = sample.x != 0
     values = sample.d[away] / sample.x[away] if percent else sample.d
@@ -98,7 +98,7 @@ def centre_of(shape: Shape) -> float:
 
 
 def _shaped(shape: Shape, percent: bool, names: tuple[str, ...]) -> Finding:
-    show = share if percent else number
+    show = share if percent else three_digits
     if isinstance(shape, Point):
         return Finding("exact", names, "no spread at all")
     if isinstance(shape, Flat):
@@ -114,7 +114,7 @@ def _shaped(shape: Shape, percent: bool, names: tuple[str, ...]) -> Finding:
     return _normals(shape, show, names)
 
 
-def _normals(shape: Normals, show: Show, names: tuple[str, ...]) -> Finding:
+def _normals(shape: Normals, show: Shown, names: tuple[str, ...]) -> Finding:
     if len(shape.means) == 1:
         return Finding("normal", names, f"normal with std {show(shape.std)}")
     modes = shape.modes
@@ -139,7 +139,7 @@ def _skewness(shape: Normals) -> float:
     return float(shape.weights @ (away**3 + 3 * away * shape.stds**2)) / shape.std**3
 
 
-def _log(shape: Logged, show: Show, names: tuple[str, ...]) -> Finding:
+def _log(shape: Logged, show: Shown, names: tuple[str, ...]) -> Finding:
     values = np.repeat(shape.values, shape.counts.astype(int))
     low, high = np.quantile(values, [0.05, 0.95])
     text = (
@@ -151,8 +151,8 @@ def _log(shape: Logged, show: Show, names: tuple[str, ...]) -> Finding:
 
 def _character(values: Array) -> str:
     skew, kurtosis = float(scipy.stats.skew(values)), float(scipy.stats.kurtosis(values))
-    tails = f"heavy-tailed (excess kurtosis {number(kurtosis)})" if kurtosis > 2 else ""
-    side = f"skewed (skewness {number(skew)})" if abs(skew) > 1 else ""
+    tails = f"heavy-tailed (excess kurtosis {three_digits(kurtosis)})" if kurtosis > 2 else ""
+    side = f"skewed (skewness {three_digits(skew)})" if abs(skew) > 1 else ""
     return " and ".join(word for word in (tails, side) if word) or "irregular"
 
 
@@ -161,14 +161,16 @@ def _pieces(model: Steps) -> str:
     said = []
     for (low, high), shape in zip(pairwise(ends), model.shapes, strict=True):
         if low is None:
-            where = f"below {number(high or 0.0)}"
+            where = f"below {three_digits(high or 0.0)}"
         elif high is None:
-            where = f"from {number(low)} on"
+            where = f"from {three_digits(low)} on"
         else:
-            where = f"from {number(low)} to {number(high)}"
+            where = f"from {three_digits(low)} to {three_digits(high)}"
         assert isinstance(shape, Normals)
         kind = _normals(shape, number, ()).kind
-        said.append(f"{where} {kind}, mean {number(shape.mean)}, std {number(shape.std)}")
+        said.append(
+            f"{where} {kind}, mean {three_digits(shape.mean)}, std {three_digits(shape.std)}"
+        )
     return "; ".join(said)
 
 
@@ -192,7 +194,7 @@ def lag(name: str, found: Lag, used: bool) -> Finding:
     return Finding(
         "lag", (name,),
         f"actual follows asked {_rows(found.rows)} later: so shifted, deviations shrink from "
-        f"{number(found.before)} to {number(found.after)} on average. {done}",
+        f"{three_digits(found.before)} to {three_digits(found.after)} on average. {done}",
     )  # fmt: skip
 
 
@@ -206,7 +208,7 @@ def settling(name: str, found: Settling, left_out: bool) -> Finding:
     return Finding(
         "settling", (name,),
         f"for {_rows(found.rows)} after a change of the asked value the machine is on its way: "
-        f"deviations of {number(found.moving)} instead of {number(found.settled)} on average, in "
+        f"deviations of {three_digits(found.moving)} instead of {three_digits(found.settled)} on average, in "
         f"{_rows(found.n_moving)}. {done}",
     )  # fmt: skip
 
@@ -221,13 +223,13 @@ def outliers(sample: Sample, places: Rows, kept: bool) -> Finding:
     done = "kept in the proposal" if kept else "left out of the proposal"
     return Finding(
         "outliers", (sample.name,),
-        f"{many} far off, by up to {number(worst)} ({rows_called} {listed}); {done}.",
+        f"{many} far off, by up to {three_digits(worst)} ({rows_called} {listed}); {done}.",
     )  # fmt: skip
 
 
 def quantized(name: str, step: float, ties: float) -> Finding:
     """Name the steps of the log."""
-    text = f"actual values come in steps of {number(step)}."
+    text = f"actual values come in steps of {three_digits(step)}."
     if ties > 0.01:
         text = f"{text[:-1]}; {share(ties)} of the rows show no deviation."
     return Finding("quantized", (name,), text)
@@ -237,8 +239,8 @@ def drift(name: str, found: Drift) -> Finding:
     """Name a trend."""
     return Finding(
         "drift", (name,),
-        f"deviations drift: their median moves from {number(found.first)} in the first tenth of "
-        f"the rows to {number(found.last)} in the last. The proposal counts this as spread; "
+        f"deviations drift: their median moves from {three_digits(found.first)} in the first tenth of "
+        f"the rows to {three_digits(found.last)} in the last. The proposal counts this as spread; "
         "a machine that is calibrated more often would be more precise.",
     )  # fmt: skip
 
@@ -270,7 +272,7 @@ def together(pair: Dependence) -> Finding:
     return Finding("dependence", pair.names, f"{one} and {other} {said}.")
 
 
-def grouped(group: Group) -> Finding:
+def grouped(group: Together) -> Finding:
     """Say what is proposed for parameters that depend on each other."""
     listed = ", ".join(group.names)
     if group.chosen.name == "independent":
