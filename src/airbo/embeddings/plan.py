@@ -14,6 +14,9 @@ from airbo.embeddings.mixture import Mixture, choose, coarsest, difference, join
 from airbo.embeddings.reduction import Views
 from airbo.uncertainty import InputUncertainty
 
+MAX_KINDS = 4
+"""Number of uncertainties up to which each pair of them has its own function."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -52,6 +55,11 @@ class Group:
     def is_difference(self) -> bool:
         """Whether only the difference of two designs counts."""
         return self.deviations is not None and len(self.deviations) == 1
+
+    @property
+    def is_kindwise(self) -> bool:
+        """Whether there are several kinds, so few that each pair of them has its own function."""
+        return self.deviations is not None and 1 < len(self.deviations) <= MAX_KINDS
 
     @cached_property
     def views(self) -> Views:
@@ -95,6 +103,7 @@ class Plan:
     - *normal*: one column, exact or with the same normal deviation everywhere: a Gaussian again;
     - *waves*: one column with any other distribution, additive or not;
     - *difference*: dependent columns under one additive uncertainty;
+    - *kindwise*: the same under a few of them, one function for each pair of kinds;
     - *pairs*: dependent columns under several kinds, or where P_x changes with the design.
 
     A group is as small as the dependences allow, so that one awkward parameter slows down no other.
@@ -118,7 +127,8 @@ class Plan:
         self.waves = [g for g in self.groups if len(g.columns) == 1 and not g.is_normal]
         dependent = [g for g in self.groups if len(g.columns) > 1]
         self.differences = [g for g in dependent if g.is_difference]
-        self.pairs = [g for g in dependent if not g.is_difference]
+        self.kindwise = [g for g in dependent if g.is_kindwise]
+        self.pairs = [g for g in dependent if not (g.is_difference or g.is_kindwise)]
         self._brought = [g for g in self.groups if g.is_brought]
 
     @property

@@ -15,6 +15,7 @@ from airbo.embeddings.columns import (
 )
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
 from airbo.embeddings.gaussian_sum import GaussianSum
+from airbo.embeddings.mixture import difference
 from airbo.embeddings.plan import Group, Plan
 
 SIMPLER = 3e-5
@@ -129,6 +130,7 @@ class Terms:
         if not without_waves:
             self._divide(budget, limit, simplified)
         self.differences = [self._quadratics(g, budget) for g in plan.differences]
+        self.kindwise = [self._kindwise(g) for g in plan.kindwise]
         self._normals = self._normal_columns()
 
     # -- preparing
@@ -219,6 +221,16 @@ class Terms:
             views = [group.views.for_fits(self.precisions.requires_grad)] * len(precisions)
         return Quadratics.of(views, precisions)
 
+    def _kindwise(self, group: Group) -> dict[tuple[int, int], Quadratics]:
+        """Return one function of the difference for each pair of kinds."""
+        assert group.deviations is not None
+        precisions = self.precisions[:, list(group.columns)]
+        return {
+            (a, b): Quadratics.of([difference(p, q)] * len(precisions), precisions)
+            for a, p in enumerate(group.deviations)
+            for b, q in enumerate(group.deviations)
+        }
+
     def _normal_columns(self) -> tuple[list[int], Tensor, Tensor]:
         """Return columns, their precisions with normal deviations, and the heights of all terms."""
         columns = [g.columns[0] for g in self.plan.normal]
@@ -243,7 +255,8 @@ class Terms:
     def size(self) -> int:
         """Numbers that are held at a time, per pair of designs."""
         n = len(self.precisions)
-        quadratics = sum(sum(q.coefficients.shape) for q in self.differences)
+        functions = [*self.differences, *(q for by in self.kindwise for q in by.values())]
+        quadratics = sum(sum(q.coefficients.shape) for q in functions)
         pairs = sum(g.shape[0] ** 2 * n * len(g.columns) ** 2 for g in self.plan.pairs)
         return 2 * n + 2 * len(self._normals[0]) + quadratics + pairs
 
@@ -260,11 +273,35 @@ class Terms:
         terms = self._normal_terms(f1, f2, diag)
         for group, quadratics in zip(self.plan.differences, self.differences, strict=True):
             terms = terms * quadratics(_differences(f1, f2, list(group.columns), diag))
+        for group, functions in zip(self.plan.kindwise, self.kindwise, strict=True):
+            t = _differences(f1, f2, list(group.columns), diag)
+            terms = terms * self._by_kind(functions, t, f1, f2, diag)
         for group in self.plan.pairs:
             p, q = self.plan.landing(group, f1), self.plan.landing(group, f2)
             own = self.precisions[:, list(group.columns)]
             terms = terms * over_pairs_of_components(p, q, own, diag)
         return self._times_waves(terms, one, two, diag)
+
+    def _by_kind(
+        self,
+        functions: dict[tuple[int, int], Quadratics],
+        t: Float[Tensor, "b *pairs"],
+        f1: Tensor,
+        f2: Tensor,
+        diag: bool,
+    ) -> Float[Tensor, "q *pairs"]:
+        one, two = f1[..., self.plan.d].long(), f2[..., self.plan.d].long()
+        if not diag:
+            one, two = one.unsqueeze(-1), two.unsqueeze(-2)
+        kinds = torch.broadcast_tensors(one, two)
+        present = torch.stack([v.flatten() for v in kinds], dim=-1).unique(dim=0).tolist()
+        total: Tensor | None = None
+        for a, b in present:
+            mine = (kinds[0] == a) & (kinds[1] == b)
+            value = functions[a, b](t)
+            total = value if total is None else torch.where(mine, value, total)
+        assert total is not None
+        return total
 
     def _normal_terms(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         columns, precisions, heights = self._normals

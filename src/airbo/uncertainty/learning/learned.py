@@ -10,7 +10,7 @@ from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.learning import joint, series, words
 from airbo.uncertainty.learning.compare import Candidate, Verdict, judged
 from airbo.uncertainty.learning.joint import Together
-from airbo.uncertainty.learning.resolution import step_of
+from airbo.uncertainty.learning.resolution import bin_width, step_of
 from airbo.uncertainty.learning.sample import Sample, samples, spread
 from airbo.uncertainty.learning.toml import written
 from airbo.uncertainty.learning.words import Finding
@@ -124,7 +124,7 @@ def _prepared(
     if len(sample) < n_rows:
         found.append(words.missing(name, n_rows - len(sample), n_rows))
     step = step_of(sample.x + sample.d)
-    sample = replace(sample, width=step_of(sample.d))
+    sample = replace(sample, width=bin_width(sample.d))
 
     late = series.find_lag(sample)
     if late is not None:
@@ -138,7 +138,7 @@ def _prepared(
         age = series.since_change(sample.x)
         sample = sample.at((age < 0) | (age >= moving.rows))
 
-    sample = replace(sample, width=step_of(sample.d))
+    sample = replace(sample, width=bin_width(sample.d))
     far = series.far_off(sample)
     if len(far):
         found.append(words.outliers(sample, far, keep_outliers))
@@ -150,7 +150,7 @@ def _prepared(
         found.append(words.quantized(name, step, ties))
     if len(sample) < _FEW:
         found.append(words.few(name, len(sample)))
-    return replace(sample, width=step_of(sample.d)), apart
+    return replace(sample, width=bin_width(sample.d)), apart
 
 
 def _in_time(v: Verdict) -> list[Finding]:

@@ -31,7 +31,7 @@ def step_of(values: Array) -> float:
     return float(beside[order][middle])
 
 
-def step_of(deviations: Array) -> float:
+def bin_width(deviations: Array) -> float:
     """Return the width within which the probability of a deviation is measured."""
     step = step_of(deviations)
     return step or _CONTINUOUS * (spread(deviations) or 1.0)

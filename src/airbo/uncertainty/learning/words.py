@@ -32,14 +32,14 @@ class Finding:
         return self.text
 
 
-def three_digits(value: float) -> str:
+def short(value: float) -> str:
     """Write a number with three digits."""
     return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def share(value: float) -> str:
     """Write a share in percent."""
-    return f"{three_digits(100 * value)}%"
+    return f"{short(100 * value)}%"
 
 
 # -- bias, shape and scale of one parameter
@@ -48,7 +48,7 @@ def share(value: float) -> str:
 def aspects(judged: Verdict) -> list[Finding]:
     """Say what the chosen model is: its bias, its shape, and how it depends on the asked value."""
     model, names = judged.model, (judged.sample.name,)
-    where = f"{three_digits(judged.sample.x.min())} to {three_digits(judged.sample.x.max())}"
+    where = f"{short(judged.sample.x.min())} to {short(judged.sample.x.max())}"
     if isinstance(model, Steps) and model.edges:
         return [
             Finding("varying", names, f"the deviation changes over the range: {_pieces(model)}")
@@ -68,7 +68,7 @@ def aspects(judged: Verdict) -> list[Finding]:
 
 
 def _bias(shape: Shape, percent: bool, sample: Sample, names: tuple[str, ...]) -> list[Finding]:
-    show = share if percent else three_digits
+    show = share if percent else short
     centre = centre_of(shape)
     away = sample.x != 0
     values = sample.d[away] / sample.x[away] if percent else sample.d
@@ -98,7 +98,7 @@ def centre_of(shape: Shape) -> float:
 
 
 def _shaped(shape: Shape, percent: bool, names: tuple[str, ...]) -> Finding:
-    show = share if percent else three_digits
+    show = share if percent else short
     if isinstance(shape, Point):
         return Finding("exact", names, "no spread at all")
     if isinstance(shape, Flat):
@@ -151,8 +151,8 @@ def _log(shape: Logged, show: Shown, names: tuple[str, ...]) -> Finding:
 
 def _character(values: Array) -> str:
     skew, kurtosis = float(scipy.stats.skew(values)), float(scipy.stats.kurtosis(values))
-    tails = f"heavy-tailed (excess kurtosis {three_digits(kurtosis)})" if kurtosis > 2 else ""
-    side = f"skewed (skewness {three_digits(skew)})" if abs(skew) > 1 else ""
+    tails = f"heavy-tailed (excess kurtosis {short(kurtosis)})" if kurtosis > 2 else ""
+    side = f"skewed (skewness {short(skew)})" if abs(skew) > 1 else ""
     return " and ".join(word for word in (tails, side) if word) or "irregular"
 
 
@@ -161,16 +161,14 @@ def _pieces(model: Steps) -> str:
     said = []
     for (low, high), shape in zip(pairwise(ends), model.shapes, strict=True):
         if low is None:
-            where = f"below {three_digits(high or 0.0)}"
+            where = f"below {short(high or 0.0)}"
         elif high is None:
-            where = f"from {three_digits(low)} on"
+            where = f"from {short(low)} on"
         else:
-            where = f"from {three_digits(low)} to {three_digits(high)}"
+            where = f"from {short(low)} to {short(high)}"
         assert isinstance(shape, Normals)
-        kind = _normals(shape, number, ()).kind
-        said.append(
-            f"{where} {kind}, mean {three_digits(shape.mean)}, std {three_digits(shape.std)}"
-        )
+        kind = _normals(shape, short, ()).kind
+        said.append(f"{where} {kind}, mean {short(shape.mean)}, std {short(shape.std)}")
     return "; ".join(said)
 
 
@@ -194,7 +192,7 @@ def lag(name: str, found: Lag, used: bool) -> Finding:
     return Finding(
         "lag", (name,),
         f"actual follows asked {_rows(found.rows)} later: so shifted, deviations shrink from "
-        f"{three_digits(found.before)} to {three_digits(found.after)} on average. {done}",
+        f"{short(found.before)} to {short(found.after)} on average. {done}",
     )  # fmt: skip
 
 
@@ -208,7 +206,7 @@ def settling(name: str, found: Settling, left_out: bool) -> Finding:
     return Finding(
         "settling", (name,),
         f"for {_rows(found.rows)} after a change of the asked value the machine is on its way: "
-        f"deviations of {three_digits(found.moving)} instead of {three_digits(found.settled)} on average, in "
+        f"deviations of {short(found.moving)} instead of {short(found.settled)} on average, in "
         f"{_rows(found.n_moving)}. {done}",
     )  # fmt: skip
 
@@ -223,13 +221,13 @@ def outliers(sample: Sample, places: Rows, kept: bool) -> Finding:
     done = "kept in the proposal" if kept else "left out of the proposal"
     return Finding(
         "outliers", (sample.name,),
-        f"{many} far off, by up to {three_digits(worst)} ({rows_called} {listed}); {done}.",
+        f"{many} far off, by up to {short(worst)} ({rows_called} {listed}); {done}.",
     )  # fmt: skip
 
 
 def quantized(name: str, step: float, ties: float) -> Finding:
     """Name the steps of the log."""
-    text = f"actual values come in steps of {three_digits(step)}."
+    text = f"actual values come in steps of {short(step)}."
     if ties > 0.01:
         text = f"{text[:-1]}; {share(ties)} of the rows show no deviation."
     return Finding("quantized", (name,), text)
@@ -239,8 +237,8 @@ def drift(name: str, found: Drift) -> Finding:
     """Name a trend."""
     return Finding(
         "drift", (name,),
-        f"deviations drift: their median moves from {three_digits(found.first)} in the first tenth of "
-        f"the rows to {three_digits(found.last)} in the last. The proposal counts this as spread; "
+        f"deviations drift: their median moves from {short(found.first)} in the first tenth of "
+        f"the rows to {short(found.last)} in the last. The proposal counts this as spread; "
         "a machine that is calibrated more often would be more precise.",
     )  # fmt: skip
 
