@@ -292,7 +292,7 @@ def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypat
 
 def test_every_command_has_help_with_examples_and_json():
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
-    assert len(names) == 13
+    assert len(names) == 14
     for name in names:
         text = airbo_(name, "--help").stdout
         assert f"airbo {name}" in text.split("Examples:")[1]

@@ -64,7 +64,7 @@ def assert_covariance(kind, K, uncertainty, X):
 def test_a_gram_matrix_is_a_covariance(kind, uncertainty, d):
     X = designs(9, d, seed=1)
     X = torch.cat([X, X[:2]])  # the same design twice
-    model = set_hyperparameters(surrogate(kind, uncertainty, d))
+    model = set_hyperparameters(surrogate(kind, uncertainty, d)).eval()
     K = gram(model, X).detach()
     assert_covariance(kind, K, uncertainty, X)
 

@@ -2,8 +2,8 @@
 
 import datetime
 import html
+import os
 import re
-from pathlib import Path
 
 import pytest
 from botorch.models import SingleTaskGP
@@ -187,11 +187,10 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatc
     path = tmp_path / "r.html"
     path.write_text("old")
 
-    def full(self, *args, **kwargs):
-        self.touch()
+    def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         write_report(one(n=1, failed=[0]), path, history=0)
     assert [p.name for p in tmp_path.iterdir()] == ["r.html"]

@@ -16,8 +16,12 @@ from airbo.campaign.errors import StorageError
 SQLITE, JOURNAL = "sqlite:///", "journal:///"
 SERVERS = ("postgresql", "mysql")
 
-_STRICT = re.compile(r"[^:/@?#\s]*(:[^:/@?#\s]*)?@[^@/?#\s]*(/[^?#]*)?(\?.*)?")
-"""What stands behind ``//`` if user and password have no character that means something there."""
+_STRICT = re.compile(
+    r"[^:/@?#\s]*@[^@/?#\s]*(/[^?#@]*)?(\?.*)?"  # no password
+    r"|[^:/@?#\s]*:[^:/@?#\s]*@[^@/?#\s]*(/[^?#@]*)?(\?[^@]*)?",
+    re.S,
+)
+"""What stands behind ``//`` if no character of a password can be mistaken for another part."""
 _PLACE = re.compile(r"([\w.\-]*|\[[0-9A-Fa-f:.]+\])(?::([0-9]+))?(?:/([^?]*))?(?:\?(.*))?", re.S)
 _HARMLESS = re.compile(r"[\w.\-]*")
 _IN_QUERY = re.compile(r"(?:password|passwd)=(.*)", re.S | re.I)
@@ -147,8 +151,8 @@ class StorageURL:
     def _parts(self) -> tuple[str, "re.Match[str] | None", str | None, str | None]:
         """Return the scheme; host, port, database and query; the user; the password.
 
-        A password may hold any character: it ends at the last @. Only where user and password are
-        written as the standard wants it, with %40 for @, may there be an @ in what follows.
+        A password may hold any character: it ends at the last @. Only a URL without a password may
+        have an @ in its query.
         """
         scheme, slashes, rest = self._text.partition("://")
         if not slashes:
@@ -156,6 +160,8 @@ class StorageURL:
         strict = _STRICT.fullmatch(rest)
         cut = rest.index("@") if strict else rest.rfind("@")
         place = _PLACE.fullmatch(rest[cut + 1 :])
+        if not strict and _IN_QUERY.search(rest[:cut]):
+            place = None  # that @ may belong to a password in the query
         if cut < 0:
             return scheme, place, None, self._hidden.value
         user, _, password = rest[:cut].partition(":")

@@ -51,6 +51,11 @@ class Resolution:
         return 2 * self.n_atoms
 
     @property
+    def pieces(self) -> int:
+        """Gaussians that one Gaussian is cut into before it is bent."""
+        return 3 * self.n_atoms
+
+    @property
     def fine_nodes(self) -> int:
         """Points of one column where it does not: they are worked with once, not per design."""
         return 4 * self.n_atoms
@@ -213,7 +218,7 @@ def _(u: LogNormal, X: Tensor, r: Resolution) -> list[Mixture]:
     std = u.log_std(X).expand(X.shape[-1])
     landed = []
     for c, s in enumerate(std):
-        own = split(_normal(s), r.n_atoms)
+        own = split(_normal(s), r.pieces)
         factors = moved(own, torch.exp).to(X)  # x' / x
         x = X[..., [c]].unsqueeze(-2)
         assert factors.spread is not None
@@ -238,7 +243,10 @@ def _(u: InCube, X: Tensor, r: Resolution) -> list[Mixture]:
     if X.shape[-1] == 1 and u.independent_columns:
         [part] = _landing(u.uncertainty, axes.to_columns(X), r)
         if part.kind == 0 or part.n_components == 1:
-            return [moved(split(part, r.n_atoms), axes.from_columns)]
+            # the outermost points, which hardly count, must have a logarithm, too
+            least = torch.tensor(axes.low, dtype=torch.float64).to(X) * 1e-6
+            place = lambda x: axes.from_columns(torch.maximum(x, least))  # noqa: E731
+            return [moved(split(part, r.pieces), place)]
     # cells are cut on the log scale, where a Gaussian stands for each of them
     return _strata(u, X, r.fine_nodes) if u.independent_columns else [_cells(u, X, r)]
 

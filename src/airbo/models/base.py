@@ -410,6 +410,8 @@ class UncertainInputGP(SingleTaskGP):
                 f"{tuple(X.shape)}."
             )
         rows = X.split(1, dim=-2)
+        for row, u in zip(rows, uncertainties, strict=True):
+            self._numbered(row, u)  # all have to be known before any gets its number
         numbered = [self._numbered(row, u) for row, u in zip(rows, uncertainties, strict=True)]
         return torch.cat(numbered, dim=-2)
 

@@ -174,7 +174,7 @@ def read(
     allow_outside: bool,
 ) -> list[Observation]:
     """Read one design and its value, or a list or table of them; see ``Optimizer.tell``."""
-    if isinstance(told, list | tuple):
+    if isinstance(told, list | tuple) and (len(told) != 1 or hasattr(value, "__len__")):
         found = []
         for i, row in enumerate(from_lists(told, value, executed)):
             try:
@@ -185,8 +185,6 @@ def read(
     if not isinstance(told, pd.DataFrame):
         if value is NOT_GIVEN:
             raise TypeError("tell(design, value) needs a value; None says that it failed.")
-        if isinstance(executed, list | tuple):
-            raise TypeError("With one design, executed is one dict.")
         design: Any = told.to_dict() if isinstance(told, pd.Series) else told
         measured: Any = executed or {}
         return [read_one(space, check, design, value, measured, uncertainty, allow_outside)]
