@@ -153,14 +153,14 @@ class Polynomials:
     ) -> Float[Tensor, "c *batch n r"]:
         """Evaluate T_0(z), T_1(z), ... and combine them."""
         z = (2 * x - self.low - self.high) / (self.high - self.low)
-        z = z.clamp(-1, 1).movedim(-1, 0)  # (c, *batch, n)
-        T = [torch.ones_like(z), z]
-        for _ in range(self.coefficients.shape[-2] - 2):
-            T.append(2 * z * T[-1] - T[-2])
-        powers = torch.stack(T[: self.coefficients.shape[-2]], dim=-1).flatten(1, -2)
+        # T_k(z) = cos(k arccos z); a hair within ±1, so that the slope of arccos is finite
+        within = 1 - torch.finfo(z.dtype).eps ** 0.75
+        angle = z.clamp(-within, within).acos().movedim(-1, 0)  # (c, *batch, n)
+        k = torch.arange(self.coefficients.shape[-2]).to(z)
+        powers = (angle.unsqueeze(-1) * k).cos().flatten(1, -2)
         result: Tensor | None = None
         for number, own in enumerate(self.coefficients):
-            value = (powers @ own).unflatten(1, z.shape[1:])
+            value = (powers @ own).unflatten(1, angle.shape[1:])
             mine = (kind == number).unsqueeze(-1)
             result = value if result is None else torch.where(mine, value, result)
         assert result is not None
@@ -184,6 +184,7 @@ class Compressed:
         n_kinds: int,
         seen: tuple[float, float],
         sizes: tuple[int, ...],
+        highest: float,
     ) -> "Compressed | None":
         """Write features as polynomials, unless they have steps or kinks.
 
@@ -192,9 +193,12 @@ class Compressed:
             n_kinds: How many kinds there are.
             seen: The range of designs.
             sizes: How many features belong to each Gaussian.
+            highest: Largest frequency.
         """
         low, high = seen
-        for n in N_NODES:
+        # a wave of frequency ω takes ω/2 polynomials per unit, and P_x may bend it further
+        enough = [n for n in N_NODES if n >= 0.6 * highest * (high - low) + 12]
+        for n in enough[:2]:
             nodes, to_coefficients = _chebyshev(n)
             x = (low + high) / 2 + (high - low) / 2 * nodes
             values = torch.stack([features(x, kind) for kind in range(n_kinds)])  # (kinds, n, w)
@@ -207,7 +211,7 @@ class Compressed:
         return None
 
 
-N_NODES = (24, 48, 96)
+N_NODES = (24, 48, 96, 192, 384, 768, 1536)
 """Points that polynomials go through."""
 NEGLIGIBLE = 1e-6
 """Of functions whose squares sum up to 1."""

@@ -168,7 +168,8 @@ class Terms:
 
         n_kinds = len(group.deviations or group.blocks or ())
         low, high = self.seen[:, group.columns[0]].tolist()
-        return Compressed.of(features, n_kinds, (low, high), waves.sizes)
+        highest = waves.frequencies.max().item()
+        return Compressed.of(features, n_kinds, (low, high), waves.sizes, highest)
 
     def _bundled(self, found: list[tuple[Wavy, Compressed]]) -> Smooth | None:
         if not found:
