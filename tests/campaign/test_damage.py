@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import time
 
 import optuna
 import pytest
@@ -280,3 +281,16 @@ def test_two_processes_seal_side_by_side(tmp_path):
     ours.tell({"x": 0.5}, 3.0)
     with Campaign.open(tmp_path / "campaign.toml") as c:
         assert [e.value for e in c.experiments] == [1.0, 2.5, 3.0]
+
+
+def test_a_campaign_is_whole_in_another_time_zone(whole, tmp_path, monkeypatch):
+    path = damaged(whole, tmp_path / "copy", lambda content: content)
+    try:
+        for zone in ("America/New_York", "Asia/Kolkata"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            with Campaign.open(path) as c:
+                assert len(c.experiments) == len(whole[2])
+    finally:
+        monkeypatch.undo()
+        time.tzset()

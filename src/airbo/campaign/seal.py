@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
@@ -78,7 +79,7 @@ class Held:
 
     def _asked(self, trial: FrozenTrial) -> list[Any]:
         """Return what of a pending trial can no longer change."""
-        return [str(trial.datetime_start), *(trial.params.get(n) for n in sorted(self.names))]
+        return [_moment(trial.datetime_start), *(trial.params.get(n) for n in sorted(self.names))]
 
     def _rows(self, key: str) -> str | None:
         """Say how many rows a mark commits; whoever replaces it commits as many."""
@@ -102,8 +103,13 @@ class Held:
 
 
 def _told(trial: FrozenTrial) -> list[Any]:
-    times = [str(trial.datetime_start), str(trial.datetime_complete)]
+    times = [_moment(trial.datetime_start), _moment(trial.datetime_complete)]
     return [trial.state.name, trial.values, trial.params, trial.user_attrs, times]
+
+
+def _moment(local: datetime | None) -> str:
+    """Write a time so that it reads the same in every time zone; Optuna gives local times."""
+    return "" if local is None else local.astimezone(UTC).isoformat()
 
 
 def _digest(content: Any) -> str:
