@@ -57,7 +57,7 @@ class UCB:
 
 @dataclass(frozen=True)
 class RandomizedUCB:
-    r"""Upper confidence bound with a β that is drawn anew for every design.
+    r"""Upper confidence bound whose β is resampled for every design.
 
     .. math:: \beta^2 \sim \mathrm{Exp}, \quad \mathbb E\, \beta^2 = \texttt{mean\_square}
 

@@ -51,7 +51,7 @@ class Float(Parameter):
         high: Largest value.
         log: Whether ratios matter rather than differences; needs ``low > 0``.
         unit: For people to read.
-        step: Propose only low, low + step, low + 2 step, ..., high. What is told may lie between.
+        step: Propose only low, low + step, low + 2 step, ..., high. Told values may lie between.
     """
 
     kind: ClassVar[str] = "float"
@@ -113,7 +113,7 @@ class Integer(Parameter):
         high: Largest value.
         unit: For people to read.
         log: Whether ratios matter rather than differences; needs ``low > 0``.
-        step: Propose only low, low + step, low + 2 step, ..., high. What is told may lie between.
+        step: Propose only low, low + step, low + 2 step, ..., high. Told values may lie between.
     """
 
     kind: ClassVar[str] = "integer"

@@ -206,7 +206,7 @@ def test_a_backup_of_something_else_is_refused_and_nothing_changes(whole, tmp_pa
 def test_a_storage_that_is_gone_is_not_begun_anew(whole, tmp_path):
     path = damaged(whole, tmp_path / "copy", lambda data: data)
     (path.parent / whole[1]).unlink()
-    with pytest.raises(StorageError, match=r"is gone, and it held 9 trials.*To begin anew, delete"):
+    with pytest.raises(StorageError, match=r"is gone, and it held 9 trials.*To start over, delete"):
         Campaign.open(path)
     assert not (path.parent / whole[1]).exists()
     (path.parent / f"{whole[1]}.seal").unlink()

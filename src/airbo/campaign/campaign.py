@@ -52,7 +52,7 @@ INTERRUPTED = timedelta(hours=1)
 class Campaign:
     """Experiments that last for days, shared by several people or machines.
 
-    All state is in the storage, and every method reads it anew: several processes can work on one
+    All state is in the storage, and every method reads it again: several processes can work on one
     campaign, and one that is killed loses nothing that it has reported.
     """
 
@@ -216,7 +216,7 @@ class Campaign:
         again: bool = False,
         allow_outside: bool = False,
     ) -> list[Told]:
-        """Report several experiments; if anything is wrong with one, none of them is told.
+        """Report several experiments; if anything is wrong with one, none of them is stored.
 
         Args:
             outcomes: Pairs of a number or design and its value.
@@ -353,7 +353,7 @@ class Campaign:
 
     @explains
     def optimizer(self) -> "Optimizer":
-        """Return an optimizer that knows all experiments, to look at: what it is told is not kept.
+        """Return an optimizer that knows all experiments. What you tell it is not kept.
 
         It is what reports and pictures are made from.
         """

@@ -35,7 +35,7 @@ def mend_journal(file: Path) -> None:
 
 
 class Lock(JournalFileSymlinkLock):
-    """Lets one process write at a time; whoever has it finds only whole lines."""
+    """Lets one process write at a time; its holder finds only whole lines."""
 
     def __init__(self, file: Path) -> None:
         """Guard a file."""

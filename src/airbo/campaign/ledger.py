@@ -39,7 +39,7 @@ STALE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Ledger:
-    """Reads experiments, always anew, and writes what becomes of them."""
+    """Always reads experiments from the storage, and writes what becomes of them."""
 
     space: Space
     study: Study

@@ -177,7 +177,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
 
 
 def this_process() -> dict[str, Any]:
-    """Describe this process, anew for every claim."""
+    """Describe this process; every claim gets its own description."""
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
@@ -250,7 +250,7 @@ def run_unattended(
     Args:
         campaign: The campaign.
         command: What does an experiment.
-        budget: Experiments with an outcome that the campaign shall have in the end.
+        budget: Total number of experiments with an outcome.
         max_failures: After so many failed ones in a row the command itself is taken for broken.
         on_step: Called after each experiment.
 

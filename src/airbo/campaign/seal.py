@@ -82,7 +82,7 @@ class Held:
         return [_moment(trial.datetime_start), *(trial.params.get(n) for n in sorted(self.names))]
 
     def _rows(self, key: str) -> str | None:
-        """Say how many rows a mark commits; whoever replaces it commits as many."""
+        """Say how many rows a mark commits; a mark that replaces it commits as many."""
         mark = self.marks.get(key)
         if not isinstance(mark, dict):
             return None

@@ -49,7 +49,7 @@ def open_storage(url: StorageURL, folder: Path) -> BaseStorage:
 
 
 def _database(kind: type[RDBStorage], url: str, engine: dict[str, Any]) -> BaseStorage:
-    """Open a database; make its tables, together with whoever else is doing so now."""
+    """Open a database; make its tables, also while another process does the same."""
     for attempt in range(1, N_TRIES):
         try:
             return optuna.storages.get_storage(kind(url, engine_kwargs=engine))

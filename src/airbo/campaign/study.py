@@ -32,12 +32,12 @@ def seal_of(settings: Settings) -> Seal | None:
 
 
 def check_there(settings: Settings) -> None:
-    """Refuse to begin anew where experiments were told and their file is gone."""
+    """Refuse to start over where experiments were reported and their file is gone."""
     seal = seal_of(settings)
     if seal is not None and seal.facts and not seal.storage.exists():
         raise StorageError(
             f"The storage {seal.storage.name} is gone, and it held {seal.n_trials} trials. Put it "
-            f"back, or a backup of it: airbo restore BACKUP. To begin anew, delete "
+            f"back, or a backup of it: airbo restore BACKUP. To start over, delete "
             f"{seal.file.name} too."
         )
 
@@ -69,7 +69,7 @@ def open_study(storage: BaseStorage, settings: Settings, begun: bool = False) ->
     marks = study.user_attrs
     if CAMPAIGN not in marks:
         _check_begun(begun, settings)
-        # First the trials, then the mark: whoever begins the campaign now sets it before any trial.
+        # First the trials, then the mark: a process that begins now sets it before any trial.
         has_trials = bool(study.get_trials(deepcopy=False))
         marks = study.user_attrs
         if CAMPAIGN not in marks:

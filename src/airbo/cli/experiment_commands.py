@@ -82,7 +82,7 @@ def tell(
 def fail(
     numbers: Annotated[list[int], typer.Argument(help="Numbers of experiments.", min=0)],
     gave_up: Annotated[
-        bool, typer.Option("--gave-up", help="It was not tried, and nobody will.")
+        bool, typer.Option("--gave-up", help="The experiment was not run and will not be.")
     ] = False,
     correct: Annotated[bool, typer.Option("--correct", help="Replace what was told.")] = False,
     file: File = DEFAULT,

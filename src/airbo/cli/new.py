@@ -268,7 +268,7 @@ def _key(name: str) -> str:
 
 
 _HEAD = """\
-# A campaign of airbo: which parameters there are, and how badly each is hit.
+# A campaign of airbo: its parameters, and how accurately the machine can set each of them.
 # `airbo check` says what it understands of this file; `airbo ask` begins.
 
 name = {name}

@@ -56,6 +56,6 @@ def _first_upper(text: str) -> str:
 
 
 def _hint(text: str) -> str:
-    """Say how a failed experiment is told, where that may have been meant."""
+    """Say how to report a failed experiment, where that may have been meant."""
     failed = any(word in text for word in ("'nan'", "'inf'", "'-inf'", "'failed'", "'fail'"))
     return " For an experiment that gave no value: airbo fail NUMBER." if failed else ""

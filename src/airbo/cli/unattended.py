@@ -23,7 +23,7 @@ def run(
         str, typer.Option(help="What does an experiment, with parameters in braces.")
     ],
     budget: Annotated[
-        int, typer.Option(help="Experiments that the campaign shall have in the end.", min=1)
+        int, typer.Option(help="Total number of experiments in the campaign.", min=1)
     ],
     timeout: Annotated[
         float | None, typer.Option(help="Seconds after which an experiment has failed.", min=0)

@@ -276,7 +276,7 @@ class UncertainInputGP(SingleTaskGP):
         targets: Tensor | None = None,
         strict: bool = True,
     ) -> None:
-        """Replace the training data, without fitting anew.
+        """Replace the training data, without refitting.
 
         Args:
             inputs: Designs; as many as before keep their uncertainties. Or rows as in

@@ -88,7 +88,7 @@ class SKLGP(UncertainInputGP):
     def _with_further(
         self, inputs: list[Tensor], targets: Tensor, **kwargs: Any
     ) -> UncertainInputGP:
-        """Return a model with further data, worked out anew.
+        """Return a model with further data, recomputed.
 
         GPyTorch would update its factorization; under a covariance that had to be shifted the
         update need not exist.

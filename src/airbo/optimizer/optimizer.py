@@ -47,8 +47,8 @@ def _alone(
 class Optimizer:
     """Finds the design with the best expected value, one experiment, or a batch, at a time.
 
-    Values are told in the user's direction; inside, they are maximized. The state is the record of
-    observations and of designs asked for: the model is fitted anew from it, so that an optimizer
+    Users tell values in their own direction; inside, they are maximized. The state is the record of
+    observations and of designs asked for: the model is refitted from it, so that an optimizer
     restored from JSON, or from a pickle, goes on exactly as the one that was saved. Threads may
     share an optimizer: its methods run one at a time.
     """
@@ -111,7 +111,7 @@ class Optimizer:
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to this process, and models, which are fitted anew."""
+        """Leave out what belongs to this process, and models, which are refitted."""
         left_out = ("_lock", "_own_model", "_shown_model")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 

@@ -1,6 +1,6 @@
 """How far a push moves the ball, in a table: for millions of pushes, and without a simulator.
 
-``python -m airbo.problems.push_table`` makes the table anew, in about two minutes.
+``python -m airbo.problems.push_table`` remakes the table, in about two minutes.
 """
 
 from functools import cache

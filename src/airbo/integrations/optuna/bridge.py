@@ -26,7 +26,7 @@ class Bridge:
     acquisition: Any
     n_startup_trials: int
     names: Collection[str] = ()
-    """Names of parameters that are known beforehand."""
+    """Names of parameters that are known in advance."""
 
     _last: tuple[Any, list[FinishedTrial], Optimizer] | None = None
     """What the last optimizer was made of, and itself, to be told only what is new."""

@@ -63,7 +63,7 @@ class AIRBOSampler(BaseSampler):
         warn_independent_sampling: bool = True,
         seed: int | None = None,
     ) -> None:
-        """Say how badly parameters are hit, and how to choose them.
+        """Say how accurately parameters can be set, and how to choose them.
 
         Args:
             uncertainty: Where a trial may land, by parameter name or tuple of names, in the units
@@ -75,7 +75,7 @@ class AIRBOSampler(BaseSampler):
             independent_sampler: Draws the first trials, and parameters that not all trials have. By
                 default the first trials are a Sobol sequence as soon as the parameters are known,
                 and all else is uniform random.
-            search_space: The parameters, where they are known beforehand: Optuna's distributions,
+            search_space: The parameters, where they are known in advance: Optuna's distributions,
                 or a space of airbo. By default those that all complete trials have, with the
                 same ranges.
             consider_pruned_trials: Whether a pruned trial counts with the last value that it
