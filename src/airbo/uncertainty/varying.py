@@ -49,8 +49,9 @@ class Varying(InputUncertainty):
         except Exception as error:
             raise ValueError(
                 f"The function in Varying, called with designs of shape {tuple(X.shape)}, failed: "
-                f"{error} It gets many designs at once and calculates with torch; for steps use "
-                "torch.where or airbo.uncertainty.Piecewise instead of if."
+                f"{str(error).rstrip('.')}. It gets many designs at once, as a tensor: calculate "
+                "with torch and not with NumPy, and for steps use torch.where or "
+                "airbo.uncertainty.Piecewise instead of if."
             ) from error
         if not isinstance(uncertainty, InputUncertainty):
             raise TypeError(
