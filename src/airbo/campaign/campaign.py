@@ -23,7 +23,7 @@ from airbo.campaign.experiment import (
     record_of,
     status_of,
 )
-from airbo.campaign.history import Change, History, Stamp, user
+from airbo.campaign.history import Change, History, Stamp, table_of_changes, user
 from airbo.campaign.journal import mend_journal
 from airbo.campaign.ledger import Ledger
 from airbo.campaign.outcome import Listener, Outcome, Told, check_once
@@ -427,6 +427,11 @@ class Campaign:
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""
         return table_of(self.settings.space, self.experiments)
+
+    @explains
+    def export_history(self) -> "pd.DataFrame":
+        """Return every change as a table: when, who, what, which experiments."""
+        return table_of_changes(self.history())
 
     # -- looking
 

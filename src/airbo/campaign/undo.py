@@ -5,10 +5,10 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
-from airbo.campaign.experiment import STAMP, Record
+from airbo.campaign.experiment import Record
 from airbo.campaign.history import Change, History
 from airbo.campaign.ledger import Ledger, Row
-from airbo.integrations.optuna.attributes import UNCERTAINTY
+from airbo.integrations.optuna.attributes import STAMP, UNCERTAINTY
 from airbo.integrations.optuna.counting import PENDING, UNDO
 
 
