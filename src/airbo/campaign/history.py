@@ -54,7 +54,7 @@ class Stamp:
     """What is said at once is taken back at once."""
 
     @classmethod
-    def now(cls, by: str, history: "History") -> "Stamp":
+    def now(cls, by: str, history: "AuditTrail") -> "Stamp":
         """Sign what is said now: after all that is known, also where a clock goes wrong."""
         moment = max(datetime.now(UTC), history.latest + timedelta(microseconds=1))
         return cls(by, moment.isoformat(timespec="microseconds"), uuid.uuid4().hex)
@@ -127,7 +127,7 @@ def numbers_in(text: str) -> list[int]:
 
 
 @dataclass(frozen=True)
-class History:
+class AuditTrail:
     """Every change of a campaign."""
 
     counted: Counted

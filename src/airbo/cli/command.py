@@ -23,7 +23,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="All numbers are right: d
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DEFAULT = Path("campaign.toml")
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 WIDTH_ELSEWHERE = 110
 """Columns of tables that go to a file or a pipe."""
@@ -122,7 +122,7 @@ def somebody_is_there() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def insisting(out: Output, yes: bool, act: Callable[[bool], Result]) -> Result:
+def insisting(out: Output, yes: bool, act: Callable[[bool], _Result]) -> _Result:
     """Do something; where a number looks like a slip of the hand, ask, if somebody is there.
 
     Args:
