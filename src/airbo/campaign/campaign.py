@@ -23,7 +23,7 @@ from airbo.campaign.experiment import (
     record_of,
     status_of,
 )
-from airbo.campaign.history import Change, AuditTrail, Stamp, table_of_changes, user
+from airbo.campaign.history import AuditTrail, Change, Stamp, table_of_changes, user
 from airbo.campaign.journal import mend_journal
 from airbo.campaign.ledger import Ledger
 from airbo.campaign.outcome import Listener, Outcome, Told, check_once

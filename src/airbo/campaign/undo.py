@@ -6,7 +6,7 @@ from typing import Any
 from optuna.trial import FrozenTrial
 
 from airbo.campaign.experiment import Record
-from airbo.campaign.history import Change, AuditTrail
+from airbo.campaign.history import AuditTrail, Change
 from airbo.campaign.ledger import Ledger, Row
 from airbo.integrations.optuna.attributes import STAMP, UNCERTAINTY
 from airbo.integrations.optuna.counting import PENDING, UNDO
