@@ -16,7 +16,6 @@ from torch import Tensor
 from airbo.cube import Cube
 from airbo.polytope import FloatArray, Polytope
 
-
 N_BLOCK, MOST_BLOCKS = 4096, 16
 """Points among which are looked for some that meet the constraints."""
 N_DRAWN = 128
