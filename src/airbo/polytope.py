@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from airbo.constraints import Constraint
 
-Array = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 EXACT = 1e-9
 """What rounding errors may miss a constraint by, relative to how much its left side can vary."""
@@ -34,11 +34,11 @@ class Polytope:
     # -- in units of the box: columns run from 0 to 1, and constraints vary by 1
 
     @cached_property
-    def _start(self) -> Array:
+    def _start(self) -> FloatArray:
         return np.array(self.low)
 
     @cached_property
-    def _width(self) -> Array:
+    def _width(self) -> FloatArray:
         return np.array(self.high) - self._start
 
     @cached_property
@@ -46,21 +46,21 @@ class Polytope:
         return np.array([step is not None for step in self.steps])
 
     @cached_property
-    def _unit(self) -> Array:
+    def _unit(self) -> FloatArray:
         """What one unit of a variable of the linear programs is: a step, or the whole range."""
         steps = zip(self.steps, self._width, strict=True)
         return np.array([width if step is None else step for step, width in steps])
 
     @cached_property
-    def _weights(self) -> Array:
+    def _weights(self) -> FloatArray:
         return np.array([c.weights for c in self.constraints]).reshape(-1, len(self.low))
 
     @cached_property
-    def _scales(self) -> Array:
+    def _scales(self) -> FloatArray:
         return np.array([c.scale for c in self.constraints])
 
     @cached_property
-    def _bounds(self) -> Array:
+    def _bounds(self) -> FloatArray:
         return np.array([c.bound for c in self.constraints])
 
     @cached_property
@@ -68,15 +68,15 @@ class Polytope:
         """Which constraints are equalities."""
         return np.array([c.is_equality for c in self.constraints], dtype=bool)
 
-    def misses(self, X: Array) -> Array:
+    def misses(self, X: FloatArray) -> FloatArray:
         """Return by how much rows (n x d) miss each constraint, in units of its scale.
 
         Not above 0 where it holds, and 0 where an equality does.
         """
-        above: Array = (X @ self._weights.T - self._bounds) / self._scales
+        above: FloatArray = (X @ self._weights.T - self._bounds) / self._scales
         return np.where(self.is_equality, np.abs(above), above)
 
-    def holds(self, X: Array, slack: float = EXACT) -> NDArray[np.bool_]:
+    def holds(self, X: FloatArray, slack: float = EXACT) -> NDArray[np.bool_]:
         """Say which rows (n x d) meet all constraints, bounds and steps."""
         inside = (self._start - slack * self._width <= X) & (self.high + slack * self._width >= X)
         k = (X - self._start) / self._unit
@@ -85,7 +85,7 @@ class Polytope:
         return np.asarray(met, dtype=bool)
 
     @property
-    def rows(self) -> list[tuple[Array, float, float, bool]]:
+    def rows(self) -> list[tuple[FloatArray, float, float, bool]]:
         """Weights, bound and scale of each constraint, and whether it is an equality."""
         return [(np.array(c.weights), c.bound, c.scale, c.is_equality) for c in self.constraints]
 
@@ -110,7 +110,7 @@ class Polytope:
             below -= np.outer(below[:, column] / row[column], row)
         return chosen
 
-    def solved(self, X: Array) -> Array:
+    def solved(self, X: FloatArray) -> FloatArray:
         """Return rows (n x d) with some columns replaced so that equalities hold."""
         if not self._pivots:
             return X
@@ -139,11 +139,11 @@ class Polytope:
         return rest
 
     @cached_property
-    def extent(self) -> tuple[Array, Array]:
+    def extent(self) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest value that each column can have, as if all were continuous."""
         return self._corners.min(0), self._corners.max(0)
 
-    def spread(self, n: int, random: np.random.Generator) -> Array:
+    def spread(self, n: int, random: np.random.Generator) -> FloatArray:
         """Draw rows (n x d), uniform as far as columns are continuous.
 
         Many points walk at a time. Each steps along the difference of two others, to anywhere
@@ -160,7 +160,9 @@ class Polytope:
         found = [self.nearest(x) for x in X[:n]]
         return np.array([x for x in found if x is not None]).reshape(-1, X.shape[1])
 
-    def _stepped_along(self, X: Array, D: Array, random: np.random.Generator) -> Array:
+    def _stepped_along(
+        self, X: FloatArray, D: FloatArray, random: np.random.Generator
+    ) -> FloatArray:
         """Return points anywhere on the lines x + t D that are inside bounds and inequalities."""
         weights = self._weights[~self.is_equality]
         room = np.hstack(
@@ -177,11 +179,11 @@ class Polytope:
         return np.asarray(X + step * D)
 
     @property
-    def _scales_of_rest(self) -> Array:
+    def _scales_of_rest(self) -> FloatArray:
         return self._scales[~self.is_equality]
 
     @cached_property
-    def _corners(self) -> Array:
+    def _corners(self) -> FloatArray:
         """Some corners of the polytope, as if all columns were continuous."""
         relaxed = replace(self, steps=(None,) * len(self.low))
         d = len(self.low)
@@ -189,7 +191,7 @@ class Polytope:
         found = (relaxed._solved(cost) for cost in costs)
         return np.array([x for x in found if x is not None])
 
-    def nearest(self, x: Array, fixed: Mapping[int, float] | None = None) -> Array | None:
+    def nearest(self, x: FloatArray, fixed: Mapping[int, float] | None = None) -> FloatArray | None:
         """Return the design that differs least from a row in all columns together.
 
         Args:
@@ -216,10 +218,10 @@ class Polytope:
 
     def _solved(
         self,
-        cost: Array | None = None,
+        cost: FloatArray | None = None,
         fixed: Mapping[int, float] | None = None,
         others: Sequence[LinearConstraint] = (),
-    ) -> Array | None:
+    ) -> FloatArray | None:
         """Return the row of columns with the least cost; None if there is none at all."""
         d = len(self.low)
         cost = np.zeros(d) if cost is None else cost
@@ -249,7 +251,7 @@ class Polytope:
         y = np.where(free, np.round(found.x[:d]), np.clip(found.x[:d], low, high))
         return np.asarray(self._start + y * self._unit)
 
-    def _exactly(self, x: Array, fixed: Mapping[int, float]) -> Array:
+    def _exactly(self, x: FloatArray, fixed: Mapping[int, float]) -> FloatArray:
         """Take back the rounding errors of a solver, by moving continuous columns a little."""
         movable = ~self._is_stepped & ~np.isin(np.arange(len(x)), list(fixed))
         widths = np.where(movable, self._width, 0.0)

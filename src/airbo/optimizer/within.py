@@ -10,16 +10,13 @@ import numpy as np
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from jaxtyping import Float
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
 from airbo.cube import Cube
-from airbo.polytope import Polytope
+from airbo.polytope import FloatArray, Polytope
 
-Array = NDArray[np.float64]
-
-N_BLOCK, N_BLOCKS = 4096, 16
+N_BLOCK, MOST_BLOCKS = 4096, 16
 """Points among which are looked for some that meet the constraints."""
 N_DRAWN = 128
 """Points that are drawn inside the constraints, where hardly any others meet them."""
@@ -58,7 +55,7 @@ class Within:
                 constraints.
         """
         n_found = 0
-        for block in range(N_BLOCKS):
+        for block in range(MOST_BLOCKS):
             found = self.accepted(uniform(block * N_BLOCK, (block + 1) * N_BLOCK))
             n_found += len(found)
             yield from (F[None] for F in found)
@@ -87,7 +84,7 @@ class Within:
         X = self.polytope.solved(X)
         return self._folded(X[self.polytope.holds(X)])
 
-    def _folded(self, X: Array) -> Float[Tensor, "n d"]:
+    def _folded(self, X: FloatArray) -> Float[Tensor, "n d"]:
         return self.cube.axes.from_columns(torch.tensor(X, dtype=torch.float64))
 
     # -- climbing
@@ -121,12 +118,12 @@ class Within:
             return F
         others = F[0].numpy()
 
-        def whole(z: Array) -> Array:
+        def whole(z: FloatArray) -> FloatArray:
             at = others.copy()
             at[free] = z
             return at
 
-        def cost(z: Array) -> tuple[float, Array]:
+        def cost(z: FloatArray) -> tuple[float, FloatArray]:
             point = torch.tensor(whole(z))[None].requires_grad_()
             value = function(point.unsqueeze(-2)).sum() / unit
             [slope] = torch.autograd.grad(value, point)
@@ -148,10 +145,12 @@ class Within:
         near = self.polytope.nearest(X[0], fixed)
         return F if near is None else self._folded(near[None])
 
-    def _conditions(self, whole: Callable[[Array], Array], free: list[int]) -> list[dict[str, Any]]:
+    def _conditions(
+        self, whole: Callable[[FloatArray], FloatArray], free: list[int]
+    ) -> list[dict[str, Any]]:
         """Write the constraints as functions of continuous parameters; log scales bend them."""
 
-        def columns(z: Array) -> tuple[Array, Array]:
+        def columns(z: FloatArray) -> tuple[FloatArray, FloatArray]:
             point = torch.tensor(whole(z)).requires_grad_()
             X = self.cube.axes.to_columns(point)
             [slopes] = torch.autograd.grad(X.sum(), point)  # each column depends on itself alone
@@ -162,10 +161,12 @@ class Within:
             if not weights[free].any():
                 continue
 
-            def left(z: Array, w: Array = weights, b: float = bound, s: float = scale) -> float:
+            def left(
+                z: FloatArray, w: FloatArray = weights, b: float = bound, s: float = scale
+            ) -> float:
                 return float((b - w @ columns(z)[0]) / s)
 
-            def slope(z: Array, w: Array = weights, s: float = scale) -> Array:
+            def slope(z: FloatArray, w: FloatArray = weights, s: float = scale) -> FloatArray:
                 return np.asarray(-(w * columns(z)[1])[free] / s)
 
             conditions.append({"type": "eq" if is_equality else "ineq", "fun": left, "jac": slope})
