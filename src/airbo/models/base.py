@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airbo.models.paths import Paths
 
 MAX_EAGER = 64
-"""Number of designs up to which their covariances are worked out before they are asked for."""
+"""Up to this number of designs, all their covariances are computed at once."""
 
 
 class UncertainInputGP(FeatureGP):
@@ -38,10 +38,10 @@ class UncertainInputGP(FeatureGP):
     """
 
     deployment: InputUncertainty | None
-    """Uncertainty that ``posterior`` refers to unless told otherwise; None: that of most
+    """The uncertainty that ``posterior`` predicts under by default; None: that of most
     observations."""
     folds_exactly: ClassVar[bool] = True
-    """Whether the mean of replicates says the same as all of them; if not, none are folded."""
+    """Whether the mean of replicates holds all that they say; if not, none are folded."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """What a surrogate is given to make its parts from, beside the data."""
+    """What a surrogate makes its parts from, besides the data."""
 
     uncertainties: list[InputUncertainty]
     bounds: Float[Tensor, "2 d"]
@@ -205,13 +205,13 @@ def _check_floating(name: str, given: object) -> None:
 
 
 def _bounds_of(X: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
-    """Take the range of the data; 1 around designs that do not vary."""
+    """Return the range of the data; a column that does not vary gets a range of width 1."""
     low, high = X.amin(dim=0), X.amax(dim=0)
     flat = low == high
     return torch.stack([torch.where(flat, low - 0.5, low), torch.where(flat, high + 0.5, high)])
 
 
 def _standardize(Y: Float[Tensor, "*batch n 1"]) -> Standardize:
-    """Standardize values; those that differ by rounding errors only count as equal."""
+    """Standardize values; values that differ only by rounding errors count as equal."""
     least = max(1e-12 * Y.abs().max().item(), 1e-300)
     return Standardize(m=1, batch_shape=Y.shape[:-2], min_stdv=least)

@@ -31,10 +31,10 @@ class FeatureGP(SingleTaskGP):
     features: Features
     """What the kernel compares."""
     prediction_strategy: Any
-    """What GPyTorch has worked out from the observations."""
+    """What GPyTorch has computed from the observations."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is worked out again: it hangs on to gradients."""
+        """Leave out what can be computed again: it holds on to gradients."""
         return {**self.__dict__, "prediction_strategy": None}
 
     def forward(self, x: Float[Tensor, "*batch n c"], *others: Tensor) -> MultivariateNormal:
@@ -150,10 +150,10 @@ class FeatureGP(SingleTaskGP):
         return self
 
     def named_priors(self) -> Iterator[Any]:
-        """List every prior once, as the likelihood of hyper-parameters is to count it.
+        """List every prior once, so that it counts once in the likelihood of hyper-parameters.
 
-        GPyTorch lists a prior once for every way to its module, and here features, kernel and
-        noise lead to the same ones.
+        GPyTorch lists a prior once for every path to its module. Here features, kernel and noise
+        share modules.
         """
         listed = set()
         for name, module, prior, *closures in super().named_priors():

@@ -1,4 +1,4 @@
-"""Noise of observations: of those at one unknown point of P_x, and of means of several."""
+"""Noise of single observations, each at an unknown point of P_x, and of means of replicates."""
 
 import math
 from abc import ABC, abstractmethod
@@ -64,7 +64,7 @@ class UnseenInputNoise(NoiseOfRows):
     """
 
     def __init__(self, noise: Module, features: Features, kernel: ScaleKernel) -> None:
-        """Add to ``noise``, with the features and the kernel of the model.
+        """Add to ``noise`` what follows from the features and the kernel of the model.
 
         Under the output scale there is a kernel that knows its value ``at_a_point``.
         """
@@ -79,7 +79,7 @@ class UnseenInputNoise(NoiseOfRows):
         return self.observation_noise.noise
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Add both."""
+        """Return the observation noise plus what unseen executed inputs add."""
         return self.unseen(inputs) + self._observation_noise(inputs[0])
 
     def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
@@ -110,7 +110,7 @@ class MeanNoise(NoiseOfRows):
         self._last: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is worked out again: it hangs on to gradients."""
+        """Leave out what can be computed again: it holds on to gradients."""
         return {**self.__dict__, "_last": None}
 
     @property
@@ -157,7 +157,7 @@ class WithinRows(AddedLossTerm):
     """
 
     def __init__(self, noise: MeanNoise, inputs: Sequence[Tensor]) -> None:
-        """Look at all rows."""
+        """Cover all rows."""
         self.noise, self.inputs = noise, inputs
 
     def loss(self, *params: Any) -> Float[Tensor, "*batch"]:

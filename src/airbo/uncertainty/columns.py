@@ -1,4 +1,4 @@
-"""An uncertainty over some of its columns, where each column is hit by itself."""
+"""An uncertainty over some of its columns, where columns deviate independently."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace

@@ -21,8 +21,8 @@ class Varying(InputUncertainty):
     ``fn`` maps designs x (*batch n d) to an uncertainty whose parameters are tensors of that shape,
     such as ``lambda x: Normal(0.1 * x)``; parameters that are the same everywhere may stay numbers.
 
-    How many base numbers a sample takes is found out, once per number of columns and when first
-    needed, by calling ``fn`` with one design (1 d) that is ``probe`` in every column.
+    To find out how many base numbers a sample takes, ``fn`` is called with one design (1 d) that is
+    ``probe`` in every column, once per number of columns.
     """
 
     fn: Callable[[Tensor], InputUncertainty]
