@@ -23,18 +23,18 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from airbo.embeddings.dependent import widened
+from airbo.embeddings.dependent import Quadratics
 from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Group, Plan
 from airbo.uncertainty import base_draws
 
-MOST_POWERS = 170
+MOST_POWERS = 130
 """Polynomials of one group at the most: beyond, sums of Gaussians cost less."""
-MOST_GAUSSIANS = 300
-"""Gaussians that a difference is a sum of, at the most, for polynomials to be tried."""
 DEGREES = (2, 4, 6, 8, 10)
 N_NODES, N_CHECKS = 16, 7
 """Designs of one column that a polynomial is fitted to, and further ones where it is checked."""
+EXPONENTIAL, WAVES = 120, 4
+"""What an exponential costs, in multiplications, and what waves cost, in exponentials."""
 FAINT = 1e-3
 """Least weight of a difference in a fit: polynomials must not grow where a Gaussian is 0."""
 
@@ -82,6 +82,7 @@ class Logarithms:
         self.left: dict[int, list[int]] = {}
         """Gaussians that see too much of a group, by the number of the group."""
         one = torch.zeros(1, 1, dtype=torch.long)
+        found: list[tuple[tuple[int, ...], _Forms]]
         found = [((0,), _Forms(one, *_constant(precisions)))]
         known: dict[object, _Forms] = {}
         for number, group in enumerate(plan.groups):
@@ -205,29 +206,24 @@ def _of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: T
     """Fit polynomials of the difference."""
     b = len(group.columns)
     t = _differences(b).to(half)
-    views = (
-        group.views.enough(precisions, tolerances.reciprocal(), 0.3)
-        if b > 1
-        else [group.rule] * len(precisions)
-    )
-    short = precisions.new_tensor([v.n_components <= MOST_GAUSSIANS for v in views]).bool()
-    e = torch.stack(
-        [
-            _log_of_sum((view if s else group.views.views[0]).to(half), own, t * 2 * half)
-            for view, own, s in zip(views, precisions, short.tolist(), strict=True)
-        ]
-    )
-    weights = e.exp().clamp_min(FAINT)
+    whole = group.rule if b == 1 else group.views.views[-1]
+    at = (t * 2 * half).mT
+    e = torch.cat([Quadratics.of([whole], own)(at) for own in precisions.split(1)])
+    e = e.clamp_min(1e-300).log()
+    n = len(t) // 2  # the others are to check
+    weights = e[:, :n].exp().clamp_min(FAINT)
     tried = []
     for degree in DEGREES:
         if degree > 2 and math.comb(b + degree, b) > MOST_POWERS:
             break
         even = _even_powers(b, degree)
         V = _monomials(t, even)
-        c = torch.linalg.lstsq(weights.unsqueeze(-1) * V, (weights * e).unsqueeze(-1)).solution
+        sides = weights.unsqueeze(-1) * V[:n], (weights * e[:, :n]).unsqueeze(-1)
+        c = torch.linalg.lstsq(*sides).solution
         errors = ((c.mT @ V.mT).squeeze(-2).exp() - e.exp()).abs().amax(-1)
-        tried.append((degree, c.squeeze(-1), short & (errors <= 0.7 * tolerances)))
-    degree, c, good = _enough(tried)
+        tried.append((degree, c.squeeze(-1), errors <= tolerances))
+    others = group.views.enough(precisions, tolerances.reciprocal(), 1.0) if b > 1 else []
+    degree, c, good = _enough(tried, b, [v.n_components for v in others])
     where, factors = _binomial(b, degree)
     padded = torch.cat([c, torch.zeros_like(c[:, :1])], dim=-1)
     forms = padded[:, where] * factors.to(c)
@@ -263,22 +259,22 @@ def _of_column(
         errors = torch.maximum(errors, (fitted.exp() - itself.exp()).abs().amax((1, 2)))
         flat = forms.flatten(3, 4).flatten(1, 2), diagonals.flatten(1)
         tried.append((degree, flat, errors <= tolerances))
-    degree, (forms, diagonals), good = _enough(tried)
+    degree, (forms, diagonals), good = _enough(tried, 1, [])
     return _Forms(torch.arange(degree + 1).unsqueeze(-1), forms, diagonals, good)
 
 
-def _enough(tried: Sequence[tuple[int, Any, Tensor]]) -> tuple[int, Any, Tensor]:
-    """Return the lowest degree that is good for as many Gaussians as any is."""
-    most = max(int(good.sum()) for *_, good in tried)
-    return next(t for t in tried if int(t[-1].sum()) == most)
+def _enough(
+    tried: Sequence[tuple[int, Any, Tensor]], b: int, n_gaussians: Sequence[int]
+) -> tuple[int, Any, Tensor]:
+    """Return the degree that costs least, with the sums of Gaussians that it leaves."""
 
+    def cost(found: tuple[int, Any, Tensor]) -> float:
+        degree, _, good = found
+        left = [n for n, is_good in zip(sizes, good.tolist(), strict=True) if not is_good]
+        return math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left)
 
-def _log_of_sum(view: Mixture, precision: Float[Tensor, " b"], t: Float[Tensor, "p b"]) -> Tensor:
-    """Return log Σ_j w_j E exp(-½ (t + m_j + δ)ᵀ Λ (t + m_j + δ)), δ ~ N(0, C_j)."""
-    A, heights = (v.squeeze(1) for v in widened(precision.unsqueeze(0), view.covariances[0]))
-    s = t.unsqueeze(1) + view.means[0]  # (p, j, b)
-    exponents = -0.5 * torch.einsum("pja,jab,pjb->pj", s, A, s)
-    return torch.logsumexp(exponents + (view.weights[0] * heights).log(), dim=-1)
+    sizes = n_gaussians or [WAVES] * len(tried[0][-1])
+    return min(tried, key=cost)
 
 
 def _log_between(
@@ -342,11 +338,12 @@ def _binomial(b: int, degree: int) -> tuple[Int64[Tensor, "f f"], Float[Tensor, 
 
 @lru_cache(maxsize=16)
 def _differences(b: int) -> Float[Tensor, "p b"]:
-    """Return differences of two designs, in units of the largest, near and far."""
+    """Return differences of two designs, in units of the largest: one half to fit, one to check."""
     if b == 1:
-        return torch.linspace(0, 1, 65, dtype=torch.float64).unsqueeze(-1)
+        t = torch.linspace(0, 1, 129, dtype=torch.float64).unsqueeze(-1)
+        return torch.cat([t[::2], t[1::2]])
     u = base_draws(512, b + 1, seed=0)
-    near = (2 * u[:, :-1] - 1) * u[:, -1:].square()
     corners = torch.tensor(list(product((-1.0, 0.0, 1.0), repeat=min(b, 4)))).to(u)
     corners = torch.nn.functional.pad(corners, (0, b - corners.shape[-1]))
-    return torch.cat([near, corners])
+    t = (2 * u[:, :-1] - 1) * u[:, -1:].sqrt()
+    return torch.cat([corners, t])

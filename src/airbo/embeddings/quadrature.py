@@ -23,10 +23,10 @@ N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
 N_TOGETHER = 300
 """Observations up to which a fit keeps all it needs for gradients; else it works it out again."""
-TOO_LIGHT = 1e-7
+TOO_LIGHT = 1e-6
 """Share of the base kernel that a Gaussian has to have where all take too much time."""
 LIMIT = 1e-5
-"""By how much what it sees may be simplified, there."""
+"""By how much one Gaussian may be simplified there, as a share of the base kernel."""
 SIMPLER = 3e-5
 """Largest change of the inner product, as a share of the base kernel at distance 0, so that
 predictions take less time."""
@@ -77,8 +77,7 @@ class QuadratureEmbedding(Embedding):
             d = self.d
             return to_dense(self.base_kernel(f1[..., :d], f2[..., :d], diag=diag))
         if self.plan.on_a_line:
-            half = f1 @ self._gram(f1)
-            return (half * f2).sum(-1) if diag else half @ f2.mT
+            return self._inner_on_the_line(f1, f2, diag)
         if self.training:
             return self._while_fitting(f1, f2, diag)
         if not diag and is_same(f1, f2) and f1.shape[-2] == 1:
@@ -90,8 +89,13 @@ class QuadratureEmbedding(Embedding):
 
     def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
         r"""Return :math:`\|\psi_P\|^2`; often the number of the uncertainty says it all."""
-        if self.plan.on_a_line or self.plan.design_matters or self.plan.is_exact:
+        if self.plan.design_matters or self.plan.is_exact:
             return self.inner(f, f, diag=True)
+        if self.plan.on_a_line:
+            if len(self.uncertainties) > 1:
+                return self.inner(f, f, diag=True)
+            one = f.detach().reshape(-1, f.shape[-1])[:1]  # all have the same
+            return self.inner(one, one, diag=True).expand(f.shape[:-1])
         norms = self._norms_of_kinds(f)
         return norms.expand(f.shape[:-1]) if len(norms) == 1 else norms[f[..., self.d].long()]
 
@@ -103,15 +107,19 @@ class QuadratureEmbedding(Embedding):
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\|\psi_P - \psi_Q\|^2`, looking at every design once."""
         alone = is_same(f1, f2) and f1.shape[-2] == 1
-        general = self.plan.design_matters and not self.plan.on_a_line
-        if self.training or diag or alone or not general:
+        if self.training or diag or alone or self.plan.on_a_line or self.plan.is_exact:
             return super().mmd2(f1, f2, diag)
-        base, terms, _ = self._prepared()
+        base, terms, norms = self._prepared()
         (f1, f2), shape = _unbatched(f1, f2, diag)
         one, two = self._looked(terms, f1, f2, diag)
         inner = _weighted(terms, base.weights, one, two, False)
-        norms = [_weighted(terms, base.weights, v, v, True) for v in (one, two)]
-        return (norms[0].unsqueeze(-1) + norms[1].unsqueeze(-2) - 2 * inner).reshape(shape)
+        if len(norms) == 1:
+            return (2 * (norms - base.constant) - 2 * inner).reshape(shape)
+        if not len(norms):
+            n1, n2 = (_weighted(terms, base.weights, v, v, True) for v in (one, two))
+        else:
+            n1, n2 = (norms[v.f[..., self.d].long()] - base.constant for v in (one, two))
+        return (n1.unsqueeze(-1) + n2.unsqueeze(-2) - 2 * inner).reshape(shape)
 
     def _norms_of_kinds(self, like: Tensor) -> Float[Tensor, " kinds"]:
         if not self.training:
@@ -132,8 +140,7 @@ class QuadratureEmbedding(Embedding):
             return one, one if is_same(f1, f2) else terms.look(f2)
         if f2.requires_grad:
             return terms.look(f1), terms.look(f2, weighed=True)
-        key = torch.cat([self._key(), f2.flatten()])
-        two = self.remembered("looked", key, lambda: terms.look(f2, weighed=True))
+        two = terms.look_again(f2)
         return two if is_same(f1, f2) else terms.look(f1), two
 
     # -- predicting: the hyper-parameters stay
@@ -220,20 +227,26 @@ class QuadratureEmbedding(Embedding):
         """Sum over the Gaussians that count at present; what a step remembers does not grow."""
         counts = base.weights.detach() > TOO_LIGHT * base.weights.detach().sum()
         kept = replace(base, weights=base.weights[counts], precisions=base.precisions[counts])
-        extent, tolerances = self._extent(), torch.full_like(kept.weights, LIMIT).detach()
-        if base.moves:
-            terms = Terms(self.plan, kept, self.seen, extent)
-        else:
-            with torch.no_grad():
-                terms = self.remembered(
-                    "steps",
-                    torch.cat([kept.precisions, self.seen.flatten()]),
-                    lambda: Terms(self.plan, kept.detached(), self.seen, extent, tolerances),
-                )
+        terms = self._terms_of_steps(kept)
         if diag:
             looked = terms.look(f)
             return _weighted(terms, kept.weights, looked, looked, True)
         return _in_strips(terms, kept.weights, f)
+
+    def _terms_of_steps(self, base: GaussianSum) -> Terms:
+        """Prepare a step; several of them, where only weights move, and not by much."""
+        if base.moves:
+            return Terms(self.plan, base, self.seen, self._extent())
+        with torch.no_grad():
+            share = base.weights / base.at_zero
+            key = torch.cat([base.precisions, share.log2().ceil(), self.seen.flatten()])
+            return self.remembered(
+                "steps",
+                key,
+                lambda: Terms(
+                    self.plan, base.detached(), self.seen, self._extent(), LIMIT / share / 2
+                ),
+            )
 
     def _each(self, base: GaussianSum, f: Tensor) -> Float[Tensor, "q n n"]:
         with torch.no_grad():
@@ -256,6 +269,18 @@ class QuadratureEmbedding(Embedding):
             line = self._line()
         return line.features(Z, choice)
 
+    def _inner_on_the_line(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        gram = self._gram(f1)
+        if diag:
+            return ((f1 @ gram) * f2).sum(-1)
+        (rows, others), shape = _unbatched(f1, f2, diag)
+        if self.training or others.requires_grad:
+            return (rows @ (gram @ others.mT)).reshape(shape)
+        # the observations, which stay, take the larger part of the work
+        key = torch.cat([self._key(), others.flatten()])
+        weighed = self.remembered("weighed", key, lambda: gram @ others.mT)
+        return (rows @ weighed).reshape(shape)
+
     def _line(self) -> Line:
         with torch.no_grad():
             return line_of(self.plan, self._far)
@@ -264,9 +289,10 @@ class QuadratureEmbedding(Embedding):
         line = self._line()
         if self.training:
             return line.gram(self.base_kernel, f)
-        key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
         with torch.no_grad():
-            return self.remembered(f"gram {self._far}", key, lambda: line.gram(self.base_kernel, f))
+            return self.remembered(
+                f"gram {self._far}", self._key(), lambda: line.gram(self.base_kernel, f)
+            )
 
     # -- helpers
 
@@ -278,7 +304,8 @@ class QuadratureEmbedding(Embedding):
     def _look(self, f: Tensor) -> None:
         """Remember how far designs, and the distributions that they bring, reach."""
         rows = f[..., : self.d].reshape(-1, self.d)
-        self.seen = _widened(self.seen, rows.amin(0), rows.amax(0))
+        if not torch.equal(rows.clamp(*self.seen), rows):
+            self.seen = _widened(self.seen, rows.amin(0), rows.amax(0))
         for group in self.plan.waves:
             if group.is_brought:
                 self.landed = _spanned(self.landed, self.plan.landing(group, f), group.columns[0])
@@ -350,8 +377,9 @@ def _in_strips(terms: Terms, weights: Tensor, f: Float[Tensor, "n f"]) -> Float[
 
 
 def _strip(terms: Terms, weights: Tensor, f: Tensor, first: int, last: int) -> Tensor:
-    one, two = terms.look(f[first:last]), terms.look(f[first:], weighed=True)
-    return _weighted(terms, weights, one, two, False)
+    # the matrix is symmetric: many designs against few fit in the cache, few against many do not
+    many, few = terms.look(f[first:]), terms.look(f[first:last], weighed=True)
+    return _weighted(terms, weights, many, few, False).mT
 
 
 def _unbatched(f1: Tensor, f2: Tensor, diag: bool) -> tuple[tuple[Tensor, Tensor], tuple[int, ...]]:

@@ -106,6 +106,7 @@ class Terms:
         ]
         self.kindwise = [self._kindwise(g) for g in plan.kindwise]
         self._normals = self._normal_columns()
+        self._last: tuple[Tensor, Looked] | None = None
 
     # -- preparing
 
@@ -168,6 +169,16 @@ class Terms:
         values = self.logs.values(f)
         return Looked(f, values, self.logs.weighed(values) if weighed else None)
 
+    def look_again(self, f: Float[Tensor, "*batch n f"]) -> "Looked":
+        """Look at designs that others are compared with, unless they are those of last time."""
+        if (
+            self._last is None
+            or self._last[0].shape != f.shape
+            or not torch.equal(self._last[0], f)
+        ):
+            self._last = (f, self.look(f, weighed=True))
+        return self._last[1]
+
     def __call__(self, one: "Looked", two: "Looked", diag: bool) -> Float[Tensor, "q ..."]:
         """Compare all pairs of designs, or matching ones, under every Gaussian."""
         f1, f2 = one.f, two.f
@@ -184,12 +195,12 @@ class Terms:
         each = list(terms)
         for function in self.differences:
             factors = function.quadratics(_differences(f1, f2, function.columns, diag))
-            for q, factor in zip(function.seen_by, factors, strict=True):
-                each[q] = each[q] * factor
+            for number, factor in zip(function.seen_by, factors, strict=True):
+                each[number] = each[number] * factor
         for wavy in self.wavy:
             parts = [self._features(wavy, f).split(wavy.waves.sizes, dim=-1) for f in (f1, f2)]
-            for q, a, b in zip(wavy.seen_by, *parts, strict=True):
-                each[q] = each[q] * ((a * b).sum(-1) if diag else a @ b.mT)
+            for number, a, b in zip(wavy.seen_by, *parts, strict=True):
+                each[number] = each[number] * ((a * b).sum(-1) if diag else a @ b.mT)
         return torch.stack(each)
 
     def _first_terms(self, one: "Looked", two: "Looked", diag: bool) -> Tensor:
