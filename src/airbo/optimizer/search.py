@@ -13,6 +13,7 @@ import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.exceptions.warnings import BotorchWarning
 from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import Model
 from botorch.optim.optimize import optimize_acqf
 from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from jaxtyping import Bool, Float
@@ -56,9 +57,13 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
 
 
 def next_design(
-    history: History, model: GPyTorchModel, surrogate: Surrogate, acquisition: Acquisition
+    history: History,
+    model: GPyTorchModel,
+    judged: Model,
+    surrogate: Surrogate,
+    acquisition: Acquisition,
 ) -> Float[Tensor, "1 m"]:
-    """Maximize the acquisition over the space.
+    """Maximize the acquisition of what a model says about the measure over the space.
 
     Where designs are tried under another uncertainty than they will be used under, this is the
     design to learn about, and what is proposed is the experiment that teaches most about it.
@@ -72,7 +77,7 @@ def next_design(
     )
     taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
     with without_numerical_warnings():
-        Z = best_design(acquisition(model, situation), points.cube, **taken)
+        Z = best_design(acquisition(judged, situation), points.cube, **taken)
         if experiments == deployment or not isinstance(model, UncertainInputGP):
             return Z
         if isinstance(model.features, Nominal):
