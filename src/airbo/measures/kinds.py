@@ -177,13 +177,17 @@ class InSpec(Measure):
                 f"high={self.high}."
             )
 
+    @property
+    def sides(self) -> list[tuple[int, float]]:
+        """The limits that there are, each with the side of it that is in spec."""
+        both = ((1, self.low), (-1, self.high))
+        return [(sign, limit) for sign, limit in both if limit is not None]
+
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Count."""
         within = values == values
-        if self.low is not None:
-            within = within & (values >= self.low)
-        if self.high is not None:
-            within = within & (values <= self.high)
+        for sign, limit in self.sides:
+            within = within & (sign * values >= sign * limit)
         return within.to(values.dtype).mean(-1)
 
     def smooth(self, values: Float[Any, "*batch s"], scale: float) -> Float[Any, "*batch"]:
@@ -191,12 +195,10 @@ class InSpec(Measure):
         width = SOFT * scale
         if self.low is not None and self.high is not None:
             width = min(width, 0.1 * (self.high - self.low))
-        share = 1.0
-        if self.low is not None:
-            share = share * ((values - self.low) / width).sigmoid()
-        if self.high is not None:
-            share = share * ((self.high - values) / width).sigmoid()
-        return share.mean(-1)  # type: ignore[attr-defined]
+        share: Any = 1.0
+        for sign, limit in self.sides:
+            share = share * (sign * (values - limit) / width).sigmoid()
+        return share.mean(-1)
 
     def inside(self, sign: int, unit: float) -> "InSpec":
         """Scale the limits, and swap them where values are flipped."""

@@ -12,7 +12,7 @@ from botorch.sampling.get_sampler import GetSampler
 from jaxtyping import Float
 from torch import Size, Tensor
 
-from airbo.measures.kinds import Measure
+from airbo.measures.kinds import Measure, Worst
 from airbo.measures.landing import base_for, over
 from airbo.measures.spread import corrected
 from airbo.models import UncertainInputGP
@@ -47,6 +47,10 @@ COARSE = replace(SEARCH, smooth=False)
 """To rank many designs."""
 FINE = Effort(n_pairs=128, n_executed=512)
 """For numbers that people see."""
+WORST_TAKES = 4
+"""How many times as many executed inputs it takes to find the worst of them."""
+FINEST = Effort(n_pairs=128, n_executed=2048)
+"""For shares near 0 and 1."""
 
 
 class MeasurePosterior(Posterior):
@@ -145,6 +149,8 @@ class MeasureModel(Model):
         d = self.model.features.d
         self._measure = over(measure, self.uncertainty, d, noise == "product")
         n = effort.n_executed
+        if isinstance(measure, Worst) and not effort.smooth:
+            n *= WORST_TAKES
         if self.uncertainty.n_base(d) == 0 and noise == "measurement":
             n = 1  # the executed input is the design
         self._base = base_for(self._measure, self.uncertainty, d, n)

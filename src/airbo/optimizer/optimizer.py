@@ -4,6 +4,7 @@ import copy
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
@@ -16,7 +17,7 @@ from airbo.measures import Mean, Measure
 from airbo.measures.posterior import SEARCH, Noise
 from airbo.observed import Direction
 from airbo.optimizer.objective import Objective
-from airbo.optimizer.recommendation import Predictor, Recommendation
+from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
 from airbo.optimizer.record import NOT_GIVEN, History, Points, as_table, check_names, read, read_one
 from airbo.optimizer.search import initial_design, next_design, reproducible
 from airbo.optimizer.state import State, understood
@@ -285,8 +286,31 @@ class Optimizer:
         means, stds = self._predictor().predict(cube.from_columns(X))
         return pd.DataFrame(rows).assign(mean=means.numpy(), std=stds.numpy())
 
-    def _predictor(self) -> Predictor:
-        return Predictor(self._objective, self._model(), value_unit(self._history.values))
+    @_alone
+    def evaluate(
+        self,
+        design: Mapping[str, Any],
+        measure: Measure | None = None,
+        noise: Noise | None = None,
+    ) -> Evaluation:
+        """Return what the model says about any measure of any design, where it will be used.
+
+        Args:
+            design: The design, tried or not.
+            measure: What is asked; by default what the optimizer decides by.
+            noise: As for ``Optimizer``, and by default as there.
+        """
+        plain = self.space.checked(design, allow_outside=True)
+        asked = replace(
+            self._objective,
+            measure=self.measure if measure is None else measure,
+            noise=self.noise if noise is None else noise,
+        )
+        return self._predictor(asked).evaluate(plain)
+
+    def _predictor(self, objective: Objective | None = None) -> Predictor:
+        unit = value_unit(self._history.values)
+        return Predictor(objective or self._objective, self._model(), unit)
 
     def _model(self) -> GPyTorchModel:
         """Return the model that the optimizer uses."""

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from botorch.acquisition.analytic import PosteriorMean
@@ -10,7 +11,9 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.measures.posterior import COARSE, FINE, SEARCH, Effort
+from airbo.measures import InSpec, Measure
+from airbo.measures.capability import Capability, interval
+from airbo.measures.posterior import COARSE, FINE, FINEST, SEARCH, Effort
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, without_numerical_warnings
@@ -18,6 +21,10 @@ from airbo.space import Design
 
 N_FINALISTS = 8
 """Designs that are looked at closely before one of them is recommended by a measure."""
+
+
+NORMAL_90 = 1.6449
+"""Standard deviations to both sides that hold 90% of a normal distribution."""
 
 
 class TooLittleDataWarning(UserWarning):
@@ -33,6 +40,36 @@ class Recommendation:
     """The measure of the design, as the model expects it, in the user's units and direction."""
     std: float
     """Standard deviation of that: what the model does not know."""
+    capability: Capability | None = None
+    """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model says about a measure of one design."""
+
+    design: Design
+    measure: Measure
+    mean: float
+    """The measure of the design, as the model expects it, in the user's units and direction."""
+    std: float
+    """Standard deviation of that: what the model does not know."""
+    interval: tuple[float, float]
+    """Where the measure lies with a probability of 90%."""
+    capability: Capability | None = None
+    """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, for JSON."""
+        capability = self.capability and self.capability.to_dict()
+        return {
+            "design": dict(self.design),
+            "measure": self.measure.to_dict(),
+            "mean": self.mean,
+            "std": self.std,
+            "interval": list(self.interval),
+            **({} if capability is None else {"capability": capability}),
+        }
 
 
 @dataclass(frozen=True)
@@ -68,7 +105,35 @@ class Predictor:
             designs = [designs[int(i)] for i in ranked[:N_FINALISTS]]
         means, stds = self.predict(self.objective.surrogate.points.of(designs))
         best = int(self._better(means).argmax())
-        return Recommendation(dict(designs[best]), means[best].item(), stds[best].item())
+        design, mean, std = dict(designs[best]), means[best].item(), stds[best].item()
+        return Recommendation(design, mean, std, self.capability(design))
+
+    def evaluate(self, design: Design) -> Evaluation:
+        """Return all that is known about the measure of one design."""
+        Z = self.objective.surrogate.points.of([design])
+        [mean], [std] = (v.tolist() for v in self.predict(Z))
+        if self.objective.is_mean:
+            half = NORMAL_90 * std
+            ends = [mean - half, mean + half]
+        else:
+            with torch.no_grad():
+                posterior = self.objective.judged(self.model, self.unit, FINE).posterior(Z)
+            factor = self.objective.factor(self.unit)
+            ends = sorted(factor * end for end in interval(posterior.draws.flatten()))
+        within = (ends[0], ends[1])
+        return Evaluation(
+            dict(design), self.objective.measure, mean, std, within, self.capability(design)
+        )
+
+    def capability(self, design: Design) -> Capability | None:
+        """Return how well a design keeps limits, if the measure has any."""
+        if not isinstance(self.objective.measure, InSpec):
+            return None
+        Z = self.objective.surrogate.points.of([design])
+        judged: Any = self.objective.judged(self.model, self.unit, FINEST)
+        with torch.no_grad():
+            values = judged.values(Z)[:, 0]  # (S, s)
+        return Capability.of(judged.measure, values)
 
     def _better(self, means: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Turn numbers in the user's direction around, where smaller ones are better."""

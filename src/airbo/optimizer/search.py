@@ -24,11 +24,14 @@ from torch.quasirandom import SobolEngine
 from airbo.acquisition import Acquisition, InformationAbout, Situation, believing
 from airbo.cube import Cube
 from airbo.embeddings.features import Nominal
+from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import Surrogate
 
 N_RESTARTS, N_RAW = 8, 256
+N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
+"""The same where designs are judged by draws of a measure, which cost more and are less smooth."""
 MAX_STEPPED = 20
 """Numbers with more values than this are searched as if continuous, and rounded."""
 MAX_ENUMERATED = 2000
@@ -197,6 +200,10 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
     numbers = {c: cube.values(c) for c in few}
     box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d)
     settings: dict[str, Any] = {"q": 1, "num_restarts": N_RESTARTS, "raw_samples": N_RAW}
+    if isinstance(function.model, MeasureModel):
+        settings |= {"num_restarts": N_RESTARTS_MEASURED, "raw_samples": N_RAW_MEASURED}
+        steps = ["maxiter_continuous"] if categories or numbers else ["maxiter", "maxfun"]
+        settings["options"] = dict.fromkeys(steps, N_STEPS_MEASURED)
     if categories or numbers:
         F, _ = optimize_acqf_mixed_alternating(
             _OfFolded(function, cube) if categories else function,
