@@ -192,20 +192,22 @@ def recommend(
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Say which design to use, and what to expect of it on average."""
+    """Say which design to use, and what to expect of it, on average or by the file's measure."""
     with reporting(as_json) as out:
-        from airbo.cli.views import value_with_unit
+        from airbo import measures
+        from airbo.cli.views import expectation
         from airbo.words import assignments
 
         campaign = open_campaign(file)
         one_thread()
         settings = campaign.settings
         best = campaign.recommend("anywhere" if anywhere else None)
-        mean, std = (value_with_unit(settings, v) for v in (best.mean, best.std))
         out.show(f"Use {assignments(settings.space, best.design)}.")
-        out.show(
-            f"Expected {settings.value_name}: {mean} ± {std}. This is the mean over where the "
-            "design lands; ± is one standard deviation of what the model does not know."
-        )
-        out.result({"design": best.design, "mean": best.mean, "std": best.std,
-                    "unit": settings.value_unit})  # fmt: skip
+        out.show(expectation(settings, best))
+        data = {"design": best.design, "mean": best.mean, "std": best.std,
+                "unit": settings.value_unit}  # fmt: skip
+        if settings.measure != measures.Mean():
+            data["measure"] = measures.written(settings.measure)
+        if best.capability is not None:
+            data["capability"] = best.capability.to_dict()
+        out.result(data)

@@ -19,6 +19,7 @@ from airbo.measures.kinds import (
     check_measure,
     measure_from,
 )
+from airbo.measures.text import parse, written
 
 __all__ = [
     "CVaR",
@@ -31,4 +32,6 @@ __all__ = [
     "Worst",
     "check_measure",
     "measure_from",
+    "parse",
+    "written",
 ]

@@ -70,7 +70,7 @@ class Mean(Measure):
 class MeanStd(Measure):
     r"""Mean and scatter: :math:`\mathbb E f - k\, \mathrm{sd} f`, k deviations to the bad side."""
 
-    k: float = 2.0
+    k: float | int = 2.0
     """How many standard deviations count."""
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class MeanStd(Measure):
 class Quantile(Measure):
     r"""The value that a share ``level`` of executed inputs reaches: :math:`F^{-1}(1 - level)`."""
 
-    level: float = 0.9
+    level: float | int = 0.9
     """The share that does as well or better, between 0 and 1."""
 
     def __post_init__(self) -> None:
@@ -118,7 +118,7 @@ class Quantile(Measure):
 class CVaR(Measure):
     r"""The mean over the worst share ``1 - level`` (conditional value at risk)."""
 
-    level: float = 0.9
+    level: float | int = 0.9
     """The share that does not count, between 0 and 1."""
 
     def __post_init__(self) -> None:
@@ -160,9 +160,9 @@ class Worst(Measure):
 class InSpec(Measure):
     r"""The share of executed inputs within limits, :math:`P(low \le f(x') \le high)`."""
 
-    low: float | None = None
+    low: float | int | None = None
     """Lower limit, in the user's units; None: there is none."""
-    high: float | None = None
+    high: float | int | None = None
     """Upper limit."""
 
     def __post_init__(self) -> None:
@@ -219,7 +219,7 @@ class InSpec(Measure):
 class Target(Measure):
     r"""Minus the expected squared distance to a value, :math:`-\mathbb E (f(x') - t)^2`."""
 
-    value: float
+    value: float | int
     """The value to hit, in the user's units."""
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ ROUGHNESS = 0.5
 """Standard deviation of log r where nothing is known within P_x."""
 
 
-def corrected(drawn: Drawn, roughness: float = ROUGHNESS) -> Float[Tensor, "2*p *batch s"]:
+def corrected(drawn: Drawn, roughness: float = ROUGHNESS) -> Float[Tensor, "draws *batch s"]:
     """Return values of all draws, with the spread within P_x that the model can answer for."""
     e, mean = drawn.deviations, drawn.mean
     if mean.shape[-1] == 1:

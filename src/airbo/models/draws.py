@@ -11,6 +11,7 @@ Deviations come in pairs, e and -e: the mean over all draws is the posterior mea
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -25,10 +26,12 @@ from airbo.kernels import IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.base import UncertainInputGP
 from airbo.models.paths import RandomWaves
-from airbo.uncertainty import Exact
+from airbo.uncertainty import Exact, base_draws
 
 N_SHARED = 512
 """Waves that all draws share."""
+N_LANDED, MAX_SAMPLED = 32, 512
+"""Samples of where an observation landed, and points that are compared with all of them at once."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class FunctionDraws:
         self._known: tuple[int, Tensor] | None = None
         inputs, y = model.train_inputs, model.train_targets
         with torch.no_grad():
-            model.features.number_of(Exact())
+            self._shifts = all(u.is_additive for u in model.features.uncertainties)
+            if self._shifts:
+                model.features.number_of(Exact())
             self.waves = _shared_waves(model)
             X = rows.packed(inputs)
             phi = self.waves(X)  # (n, m)
@@ -73,10 +78,11 @@ class FunctionDraws:
         """Return draws at executed inputs, in the units of the observed values."""
         model, shape = self.model, X.shape[:-1]
         flat = X.reshape(-1, X.shape[-1])
-        Z = model.numbered(flat, Exact())
-        update = torch.cat([self._covariance(some) @ self.weights for some in Z.split(MAX_DESIGNS)])
+        covariance = self._covariance if self._shifts else self._covariance_by_samples
+        size = MAX_DESIGNS if self._shifts else MAX_SAMPLED
+        update = torch.cat([covariance(some) @ self.weights for some in flat.split(size)])
         mean = model.mean_module(flat) + update[:, 0]
-        prior = self.waves(Z) @ self.coefficients
+        prior = self.waves.at_points(flat) @ self.coefficients
         scale, shift = self._units
         return Drawn(
             (shift + scale * mean).reshape(shape),
@@ -96,15 +102,40 @@ class FunctionDraws:
             raise ValueError(f"Draws of f need standardized values, not {name}.")
         return transform.stdvs.squeeze(), transform.means.squeeze()
 
-    def _covariance(self, Z: Float[Tensor, "k c"]) -> Float[Tensor, "k n"]:
+    def _covariance(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
         """Return the covariance of f at points with what was observed."""
-        features = self.model.features
+        features, Z = self.model.features, self.model.numbered(X, Exact())
         f = features(Z)
         if self._known is None or self._known[0] != features.version:
             with torch.no_grad():
                 self._known = (features.version, features(self._observed))
             f = features(Z)  # in the same terms, should points so far out have needed new ones
         return self.model.covar_module(f, self._known[1]).to_dense()
+
+    def _covariance_by_samples(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
+        """Return the same from samples of where the observations landed.
+
+        Points may lie anywhere, but an uncertainty that changes with the design can only be asked
+        about designs, and features would ask it about all inputs between them.
+        """
+        features: Any = self.model.features
+        points = (X - features.low) / features.width
+        K = features.base_kernel(points, self._landed.flatten(0, 1)).to_dense()
+        scale: Any = getattr(self.model.covar_module, "outputscale", 1.0)
+        return scale * K.unflatten(-1, self._landed.shape[:2]).mean(-1)
+
+    @cached_property
+    def _landed(self) -> Float[Tensor, "n s d"]:
+        """Samples of where the observations landed, in the unit cube."""
+        features = self.model.features
+        designs, numbers = self._observed[:, : features.d], self._observed[:, features.d :]
+        Z = (designs - features.low) / features.width
+        which = [0] * len(Z) if numbers.shape[-1] == 0 else numbers[:, 0].long().tolist()
+        samples = []
+        for row, number in zip(Z.split(1), which, strict=True):
+            u = features.in_cube[number]
+            samples.append(u.perturb(row, base_draws(N_LANDED, u.n_base(features.d))))
+        return torch.cat(samples).detach()
 
 
 class _Cosines:
@@ -119,6 +150,9 @@ class _Cosines:
     def __call__(self, X: Tensor) -> Tensor:
         return self.amplitude * torch.cos(self.waves(X) @ self.g + self.phases)
 
+    def at_points(self, X: Tensor) -> Tensor:
+        return self.amplitude * torch.cos(_at_points(self.waves, X) @ self.g + self.phases)
+
 
 class _Waves:
     """Features of the integral kernel: expected waves."""
@@ -129,6 +163,15 @@ class _Waves:
     def __call__(self, X: Tensor) -> Tensor:
         return self.amplitude * self.waves(X)
 
+    def at_points(self, X: Tensor) -> Tensor:
+        return self.amplitude * _at_points(self.waves, X)
+
+
+def _at_points(waves: RandomWaves, X: Float[Tensor, "k d"]) -> Float[Tensor, "k m"]:
+    """Return waves at executed inputs."""
+    points = (X - waves.features.low) / waves.features.width
+    return waves.amplitude * torch.cos(points @ waves.frequencies + waves.phases)
+
 
 def _shared_waves(model: UncertainInputGP) -> _Waves | _Cosines:
     """Draw features whose inner products are, on average, the covariance of the model."""
@@ -138,6 +181,11 @@ def _shared_waves(model: UncertainInputGP) -> _Waves | _Cosines:
     inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
     waves = RandomWaves(model.features, _spectrum(model), Size(), N_SHARED)
     if isinstance(inner, MMDKernel):
+        if not all(u.is_additive for u in model.features.uncertainties):
+            raise ValueError(
+                f"{type(model).__name__} has draws of f only where the uncertainty does not change "
+                "with the design. Use surrogate='default'."
+            )
         return _Cosines(waves, inner, scale, N_SHARED)
     return _Waves(waves, scale)
 

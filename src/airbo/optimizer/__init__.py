@@ -5,4 +5,11 @@ from airbo.optimizer.optimizer import Optimizer
 from airbo.optimizer.recommendation import Evaluation, Recommendation, TooLittleDataWarning
 from airbo.space import Design
 
-__all__ = ["Design", "Direction", "Evaluation", "Optimizer", "Recommendation", "TooLittleDataWarning"]
+__all__ = [
+    "Design",
+    "Direction",
+    "Evaluation",
+    "Optimizer",
+    "Recommendation",
+    "TooLittleDataWarning",
+]
