@@ -201,6 +201,8 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         deployment=settings.deployment,
         surrogate=settings.surrogate,
         acquisition=settings.acquisition,
+        measure=settings.measure,
+        noise=settings.noise,
         n_startup_trials=settings.n_initial,
         search_space=settings.space,
         seed=settings.seed,
@@ -259,6 +261,8 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         settings.seed,
         deployment=settings.deployment,
         n_initial=settings.n_initial,
+        measure=settings.measure,
+        noise=settings.noise,
     )
     for e in experiments:
         if e.counts:

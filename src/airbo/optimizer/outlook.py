@@ -23,6 +23,7 @@ from torch import Tensor
 
 from airbo.acquisition import RandomizedUCB
 from airbo.embeddings.features import Nominal
+from airbo.measures import Mean
 from airbo.models import UncertainInputGP
 from airbo.observed import Direction
 from airbo.optimizer.optimizer import Optimizer
@@ -101,6 +102,11 @@ def look_ahead(
             the range of the observed values.
         policy: Which designs may be recommended; as for ``Optimizer.recommend``.
     """
+    if optimizer.measure != Mean():
+        raise ValueError(
+            "What further experiments can bring is known for the mean only; this optimizer decides "
+            f"by {optimizer.measure!r}."
+        )
     with optimizer._lock, without_numerical_warnings():
         look = _Look(optimizer, policy)
         with reproducible(optimizer.seed, 2), torch.no_grad():
