@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import airbo
-from airbo.cli import calibrate, unattended
+from airbo.cli import calibrate, serve, unattended
 from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
@@ -94,3 +94,4 @@ _add(data.report, "airbo report", "airbo report -o milling.html")
 _add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
 calibrate.register(app)
+serve.register(app)

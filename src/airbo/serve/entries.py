@@ -1,0 +1,172 @@
+"""What people type into forms: fields, and how they are read. All mistakes are named at once."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airbo.campaign import Experiment, Settings
+from airbo.parameters import Categorical, Integer
+from airbo.words import number_of, value, value_of
+
+VALUE_FIELD, EXECUTED_FIELD, DESIGN_FIELD, NOTE_FIELD = "value", "executed:", "design:", "note"
+
+_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One thing to fill in."""
+
+    name: str
+    """In the form."""
+    label: str
+    unit: str = ""
+    hint: str = ""
+    choices: Sequence[str] = ()
+    is_text: bool = False
+
+
+class EntryError(Exception):
+    """Something that was typed cannot be used."""
+
+    def __init__(self, mistakes: Mapping[str, str]) -> None:
+        """Say what is wrong, by the name of the field."""
+        super().__init__(" ".join(mistakes.values()))
+        self.mistakes = dict(mistakes)
+
+
+# -- which fields there are
+
+
+def value_fields(settings: Settings) -> list[Field]:
+    """Return a field for each value that an experiment gives."""
+    return [Field(VALUE_FIELD, settings.value_name, settings.value_unit or "")]
+
+
+def executed_fields(settings: Settings, experiment: Experiment) -> list[Field]:
+    """Return a field for each parameter whose executed value can be measured."""
+    return [
+        Field(EXECUTED_FIELD + name, name, settings.unit(name), value_hint(experiment, name))
+        for name, parameter in settings.space.parameters.items()
+        if not isinstance(parameter, Categorical)
+    ]
+
+
+def value_hint(experiment: Experiment, name: str) -> str:
+    """Write what was asked for, to stand in an empty field."""
+    asked = experiment.design[name]
+    return f"{asked:.5g}" if isinstance(asked, float) else str(asked)
+
+
+def design_fields(settings: Settings) -> list[Field]:
+    """Return a field for each parameter of a design that nobody asked for."""
+    found = []
+    for name, parameter in settings.space.parameters.items():
+        if isinstance(parameter, Categorical):
+            field = Field(DESIGN_FIELD + name, name, choices=[str(c) for c in parameter.choices])
+        else:
+            low, high = (value(parameter, parameter.decode(end)) for end in parameter.range)
+            field = Field(DESIGN_FIELD + name, name, settings.unit(name), f"{low} to {high}")
+        found.append(field)
+    return found
+
+
+def note_fields() -> list[Field]:
+    """Return the field for a note."""
+    return [Field(NOTE_FIELD, "note", is_text=True)]
+
+
+# -- reading them
+
+
+def read_number(text: str, what: str, unit: str = "") -> float:
+    """Read a number as people write it, or say in a ``ValueError`` what is wrong.
+
+    >>> read_number("1.5", "speed"), read_number(" 1,5 mm", "depth", "mm"), read_number("−2", "x")
+    (1.5, 1.5, -2.0)
+    """
+    plain = text.strip().replace("−", "-").removesuffix(unit).strip()
+    if _EITHER.fullmatch(plain):
+        point, whole = plain.replace(",", "."), plain.replace(",", "")
+        raise ValueError(f"{what}: {plain} can mean {point} or {whole}. Write one of them.")
+    if _COMMA.fullmatch(plain):
+        plain = plain.replace(",", ".")
+    return number_of(plain, what)
+
+
+def read_values(settings: Settings, form: Mapping[str, str]) -> float:
+    """Read what an experiment gave."""
+    mistakes, found = {}, {}
+    for field in value_fields(settings):
+        text = form.get(field.name, "")
+        try:
+            if not text.strip():
+                raise ValueError(f"Enter the {field.label}. If there is none, say that it failed.")
+            found[field.name] = read_number(text, field.label, field.unit)
+        except ValueError as error:
+            mistakes[field.name] = str(error)
+    if mistakes:
+        raise EntryError(mistakes)
+    return found[VALUE_FIELD]
+
+
+def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
+    """Read what was measured of the executed input; what is empty was not measured."""
+    mistakes, found = {}, {}
+    for name, text in form.items():
+        if not name.startswith(EXECUTED_FIELD) or not text.strip():
+            continue
+        parameter = name.removeprefix(EXECUTED_FIELD)
+        if parameter not in settings.space.names:
+            mistakes[name] = f"There is no parameter {parameter!r} any more."
+            continue
+        try:
+            found[parameter] = read_number(text, parameter, settings.unit(parameter))
+        except ValueError as error:
+            mistakes[name] = str(error)
+    if mistakes:
+        raise EntryError(mistakes)
+    return found
+
+
+def read_design(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
+    """Read a design that nobody asked for."""
+    space, mistakes, found = settings.space, {}, {}
+    for field in design_fields(settings):
+        name, text = field.label, form.get(field.name, "")
+        try:
+            if not text.strip():
+                raise ValueError(f"Enter {name}.")
+            found[name] = _parameter(settings, name, text, field.unit)
+        except ValueError as error:
+            mistakes[field.name] = str(error)
+    if mistakes:
+        raise EntryError(mistakes)
+    return {name: found[name] for name in space.names}
+
+
+def _parameter(settings: Settings, name: str, text: str, unit: str) -> Any:
+    parameter = settings.space.parameters[name]
+    if isinstance(parameter, Categorical):
+        return value_of(settings.space, name, text)
+    number = read_number(text, name, unit)
+    if isinstance(parameter, Integer):
+        if not number.is_integer():
+            raise ValueError(f"{name} must be a whole number, got {text!r}.")
+        return int(number)
+    return number
+
+
+def read_all(*readers: Any) -> list[Any]:
+    """Call readers and gather the mistakes of all of them."""
+    found, mistakes = [], {}
+    for read in readers:
+        try:
+            found.append(read())
+        except EntryError as error:
+            mistakes |= error.mistakes
+    if mistakes:
+        raise EntryError(mistakes)
+    return found
