@@ -56,3 +56,15 @@ class DamageError(StorageError):
 
 class AlreadyTold(CampaignError):
     """The experiment has another outcome already."""
+
+
+class Doubtful(CampaignError):
+    """Something that was said is possible, but looks like a slip of the hand."""
+
+    def __init__(self, doubts: Sequence[str]) -> None:
+        """Say what looks wrong, and how to insist on it."""
+        self.doubts = list(doubts)
+        super().__init__(
+            f"{' '.join(self.doubts)} Nothing was stored. If it is right, say so: --yes on the "
+            "command line, sure=True in Python."
+        )

@@ -217,7 +217,7 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         n_initial=settings.n_initial,
     )
     for e in experiments:
-        if e.has_outcome:
+        if e.counts:
             under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
             optimizer.tell(e.design, e.value, e.executed, under, allow_outside=True)
     for e in experiments:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
-from airbo.campaign.experiment import Experiment
-from airbo.campaign.ledger import Ledger
+from airbo.campaign.experiment import Experiment, Record
+from airbo.campaign.history import IMPORT
+from airbo.campaign.ledger import Ledger, Row
 from airbo.campaign.outcome import Listener, Outcome
 from airbo.integrations.optuna.counting import STAGED
 from airbo.observed import EXECUTED_COLUMN, FAILED, OK, STATUS, VALUE
@@ -52,15 +53,24 @@ def import_table(
     if not rows:
         raise FileError(name, [Mistake(1, "there are no experiments in it.")])
     outcomes = _outcomes(listener, name, rows)
-    key = f"airbo:import:{digest(rows)}"
-    marks = ledger.study.user_attrs
-    if key in marks and not again:
-        first = marks[key]["trial"]
-        return Imported(_numbers(ledger, marks[key]["token"]) or [first], already=True)
-    if key in marks:
-        key = next(k for i in itertools.count(2) if (k := f"{key}:{i}") not in marks)
-    numbers = ledger.commit(outcomes, key, {"file": Path(name).name, "rows": len(rows)})
+    key, known = _key(listener.record, digest(rows))
+    if known and not again:
+        return Imported(_numbers(ledger, known["token"]) or [known["trial"]], already=True)
+    mark = {"file": Path(name).name, "rows": len(rows), **listener.stamp}
+    numbers = ledger.commit([Row.of(outcome) for outcome in outcomes], key, lambda _: mark)
     return Imported(numbers, already=False)
+
+
+def _key(record: Record, name: str) -> tuple[str, dict[str, Any] | None]:
+    """Return the key for an import, and the mark of the same one that counts, if there is such."""
+    marks, undone = record.counted.marks, record.counted.undone
+    keys = (f"{IMPORT}{name}" + (f":{i}" if i > 1 else "") for i in itertools.count(1))
+    known = None
+    for key in keys:
+        if key not in marks:
+            return key, known
+        known = known if marks[key]["token"] in undone else marks[key]
+    raise AssertionError("there is always another number")
 
 
 def _outcomes(listener: Listener, name: str, rows: Sequence["TableRow"]) -> list[Outcome]:

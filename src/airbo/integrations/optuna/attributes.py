@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from airbo.coordinates import ByName
     from airbo.uncertainty import InputUncertainty
 
+DESIGN = "airbo:design"
+"""System attribute: the design of a trial, from the moment when it is chosen."""
 EXECUTED = "executed"
 """Measured parameters of the executed input, by name."""
 UNCERTAINTY = "airbo:uncertainty"

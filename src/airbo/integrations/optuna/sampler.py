@@ -15,17 +15,16 @@ from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import ByName, by_columns
-from airbo.integrations.optuna.attributes import check_by_name, executed_of, uncertainty_of
+from airbo.integrations.optuna.attributes import (
+    DESIGN,
+    check_by_name,
+    executed_of,
+    uncertainty_of,
+)
 from airbo.integrations.optuna.bridge import Bridge
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.integrations.optuna.trials import (
-    DESIGN,
-    FIXED,
-    Trials,
-    has_rival,
-    is_usable,
-)
+from airbo.integrations.optuna.trials import FIXED, Trials, has_rival, is_usable
 from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
