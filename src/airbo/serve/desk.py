@@ -7,14 +7,14 @@ may change the campaign at the same time, from the command line or another machi
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from airbo.campaign import Campaign, Experiment, Settings, Status
-from airbo.campaign.errors import CampaignError
+from airbo.campaign import Campaign, CampaignError, Experiment, Settings, Status
+from airbo.campaign.history import Change
 from airbo.serve.jobs import JobError, Runner, elsewhere
 from airbo.serve.thinking import Advice, Chart, choose, look
 
@@ -28,22 +28,40 @@ class Snapshot:
     settings: Settings
     status: Status
     experiments: list[Experiment]
+    history: list[Change]
+
+    @property
+    def last(self) -> str:
+        """What names the change that an undo would take back; empty: there is none."""
+        return name_of_last(self.history)
+
+    @property
+    def n_known(self) -> int:
+        """Number of values that the model knows."""
+        return sum(e.counts and e.value is not None for e in self.experiments)
 
     @property
     def version(self) -> str:
         """Another text whenever something else is to be shown."""
-        shown = [self.status.notes, *(_facts(e) for e in self.experiments)]
+        shown = [self.status.notes, len(self.history), *(_facts(e) for e in self.experiments)]
         return _digest([str(self.settings), *shown])
 
     @property
     def told(self) -> str:
         """Another text whenever a model would know something else."""
-        told = [_facts(e) for e in self.experiments if e.has_outcome]
+        told = [_facts(e) for e in self.experiments if e.counts]
         return _digest([str(self.settings), *told])
 
 
+def name_of_last(history: Sequence[Change]) -> str:
+    """Return what names the change that an undo would take back; empty: there is none."""
+    standing = [c for c in history if c.is_deliberate and not c.undone and c.what != "undone"]
+    return (standing[-1].call or standing[-1].name) if standing else ""
+
+
 def _facts(e: Experiment) -> list[Any]:
-    return [e.number, e.outcome, e.value, sorted(e.executed.items()), str(e.uncertainty), e.trial]
+    executed = sorted(e.executed.items())
+    return [e.number, list(e.design.items()), e.outcome, e.value, executed, str(e.uncertainty)]
 
 
 def _digest(content: Any) -> str:
@@ -127,7 +145,7 @@ class Desk:
 
     def snapshot(self) -> Snapshot:
         """Read what the storage holds."""
-        return self.use(lambda c: Snapshot(c.settings, c.status(), c.experiments))
+        return self.use(lambda c: Snapshot(c.settings, c.status(), c.experiments, c.history()))
 
     def version(self) -> str:
         """Return another text whenever pages have to be renewed."""
@@ -180,9 +198,10 @@ class Desk:
                 snapshot = self.snapshot()
             except CampaignError:
                 return self._looked
-            latest = self._next or self._looked
-            if latest.told != snapshot.told and self._next is None:
-                self._next = Looked(snapshot.told, snapshot.status.n_ok, is_done=False)
+            if not snapshot.n_known:  # also where all was taken back
+                self._looked = Looked()
+            elif self._looked.told != snapshot.told and self._next is None:
+                self._next = Looked(snapshot.told, snapshot.n_known, is_done=False)
                 self._looked = replace(self._looked, is_done=False)
                 self._lookers.submit(self._look, self._next)
             return self._looked

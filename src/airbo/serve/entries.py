@@ -1,7 +1,7 @@
 """What people type into forms: fields, and how they are read. All mistakes are named at once."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,10 @@ from airbo.campaign import Experiment, Settings
 from airbo.parameters import Categorical, Integer
 from airbo.words import number_of, value, value_of
 
-VALUE_FIELD, EXECUTED_FIELD, DESIGN_FIELD, NOTE_FIELD = "value", "executed:", "design:", "note"
+VALUE_FIELD, NOTE_FIELD, WHY_FIELD = "value", "note", "why"
+EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
+AS_ASKED = ""
+"""What stands in a choice that is as asked."""
 
 _COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -26,6 +29,8 @@ class Field:
     hint: str = ""
     choices: Sequence[str] = ()
     is_text: bool = False
+    value: str = ""
+    """What stands there at first."""
 
 
 class EntryError(Exception):
@@ -40,24 +45,46 @@ class EntryError(Exception):
 # -- which fields there are
 
 
-def value_fields(settings: Settings) -> list[Field]:
-    """Return a field for each value that an experiment gives."""
-    return [Field(VALUE_FIELD, settings.value_name, settings.value_unit or "")]
+def value_fields(settings: Settings, told: Experiment | None = None) -> list[Field]:
+    """Return a field for each value that an experiment gives, or gave."""
+    known = told.value if told is not None else None
+    text = "" if known is None else repr(known)
+    return [Field(VALUE_FIELD, settings.value_name, settings.value_unit or "", value=text)]
 
 
 def executed_fields(settings: Settings, experiment: Experiment) -> list[Field]:
     """Return a field for each parameter whose executed value can be measured."""
     return [
-        Field(EXECUTED_FIELD + name, name, settings.unit(name), value_hint(experiment, name))
+        Field(
+            EXECUTED_FIELD + name,
+            name,
+            settings.unit(name),
+            as_asked(settings, experiment, name),
+            value=repr(experiment.executed[name]) if name in experiment.executed else "",
+        )
         for name, parameter in settings.space.parameters.items()
         if not isinstance(parameter, Categorical)
     ]
 
 
-def value_hint(experiment: Experiment, name: str) -> str:
+def set_fields(settings: Settings, experiment: Experiment) -> list[Field]:
+    """Return a field for each parameter that may have been set otherwise than asked."""
+    found = []
+    for name, parameter in settings.space.parameters.items():
+        asked = as_asked(settings, experiment, name)
+        if isinstance(parameter, Categorical):
+            others = [str(c) for c in parameter.choices]
+            field = Field(SET_FIELD + name, name, hint=asked, choices=[AS_ASKED, *others])
+        else:
+            field = Field(SET_FIELD + name, name, settings.unit(name), asked)
+        found.append(field)
+    return found
+
+
+def as_asked(settings: Settings, experiment: Experiment, name: str) -> str:
     """Write what was asked for, to stand in an empty field."""
-    asked = experiment.design[name]
-    return f"{asked:.5g}" if isinstance(asked, float) else str(asked)
+    parameter, unit = settings.space.parameters[name], settings.unit(name)
+    return value(parameter, experiment.design[name]).removesuffix(unit).strip()
 
 
 def design_fields(settings: Settings) -> list[Field]:
@@ -76,6 +103,11 @@ def design_fields(settings: Settings) -> list[Field]:
 def note_fields() -> list[Field]:
     """Return the field for a note."""
     return [Field(NOTE_FIELD, "note", is_text=True)]
+
+
+def why_fields() -> list[Field]:
+    """Return the field for a reason."""
+    return [Field(WHY_FIELD, "why", is_text=True)]
 
 
 # -- reading them
@@ -114,18 +146,35 @@ def read_values(settings: Settings, form: Mapping[str, str]) -> float:
 
 def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
     """Read what was measured of the executed input; what is empty was not measured."""
+    return _read_named(
+        settings,
+        form,
+        EXECUTED_FIELD,
+        lambda name, text: read_number(text, name, settings.unit(name)),
+    )
+
+
+def read_set(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
+    """Read what was set otherwise than asked; what is empty is as asked."""
+    return _read_named(
+        settings, form, SET_FIELD, lambda name, text: _parameter(settings, name, text)
+    )
+
+
+def _read_named(
+    settings: Settings, form: Mapping[str, str], prefix: str, read: Callable[[str, str], Any]
+) -> dict[str, Any]:
     mistakes, found = {}, {}
-    for name, text in form.items():
-        if not name.startswith(EXECUTED_FIELD) or not text.strip():
-            continue
-        parameter = name.removeprefix(EXECUTED_FIELD)
-        if parameter not in settings.space.names:
-            mistakes[name] = f"There is no parameter {parameter!r} any more."
+    for field, text in form.items():
+        name = field.removeprefix(prefix)
+        if not field.startswith(prefix) or not text.strip():
             continue
         try:
-            found[parameter] = read_number(text, parameter, settings.unit(parameter))
+            if name not in settings.space.names:
+                raise ValueError(f"There is no parameter {name!r} any more.")
+            found[name] = read(name, text)
         except ValueError as error:
-            mistakes[name] = str(error)
+            mistakes[field] = str(error)
     if mistakes:
         raise EntryError(mistakes)
     return found
@@ -133,25 +182,33 @@ def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, floa
 
 def read_design(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
     """Read a design that nobody asked for."""
-    space, mistakes, found = settings.space, {}, {}
+    mistakes, found = {}, {}
     for field in design_fields(settings):
         name, text = field.label, form.get(field.name, "")
         try:
             if not text.strip():
                 raise ValueError(f"Enter {name}.")
-            found[name] = _parameter(settings, name, text, field.unit)
+            found[name] = _parameter(settings, name, text)
         except ValueError as error:
             mistakes[field.name] = str(error)
     if mistakes:
         raise EntryError(mistakes)
-    return {name: found[name] for name in space.names}
+    return found
 
 
-def _parameter(settings: Settings, name: str, text: str, unit: str) -> Any:
+def read_text(form: Mapping[str, str], name: str, empty: str) -> str:
+    """Read a text that must not be empty."""
+    text = form.get(name, "").strip()
+    if not text:
+        raise EntryError({name: empty})
+    return text
+
+
+def _parameter(settings: Settings, name: str, text: str) -> Any:
     parameter = settings.space.parameters[name]
     if isinstance(parameter, Categorical):
         return value_of(settings.space, name, text)
-    number = read_number(text, name, unit)
+    number = read_number(text, name, settings.unit(name))
     if isinstance(parameter, Integer):
         if not number.is_integer():
             raise ValueError(f"{name} must be a whole number, got {text!r}.")
@@ -159,7 +216,7 @@ def _parameter(settings: Settings, name: str, text: str, unit: str) -> Any:
     return number
 
 
-def read_all(*readers: Any) -> list[Any]:
+def read_all(*readers: Callable[[], Any]) -> list[Any]:
     """Call readers and gather the mistakes of all of them."""
     found, mistakes = [], {}
     for read in readers:

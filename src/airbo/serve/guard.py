@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -145,6 +145,10 @@ class Visit:
     form: Mapping[str, str] = field(default_factory=dict)
     is_stale: bool = False
     """Whether the form is our own, and from before the server was started again."""
+    name: str = ""
+    """What the visitor signs with."""
+    name_cookie: str = ""
+    """Where the browser keeps that."""
 
     @property
     def may_change(self) -> bool:
@@ -187,7 +191,9 @@ class Guard:
             if entering is not None:
                 answer, fresh = entering
             else:
-                visit = self._visit(headers, cookies, session)
+                name = unquote(cookies.get("name", ""))[:40]
+                visit = self._visit(cookies, session)
+                visit = replace(visit, name=name, name_cookie=_cookie_name(scope, "name"))
                 scope[VISIT] = await self._let_in(scope, headers, receive, visit)
         except Refused as refusal:
             answer = _refusal(refusal)
@@ -217,7 +223,7 @@ class Guard:
         response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
         return response, {TOKEN: given[-1], "session": secrets.token_urlsafe(16)}
 
-    def _visit(self, headers: Headers, cookies: Mapping[str, str], session: str) -> Visit:
+    def _visit(self, cookies: Mapping[str, str], session: str) -> Visit:
         role = self.doors.role(cookies.get(TOKEN))
         if role is None:
             raise Refused(401, _NEEDS_TOKEN)
@@ -251,7 +257,7 @@ class Guard:
             found = SimpleCookie(headers.get("cookie", ""))
         except CookieError:
             return {}
-        names = {name: _cookie_name(scope, name) for name in ("session", TOKEN)}
+        names = {name: _cookie_name(scope, name) for name in ("session", TOKEN, "name")}
         return {name: found[own].value for name, own in names.items() if own in found}
 
     def _decorated(self, scope: Scope, send: Send, cookies: Mapping[str, str]) -> Send:

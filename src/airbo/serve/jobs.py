@@ -9,7 +9,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any
 
 SECONDS = 900
 """A job that takes longer hangs."""
@@ -19,11 +19,9 @@ Report = Callable[[Any], None]
 """Takes what a job finds, as soon as it is found."""
 
 
-class Runner(Protocol):
-    """Runs ``work(*args, report)`` somewhere, and returns when it has ended."""
-
-    def __call__(self, work: Callable[..., None], args: tuple[Any, ...], report: Report) -> None:
-        """Run it; raise a ``JobError`` if it fails."""
+Runner = Callable[[Callable[..., None], tuple[Any, ...], Report], None]
+"""Runs ``work(*args, report)`` somewhere, returns when it has ended, and raises a ``JobError`` if
+it fails."""
 
 
 class JobError(Exception):

@@ -52,8 +52,6 @@ def look(path: Path, report: Report) -> None:
     campaign = _opened(path)
     settings = campaign.settings
     findings = Findings(campaign.optimizer(), settings.value_name, settings.value_unit)
-    if not len(findings.known):
-        return
     best = findings.best
     report(Advice(best.design, best.mean, best.std, findings.doubt))
     _report_charts(findings, report)

@@ -14,7 +14,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from airbo import words
 from airbo.campaign import Experiment, Settings
-from airbo.serve.entries import design_fields, executed_fields, note_fields, value_fields
+from airbo.serve.entries import (
+    design_fields,
+    executed_fields,
+    note_fields,
+    set_fields,
+    value_fields,
+    why_fields,
+)
 
 WIDTH, HEIGHT, EDGE = 600.0, 150.0, 10.0
 """The small chart of all values, in its own units."""
@@ -29,6 +36,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.tests["has"] = lambda numbers, number: number in numbers
     made.globals |= {
         "clock": clock,
         "once": lambda: secrets.token_urlsafe(12),
@@ -38,6 +46,8 @@ def environment() -> Environment:
         "executed_fields": executed_fields,
         "design_fields": design_fields,
         "note_fields": note_fields,
+        "set_fields": set_fields,
+        "why_fields": why_fields,
         "asset": asset,
         "dots": dots,
         "plus_minus": words.plus_minus,
@@ -78,9 +88,10 @@ def told_words(settings: Settings, experiment: Experiment) -> str:
 
 
 def clock(moment: datetime | None) -> str:
-    """Write a time of today, or a day and a time."""
+    """Write a time of today, or a day and a time; as the clock on the wall shows it."""
     if moment is None:
         return ""
+    moment = moment.astimezone()
     if moment.date() == datetime.now().date():
         return moment.strftime("%H:%M")
     return f"{moment.day} {moment.strftime('%b %H:%M')}"
