@@ -17,33 +17,39 @@ from tests.serve.processes import serving
 N = 40
 
 
+def request(host, port, method, path, body=None, **headers):
+    """Send one request; return the answer, read and closed."""
+    connection = http.client.HTTPConnection(host, port, timeout=60)
+    try:
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        found = [(name.lower(), value) for name, value in answer.getheaders()]
+        return Answer(answer.status, found, answer.read())
+    finally:
+        connection.close()
+
+
 class Person:
     """Tells one value after the other over the network, and remembers what was acknowledged."""
 
     def __init__(self, url):
-        place = urlsplit(url)
-        self.host, self.port = place.hostname, place.port
+        self.place = urlsplit(url).hostname, urlsplit(url).port
         self.acknowledged = []
-        page = self._request("GET", "/")
-        self.cookie = page.getheader("set-cookie").partition(";")[0]
-        text = page.read()
-        self.forms = Answer(200, [], text).forms
-
-    def _request(self, method, path, body=None, **headers):
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
-        connection.request(method, path, body, headers)
-        return connection.getresponse()
+        page = request(*self.place, "GET", "/")
+        self.cookie = page.header("set-cookie").partition(";")[0]
+        self.forms = page.forms
 
     def tell_all(self, numbers):
         for number in numbers:
             form = self.forms[f"/tell/{number}"] | {"value": str(number + 0.5)}
             try:
-                answer = self._request(
+                answer = request(
+                    *self.place,
                     "POST",
                     f"/tell/{number}",
                     urlencode(form),
                     Cookie=self.cookie,
-                    Origin=f"http://{self.host}:{self.port}",
+                    Origin="http://{}:{}".format(*self.place),
                     **{"Content-Type": "application/x-www-form-urlencoded"},
                 )
             except (OSError, http.client.HTTPException):
@@ -81,6 +87,4 @@ def test_other_addresses_print_a_link_with_a_token(tmp_path):
         assert re.fullmatch(r"http://[^/]+:\d+/\?token=abcdef", url)
         port = urlsplit(url).port
         for query, status in (("", 401), ("?token=abcdef", 303), ("?token=abc", 403)):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-            connection.request("GET", f"/{query}")
-            assert connection.getresponse().status == status
+            assert request("127.0.0.1", port, "GET", f"/{query}").status == status
