@@ -62,7 +62,7 @@ class Chromium:
         if session:
             message["sessionId"] = session
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while True:
             answer = self.next(deadline)
             if answer.get("id") == self._number:
@@ -93,14 +93,15 @@ class Browser:
         self.problems, self.requests = [], []
         self._owned = chromium is None
         self.chromium = chromium or Chromium(profile)
-        target = self.chromium.call(None, "Target.createTarget", url="about:blank")["targetId"]
-        attached = self.chromium.call(
-            None, "Target.attachToTarget", targetId=target, flatten=True
-        )
+        # a window of its own: a tab behind another one is not drawn
+        made = self.chromium.call(None, "Target.createTarget", url="about:blank", newWindow=True)
+        target = made["targetId"]
+        attached = self.chromium.call(None, "Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
         self.chromium.tabs[self._session] = self
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
         self.resize(width, height)
 
     def tab(self, width=1200, height=900):
@@ -136,7 +137,7 @@ class Browser:
         url = path if isinstance(path, str) else path.resolve().as_uri()
         self.call("Page.navigate", url=url)
         while not self._loaded:
-            self.chromium.next(time.monotonic() + 30)
+            self.chromium.next(time.monotonic() + 120)
         # two frames later everything that was to be drawn at once is on the screen
         self.run("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
 
@@ -147,7 +148,7 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def wait(self, script, seconds=30):
+    def wait(self, script, seconds=120):
         """Wait until something is true of the page."""
         deadline = time.monotonic() + seconds
         while not self.run(f"!!({script})"):

@@ -75,7 +75,7 @@ class Visitor:
 
     def request(self, method, path, body=b"", headers=(), pieces=None):
         path, _, query = path.partition("?")
-        sent = [("host", self.host), *headers]
+        sent = [("host", self.host), *headers]  # one without a value is not sent
         if self.cookies:
             sent.append(("cookie", "; ".join(f"{k}={v}" for k, v in self.cookies.items())))
         scope = {
@@ -83,7 +83,7 @@ class Visitor:
             "scheme": "http", "path": path, "raw_path": path.encode(), "root_path": "",
             "query_string": query.encode(), "server": ("127.0.0.1", self.port),
             "client": ("127.0.0.1", 50000),
-            "headers": [(k.lower().encode(), v.encode("latin-1")) for k, v in sent if v is not None],
+            "headers": [(k.lower().encode(), v.encode("latin-1")) for k, v in sent if v],
         }  # fmt: skip
         answer = asyncio.run(_exchange(self.app, scope, pieces or _whole(body)))
         for name, value in answer.headers:

@@ -138,11 +138,11 @@ def test_a_page_of_another_origin_cannot_ask(browser, server, tmp_path):
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as evil:
         threading.Thread(target=evil.serve_forever, daemon=True).start()
-        browser.open(f"http://localhost:{evil.server_port}/evil.html")
+        place = f"http://localhost:{evil.server_port}"
+        browser.open(f"{place}/evil.html")
         browser.wait("document.body.innerText.includes('came from another page')")
-        fetched = browser.run(
-            f"fetch('{url}live').then(a => a.text()).catch(() => 'refused')"
-        )
+        browser.open(f"{place}/nothing.html")
+        fetched = browser.run(f"fetch('{url}live').then(a => a.text()).catch(() => 'refused')")
         evil.shutdown()
     assert fetched == "refused"
     assert outcomes(file) == before

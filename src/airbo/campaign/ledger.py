@@ -341,4 +341,3 @@ def _staged_at(trial: FrozenTrial) -> datetime | None:
 
 def _utc(local: datetime | None) -> str | None:
     return None if local is None else local.astimezone(UTC).isoformat()
-

@@ -173,7 +173,9 @@ def _in_words(broken: Sequence[str], held: Held) -> str:
         _some("missing", missing),
         _some("without the outcome that was told", untold),
         _some("not what was told", changed),
-        "imports, corrections or other changes are lost" if any(k.startswith(_MARK) for k in broken) else "",
+        "imports, corrections or other changes are lost"
+        if any(k.startswith(_MARK) for k in broken)
+        else "",
         "it is not about the same campaign" if _CAMPAIGN in broken else "",
     ]
     return "; ".join(filter(None, said))

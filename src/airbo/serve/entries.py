@@ -218,7 +218,8 @@ def _parameter(settings: Settings, name: str, text: str) -> Any:
 
 def read_all(*readers: Callable[[], Any]) -> list[Any]:
     """Call readers and gather the mistakes of all of them."""
-    found, mistakes = [], {}
+    found: list[Any] = []
+    mistakes: dict[str, str] = {}
     for read in readers:
         try:
             found.append(read())

@@ -13,7 +13,7 @@ from airbo.serve.guard import TOKEN, Doors
 from airbo.serve.jobs import warm_up
 from airbo.serve.web import make_app
 
-WILDCARDS = ("0.0.0.0", "::")
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 """Addresses that mean: wherever this machine is reached."""
 
 
@@ -71,9 +71,7 @@ def own_names() -> list[str]:
     return list(dict.fromkeys([name, f"{name}.local", socket.getfqdn().lower()]))
 
 
-def answer(
-    path: Path, listening: Listening, certificate: Sequence[Path] | None = None
-) -> None:
+def answer(path: Path, listening: Listening, certificate: Sequence[Path] | None = None) -> None:
     """Answer requests until Ctrl-C."""
     desk = Desk(path)
     warm_up()

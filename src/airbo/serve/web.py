@@ -247,8 +247,8 @@ def _told_before(campaign: Campaign, number: int) -> str:
     e = campaign.experiment(number)
     by = f" by {e.by}" if e.by else ""
     return (
-        f"Experiment {number} has an outcome already: {told_words(campaign.settings, e)}, told{by}. "
-        "Nothing was changed."
+        f"Experiment {number} has an outcome already: {told_words(campaign.settings, e)}, "
+        f"told{by}. Nothing was changed."
     )
 
 
