@@ -23,7 +23,7 @@ from airbo.campaign.experiment import (
     record_of,
     status_of,
 )
-from airbo.campaign.history import Change, History, Stamp, user
+from airbo.campaign.history import AuditTrail, Change, Stamp, table_of_changes, user
 from airbo.campaign.journal import mend_journal
 from airbo.campaign.ledger import Ledger
 from airbo.campaign.outcome import Listener, Outcome, Told, check_once
@@ -298,8 +298,8 @@ class Campaign:
     def _stamp(self, record: Record) -> dict[str, str]:
         return Stamp.now(self.by, self._history(record)).to_dict()
 
-    def _history(self, record: Record) -> History:
-        return History(record.counted, self.settings.space)
+    def _history(self, record: Record) -> AuditTrail:
+        return AuditTrail(record.counted, self.settings.space)
 
     @explains
     def fail(self, what: int | Mapping[str, Any], *, correct: bool = False) -> Told:
@@ -427,6 +427,11 @@ class Campaign:
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""
         return table_of(self.settings.space, self.experiments)
+
+    @explains
+    def export_history(self) -> "pd.DataFrame":
+        """Return every change as a table: when, who, what, which experiments."""
+        return table_of_changes(self.history())
 
     # -- looking
 

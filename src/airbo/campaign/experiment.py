@@ -8,14 +8,12 @@ from typing import Any, Literal
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.campaign.errors import CampaignError
-from airbo.integrations.optuna import EXECUTED, GAVE_UP, UNCERTAINTY
+from airbo.integrations.optuna.attributes import EXECUTED, GAVE_UP, STAMP, UNCERTAINTY
 from airbo.integrations.optuna.counting import NOTE, STAGED, Counted
 from airbo.space import Design, Space
 
 RUN = "airbo:run"
 """Trial attribute: the process that runs this experiment unattended."""
-STAMP = "airbo:stamp"
-"""Trial attribute: who told it and when; see :class:`airbo.campaign.history.Stamp`."""
 
 Stage = Literal["pending", "ok", "failed", "given up"]
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from optuna.trial import FrozenTrial
 
-from airbo.campaign.experiment import STAMP, Experiment, experiment_of
-from airbo.integrations.optuna.attributes import DESIGN, GAVE_UP
+from airbo.campaign.experiment import Experiment, Stage, experiment_of
+from airbo.integrations.optuna.attributes import DESIGN, GAVE_UP, STAMP
 from airbo.integrations.optuna.counting import (
     CORRECT,
     EXCLUDE,
@@ -25,6 +26,9 @@ from airbo.integrations.optuna.counting import (
 )
 from airbo.space import Space
 from airbo.words import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IMPORT = "airbo:import:"
 """Beginning of the mark of an import, followed by a digest of its rows."""
@@ -50,7 +54,7 @@ class Stamp:
     """What is said at once is taken back at once."""
 
     @classmethod
-    def now(cls, by: str, history: "History") -> "Stamp":
+    def now(cls, by: str, history: "AuditTrail") -> "Stamp":
         """Sign what is said now: after all that is known, also where a clock goes wrong."""
         moment = max(datetime.now(UTC), history.latest + timedelta(microseconds=1))
         return cls(by, moment.isoformat(timespec="microseconds"), uuid.uuid4().hex)
@@ -123,7 +127,7 @@ def numbers_in(text: str) -> list[int]:
 
 
 @dataclass(frozen=True)
-class History:
+class AuditTrail:
     """Every change of a campaign."""
 
     counted: Counted
@@ -255,7 +259,9 @@ class History:
         for c in self.counted.changes:
             if c["what"] == CORRECT:
                 [[old, new]] = c["replaces"]
-                found = self._correction(old, new, c["at"], c["by"], None, c["token"])
+                found = self._correction(
+                    old, new, c["at"], c["by"], None, c["token"], was=c.get("was")
+                )
                 yield replace(found, call=c.get("call", ""))
             elif c["what"] in words:
                 yield Change(
@@ -268,9 +274,17 @@ class History:
                 )
 
     def _correction(
-        self, old: int, new: int, at: str | None, by: str | None, end: datetime | None, token: str
+        self,
+        old: int,
+        new: int,
+        at: str | None,
+        by: str | None,
+        end: datetime | None,
+        token: str,
+        was: Stage | None = None,
     ) -> Change:
         before, after = (self._experiment(self.counted.by_number[n]) for n in (old, new))
+        before = replace(before, outcome=was or before.outcome)
         what = "corrected" if before.has_outcome else "told"
         changed = ", ".join(differences(before, after)) or "nothing"
         return Change(_moment(at, end), by, what, (before.number,), changed, name=token)
@@ -303,6 +317,24 @@ def _moment(text: str | None, local: datetime | None = None) -> datetime:
 def _utc(local: datetime | None) -> datetime:
     assert local is not None
     return local.astimezone(UTC)
+
+
+def table_of_changes(changes: Sequence[Change]) -> "pd.DataFrame":
+    """Put the history into a table."""
+    import pandas as pd
+
+    rows = [
+        {
+            "at": change.at.astimezone().isoformat(sep=" ", timespec="seconds"),
+            "by": change.by,
+            "what": change.what,
+            "experiments": change.about,
+            "text": change.text,
+            "undone": change.undone,
+        }
+        for change in changes
+    ]
+    return pd.DataFrame(rows, columns=["at", "by", "what", "experiments", "text", "undone"])
 
 
 # -- in words

@@ -29,7 +29,6 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import (
-    STAMP,
     Experiment,
     Record,
     Stage,
@@ -39,7 +38,7 @@ from airbo.campaign.experiment import (
 )
 from airbo.campaign.history import in_short
 from airbo.campaign.outcome import Done, Outcome, Told
-from airbo.integrations.optuna.attributes import EXECUTED, GAVE_UP, UNCERTAINTY
+from airbo.integrations.optuna.attributes import EXECUTED, GAVE_UP, STAMP, UNCERTAINTY
 from airbo.integrations.optuna.counting import (
     CHANGE,
     CORRECT,

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import AlreadyTold, CampaignError
-from airbo.campaign.experiment import STAMP, Experiment, Record, Stage
+from airbo.campaign.experiment import Experiment, Record, Stage
 from airbo.campaign.history import differences
 from airbo.campaign.limits import check_place
 from airbo.campaign.study import optimizer_from
 from airbo.integrations.optuna.attributes import (
     EXECUTED,
+    STAMP,
     UNCERTAINTY,
     describe_uncertainty,
     read_uncertainty,
@@ -107,11 +108,7 @@ class Outcome:
         known = self.experiment
         if known is None or not known.has_outcome or self.correct or self.agrees(known):
             return
-        raise AlreadyTold(
-            f"Experiment {known.number} was told before: {in_words(known)}. "
-            "To replace that, say so: --correct on the command line, correct=True in Python; "
-            "to take it back: airbo undo."
-        )
+        raise AlreadyTold(f"Experiment {known.number} was told before: {in_words(known)}.")
 
 
 @dataclass(frozen=True)

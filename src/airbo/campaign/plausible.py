@@ -13,7 +13,7 @@ from airbo.words import number, unit_of, with_unit
 
 FAR_OUTSIDE = 0.5
 """How far outside its range a parameter may land without a question, in ranges."""
-MANY_DEVIATIONS = 8.0
+MANY_DEVIATIONS = 6.0
 """How far from the mean of the others a value may lie, in their standard deviations."""
 FEW = 8
 """With fewer other values, nothing is known about what is usual."""

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TRIAL, ASKED, TOLD = "trial", "asked", "told"
-_OURS = (TRIAL, ASKED, TOLD)
+BY, EXCLUDED, NOTES = "by", "excluded", "notes"
+_OURS = (TRIAL, ASKED, TOLD, BY, EXCLUDED, NOTES)
 """Columns that an export has and an import does not need."""
-_SKIPPED = ("pending", "given up")
+_SKIPPED = ("pending", "given up", EXCLUDED)
 
 
 @dataclass(frozen=True)
@@ -225,10 +226,13 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
             TRIAL: e.number,
             **e.design,
             VALUE: math.nan if e.value is None else e.value,
-            STATUS: e.outcome,
+            STATUS: e.outcome if e.excluded is None else EXCLUDED,
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
             ASKED: _time(e.asked),
             TOLD: _time(e.told),
+            BY: e.by,
+            EXCLUDED: e.excluded,
+            NOTES: "; ".join(e.notes) or None,
         }
         for e in experiments
     ]
@@ -240,6 +244,7 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
         *(EXECUTED_COLUMN + n for n in measured),
         ASKED,
         TOLD,
+        *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
     ]
     return pd.DataFrame(rows, columns=columns)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
-from airbo.campaign.experiment import STAMP, Record
-from airbo.campaign.history import Change, History
+from airbo.campaign.experiment import Record
+from airbo.campaign.history import AuditTrail, Change
 from airbo.campaign.ledger import Ledger, Row
-from airbo.integrations.optuna.attributes import UNCERTAINTY
+from airbo.integrations.optuna.attributes import STAMP, UNCERTAINTY
 from airbo.integrations.optuna.counting import PENDING, UNDO
 
 
@@ -20,7 +20,7 @@ def take_back(
     A mark that is taken back no longer counts, and what it replaced counts again. A trial that was
     told cannot lose its outcome: a new pending one stands in for it, or none if nobody had asked.
     """
-    history = History(record.counted, ledger.space)
+    history = AuditTrail(record.counted, ledger.space)
     told = [trial for change in changes for trial in _told_by(record, change)]
     asked = [trial for trial in told if history.was_asked(trial)]
     added = [trial for trial in told if trial not in asked]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 DESIGN = "airbo:design"
 """System attribute: the design of a trial, from the moment when it is chosen."""
+STAMP = "airbo:stamp"
+"""Who told a trial of a campaign and when; see :class:`airbo.campaign.history.Stamp`."""
 EXECUTED = "executed"
 """Measured parameters of the executed input, by name."""
 UNCERTAINTY = "airbo:uncertainty"

@@ -15,7 +15,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.attributes import GAVE_UP
+from airbo.integrations.optuna.attributes import GAVE_UP, STAMP
 
 STAGED = "airbo:staged"
 """Trial attribute: key and token of the mark with which it counts, and its outcome."""
@@ -92,8 +92,11 @@ class Counted:
         trial = None if number is None else self.by_number.get(number)
         if trial is None:
             return False
-        note = trial.user_attrs.get(STAGED, {})
-        return trial.state.is_finished() or (bool(note) and note.get("outcome") != PENDING)
+        attributes = trial.user_attrs
+        if trial.state.is_finished() and _outcome(trial) == PENDING:
+            # closed by somebody, or only because it could not count
+            return trial.state == TrialState.COMPLETE or STAMP in attributes
+        return STAGED in attributes and _outcome(trial) != PENDING
 
     @cached_property
     def by_number(self) -> dict[int, FrozenTrial]:
@@ -191,7 +194,7 @@ class Counted:
 
 def _outcome(trial: FrozenTrial) -> str | None:
     """Return what a row holds, unless that is a value or none."""
-    outcome: str | None = trial.user_attrs[STAGED].get("outcome")
+    outcome: str | None = trial.user_attrs.get(STAGED, {}).get("outcome")
     return outcome
 
 
