@@ -38,16 +38,6 @@ def serve(
         _serve(file, host, port, read_only, name or [], _pair(certificate, key), out)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    examples = (
-        "airbo serve",
-        "airbo serve --host 0.0.0.0  (for a tablet; the link holds a token)",
-        "airbo serve --host 0.0.0.0 --read-only --port 8001  (to show it)",
-    )
-    app.command(epilog="\n\n".join(["Examples:", *examples]))(serve)
-
-
 def _pair(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
     from airbo.campaign.errors import CampaignError
 

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from airbo.campaign import Campaign, CampaignError, Experiment, Settings, Status
 from airbo.campaign.history import Change
 from airbo.serve.jobs import JobError, Runner, elsewhere
-from airbo.serve.thinking import Advice, Chart, choose, look
+from airbo.serve.thinking import Advice, Chart, choose_designs, look
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Choosing:
 
 
 @dataclass(frozen=True)
-class Looked:
+class Sight:
     """What a model makes of the experiments."""
 
     told: str = ""
@@ -106,8 +106,8 @@ class Desk:
         self._lock = threading.RLock()
         self._campaign: Campaign | None = None
         self._read: tuple[int, int] | None = None
-        self._choosing, self._looked = Choosing(), Looked()
-        self._next: Looked | None = None
+        self._choosing, self._looked = Choosing(), Sight()
+        self._next: Sight | None = None
         """What is being worked out; it is shown as soon as it has something."""
         self._askers = ThreadPoolExecutor(1, "ask")
         self._lookers = ThreadPoolExecutor(1, "look")
@@ -124,7 +124,7 @@ class Desk:
 
     # -- the campaign
 
-    def use(self, act: Callable[[Campaign], T]) -> T:
+    def use(self, act: Callable[[Campaign], _T]) -> _T:
         """Do something with the campaign, one visitor at a time; other processes are not kept."""
         with self._lock:
             return act(self._opened())
@@ -180,7 +180,7 @@ class Desk:
             self._came(1)
 
         try:
-            self._run(choose, (self.path, n), count)
+            self._run(choose_designs, (self.path, n), count)
         except JobError as failure:
             error = str(failure)
         self._came(n - came, error)
@@ -191,7 +191,7 @@ class Desk:
 
     # -- looking
 
-    def looked(self) -> Looked:
+    def looked(self) -> Sight:
         """Return what a model makes of the experiments; begin to renew it if it is outdated."""
         with self._lock:
             try:
@@ -199,14 +199,14 @@ class Desk:
             except CampaignError:
                 return self._looked
             if not snapshot.n_known:  # also where all was taken back
-                self._looked = Looked()
+                self._looked = Sight()
             elif self._looked.told != snapshot.told and self._next is None:
-                self._next = Looked(snapshot.told, snapshot.n_known, is_done=False)
+                self._next = Sight(snapshot.told, snapshot.n_known, is_done=False)
                 self._looked = replace(self._looked, is_done=False)
                 self._lookers.submit(self._look, self._next)
             return self._looked
 
-    def _look(self, begun: Looked) -> None:
+    def _look(self, begun: Sight) -> None:
         found = begun
 
         def show(new: Advice | Chart) -> None:
@@ -224,7 +224,7 @@ class Desk:
             error = str(failure)
         self._show(replace(found, is_done=True, error=error), done=True)
 
-    def _show(self, found: Looked, done: bool = False) -> None:
+    def _show(self, found: Sight, done: bool = False) -> None:
         with self._lock:
             self._looked = found
             if done:

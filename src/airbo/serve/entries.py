@@ -19,7 +19,7 @@ _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 @dataclass(frozen=True)
-class Field:
+class Entry:
     """One thing to fill in."""
 
     name: str
@@ -45,17 +45,17 @@ class EntryError(Exception):
 # -- which fields there are
 
 
-def value_fields(settings: Settings, told: Experiment | None = None) -> list[Field]:
+def value_fields(settings: Settings, told: Experiment | None = None) -> list[Entry]:
     """Return a field for each value that an experiment gives, or gave."""
     known = told.value if told is not None else None
     text = "" if known is None else repr(known)
-    return [Field(VALUE_FIELD, settings.value_name, settings.value_unit or "", value=text)]
+    return [Entry(VALUE_FIELD, settings.value_name, settings.value_unit or "", value=text)]
 
 
-def executed_fields(settings: Settings, experiment: Experiment) -> list[Field]:
+def executed_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
     """Return a field for each parameter whose executed value can be measured."""
     return [
-        Field(
+        Entry(
             EXECUTED_FIELD + name,
             name,
             settings.unit(name),
@@ -67,16 +67,16 @@ def executed_fields(settings: Settings, experiment: Experiment) -> list[Field]:
     ]
 
 
-def set_fields(settings: Settings, experiment: Experiment) -> list[Field]:
+def set_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
     """Return a field for each parameter that may have been set otherwise than asked."""
     found = []
     for name, parameter in settings.space.parameters.items():
         asked = as_asked(settings, experiment, name)
         if isinstance(parameter, Categorical):
             others = [str(c) for c in parameter.choices]
-            field = Field(SET_FIELD + name, name, hint=asked, choices=[AS_ASKED, *others])
+            field = Entry(SET_FIELD + name, name, hint=asked, choices=[AS_ASKED, *others])
         else:
-            field = Field(SET_FIELD + name, name, settings.unit(name), asked)
+            field = Entry(SET_FIELD + name, name, settings.unit(name), asked)
         found.append(field)
     return found
 
@@ -87,27 +87,27 @@ def as_asked(settings: Settings, experiment: Experiment, name: str) -> str:
     return value(parameter, experiment.design[name]).removesuffix(unit).strip()
 
 
-def design_fields(settings: Settings) -> list[Field]:
+def design_fields(settings: Settings) -> list[Entry]:
     """Return a field for each parameter of a design that nobody asked for."""
     found = []
     for name, parameter in settings.space.parameters.items():
         if isinstance(parameter, Categorical):
-            field = Field(DESIGN_FIELD + name, name, choices=[str(c) for c in parameter.choices])
+            field = Entry(DESIGN_FIELD + name, name, choices=[str(c) for c in parameter.choices])
         else:
             low, high = (value(parameter, parameter.decode(end)) for end in parameter.range)
-            field = Field(DESIGN_FIELD + name, name, settings.unit(name), f"{low} to {high}")
+            field = Entry(DESIGN_FIELD + name, name, settings.unit(name), f"{low} to {high}")
         found.append(field)
     return found
 
 
-def note_fields() -> list[Field]:
+def note_fields() -> list[Entry]:
     """Return the field for a note."""
-    return [Field(NOTE_FIELD, "note", is_text=True)]
+    return [Entry(NOTE_FIELD, "note", is_text=True)]
 
 
-def why_fields() -> list[Field]:
+def why_fields() -> list[Entry]:
     """Return the field for a reason."""
-    return [Field(WHY_FIELD, "why", is_text=True)]
+    return [Entry(WHY_FIELD, "why", is_text=True)]
 
 
 # -- reading them

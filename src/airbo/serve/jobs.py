@@ -15,11 +15,11 @@ SECONDS = 900
 """A job that takes longer hangs."""
 _PRELOADED = ["airbo.serve.thinking", "airbo.integrations.optuna.sampler", "airbo.report"]
 
-Report = Callable[[Any], None]
+Deliver = Callable[[Any], None]
 """Takes what a job finds, as soon as it is found."""
 
 
-Runner = Callable[[Callable[..., None], tuple[Any, ...], Report], None]
+Runner = Callable[[Callable[..., None], tuple[Any, ...], Deliver], None]
 """Runs ``work(*args, report)`` somewhere, returns when it has ended, and raises a ``JobError`` if
 it fails."""
 
@@ -28,7 +28,7 @@ class JobError(Exception):
     """A job failed; the message is for users."""
 
 
-def here(work: Callable[..., None], args: tuple[Any, ...], report: Report) -> None:
+def here(work: Callable[..., None], args: tuple[Any, ...], report: Deliver) -> None:
     """Run a job in this process and thread."""
     try:
         work(*args, report)
@@ -36,7 +36,7 @@ def here(work: Callable[..., None], args: tuple[Any, ...], report: Report) -> No
         raise JobError(_in_words(error)) from None
 
 
-def elsewhere(work: Callable[..., None], args: tuple[Any, ...], report: Report) -> None:
+def elsewhere(work: Callable[..., None], args: tuple[Any, ...], report: Deliver) -> None:
     """Run a job in a process of its own."""
     context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe(duplex=False)
@@ -74,7 +74,7 @@ def _run(work: Callable[..., None], args: tuple[Any, ...], pipe: Connection) -> 
         pipe.send(("failed", _in_words(error)))
 
 
-def _listen(pipe: Connection, report: Report) -> None:
+def _listen(pipe: Connection, report: Deliver) -> None:
     while pipe.poll(SECONDS):
         try:
             kind, content = pipe.recv()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-MOST = 10_000
+MOST_REMEMBERED = 10_000
 """So many forms, and visitors, are remembered."""
 
 
@@ -39,7 +39,7 @@ class Forms:
             known = self._sent.get(name)
             if known is None:
                 mine = self._sent[name] = Future()
-                while len(self._sent) > MOST:
+                while len(self._sent) > MOST_REMEMBERED:
                     self._sent.popitem(last=False)
         if known is not None:
             return known.result()
@@ -64,7 +64,7 @@ class Messages:
         """Tell a visitor something."""
         with self._lock:
             self._by_session.setdefault(session, []).append(said)
-            while len(self._by_session) > MOST:
+            while len(self._by_session) > MOST_REMEMBERED:
                 self._by_session.popitem(last=False)
 
     def take(self, session: str) -> list[Said]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airbo.serve.jobs import Report
+from airbo.serve.jobs import Deliver
 from airbo.space import Design
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from airbo.report import Findings
 
-MAX_EARLIER = 6
+N_STATES = 6
 """States on the way that are worked out for the chart of progress."""
 
 
@@ -37,7 +37,7 @@ class Chart:
     """As JSON for Plotly."""
 
 
-def choose(path: Path, n: int, report: Report) -> None:
+def choose_designs(path: Path, n: int, report: Deliver) -> None:
     """Choose the next designs; they are pending then."""
     campaign = _opened(path)
     for _ in range(n):
@@ -45,7 +45,7 @@ def choose(path: Path, n: int, report: Report) -> None:
         report(experiment.number)
 
 
-def look(path: Path, report: Report) -> None:
+def look(path: Path, report: Deliver) -> None:
     """Work out the recommendation, and then the charts, one after the other."""
     from airbo.report import Findings
 
@@ -57,7 +57,7 @@ def look(path: Path, report: Report) -> None:
     _report_charts(findings, report)
 
 
-def _report_charts(findings: "Findings", report: Report) -> None:
+def _report_charts(findings: "Findings", report: Deliver) -> None:
     from airbo.report import Slice, earlier_recommendations, parameter_figure, progress_figure
     from airbo.report.pairs import pair_figure, pairs_by_influence
 
@@ -67,7 +67,7 @@ def _report_charts(findings: "Findings", report: Report) -> None:
         report(_chart(f"along {along.name}", f"Along {along.name}", parameter_figure(along)))
     for a, b in pairs_by_influence(findings, slices)[:3]:
         report(_chart(f"pair {a} {b}", f"{b} over {a}", pair_figure(findings, a, b)))
-    earlier = earlier_recommendations(findings, MAX_EARLIER)
+    earlier = earlier_recommendations(findings, N_STATES)
     report(_chart("progress", "Progress", progress_figure(findings, earlier)))
 
 
