@@ -289,6 +289,8 @@ _OPTIONS = """\
 # surrogate = "default"      # or "expectation" (the same), "mmd", "ugp", "skl", "erbf", "nominal"
 # acquisition = "ucb-random" # or "ucb", "ucb-theory", "ei"
 
+# constraints = ["water + ethanol <= 1"]   # linear, between parameters; designs meet all of them
+
 # Parameters. Also possible: log = true, step = 0.5, type = "integer", choices = ["A", "B"].
 # An uncertainty is in the unit of its parameter. Kinds: exact, normal (std), uniform (low, high),
 # beta (a, b, loc, scale), chi-squared (df, loc, scale), gaussian-mixture (means, covs, weights),
