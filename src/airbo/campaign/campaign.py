@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +37,7 @@ from airbo.campaign.study import (
     open_study,
     optimizer_from,
     range_changes,
+    recommended,
     sampler_of,
     seal_of,
 )
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
     from airbo.coordinates import NamedUncertainty
     from airbo.optimizer import Optimizer, Recommendation
+    from airbo.optimizer.outlook import Outlook
 
 INTERRUPTED = timedelta(hours=1)
 """An ask that takes longer than this was interrupted."""
@@ -460,11 +463,38 @@ class Campaign:
 
     @explains
     def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> "Recommendation":
-        """Return the design with the best expected value; see ``Optimizer.recommend``."""
+        """Return the design with the best expected value; see ``Optimizer.recommend``.
+
+        A design that nobody has tried has the digits that the machine can hold.
+        """
+        optimizer = self._informed()
+        return recommended(self.settings, optimizer, optimizer.recommend(policy))
+
+    def _informed(self) -> "Optimizer":
         optimizer = self.optimizer()
         if not optimizer.observations["value"].notna().any():
             raise CampaignError("There is nothing to recommend yet: no experiment gave a value.")
-        return optimizer.recommend(policy)
+        return optimizer
+
+    @explains
+    def look_ahead(
+        self,
+        tolerance: float | None = None,
+        policy: Literal["observed", "anywhere"] | None = None,
+    ) -> "Outlook":
+        """Say what further experiments can bring, and what the recommendation rests on.
+
+        Args:
+            tolerance: A difference of expected values that does not matter to you; by default a
+                twentieth of the range of the observed values.
+            policy: As for ``recommend``.
+        """
+        from airbo.optimizer.outlook import look_ahead
+
+        optimizer = self._informed()
+        found = look_ahead(optimizer, tolerance=tolerance, policy=policy)
+        best = recommended(self.settings, optimizer, found.recommendation)
+        return replace(found, recommendation=best)
 
     @explains
     def optimizer(self) -> "Optimizer":
