@@ -1,7 +1,7 @@
 """Commands about experiments: ask, tell, recommend."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -208,8 +208,8 @@ def recommend(
         from airbo.words import assignments
 
         campaign = open_campaign(file)
-        settings, policy = campaign.settings, "anywhere" if anywhere else None
-        outlook = None
+        settings, outlook = campaign.settings, None
+        policy: Literal["anywhere"] | None = "anywhere" if anywhere else None
         with out.working("Fitting the model and looking ahead ..."):
             one_thread()
             if settings.measure == measures.Mean():  # what lies ahead is known of expected values
