@@ -8,6 +8,7 @@ import typer
 import airbo
 from airbo.cli import calibrate, unattended
 from airbo.cli import change_commands as changes
+from airbo.cli import dashboard as page
 from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
@@ -98,6 +99,6 @@ _add(
     "airbo restore  (the storage was changed on purpose)",
 )
 _add(data.report, "airbo report", "airbo report -o milling.html")
-_add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
+_add(page.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
 calibrate.register(app)
