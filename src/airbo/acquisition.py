@@ -1,4 +1,4 @@
-"""What to try next: acquisitions by name, and the ones BoTorch lacks."""
+"""Acquisition functions by name, including those that BoTorch lacks."""
 
 import inspect
 import math
@@ -23,14 +23,14 @@ from airbo.uncertainty import InputUncertainty
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known when the next design is chosen, in the unit cube."""
+    """What the optimizer knows when it chooses the next design, in the unit cube."""
 
     X_observed: Float[Tensor, "n m"]
     """Designs with an observed value."""
     X_pending: Float[Tensor, "p m"] | None = None
-    """Designs that were asked for and not answered yet, or that failed."""
+    """Designs without a value: proposed and not told yet, or failed."""
     uncertainty: InputUncertainty | None = None
-    """Where pending designs may land; None: as most observations did."""
+    """The uncertainty of pending designs; None: that of most observations."""
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ class Acquisition(Protocol):
     """Builds a BoTorch acquisition function for a fitted model."""
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
-        """Build the function that the next design maximizes."""
+        """Build the function whose maximum is the next design."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class UCB:
     r"""Upper confidence bound :math:`\mu + \beta\sigma`; pending designs count as observed."""
 
     beta: float = 2.0
-    """How much uncertainty is worth; 2.0 in the paper."""
+    """Exploration weight; 2.0 in the paper."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta < float("inf"):
             raise ValueError(f"beta must be finite and >= 0, got {self.beta}.")
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
-        """Build the bound; BoTorch takes the square of the paper's β."""
+        """Build the bound; the ``beta`` of BoTorch is the square of the paper's β."""
         return UpperConfidenceBound(believing(model, situation), beta=self.beta**2)
 
 
@@ -63,8 +63,8 @@ class RandomizedUCB:
 
     .. math:: \beta^2 \sim \mathrm{Exp}, \quad \mathbb E\, \beta^2 = \texttt{mean\_square}
 
-    Small ones exploit. Large ones look where the model knows least, however little it thinks it has
-    to learn there: with few observations it may be far too sure. There are regret bounds
+    A small β exploits. A large β explores where the model knows least, even if the model claims to
+    be nearly certain there: with few observations it may be overconfident. There are regret bounds
     for other distributions of β² (Gamma: Berk 2020; a shifted exponential: Takeno 2023).
     """
 
@@ -76,7 +76,7 @@ class RandomizedUCB:
             raise ValueError(f"mean_square must be finite and >= 0, got {self.mean_square}.")
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
-        """Draw β from torch's generator, which an optimizer seeds, and build the bound."""
+        """Draw β from torch's generator, which the optimizer seeds, and build the bound."""
         square = self.mean_square * torch.empty((), dtype=torch.float64).exponential_().item()
         return UCB(math.sqrt(square))(model, situation)
 
@@ -86,16 +86,18 @@ class TheoryUCB:
     """Upper confidence bound with the β_n of the paper's main theorem."""
 
     b: float | None = None
-    """Bound on the norm of the expected value; by default that of the posterior mean."""
+    """Bound on the RKHS norm of the expected value; by default the norm of the posterior mean."""
     noise_ratio: float = 1.0
-    """Size of noise and unseen inputs, in units of the noise that the model has learned."""
+    """Scatter from noise and unseen inputs, relative to the noise that the model has learned."""
     delta: float = 0.1
     """Probability with which the confidence bound may fail."""
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the bound with the information gain of the model's observations."""
         if not isinstance(model, GPyTorchModel):
-            raise ValueError("The β_n of the theorem is for the mean, not for another measure.")
+            raise ValueError(
+                "The β_n of the theorem holds for the mean only, not for other measures."
+            )
         return UCB(self.beta(model))(model, situation)
 
     def beta(self, model: GPyTorchModel) -> float:
@@ -121,9 +123,9 @@ class EI:
 class FromFactory:
     """A user's own BoTorch acquisition.
 
-    The factory gets the model and, of ``X_observed``, ``X_baseline`` (the same), ``X_pending`` and
-    ``best_f`` (the best posterior mean at observed designs), those that it has arguments for. If it
-    does not ask for pending designs, they count as observed.
+    airbo calls the factory with the model, and with those of ``X_observed``, ``X_baseline`` (the
+    same), ``X_pending`` and ``best_f`` (the best posterior mean at observed designs) that it has
+    arguments for. Pending designs count as observed if it has no argument ``X_pending``.
     """
 
     factory: Callable[..., AcquisitionFunction]
@@ -140,7 +142,7 @@ class FromFactory:
                 )
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
-        """Call the factory with what it asks for."""
+        """Call the factory with the arguments that it has."""
         wanted = set(list(inspect.signature(self.factory).parameters)[1:]) & set(_OFFERED)
         if "X_pending" not in wanted:
             model = believing(model, situation)
@@ -173,17 +175,19 @@ ACQUISITIONS: dict[str, Acquisition] = {
     "ei": EI(),
 }
 OWN = (UCB, RandomizedUCB, TheoryUCB, EI)
-"""Those that say all there is to say of them, and so can be saved."""
+"""Classes that hold only plain numbers, so that they can be saved as JSON."""
 
 
 def find_acquisition(given: object) -> Acquisition:
-    """Return the acquisition of a name, or make one of a factory."""
+    """Return the acquisition of this name, or wrap a factory."""
     if isinstance(given, (*OWN, FromFactory)):
         return given
     if isinstance(given, str) and given in ACQUISITIONS:
         return ACQUISITIONS[given]
     if given in OWN:
-        raise TypeError(f"acquisition is the class {given!r}; make one, as in UCB(beta=2.0).")
+        raise TypeError(
+            f"acquisition is the class {given!r}; pass an object, such as UCB(beta=2.0)."
+        )
     if callable(given):
         return FromFactory(given)
     raise ValueError(
@@ -193,13 +197,13 @@ def find_acquisition(given: object) -> Acquisition:
 
 
 class InformationAbout(AcquisitionFunction):
-    r"""How much an experiment would teach about the expected value of one design in use.
+    r"""How much one experiment would reduce the variance of one design in use.
 
     .. math:: \frac{\mathrm{Cov}(F_Q(x^*), F_P(x))^2}{\mathrm{Var}\, F_P(x) + \sigma^2(x)}
 
-    is by how much the variance of the design :math:`x^*`, used under Q, falls when x is tried under
-    P. Where P and Q are the same, trying :math:`x^*` itself is as good; where they differ it may
-    teach nothing.
+    This is the drop in the variance of the expected value of :math:`x^*`, used under Q, after one
+    experiment at x under P. If P equals Q, an experiment at :math:`x^*` itself serves as well. If
+    they differ, such an experiment may be of no use.
     """
 
     def __init__(
@@ -209,26 +213,27 @@ class InformationAbout(AcquisitionFunction):
         deployment: InputUncertainty,
         experiments: InputUncertainty,
     ) -> None:
-        """Look for what to try, under ``experiments``, about a design used in ``deployment``."""
+        """Score experiments, run under ``experiments``, for a design used under ``deployment``."""
         super().__init__(model=model)
         self.design = design
         self.deployment, self.experiments = deployment, experiments
 
     def forward(self, X: Float[Tensor, "*batch 1 m"]) -> Float[Tensor, "*batch"]:
-        """Return the fall in variance for every single experiment of a batch."""
+        """Return the drop in variance for each experiment of a batch."""
         both = torch.cat([self.design.expand_as(X), X], dim=-2)
         model: Any = self.model
         posterior = model.posterior(both, uncertainty=[self.deployment, self.experiments])
         covariance = posterior.distribution.covariance_matrix  # (..., 2, 2)
         noise = model.noise_variance(X, self.experiments).squeeze(-1)
+        # Cov(F_Q(x*), F_P(x))² / (Var F_P(x) + σ²(x))
         return covariance[..., 0, 1].square() / (covariance[..., 1, 1] + noise)
 
 
 def believing(model: Any, situation: Situation) -> Model:
-    """Return the model as if pending designs had given what it expects of them.
+    """Return the model as if each pending design had given its expected value.
 
-    The mean stays where it is and the deviation shrinks around them, so that the next design goes
-    elsewhere.
+    The posterior mean stays the same. The standard deviation shrinks around pending designs, so
+    that the next design goes elsewhere.
     """
     X = situation.X_pending
     if X is None:

@@ -16,19 +16,19 @@ from torch import Tensor
 from airbo.space import Design, Space
 
 APART = 1 / math.sqrt(2)
-"""Entry at the choice of a category. Two choices have the distance √(½ + ½) = 1."""
+"""One-hot entry of the chosen category. The distance between two choices is √(½ + ½) = 1."""
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Scales columns of numbers to run from 0 to 1, on a log scale where asked for."""
+    """Scales columns of numbers to [0, 1], linearly or logarithmically."""
 
     names: tuple[str, ...]
     """Names of the columns, for messages."""
     low: tuple[float, ...]
-    """What becomes 0."""
+    """The number that becomes 0, for each column."""
     high: tuple[float, ...]
-    """What becomes 1."""
+    """The number that becomes 1, for each column."""
     log: tuple[bool, ...]
     """Whether a column has a log scale."""
 
@@ -39,7 +39,7 @@ class Axes:
 
     @cached_property
     def widths(self) -> tuple[float, ...]:
-        """What one unit of the cube is in each linear column."""
+        """Length of the cube's side in the units of each column; meaningful for linear ones."""
         return tuple(high - low for low, high in zip(self.low, self.high, strict=True))
 
     def of(self, columns: Sequence[int]) -> "Axes":
@@ -48,7 +48,8 @@ class Axes:
         return Axes(*(tuple(field[c] for c in columns) for field in fields))
 
     def from_columns(self, X: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch c"]:
-        """Scale numbers in user units; what is out of bounds leaves [0, 1]."""
+        """Scale numbers in user units; those out of bounds lie outside [0, 1]."""
+        # z = (x - low) / (high - low), or (log x - log low) / (log high - log low)
         start, width = self._start_and_width.to(X)
         if self.is_linear:
             return (X - start) / width
@@ -56,7 +57,7 @@ class Axes:
             if (X[..., column] <= 0).any():
                 name, worst = self.names[column], X[..., column].min().item()
                 raise ValueError(f"Parameter {name!r} is logarithmic and must be > 0, got {worst}.")
-        # the inner where keeps the gradient of the other columns free of log(negative) = nan
+        # the inner where keeps log(negative) = nan out of the gradients of linear columns
         log = self._is_log.to(X.device)
         return (torch.where(log, torch.where(log, X, 1.0).log(), X) - start) / width
 
@@ -84,8 +85,9 @@ class Axes:
 class Cube:
     """The unit cube of a space.
 
-    A search moves one number per parameter. For it the cube is *folded*: a category is one column
-    again, its position divided by the last one. Without categories both are the same.
+    A search needs one number per parameter. It uses the *folded* cube, in which a category is one
+    column: its position divided by the last position. Without categories, the two cubes are the
+    same.
 
     >>> cube = Cube(Space({"speed": (50, 200), "tool": ["A", "B", "C"]}))
     >>> Z = cube.from_designs({"speed": 80, "tool": "B"})
@@ -147,7 +149,7 @@ class Cube:
     def from_columns(
         self, X: Float[Tensor, "*batch {self.space.d}"]
     ) -> Float[Tensor, "*batch {self.m}"]:
-        """Scale columns to the cube; what is out of bounds leaves [0, 1]."""
+        """Scale columns to the cube; numbers out of bounds lie outside [0, 1]."""
         return self.unfold(self.axes.from_columns(X))
 
     def to_columns(
@@ -187,7 +189,7 @@ class Cube:
     def round(
         self, F: Float[Tensor, "*batch {self.space.d}"]
     ) -> Float[Tensor, "*batch {self.space.d}"]:
-        """Move points of the folded cube to the nearest ones that a design can have."""
+        """Move points of the folded cube to the nearest points that belong to a design."""
         F = F.clamp(0.0, 1.0)
         counts, log = self.space.n_values, self.space.log_columns
         even = [column for column in counts if column not in log]
@@ -202,7 +204,7 @@ class Cube:
         return rounded
 
     def values(self, column: int) -> list[float]:
-        """Return all values, in the folded cube, of a column that has only some."""
+        """Return all values that a column with finitely many can take, in the folded cube."""
         n = self.space.n_values[column]
         if column not in self.space.log_columns:
             return [k / (n - 1) for k in range(n)]

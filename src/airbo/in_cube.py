@@ -28,9 +28,9 @@ from airbo.uncertainty.scaled import stretch
 def in_cube(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     """Translate an uncertainty over the columns of a space into the unit cube.
 
-    Every block of independent columns is translated by itself. Where all its columns are linear,
-    it stays what it is, with smaller numbers; where one is logarithmic it becomes ``InCube``.
-    Columns that are hit exactly, and categories, are hit exactly in the cube.
+    Blocks that are independent of each other are translated one by one. A block whose columns are
+    all linear keeps its kind, with rescaled numbers. A block with a logarithmic column becomes
+    ``InCube``. Categories, and columns that are set exactly, stay exact in the cube.
     """
     cube = Cube(space)
     blocks, columns = [], []
@@ -64,7 +64,7 @@ def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
 def _blocks(
     uncertainty: InputUncertainty, columns: Sequence[int]
 ) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
-    """Yield the independent blocks of an uncertainty, with their columns, without exact ones."""
+    """Yield the independent blocks of an uncertainty with their columns; leave out exact ones."""
     if isinstance(uncertainty, Product):
         layout = uncertainty.layout(len(columns))
         for block, own in zip(uncertainty.blocks, layout, strict=True):
@@ -92,17 +92,17 @@ def _straight_and_bent(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InCube(InputUncertainty):
-    """An uncertainty in user units, seen in the unit cube: z' = cube(x'), x' ~ P of x = cube⁻¹(z).
+    """An uncertainty in user units, seen in the unit cube: z' = cube(x'), x' ~ P_x, x = cube⁻¹(z).
 
-    For what has no other form there: on a log scale a shift is no shift, and a function of the
-    design wants the design in its units.
+    It is used where no simpler form exists in the cube. A constant shift of x is not a constant
+    shift of log x, and an uncertainty that is a function of the design needs it in user units.
     """
 
     uncertainty: InputUncertainty
     """P_x in user units."""
 
     axes: Axes
-    """Its columns, and how they are scaled; ``axes.to_columns(Z)`` and ``axes.from_columns(X)``."""
+    """How its columns are scaled."""
 
     @property
     def dim(self) -> int:
@@ -111,18 +111,18 @@ class InCube(InputUncertainty):
 
     @property
     def is_additive(self) -> bool:
-        """True for sums on linear scales and for products on log scales: log x' = log x + log ε."""
+        """Whether z' = z + δ: x' = x + δ on linear scales, log x' = log x + log ε on log scales."""
         if all(self.axes.log):
             return self.uncertainty.is_multiplicative
         return self.axes.is_linear and self.uncertainty.is_additive
 
     @property
     def independent_columns(self) -> bool:
-        """As in user units."""
+        """Whether columns are independent, which scaling does not change."""
         return self.uncertainty.independent_columns
 
     def n_base(self, d: int) -> int:
-        """Return what the uncertainty in user units needs."""
+        """Return the number of base draws, which is the same as in user units."""
         return self.uncertainty.n_base(d)
 
     def _perturb(
@@ -138,12 +138,13 @@ class InCube(InputUncertainty):
     def _covariance(self, X: Tensor) -> Tensor:
         if not self.axes.is_linear:
             return super()._covariance(X)
+        # Cov z' = W⁻¹ Cov x' W⁻¹ with W = diag(widths)
         width = X.new_tensor(self.axes.widths)
         return self.uncertainty.covariance(self.axes.to_columns(X)) / width.outer(width)
 
 
 def rescaled(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
-    """Translate one block into the unit cube; it stays of its kind where that kind can say it."""
+    """Translate one block into the unit cube; it keeps its kind where that is possible."""
     varies = any(isinstance(value, Tensor) for value in _values(uncertainty).values())
     if varies or not axes.is_linear:
         return InCube(uncertainty, axes)

@@ -1,6 +1,6 @@
-"""What an experiment gave: a value, and what was measured of the executed input.
+"""Checks of what an experiment gave: its value, and the measured part of the executed input.
 
-Plain values, checked without PyTorch and pandas, which ``airbo tell`` does not need.
+This module imports neither PyTorch nor pandas, so that ``airbo tell`` starts at once.
 """
 
 import math
@@ -13,35 +13,37 @@ from airbo.parameters import Categorical, as_float, finite_number
 from airbo.space import Design, Space
 
 Direction = Literal["maximize", "minimize"]
-"""Whether large values are good, or small ones."""
+"""Whether larger or smaller values are better."""
 
 VALUE, STATUS, EXECUTED_COLUMN = "value", "status", "executed_"
 OK, FAILED = "ok", "failed"
 LARGEST = 1e100
-"""Larger values are penalties, not measurements, and their squares overflow."""
+"""Values beyond this are penalties, not measurements. Their squares could overflow."""
 
 _MISSING = ("NAType", "NaTType")
-"""What pandas writes where there is no value."""
+"""Types of the values that pandas uses where there is none."""
 
 
 def check_value(value: Any) -> float | None:
     """Return an observed value as a float, or None for a failed experiment.
 
-    None and NaN say that the experiment failed.
+    None and NaN mean that the experiment failed.
     """
     if value is None or type(value).__name__ in _MISSING:
         return None
     is_array = hasattr(value, "item") and hasattr(value, "shape")
     number = value.item() if is_array and math.prod(value.shape) == 1 else value
     if isinstance(number, bool) or not isinstance(number, numbers.Real | Decimal):
-        raise TypeError(f"The value must be a number, or None if it failed, got {value!r}.")
+        raise TypeError(
+            f"The value must be a number, or None if the experiment failed, got {value!r}."
+        )
     real = as_float(number)
     if math.isinf(real):
         raise ValueError(f"The value must be finite, or None if the experiment failed, got {real}.")
     if abs(real) > LARGEST:
         raise ValueError(
-            f"The value must not exceed {LARGEST:g} in size, got {real}; "
-            "None says that the experiment failed."
+            f"The value must not exceed {LARGEST:g} in size, got {real}. "
+            "Use None if the experiment failed."
         )
     return None if math.isnan(real) else real
 
@@ -49,7 +51,7 @@ def check_value(value: Any) -> float | None:
 def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the measured part of an executed input, as plain values.
 
-    Numbers may lie outside the bounds, and whole numbers may have been missed by a fraction.
+    Numbers may lie outside the bounds, and integer parameters may have a fraction.
     """
     plain: dict[str, Any] = {}
     for name, value in executed.items():

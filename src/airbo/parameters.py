@@ -1,6 +1,6 @@
-"""What one parameter of a design can be: a real number, an integer or a category.
+"""The kinds of parameters: a real number, an integer or a category.
 
-Nothing here imports PyTorch or NumPy: checking a design must not take seconds.
+This module imports neither PyTorch nor NumPy, so that checking a design does not take seconds.
 """
 
 import math
@@ -13,8 +13,8 @@ from typing import Any, ClassVar, SupportsFloat
 
 Value = str | bool | int | float
 
-_ROUNDING = 1e-12  # from a value to its logarithm and back
-_SLACK = 1e-6  # what single precision or a printed number may miss a bound by, in ranges
+_ROUNDING = 1e-12  # relative error of exp(log(value))
+_SLACK = 1e-6  # a value this close to a bound, relative to the range, counts as the bound
 
 
 class Parameter(ABC):
@@ -31,11 +31,11 @@ class Parameter(ABC):
     @property
     @abstractmethod
     def n_values(self) -> int | None:
-        """Number of values that can be proposed; None if there is one between any two."""
+        """Number of values that can be proposed; None for a continuous parameter."""
 
     @abstractmethod
     def encode(self, value: object, allow_outside: bool = False) -> float:
-        """Translate a value into its number, or say in a ``ValueError`` what is wrong with it."""
+        """Translate a value into its number; raise ``ValueError`` if it is not allowed."""
 
     @abstractmethod
     def decode(self, number: float) -> Value:
@@ -87,13 +87,13 @@ class Float(Parameter):
 
     @property
     def _slack(self) -> tuple[float, float]:
-        """How far below and above the bounds a value counts as a bound that was rounded."""
+        """How far a value may lie below and above the bounds and still count as the bound."""
         if self.log:
             return _SLACK * self.low, _SLACK * self.high
         return (_SLACK * (self.high - self.low),) * 2
 
     def decode(self, number: float) -> float:
-        """Return the number; a rounding error away from a bound or the grid is taken back."""
+        """Return the number, moved to the bound or grid point that it misses by rounding only."""
         nearest = min(max(number, self.low), self.high)
         if math.isclose(number, nearest, rel_tol=_ROUNDING):
             number = nearest
@@ -151,7 +151,7 @@ class Integer(Parameter):
 
 @dataclass(frozen=True)
 class Categorical(Parameter):
-    """One of several named alternatives, without an order."""
+    """One of several choices that have no order."""
 
     kind: ClassVar[str] = "categorical"
 
@@ -215,13 +215,13 @@ def _check_step(low: float | int, high: float | int, step: float | int, log: boo
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers of NumPy and PyTorch into Python's own; both say ndim and item."""
+    """Turn scalars of NumPy and PyTorch, which both have ndim and item, into Python numbers."""
     is_scalar = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
     return value.item() if is_scalar else value
 
 
 def finite_number(value: object, what: str) -> float:
-    """Return the value as a float, or say that it is none."""
+    """Return the value as a float; raise ``ValueError`` if it is not a finite number."""
     value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ValueError(f"{what} must be a number, got {value!r}.")
@@ -232,7 +232,7 @@ def finite_number(value: object, what: str) -> float:
 
 
 def as_float(number: SupportsFloat) -> float:
-    """Return the nearest float, an infinite one for whole numbers that are too large."""
+    """Return the nearest float; infinity for integers that no float can hold."""
     try:
         return float(number)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""One call: a whole optimization of a function."""
+"""Optimize a function in one call."""
 
 import warnings
 from collections.abc import Callable
@@ -24,9 +24,9 @@ class Result:
     mean: float
     """Its expected value."""
     std: float
-    """Standard deviation of that expectation: what the model does not know."""
+    """Standard deviation of the expected value: the uncertainty of the model."""
     optimizer: Optimizer
-    """The optimizer, to go on with or to look at."""
+    """The optimizer, to continue with or to inspect."""
 
     @property
     def observations(self) -> pd.DataFrame:
@@ -35,10 +35,10 @@ class Result:
 
 
 class ExperimentError(RuntimeError):
-    """The optimization could not go on; ``optimizer`` holds everything up to then."""
+    """The optimization had to stop; ``optimizer`` holds everything observed until then."""
 
     def __init__(self, what: str, optimizer: Optimizer, design: Design | None = None) -> None:
-        """Say what happened, and at which design."""
+        """Describe what happened, and at which design."""
         super().__init__(
             f"{what} {len(optimizer.observations)} observation(s) are kept in .optimizer of this "
             "error."
@@ -62,22 +62,22 @@ def maximize(
     """Find the design with the largest expected value.
 
     Args:
-        f: The experiment: takes a design, returns the value that it gave, or None if it failed.
+        f: The experiment. It takes a design and returns a value, or None if the experiment failed.
         space: The parameters of a design.
-        uncertainty: Where a design may land, by name of parameter or group of names.
+        uncertainty: How accurately parameters are set, by parameter name or tuple of names.
         budget: Number of experiments.
-        seed: Fixes all choices.
+        seed: Makes the run reproducible.
         progress: Whether to show a progress bar with the current recommendation.
         callback: Called with the optimizer after every experiment.
         **settings: As for ``Optimizer``: surrogate, acquisition, deployment, n_initial, initial.
 
     Returns:
-        The recommended design, what to expect of it, and all observations. Ctrl-C ends the
-        optimization early and returns what there is.
+        The recommended design, its expected value, and all observations. Ctrl-C ends the
+        optimization early and returns the result so far.
 
     Raises:
-        ExperimentError: If ``f`` raises an exception, the next design cannot be found, or all
-            experiments failed; it holds the optimizer.
+        ExperimentError: If ``f`` raises an exception, airbo cannot find the next design, or all
+            experiments failed. The error holds the optimizer.
     """
     return _optimize(f, "maximize", space, uncertainty, budget, seed, progress, callback, settings)
 
@@ -163,7 +163,9 @@ class _Bar:
             disable=not visible,
         )
         self._task = self._progress.add_task(direction, total=budget, best="")
-        self._visible = visible and console.is_terminal  # elsewhere only the last state is printed
+        self._visible = (
+            visible and console.is_terminal
+        )  # outside a terminal, only the last state is printed
 
     def __enter__(self) -> "_Bar":
         self._progress.start()

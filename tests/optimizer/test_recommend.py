@@ -249,7 +249,7 @@ def test_an_uncertain_design_near_zero_outside_the_space_is_refused():
         ({"surrogate": ["mmd"]}, "surrogate must be one of"),
         ({"acquisition": "ubc"}, "acquisition must be one of 'ucb-random'"),
         ({"acquisition": None}, "acquisition must be one of 'ucb-random'"),
-        ({"acquisition": airbo.acquisition.UCB}, r"make one, as in UCB\(beta=2.0\)"),
+        ({"acquisition": airbo.acquisition.UCB}, r"pass an object, such as UCB\(beta=2.0\)"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"seed": 1.5}, "seed must be a whole number"),
         ({"n_initial": 0}, "n_initial must be a whole number >= 1"),

@@ -1,8 +1,8 @@
-"""Bounds of hyper-parameters."""
+"""Constraints on hyper-parameters."""
 
 from gpytorch.constraints import GreaterThan
 
 
 def positive() -> GreaterThan:
-    """Keep a scale above 0, where its prior has no density, however far a step of a fit strays."""
+    """Keep a scale above 0 in every step of a fit: at 0 its prior has no density."""
     return GreaterThan(1e-12)

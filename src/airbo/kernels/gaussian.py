@@ -1,4 +1,4 @@
-"""Kernels that take every distribution for the Gaussian with the same mean and covariance."""
+"""Kernels that replace every P_x by the Gaussian with the same mean and covariance."""
 
 from typing import Any
 
@@ -32,12 +32,12 @@ class ERBFKernel(Kernel):
 
     @property
     def at_a_point(self) -> float:
-        """Value between an input that is hit exactly and itself."""
+        """The kernel of an exactly set input with itself."""
         return 1.0
 
     @property
     def at_points(self) -> RBFKernel:
-        """The kernel between inputs that are hit exactly."""
+        """The kernel between inputs that are set exactly."""
         kernel = RBFKernel(ard_num_dims=self.moments.d).to(self.lengthscale)
         kernel.lengthscale = self.lengthscale.detach().expand(1, self.moments.d)
         return kernel
@@ -47,6 +47,7 @@ class ERBFKernel(Kernel):
         difference, covariance = _pairs(self.moments, x1, x2, diag)
         W = self.lengthscale.square().squeeze(-2).expand(self.moments.d).diag_embed()
         L = torch.linalg.cholesky(W + covariance)
+        # log |I + W⁻¹ (Σ₁ + Σ₂)| = log |L Lᵀ| - log |W|, with L Lᵀ = W + Σ₁ + Σ₂
         log_det = 2 * L.diagonal(dim1=-2, dim2=-1).log().sum(-1) - W.diagonal().log().sum()
         return torch.exp(-0.5 * (_mahalanobis(difference, L) + log_det))
 
@@ -57,9 +58,9 @@ class SKLKernel(Kernel):
     .. math:: \hat k(P, Q) = \exp\left(
               -\frac{v}{2 \ell^2} (\mathrm{KL}(P\|Q) + \mathrm{KL}(Q\|P))\right)
 
-    ``v`` is a typical variance of P: with equal covariances :math:`v I` this is the
-    squared-exponential kernel of length scale :math:`\ell`. With covariances that differ it need
-    not be positive semi-definite.
+    ``v`` is a typical variance of P. If both covariances are :math:`v I`, this is the
+    squared-exponential kernel of length scale :math:`\ell`. If covariances differ, it need not be
+    positive semi-definite.
     """
 
     has_lengthscale = True
@@ -108,6 +109,7 @@ def _pairs(
 
 
 def _mahalanobis(difference: Tensor, L: Float[Tensor, "... d d"]) -> Tensor:
+    # δᵀ (L Lᵀ)⁻¹ δ = ‖L⁻¹ δ‖²
     solved = torch.linalg.solve_triangular(L, difference.unsqueeze(-1), upper=False)
     return solved.square().sum(dim=(-2, -1))
 

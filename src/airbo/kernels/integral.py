@@ -26,9 +26,9 @@ class IntegralKernel(Kernel):
 
     @property
     def at_a_point(self) -> Float[Tensor, ""]:
-        """Value between an input that is hit exactly and itself.
+        """The kernel of an exactly set input with itself, k(x, x).
 
-        Under a base kernel that is not stationary, that in the middle of the box.
+        For a base kernel that is not stationary, x is the middle of the box.
         """
         middle = torch.full_like(self.embedding.low, 0.5).unsqueeze(0)
         return to_dense(self.embedding.base_kernel(middle, diag=True)).squeeze()

@@ -17,7 +17,7 @@ class MMDKernel(Kernel):
 
     .. math:: \hat k(P, Q) = \exp(-\alpha \, \mathrm{MMD}^2(P, Q))
 
-    It compares the features that its embedding makes of designs.
+    Its inputs are the features that its embedding computes for designs.
     """
 
     def __init__(
