@@ -112,7 +112,7 @@ def test_the_duration_counts_in_whole_steps():
 
 
 def test_a_hand_nowhere_is_refused():
-    with pytest.raises(ValueError, match="finite place"):
+    with pytest.raises(ValueError, match="start of the hand must be finite"):
         push(rows((float("nan"), 0.0)), torch.tensor([10]))
 
 

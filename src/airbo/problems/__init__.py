@@ -35,7 +35,7 @@ PROBLEMS: dict[str, type[Problem]] = {
 
 
 def problem(name: str) -> Problem:
-    """Return the problem of that name, as its paper has it."""
+    """Return the problem of that name, with its default uncertainty."""
     if name not in PROBLEMS:
         raise ValueError(f"There is no problem {name!r}; choose from {', '.join(PROBLEMS)}.")
     return PROBLEMS[name]()

@@ -1,4 +1,4 @@
-"""What every benchmark problem can be asked."""
+"""What all benchmark problems have in common."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -14,14 +14,15 @@ from airbo.problems.optimum import Optimum, best_point
 from airbo.uncertainty import InputUncertainty
 
 N_ROUGH = 2**10
-"""Samples that are enough to see where the best designs lie."""
+"""Number of samples that is enough to locate the best designs roughly."""
 
 
 class Problem(ABC):
-    """A function of the executed input, the uncertainty that leads there, and the true answers.
+    """A function of the executed input, its uncertainty, and the true optima.
 
     A new problem is one short file: a frozen dataclass with a name, a direction, an uncertainty,
-    its bounds and its function. Everything else follows; ``exact`` makes it exact.
+    bounds and the function. This class computes everything else. Override ``exact`` if E f has a
+    closed form.
     """
 
     name: ClassVar[str]
@@ -33,18 +34,18 @@ class Problem(ABC):
     @property
     @abstractmethod
     def bounds(self) -> Float[Tensor, "2 d"]:
-        """Smallest and largest designs; executed inputs may leave them."""
+        """Bounds of the designs, low and high; executed inputs may lie outside."""
 
     @abstractmethod
     def __call__(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
         """Evaluate f at executed inputs, without noise."""
 
     def exact(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"] | None:
-        """Return E f(x') in closed form; None if there is none under this uncertainty."""
+        """Return E f(x') in closed form; None if this uncertainty has none."""
         return None
 
     def quick(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
-        """Return f at as many points as expectations take: f itself, unless that is slow."""
+        """Return f at many points, for expectations; a slow f has a faster substitute here."""
         return self(X)
 
     def expected(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
@@ -52,7 +53,7 @@ class Problem(ABC):
         return self._estimate(X).mean
 
     def expected_error(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
-        """Return the standard error of ``expected``: 0 where that is exact."""
+        """Return the standard error of ``expected``; 0 where ``expected`` is exact."""
         return self._estimate(X).error
 
     def _estimate(self, X: Tensor, n_samples: int | None = None) -> Expectation:
@@ -69,7 +70,7 @@ class Problem(ABC):
 
     @cached_property
     def nominal_optimum(self) -> Optimum:
-        """The best design if it were hit exactly."""
+        """The best design if designs were set exactly."""
         return best_point(self.quick, self.bounds, self.direction)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Branin's function: three equal valleys, of which a correlated error prefers one."""
+"""Branin's function: a correlated error makes one of its three equal valleys the best."""
 
 import math
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ class Branin(Problem):
     .. math:: f(x) = \left(x_2 - \tfrac{5.1}{4\pi^2} x_1^2 + \tfrac5\pi x_1 - 6\right)^2
               + 10 \left(1 - \tfrac1{8\pi}\right) \cos x_1 + 10
 
-    By default both inputs miss by 1.5, mostly in the same direction: valleys that lie along it stay
-    deep.
+    By default both inputs have an error of standard deviation 1.5, mostly in the same direction.
+    Valleys that lie along this direction stay deep.
     """
 
     name: ClassVar[str] = "branin"
@@ -44,7 +44,7 @@ class Branin(Problem):
         return self._averaged(X, X.new_zeros(2, 2))
 
     def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:
-        """Return a parabola's average and a damped cosine, if both inputs miss by normals."""
+        """Return E f(x') if the error is normal: the mean of a square and a damped cosine."""
         self.check_columns(X)
         if not isinstance(self.uncertainty, Normal):
             return None
@@ -55,7 +55,8 @@ class Branin(Problem):
         x, y = X.unbind(-1)
         v, w, c = covariance[..., 0, 0], covariance[..., 1, 1], covariance[..., 0, 1]
 
-        # E (y' - a x'² + b x' - 6)² is the squared mean plus the variance; s is the slope in x'
+        # E (y' - A x'² + B x' - 6)² is the squared mean plus the variance, with the slope s in x':
+        # variance = w + s² v + 2 s c + 2 (A v)², and E cos x' = exp(-v/2) cos x
         mean = y - A * (x.square() + v) + B * x - 6
         s = B - 2 * A * x
         variance = w + s.square() * v + 2 * s * c + 2 * (A * v).square()

@@ -1,4 +1,4 @@
-"""The bumped bowl: when every design lands on a ring around itself, the best one is on the bump."""
+"""The bumped bowl: designs land on a ring around themselves, so the best one is on the bump."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,8 +24,8 @@ class BumpedBowl(Problem):
               g(x) = 2 \log\left(0.8 \|x\|^2 + e^{-10 \|x\|^2}\right) + 2.54, \quad
               h(x) = 1 + \sum_i 5 x_i^2
 
-    By default the first two columns land on a ring around the design that is as wide as the floor
-    of the bowl: the best design is the top of the bump.
+    By default the first two inputs land on a ring around the design. The ring is as wide as the
+    floor of the bowl, so the best design is the top of the bump.
     """
 
     name: ClassVar[str] = "bumped-bowl"
@@ -36,7 +36,7 @@ class BumpedBowl(Problem):
     uncertainty: InputUncertainty = field(default_factory=lambda: Product([Ring(0.5), Normal(0.1)]))
 
     def __post_init__(self) -> None:
-        """Refuse too few dimensions, and uncertainties for another number of them."""
+        """Refuse fewer than 3 dimensions, and an uncertainty of another dimension."""
         if self.d < 3:
             raise ValueError(f"The bumped bowl has d >= 3 dimensions, got {self.d}.")
         self.uncertainty.check_dim(self.d)
@@ -75,7 +75,7 @@ class BumpedBowl(Problem):
     @cached_property
     def robust_optimum(self) -> Optimum:
         """The best design in expectation: with the default uncertainty, the origin."""
-        # E f depends on the radius alone if all but the ring is centred
+        # E f depends on the radius alone if the other errors have mean 0
         if self._ring is not None and not self.uncertainty.mean(self.bounds * 0).any():
             return self._best_on_a_ray(self.expected)
         return self.best_within(self.bounds)

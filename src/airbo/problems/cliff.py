@@ -18,19 +18,19 @@ BELOW = -1.0
 
 @dataclass(frozen=True)
 class Cliff(Problem):
-    r"""A slope up to an edge, beyond which all is lost.
+    r"""A slope up to an edge; beyond the edge the value is -1.
 
     .. math:: f(x) = x_1 + 0.2 \cos 2 \pi x_2 \text{ if } x_1 < 0.7 + 0.1 \sin 2 \pi x_2,
               \text{ otherwise } -1
 
-    By default the first input is overshot, by a skewed amount: the best design keeps away from the
-    edge, by more than the mean overshoot.
+    By default the first input overshoots by a skewed amount. The best design keeps a distance from
+    the edge that is larger than the mean overshoot.
     """
 
     name: ClassVar[str] = "cliff"
     direction: ClassVar[Direction] = "maximize"
     n_samples: ClassVar[int] = 2**16
-    """An edge is resolved more slowly than a smooth function."""
+    """More than usual: the edge needs more samples than a smooth function."""
 
     uncertainty: InputUncertainty = field(
         default_factory=lambda: Product([ChiSquared(3.0, scale=0.02), Normal(0.03)])

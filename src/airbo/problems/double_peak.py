@@ -20,7 +20,7 @@ class DoublePeak(Problem):
               + 8.9\, e^{-(39 (x - 0.35))^2}
 
     with :math:`\mathrm{sinc}(t) = \sin(\pi t) / (\pi t)`. Under the default uncertainty an executed
-    input lies close to x or close to x + 0.1: the best design stands on the lower peak.
+    input lies close to x or close to x + 0.1, so the best design is the lower peak.
     """
 
     name: ClassVar[str] = "double-peak"

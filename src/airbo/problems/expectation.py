@@ -1,4 +1,4 @@
-"""True expectations of functions that cost nothing."""
+"""True expectations of cheap functions."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from airbo.uncertainty import Beta, Exact, InputUncertainty, base_draws
 N_JACOBI = 200
 N_SAMPLES = 2**13
 BLOCK = 2**19
-"""Samples that are held in memory at a time."""
+"""Number of samples in memory at a time."""
 
 
 class Expectation(NamedTuple):
-    """An expectation and its standard error, 0 where it is exact."""
+    """An expectation and its standard error, which is 0 if the expectation is exact."""
 
     mean: Float[Tensor, "*batch n"]
     error: Float[Tensor, "*batch n"]
@@ -40,8 +40,8 @@ def estimate(
     """Return E f(x') for x' ~ P_x, with its standard error.
 
     A one-dimensional beta distribution is integrated by Gauss-Jacobi quadrature, because its
-    density may be infinite at both ends; every other uncertainty by fixed Sobol samples. Their
-    error is stated as if they were independent draws, which is on the safe side.
+    density may be infinite at both ends. All other uncertainties use fixed Sobol samples. Their
+    standard error is computed as if the draws were independent, which is conservative.
     """
     if isinstance(uncertainty, Exact):
         return Expectation(f(X), X.new_zeros(X.shape[:-1]))

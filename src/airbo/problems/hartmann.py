@@ -16,12 +16,12 @@ from airbo.uncertainty import InputUncertainty, SciPy
 
 @dataclass(frozen=True)
 class Hartmann(Problem):
-    r"""Hartmann's function: smooth, a few wells, some inputs matter more than others.
+    r"""Hartmann's function: smooth, with a few wells and inputs of unequal importance.
 
     .. math:: f(x) = -\sum_i \alpha_i \exp\Bigl(-\sum_j A_{ij} (x_j - P_{ij})^2\Bigr)
 
-    By default every input misses by Student's t of three degrees of freedom: mostly little, now and
-    then a lot.
+    By default the error of every input has a Student's t distribution with three degrees of
+    freedom: usually small, occasionally very large.
     """
 
     name: ClassVar[str] = "hartmann"
@@ -32,7 +32,7 @@ class Hartmann(Problem):
     uncertainty: InputUncertainty = field(default_factory=lambda: SciPy(stats.t(3, scale=0.08)))
 
     def __post_init__(self) -> None:
-        """Refuse dimensions that the function is not defined in."""
+        """Refuse dimensions other than 3 and 6."""
         if self.d not in (3, 6):
             raise ValueError(f"Hartmann's function has 3 or 6 dimensions, got {self.d}.")
         self.uncertainty.check_dim(self.d)
@@ -45,6 +45,8 @@ class Hartmann(Problem):
     def __call__(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
         """Evaluate f at executed inputs."""
         self.check_columns(X)
-        tables = BoTorchHartmann(self.d).to(X).state_dict()  # it refuses points outside the cube
+        tables = (
+            BoTorchHartmann(self.d).to(X).state_dict()
+        )  # BoTorch's own function refuses points outside the cube
         squared = (X.unsqueeze(-2) - 1e-4 * tables["P"]).square()  # (..., wells, d)
         return -torch.exp(-(tables["A"] * squared).sum(-1)) @ tables["ALPHA"]

@@ -1,4 +1,4 @@
-"""Hills of different height and width, climbed with a step that grows to the right."""
+"""Hills of different height and width, with an error that grows with the first input."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -17,7 +17,7 @@ WIDTHS = (0.08, 0.15, 0.25)
 
 
 def growing(x: Float[Tensor, "*batch n 2"]) -> Normal:
-    """Miss both inputs by more, the larger the first one is."""
+    """Return an error of both inputs that grows with the first one."""
     return Normal((0.02 + 0.15 * x[..., :1]).expand(x.shape))
 
 
@@ -27,7 +27,7 @@ class Hills(Problem):
 
     .. math:: f(x) = \sum_i h_i \exp(-\|x - c_i\|^2 / 2 w_i^2)
 
-    By default the highest one stands where designs are hit least precisely.
+    By default the highest hill stands where the error is largest.
     """
 
     name: ClassVar[str] = "hills"
@@ -45,7 +45,7 @@ class Hills(Problem):
         return self._blurred(X, X.new_zeros(()))
 
     def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:
-        """Return the blurred hills, if both inputs miss by independent normals."""
+        """Return the blurred hills, if the errors of both inputs are normal and independent."""
         self.check_columns(X)
         P = self.uncertainty.at(X) if isinstance(self.uncertainty, Varying) else self.uncertainty
         if not isinstance(P, Normal):
@@ -56,10 +56,11 @@ class Hills(Problem):
         return self._blurred(X, covariance.diagonal(dim1=-2, dim2=-1).unsqueeze(-2))
 
     def _blurred(self, X: Tensor, variances: Tensor) -> Tensor:
-        """Return the hills after every input was smoothed by a Gaussian of some variance."""
+        """Return the hills, smoothed by a Gaussian with these variances of the inputs."""
         self.check_columns(X)
         heights, tops, widths = (X.new_tensor(v) for v in (HEIGHTS, TOPS, WIDTHS))
         own = widths.square().unsqueeze(-1)  # (hills, 1)
+        # E h exp(-(x' - c)² / 2w²) = h √(w² / (w² + v)) exp(-(x - c)² / 2(w² + v)), per input
         total = own + variances
         squared = (X.unsqueeze(-2) - tops).square() / total  # (..., hills, 2)
         lower = (own / total).sqrt().expand_as(squared).prod(-1)

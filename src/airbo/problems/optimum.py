@@ -1,4 +1,4 @@
-"""The best point of a function that costs nothing, by brute force."""
+"""The best point of a cheap function, by brute force."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,15 +16,15 @@ N_GRID = 1001
 N_TRIED = 2**8
 N_REFINED = 4
 FAR_APART = 0.2
-"""Smallest distance of the starting points, in the unit cube."""
+"""Smallest distance between two starting points, in the unit cube."""
 DIFFERENCE = 5e-3
-"""Half the distance over which slopes are taken: samples make small steps."""
+"""Half the step of finite differences; large, because a mean over samples is not smooth."""
 
 Function = Callable[[Tensor], Tensor]
 
 
 class Optimum(NamedTuple):
-    """The best design and what it gives."""
+    """The best design and its value."""
 
     design: Float[Tensor, " d"]
     value: float
@@ -36,9 +36,10 @@ def best_point(
     direction: Direction,
     rough: Function | None = None,
 ) -> Optimum:
-    """Search the whole box: a fine grid on a line, otherwise slopes from several starts.
+    """Search the whole box: on a fine grid in one dimension, otherwise from several starts.
 
-    ``rough`` is a cheaper function that is good enough to climb on; the end is always f itself.
+    ``rough`` is a cheaper approximation of f for the first part of the search. The last part uses f
+    itself.
     """
     sign = 1.0 if direction == "maximize" else -1.0
 
@@ -53,7 +54,7 @@ def best_point(
 
 
 def highest_point(f: Function, bounds: Float[Tensor, "2 1"]) -> Optimum:
-    """Maximize a function of one variable: every local maximum of a fine grid, refined."""
+    """Maximize a function of one variable by refining every local maximum of a fine grid."""
     low, high = bounds[:, 0].tolist()
     grid = torch.linspace(low, high, N_GRID, dtype=bounds.dtype)
     values = f(grid.unsqueeze(-1))
@@ -104,7 +105,7 @@ def _highest_in_a_box(f: Function, rough: Function, bounds: Float[Tensor, "2 d"]
 
 
 def _far_apart(points: np.ndarray) -> list[np.ndarray]:
-    """Return the first few points, without those that are close to an earlier one."""
+    """Return the first few points that are not close to an earlier one."""
     chosen: list[np.ndarray] = []
     for point in points:
         if all(np.linalg.norm(point - other) > FAR_APART for other in chosen):

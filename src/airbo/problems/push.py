@@ -1,4 +1,4 @@
-"""The robot push: from where, and for how long, to push a ball to one of several goals."""
+"""The robot push: where to start, and how long to push, to bring a ball to a goal."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from airbo.uncertainty import GaussianMixture, InputUncertainty
 
 
 class Goal(NamedTuple):
-    """A place for the ball."""
+    """A goal for the ball."""
 
     x: float
     y: float
@@ -29,7 +29,7 @@ GOALS = {
     "paper": (Goal(-3, -3, squared=True), Goal(-3, 3), Goal(4.3, 4.3), Goal(5.1, 3.0)),
     "published": (Goal(-3, 3, squared=True), Goal(3, -3), Goal(4.3, 4.3), Goal(5.1, 3.0)),
 }
-"""The goals in the text of the paper, and those of the program that its authors published."""
+"""The goals in the text of the paper, and those in the authors' published program."""
 
 COVARIANCE = ((0.3**2, -(0.1**2), 0.0), (-(0.1**2), 0.3**2, 0.0), (0.0, 0.0, 1.0))
 
@@ -51,15 +51,15 @@ class RobotPush(Problem):
 
     .. math:: f = \min\left(d(g_1)^2, d(g_2), d(g_3), d(g_3')\right)
 
-    with the distances d of the ball's last place from the goals. Lengths are in metres, durations
-    in tenths of a second. Box2D simulates the push: ``pip install "airbo[push]"``.
+    with the distances d between the ball's final position and the goals. Lengths are in metres,
+    durations in tenths of a second. Box2D simulates the push: ``pip install "airbo[push]"``.
 
-    The world looks the same in all directions, so expectations take from a table how far the ball
-    is pushed, and need no simulator. Of 3,000 pushes from all over the box, nine of ten agree with
-    the simulation within 2e-5 m; the worst is 0.006 m off, since a hand that meets the ball at the
-    very end of a step may as well do so in the next. Expectations change by less than 1e-5 (four
-    designs with 3,072 simulated pushes each). Their samples err by about 1e-4, which is much less
-    than ``expected_error`` says.
+    The world is the same in all directions. Expectations therefore look up in a table how far the
+    ball is pushed, and need no simulator. Of 3,000 pushes from all over the box, nine of ten agree
+    with the simulation within 2e-5 m. The worst is 0.006 m off: there the hand meets the ball at
+    the very end of a step, and could equally meet it in the next one. The table changes
+    expectations by less than 1e-5 (four designs with 3,072 simulated pushes each). The sampling
+    error of expectations is about 1e-4, much less than ``expected_error`` says.
     """
 
     name: ClassVar[str] = "push"
@@ -67,11 +67,11 @@ class RobotPush(Problem):
     n_samples: ClassVar[int] = 2**14
 
     goals: str = "paper"
-    """Which ``GOALS``."""
+    """Key of ``GOALS``."""
     uncertainty: InputUncertainty = field(default_factory=two_modes)
 
     def __post_init__(self) -> None:
-        """Refuse unknown goals and uncertainties that do not act on three columns."""
+        """Refuse unknown goals, and uncertainties that do not have three dimensions."""
         if self.goals not in GOALS:
             raise ValueError(f"goals must be one of {', '.join(GOALS)}, got {self.goals!r}.")
         self.uncertainty.check_dim(3)
@@ -100,12 +100,12 @@ class RobotPush(Problem):
         self.check_columns(X)
         hand = X[..., :2]
         distance = hand.norm(dim=-1)
-        right = hand.new_tensor([1.0, 0.0])  # where a hand on the centre is taken to stand
+        right = hand.new_tensor([1.0, 0.0])  # a hand on the centre counts as standing here
         away = torch.where(distance.unsqueeze(-1) > 0, hand / distance.unsqueeze(-1), right)
         return -away * ball_distance(distance, n_steps(X)).unsqueeze(-1)
 
     def loss(self, ball: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
-        """Return the distance to the closest goal; to some, it counts squared."""
+        """Return the distance to the closest goal; the distance to some goals counts squared."""
         losses = []
         for goal in GOALS[self.goals]:
             squared = (ball[..., 0] - goal.x) ** 2 + (ball[..., 1] - goal.y) ** 2
@@ -114,7 +114,7 @@ class RobotPush(Problem):
 
     @cached_property
     def nominal_optimum(self) -> Optimum:
-        """A push that ends in the first goal; it is one of very many without any loss."""
+        """A push that ends in the first goal, one of many pushes with zero loss."""
         goal = self.bounds.new_tensor(GOALS[self.goals][0][:2])
         towards = goal / goal.norm()
         farthest = 5.0 / towards.abs().max()
@@ -145,5 +145,5 @@ class RobotPush(Problem):
 
 
 def n_steps(X: Float[Tensor, "*batch 3"]) -> Int[Tensor, "*batch"]:
-    """Return how many steps of the simulation a push lasts: none if its duration is negative."""
+    """Return how many simulation steps a push lasts; 0 if its duration is negative."""
     return (STEPS_PER_UNIT * X[..., 2]).clamp(min=0).long()

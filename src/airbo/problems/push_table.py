@@ -1,4 +1,4 @@
-"""How far a push moves the ball, in a table: for millions of pushes, and without a simulator.
+"""A table of how far a push moves the ball: fast, and without a simulator.
 
 ``python -m airbo.problems.push_table`` remakes the table, in about two minutes.
 """
@@ -17,33 +17,33 @@ from airbo.problems.push_world import TIME_STEP, push_once
 FILE = Path(__file__).with_name("push_table.npz")
 
 FREE_STRIDE = 4.0 / 0.9 * TIME_STEP
-"""How far the hand comes in a step, once its speed is steady: drive and its own friction agree."""
+"""How far the hand moves in a step at its steady speed, where drive and friction balance."""
 JOINT_STRIDE = 2.75 / 0.9 * TIME_STEP
-"""How far hand and ball come in a step, once their speed is steady."""
+"""How far hand and ball move in a step at their steady speed."""
 
 FARTHEST_START = 2.85
-"""A hand that starts farther away arrives at its steady speed."""
+"""From farther away, the hand has reached its steady speed when it meets the ball."""
 LONGEST = 150
 """By this step, hand and ball have reached their steady speed."""
 
 GRID = 0.02
 NARROWEST = 1e-5
 BEND = 2e-5
-"""What a straight line between two entries may be wrong by."""
+"""Allowed error of linear interpolation between two entries."""
 
 
 def ball_distance(
     distance: Float[Tensor, "*batch"], n_steps: Int[Tensor, "*batch"]
 ) -> Float[Tensor, "*batch"]:
-    """Return how far the ball is pushed by a hand that starts at some distance from it.
+    """Return how far a hand that starts at some distance from the ball pushes it.
 
-    Two laws make the small table a complete one: a hand that starts one stride farther away and
-    pushes one step longer moves the ball as far; and two bodies at their steady speed add a stride
-    in every step.
+    Two laws extend the small table to all pushes. A hand that starts one stride farther away and
+    pushes one step longer moves the ball equally far. Hand and ball at their steady speed move by
+    one stride in every step.
     """
     nodes, table = _table()
 
-    # as many strides closer as it takes to be in the table
+    # move the hand closer by whole strides until its distance is in the table
     strides = ((distance - FARTHEST_START) / FREE_STRIDE).ceil().clamp(min=0)
     r = distance - FREE_STRIDE * strides
     k = n_steps - strides.long()
@@ -78,8 +78,9 @@ def simulated_distance(r: float, n_steps: int) -> float:
 def make_nodes() -> list[float]:
     """Choose distances between which the longest push is linear.
 
-    The hand meets the ball in one step or the next: the distance is a saw of straight lines with
-    some thirty teeth. Cells that hold an edge are halved until they are as narrow as we want.
+    The step in which the hand meets the ball jumps by one as the start moves away. So the result
+    is a sawtooth of straight lines with some thirty teeth. Cells that contain a jump are halved
+    until they are narrow enough.
     """
     grid = np.linspace(0, FARTHEST_START, round(FARTHEST_START / GRID) + 1).tolist()
     known = {r: simulated_distance(r, LONGEST) for r in grid}

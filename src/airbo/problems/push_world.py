@@ -9,16 +9,16 @@ from torch import Tensor
 TIME_STEP = 0.01
 """Seconds per step of the simulation."""
 STEPS_PER_UNIT = 10
-"""How many steps one unit of the push duration r_t lasts."""
+"""Number of steps in one unit of the push duration r_t."""
 COASTING_STEPS = 100
-"""Steps after the push, in which hand and ball come to rest."""
+"""Steps after the push until hand and ball are at rest."""
 SOLVER_ITERATIONS = 10
 SPEED = 5.0
 """Speed that the hand tries to reach."""
 GAIN = 30.0
-"""How hard it tries: force per mass and missing speed."""
+"""Force of the drive per mass and per missing speed."""
 MANY = 5000
-"""From so many pushes on, starting processes is worth its time."""
+"""Number of pushes from which starting several processes pays off."""
 BATCH = 64
 """Pushes that a process gets at a time."""
 
@@ -26,14 +26,15 @@ BATCH = 64
 def push(
     starts: Float[Tensor, "n 2"], n_steps: Int[Tensor, " n"], n_processes: int | None = None
 ) -> Float[Tensor, "n 2"]:
-    """Return where the ball ends, for every place of the hand and number of steps that it pushes.
+    """Return where the ball ends, for each start of the hand and number of steps.
 
     The ball starts at the origin, and the hand moves straight towards it. The result depends on the
-    arguments alone. ``n_processes`` is one for few pushes and one per core for ``MANY`` by default.
+    arguments only. By default a single process simulates all pushes; from ``MANY`` pushes on, there
+    is one process per core.
     """
     if not starts.isfinite().all():
-        raise ValueError("The hand can only start from a finite place, got nan or inf.")
-    _box2d()  # a missing simulator is reported from here and not from another process
+        raise ValueError("The start of the hand must be finite, got nan or inf.")
+    _box2d()  # report a missing simulator from here, not from another process
     from joblib import Parallel, delayed
 
     n_jobs = n_processes or (1 if len(starts) < MANY else -1)
@@ -46,8 +47,8 @@ def push(
 def push_once(x: float, y: float, n_steps: int) -> tuple[float, float]:
     """Push from (x, y) for ``n_steps`` and return where the ball comes to rest.
 
-    The hand's flat side faces the ball. A hand on the very centre of the ball counts as standing
-    slightly to its right: there is no other direction to push to.
+    The hand's flat side faces the ball. A hand exactly on the centre of the ball counts as standing
+    slightly to its right, because otherwise the direction of the push would be undefined.
     """
     if x == y == 0:
         x = 1e-6

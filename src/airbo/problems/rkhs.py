@@ -23,7 +23,7 @@ BUMP_WIDTHS = (0.1,) * len(WIDE_CENTERS) + (0.01,) * len(NARROW_CENTERS)
 
 @dataclass(frozen=True)
 class RKHS(Problem):
-    r"""A sum of Gaussian bumps, whose highest peak is too narrow to be hit.
+    r"""A sum of Gaussian bumps whose highest peak is too narrow to hit reliably.
 
     .. math:: f(x) = \sum_i a_i \exp\left(-\frac{(x - c_i)^2}{2 w_i^2}\right)
     """
@@ -43,7 +43,7 @@ class RKHS(Problem):
         return self._smoothed(X, torch.zeros_like(X))
 
     def exact(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"] | None:
-        """Return E f(x') for a Gaussian: a Gaussian bump stays one."""
+        """Return E f(x') for a normal error: the average of a Gaussian bump is a wider one."""
         if not isinstance(self.uncertainty, Normal):
             return None
         return self._smoothed(X, self.uncertainty.covariance(X).squeeze(-1))
@@ -52,5 +52,6 @@ class RKHS(Problem):
         self, X: Float[Tensor, "*batch n 1"], variance: Float[Tensor, "*batch n 1"]
     ) -> Float[Tensor, "*batch n"]:
         c, a, w = (X.new_tensor(v) for v in (CENTERS, BUMP_HEIGHTS, BUMP_WIDTHS))
+        # E a exp(-(x' - c)² / 2w²) = a w / √v exp(-(x - c)² / 2v), with v = w² + variance
         v = w**2 + variance  # (..., n, bumps)
         return (a * w / v.sqrt() * torch.exp(-0.5 * (X - c) ** 2 / v)).sum(-1)

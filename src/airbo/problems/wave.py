@@ -1,4 +1,4 @@
-"""A wave that can only be ridden where designs are hit precisely."""
+"""A wave that averages out where the error is large."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from airbo.uncertainty import InputUncertainty, Normal, Varying
 
 @dataclass(frozen=True)
 class Wave(Problem):
-    r"""A wave on a slope, hit ever less precisely: :math:`\sigma(x) = 0.15\,x`.
+    r"""A wave on a slope, with an error that grows with x: :math:`\sigma(x) = 0.15\,x`.
 
     .. math:: f(x) = x / 2 + \sin(10 \pi x), \quad
               \mathbb E f(x + \sigma\epsilon) = x / 2 + e^{-(10 \pi \sigma)^2 / 2} \sin(10 \pi x)
 
-    The slope draws to the right, where the wave is highest and averages out; the robust optimum is
-    the first crest.
+    The slope makes the crests on the right the highest, but there the wave averages out. The robust
+    optimum is the first crest.
     """
 
     name: ClassVar[str] = "wave"

@@ -1,4 +1,4 @@
-"""How much observations can tell, and how far the model may be from the truth."""
+"""Information gain, the exploration weight β_n, and the rate of theorem 2."""
 
 import math
 from typing import Any
@@ -21,7 +21,8 @@ def information_gains(
 ) -> Float[Tensor, " n"]:
     """Return the information gain of the first 1, 2, ..., n observations."""
     noise = torch.as_tensor(noise_variance, dtype=K.dtype, device=K.device).expand(len(K))
-    # with L Lᵀ = K + σ², the first i rows of L belong to the first i observations
+    # L Lᵀ = K + σ²: the first i rows of L factorize the first i observations, so
+    # ½ log det(I + σ⁻² K_i) = Σ_{j ≤ i} (log L_jj - ½ log σ_j²)
     pivots = torch.linalg.cholesky(K + noise.diag()).diagonal()
     return (pivots.log() - 0.5 * noise.log()).cumsum(0)
 
@@ -31,9 +32,9 @@ def max_information_gain(
 ) -> Float[Tensor, " n"]:
     r"""Return the gain of 1, 2, ..., n designs chosen greedily among candidates.
 
-    Each is the one that the model knows least about, and may be chosen again. The gain is
-    submodular: the largest gain :math:`\hat\gamma_n` over the candidates lies between this one and
-    this one divided by :math:`1 - 1/e`.
+    Each design is the one with the largest posterior variance; it may be chosen again. The gain is
+    submodular, so the largest gain :math:`\hat\gamma_n` over the candidates lies between the greedy
+    gain and the greedy gain divided by :math:`1 - 1/e`.
 
     Args:
         K: Kernel between the candidates.
@@ -45,7 +46,7 @@ def max_information_gain(
         best = int(covariance.diagonal().argmax())
         variance = covariance[best, best].clamp_min(0)
         steps.append(0.5 * torch.log1p(variance / noise_variance))
-        # what is left to know after one more observation
+        # posterior after one more observation: C - c cᵀ / (c_best + σ²)
         row = covariance[best].clone()
         covariance -= row.outer(row) / (variance + noise_variance)
     return torch.stack(steps).cumsum(0)
@@ -54,15 +55,15 @@ def max_information_gain(
 def information_gain_bound(n: int, d: int, r: int | float) -> float:
     r"""Return the rate of theorem 2, :math:`n^{d(d+1)/(r + d(d+1))} \log n`, up to its constant.
 
-    The largest information gain grows no faster where the uncertainty is additive and the base
-    kernel stationary.
+    The largest information gain grows no faster than this if the uncertainty is additive and the
+    base kernel is stationary.
 
     Args:
         n: Number of observations.
         d: Number of parameters.
         r: How many bounded derivatives the base kernel has: 2 for a Matérn kernel with ν = 3/2,
-            4 for ν = 5/2; ``math.inf`` for kernels that have them all, where the power of n can
-            be made as small as one likes.
+            4 for ν = 5/2. Use ``math.inf`` for kernels that are infinitely differentiable: there
+            the power of n can be made as small as you like.
     """
     for name, value, least in (("n", n, 1), ("d", d, 1), ("r", r, 0)):
         if not value >= least:
@@ -79,11 +80,12 @@ def model_information_gain(model: GPyTorchModel) -> float:
 def rkhs_norm(model: GPyTorchModel) -> float:
     r"""Return :math:`\sqrt{y^\top (K + \sigma^2)^{-1} K (K + \sigma^2)^{-1} y}`.
 
-    The norm of the posterior mean is an estimate, from below, of ``b``, the norm of the expected
-    value as a function of the design. Kernel and values are those of the model: values
-    standardized, the output scale part of the kernel.
+    This is the norm of the posterior mean. It estimates, from below, the bound ``b`` on the norm of
+    the expected value as a function of the design. It uses the model's own kernel, with its output
+    scale, and the model's own values, which are standardized.
     """
     K, noise, y = training(model)
+    # w = (K + σ²)⁻¹ y, and ‖Σ w_i k(x_i, ·)‖² = wᵀ K w
     weights = torch.cholesky_solve(y.unsqueeze(-1), torch.linalg.cholesky(K + noise.diag()))
     return (weights.mT @ K @ weights).clamp_min(0).sqrt().item()
 
@@ -94,10 +96,10 @@ def ucb_beta(information_gain: float, b: float, noise_ratio: float, delta: float
     Args:
         information_gain: :math:`\gamma_n`, or the gain of the observations.
         b: Bound on the norm of the expected value.
-        noise_ratio: :math:`\sigma_\nu = \sqrt{\sigma_E^2 + \sigma_\zeta^2}`, the sub-Gaussian size
-            of unseen inputs and noise together, in units of the standard deviation of the noise
-            that the model assumes. The theorem sets that one to about 1.
-        delta: Probability with which the bound may fail.
+        noise_ratio: :math:`\sigma_\nu = \sqrt{\sigma_E^2 + \sigma_\zeta^2}`, the sub-Gaussian
+            constant of unseen inputs and noise together, relative to the standard deviation of the
+            noise that the model assumes. In the theorem the latter is about 1.
+        delta: Probability that the bound fails.
     """
     check_probability("delta", delta)
     for name, value in (("b", b), ("noise_ratio", noise_ratio), ("gain", information_gain)):
@@ -118,6 +120,6 @@ def training(model: GPyTorchModel) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def check_probability(name: str, value: float) -> None:
-    """Refuse what is not a probability strictly between 0 and 1."""
+    """Raise ``ValueError`` unless the value lies strictly between 0 and 1."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie between 0 and 1, got {value}.")

@@ -1,4 +1,4 @@
-"""How far the truth may be from the model, and what the search may cost."""
+"""Bounds on the error of the model and on the cumulative regret."""
 
 import math
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ def confidence_width(
 
     .. math:: \beta_n \tilde\sigma_n(P_x) + \beta_n (1 + n) \sqrt e + (n + n^2)(M + A)\,e
 
-    With probability :math:`1 - \delta - n\varepsilon`, for all designs at once. The noise variance
-    is the theorem's, which is at least 1, and the kernel at most 1.
+    The bound holds with probability :math:`1 - \delta - n\varepsilon`, for all designs at once. As
+    in the theorem, the noise variance is at least 1 and the kernel at most 1.
 
     Args:
         std: :math:`\tilde\sigma_n(P_x)`, the model's own standard deviation.
         beta: :math:`\beta_n`, see ``ucb_beta``.
         n: Number of observations.
-        kernel_error: e, what one kernel value may be wrong by.
+        kernel_error: e, the largest error of one kernel value.
         largest_value: M + A: largest value of the function plus largest noise.
     """
     errors = posterior_errors(n, kernel_error, largest_value)
@@ -50,22 +50,22 @@ def regret_bound(
               + 2 \sum_{t < n} \left((\beta_t (1 + t) + \sigma_\nu t^{3/4}) \sqrt e
               + (t + t^2)(M + A)\, e\right)
 
-    That is for the theorem's noise variance 1 + 2/n and a kernel of at most 1. For other ones,
+    This form holds for the theorem's noise variance 1 + 2/n and a kernel of at most 1. Otherwise,
     4 (n + 2) becomes :math:`2 n v / \log(1 + v/\sigma^2)`, with v the largest variance.
 
     Args:
         gains: Information gain after 1, 2, ... observations.
-        betas: The exploration factors with which design 1, 2, ... was chosen.
+        betas: The β with which design 1, 2, ... was chosen.
         kernel_error: ``e``, the error of the estimated kernel.
         largest_value: ``M + A``: largest value of the function plus largest noise.
         noise_ratio: As in ``ucb_beta``.
-        noise_variance: That of the model; by default the theorem's.
+        noise_variance: The noise variance of the model; by default that of the theorem.
         largest_variance: Largest value of the kernel.
     """
     n = torch.arange(1, len(gains) + 1, dtype=gains.dtype, device=gains.device)
     e, t, v = kernel_error, n - 1, largest_variance
     if noise_variance is None:
-        sigma2 = 1.0  # the proof uses no more than σ² ≥ 1
+        sigma2 = 1.0  # the proof needs σ² ≥ 1 only
         per_step = 4 * (1 + 2 / n)
     else:
         sigma2 = noise_variance
@@ -73,6 +73,7 @@ def regret_bound(
 
     # Σ σ_{t-1}(x_t) ≤ √(n Σ σ²), and Σ σ² ≤ per_step · gain
     widths = (n * per_step * (gains + n**1.5 * e / (2 * sigma2))).sqrt()
+    # (β_t (1 + t v/σ²) + σ_ν t^¾ √(v/σ²)) √e + (t/σ² + t² v/σ⁴) (M + A) e
     error = (
         betas * (1 + t * v / sigma2) + noise_ratio * t**0.75 * math.sqrt(v / sigma2)
     ) * math.sqrt(e) + (t / sigma2 + t**2 * v / sigma2**2) * largest_value * e
@@ -81,7 +82,7 @@ def regret_bound(
 
 @runtime_checkable
 class KnownProblem(Protocol):
-    """A problem whose expected values are known, as those of ``airbo.problems``."""
+    """A problem whose expected values are known, such as those of ``airbo.problems``."""
 
     @property
     def direction(self) -> str:
@@ -106,21 +107,21 @@ def cumulative_regret(designs: Float[Tensor, "n d"], problem: KnownProblem) -> F
 
 @dataclass(frozen=True)
 class RunRegret:
-    """The cumulative regret of a run and what the theorem says about it, step by step.
+    """The cumulative regret of a run and the bounds of the theorem, step by step.
 
-    All are in the units of the observed values, except gains and betas.
+    ``regret``, ``widths`` and ``bound`` are in the units of the observed values.
     """
 
     regret: Float[Tensor, " n"]
-    """What the designs of the run lost, in expectation."""
+    """Cumulative regret of the designs of the run, in expectation."""
     widths: Float[Tensor, " n"]
-    r""":math:`2 \sum_t \beta_{t-1} \sigma_{t-1}(x_t)`: the bound before the gain replaces sums."""
+    r""":math:`2 \sum_t \beta_{t-1} \sigma_{t-1}(x_t)`: the bound before the sum is replaced."""
     bound: Float[Tensor, " n"]
     """``regret_bound`` with the gains of the run."""
     gains: Float[Tensor, " n"]
     """Information gain of the first 1, 2, ... observations."""
     betas: Float[Tensor, " n"]
-    """What the theorem takes for β when design 1, 2, ... is chosen."""
+    """The β of the theorem when design 1, 2, ... is chosen."""
 
 
 def run_regret(
@@ -132,10 +133,10 @@ def run_regret(
     delta: float = 0.1,
     n_initial: int = 0,
 ) -> RunRegret:
-    """Put the cumulative regret of a finished run beside the bound of the theorem.
+    """Compare the cumulative regret of a finished run with the bound of the theorem.
 
-    The theorem takes the kernel for known: where hyper-parameters were learned on the way, the
-    bound is that of a run that had known the last ones from the beginning.
+    The theorem assumes that the kernel is known. If the run learned its hyper-parameters, the bound
+    is that of a run that had known the final ones from the beginning.
 
     Args:
         model: The model at the end of the run, with its observations in the order of the run.
@@ -144,8 +145,8 @@ def run_regret(
         b: Bound on the norm of the expected value, see ``rkhs_norm``; by default that estimate.
         noise_ratio: As in ``ucb_beta``.
         delta: As in ``ucb_beta``.
-        n_initial: How many of the first designs were not chosen by the acquisition. Of these the
-            theorem says nothing; each can lose no more than 2 b times the largest deviation.
+        n_initial: How many of the first designs the acquisition did not choose. The theorem does
+            not cover these. Each adds at most 2 b √v to the regret, v being the largest variance.
     """
     K, noise, _ = training(model)
     if len(designs) != len(K):
@@ -155,7 +156,7 @@ def run_regret(
     before = torch.cat([gains.new_zeros(1), gains[:-1]])
     betas = before.new_tensor([ucb_beta(g, b, noise_ratio, delta) for g in before.tolist()])
 
-    # σ²_{t-1}(x_t) is what a gain is made of: ½ log(1 + σ² / noise)
+    # gain_t - gain_{t-1} = ½ log(1 + σ²_{t-1}(x_t) / noise), solved for σ_{t-1}(x_t)
     deviations = (torch.expm1(2 * (gains - before)) * noise).clamp_min(0).sqrt()
     chosen = torch.arange(len(K), device=K.device) >= n_initial
     variance = K.diagonal().max().item()
@@ -174,6 +175,6 @@ def run_regret(
 
 
 def _unit_of_values(model: GPyTorchModel) -> float:
-    """Return how much of the user's units is one unit of the model's."""
+    """Return the size of the model's unit of values, in the user's units."""
     transform = getattr(model, "outcome_transform", None)
     return 1.0 if transform is None else transform.stdvs.item()

@@ -1,4 +1,4 @@
-"""How well samples stand for a distribution, and what their error does to a model."""
+"""Errors of sampled embeddings, and their effect on a model."""
 
 import math
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from airbo.theory.gain import check_probability
 def empirical_error(n_samples: int, epsilon: float, phi: float) -> float:
     r"""Bound the error of the empirical MMD: :math:`4 \Phi \sqrt{2 \log(6/\varepsilon) / m}`.
 
-    It holds with probability ``1 - epsilon`` for independent samples;
-    :math:`\Phi^2 = \max k(x, x)`, which is 5 for the base kernel of the paper.
+    It holds with probability ``1 - epsilon`` for independent samples. :math:`\Phi^2 = \max k(x, x)`
+    is 5 for the base kernel of the paper.
     """
     check_probability("epsilon", epsilon)
     return 4 * phi * math.sqrt(2 * math.log(6 / epsilon) / n_samples)
 
 
 def samples_for(error: float, epsilon: float, phi: float) -> int:
-    """Return the number of samples for which ``empirical_error`` falls to ``error``."""
+    """Return the number of samples at which ``empirical_error`` has fallen to ``error``."""
     check_probability("epsilon", epsilon)
     return math.ceil(32 * phi**2 * math.log(6 / epsilon) / error**2)
 
@@ -32,13 +32,13 @@ def nystrom_error(K: Float[Tensor, "m m"], n_landmarks: int, delta: float) -> fl
     .. math:: 2 \left(\frac{c_1}{\sqrt m} + \frac{c_2}{h} + \frac{c_4 \sqrt{\log(h/\delta)}}{h}
               \sqrt{\mathcal N(12 \Phi^2 \log(h/\delta) / h)}\right)
 
-    with probability ``1 - 2 delta``. The paper defines :math:`c_4` and leaves it out of the
-    formula. Infinite where there are too few landmarks for the lemma to say anything.
+    with probability ``1 - 2 delta``. The paper defines :math:`c_4` but leaves it out of the
+    formula. The bound is infinite if there are too few landmarks for the lemma to hold.
 
     Args:
         K: Base kernel between the m samples of one distribution.
         n_landmarks: h, the number of sub-samples.
-        delta: Half the probability with which the bound may fail.
+        delta: Half the probability that the bound fails.
     """
     check_probability("delta", delta)
     m, h, log_h = len(K), n_landmarks, math.log(n_landmarks / delta)
@@ -55,7 +55,7 @@ def nystrom_error(K: Float[Tensor, "m m"], n_landmarks: int, delta: float) -> fl
 def least_landmarks(delta: float, phi: float, covariance_norm: float) -> int:
     r"""Return the least h of Lemma 1: :math:`h \ge \max(67, 12 \Phi^2 / \|C\|) \log(h/\delta)`."""
     factor = max(67.0, 12 * phi**2 / covariance_norm)
-    h = math.ceil(factor)  # below the solution, and h / log(h / δ) grows from here on
+    h = math.ceil(factor)  # a lower bound of the solution; h / log(h / δ) grows from here on
     while h < factor * math.log(h / delta):
         h = math.ceil(factor * math.log(h / delta))
     return h
@@ -112,12 +112,12 @@ def kernel_error(mmd_error: float, alpha: float, largest_mmd: float = math.inf) 
 
 @dataclass(frozen=True)
 class SampleSizes:
-    """What it takes for estimated kernels not to change the order of the regret."""
+    """Sample sizes at which estimated kernels do not change the order of the regret."""
 
     epsilon: float
-    """Probability with which one kernel value may be worse."""
+    """Probability that the error of one kernel value is larger than ``kernel_error``."""
     kernel_error: float
-    """Error that a kernel value may have."""
+    """Allowed error of a kernel value."""
     n_samples: int
     """Samples per design, m in the paper."""
     n_landmarks: int
@@ -127,25 +127,26 @@ class SampleSizes:
 def sample_sizes(
     n: int, information_gain: float, delta: float = 0.1, alpha: float = 1.0, phi: float = 1.0
 ) -> SampleSizes:
-    r"""Return the sample sizes that the paper asks for, to reach a regret of order √n γ_n.
+    r"""Return the sample sizes with which the paper reaches a regret of order √n γ_n.
 
     .. math:: \varepsilon = \delta / n, \quad
               e_\varepsilon = n^{-5/2} \gamma_n \min(\gamma_n^{-2}, n^{-1/2})
 
-    The paper gives orders; here their constant is 1, and m follows from ``empirical_error`` and
-    ``kernel_error``, h from ``landmarks_for``.
+    The paper gives orders; here their constants are 1. The number of samples m follows from
+    ``empirical_error`` and ``kernel_error``, and h from ``landmarks_for``.
 
     Args:
         n: Number of observations.
         information_gain: :math:`\gamma_n`.
-        delta: Probability with which the regret bound may fail because of noise; the kernel
-            estimates may fail with the same.
-        alpha: Of the kernel :math:`\exp(-\alpha\,\mathrm{MMD}^2)`.
+        delta: Probability that the regret bound fails because of noise. The kernel estimates may
+            fail with the same probability.
+        alpha: The α of the kernel :math:`\exp(-\alpha\,\mathrm{MMD}^2)`.
         phi: :math:`\Phi`, see ``empirical_error``.
     """
     check_probability("delta", delta)
     epsilon, gamma = delta / n, information_gain
     e = n**-2.5 * gamma * min(gamma**-2, n**-0.5)
+    # |exp(-α M²) - exp(-α M̃²)| ≤ √(2α/e) |M - M̃|, see kernel_error
     mmd_error = e / math.sqrt(2 * alpha / math.e)
     m = samples_for(mmd_error, epsilon, phi)
     return SampleSizes(epsilon, e, m, landmarks_for(m, epsilon, phi=phi))
@@ -158,7 +159,7 @@ class PosteriorErrors:
     mean: float
     variance: float
     gain: float
-    """Of the information gain of its observations."""
+    """Error of the information gain of its observations."""
 
 
 def posterior_errors(
@@ -168,20 +169,20 @@ def posterior_errors(
     noise_variance: float = 1.0,
     largest_variance: float = 1.0,
 ) -> PosteriorErrors:
-    r"""Bound what the error e of the kernel does to mean, variance and gain (theorem 3).
+    r"""Bound the effect of the kernel error e on mean, variance and gain (theorem 3).
 
     .. math:: |\hat\mu - \tilde\mu|
               \le \Big(\frac{n}{\sigma^2} + \frac{n^2 v}{\sigma^4}\Big)(M + A)\,e,
               \quad |\hat\sigma^2 - \tilde\sigma^2| \le \Big(1 + \frac{n v}{\sigma^2}\Big)^2 e,
               \quad |\hat I - \tilde I| \le \frac{n^{3/2}}{2\sigma^2}\,e
 
-    The paper has v = 1. Terms in e² are left out, as there.
+    In the paper v = 1. Terms in e² are left out, as in the paper.
 
     Args:
         n: Number of observations.
-        kernel_error: e, what one kernel value may be wrong by.
+        kernel_error: e, the largest error of one kernel value.
         largest_value: M + A: largest value of the function plus largest noise.
-        noise_variance: That of the model, σ².
+        noise_variance: The noise variance of the model, σ².
         largest_variance: Largest value of the kernel, v.
     """
     e, sigma2, v = kernel_error, noise_variance, largest_variance
