@@ -101,7 +101,7 @@ def test_a_value_that_is_no_measurement_counts_as_failed_and_says_so(value, capl
     study.tell(trial, value)
     assert values(study)[trial.params["x"]] is None
     run(study, 1, LINE)
-    said = f"Trial 3 gave {value}, which no model can use: it counts as failed."
+    said = f"Trial 3 gave {value}, which no model can use; airbo counts it as failed."
     assert warnings_in(caplog) == [said]
 
 
@@ -180,7 +180,7 @@ def test_a_measurement_that_makes_no_sense_is_refused_and_then_left_out(executed
     run(study, 2)
     assert len(optimizer_of(study).observations) == 4
     [said] = warnings_in(caplog)
-    assert said.endswith("It is used as if nothing had been measured.")
+    assert said.endswith("airbo uses it as if nothing had been measured.")
 
 
 def test_half_a_measurement_of_what_is_uncertain_together_is_left_out(caplog):
@@ -221,7 +221,7 @@ def test_a_group_of_which_only_some_are_known_is_refused():
     study = study_of(quick({("x", "z"): unc.Ring(0.1)}))
     study.add_trial(done({"x": 0.5, "z": 0.5}, 1.0, LINE | {"z": LINE["x"]}))
     study.add_trial(done({"x": 0.7}, 1.0))
-    refused(study, r"\['x', 'z'\] are uncertain together, but \['z'\] cannot be chosen")
+    refused(study, r"\['x', 'z'\] have a joint uncertainty, but the model cannot choose \['z'\]")
 
 
 def test_an_uncertainty_of_a_category_is_refused():
@@ -290,7 +290,7 @@ def test_an_uncertainty_that_makes_no_sense_is_refused_and_then_left_out(said, c
     observations = optimizer_of(study).observations
     assert len(observations) == 4
     assert observations["executed_x"][1] == 0.5
-    assert warnings_in(caplog)[0].endswith("It is used as if it said nothing of its uncertainty.")
+    assert warnings_in(caplog)[0].endswith("airbo uses it as if it had no uncertainty of its own.")
 
 
 def test_a_trial_of_which_nothing_can_be_used_still_has_its_value(caplog):
@@ -298,7 +298,7 @@ def test_a_trial_of_which_nothing_can_be_used_still_has_its_value(caplog):
     wrong = {UNCERTAINTY: {"x": 3}, EXECUTED: {"x": "fast"}}
     study.add_trial(done({"x": 0.1, "y": 0.2}, 1.0, user_attrs=wrong))
     assert list(optimizer_of(study).observations["value"]) == [1.0]
-    assert "nothing of its executed input and its uncertainty" in warnings_in(caplog)[0]
+    assert "neither an executed input nor an uncertainty of its own" in warnings_in(caplog)[0]
 
 
 def test_the_posterior_is_that_of_the_measured_input():

@@ -1,4 +1,4 @@
-"""Optuna studies whose parameters are not hit exactly: a sampler, and the robust answer.
+"""Optuna studies whose parameters cannot be set exactly: a sampler, and the robust answer.
 
 >>> import optuna
 >>> from airbo import uncertainty as unc
@@ -47,7 +47,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs a model when it is used: reading a study does not need PyTorch."""
+    """Import the names that need PyTorch on first use, so that reading a study stays fast."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

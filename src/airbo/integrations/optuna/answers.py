@@ -1,4 +1,4 @@
-"""The robust answer of a study, not its luckiest trial."""
+"""The design with the best expected value of a study, rather than its luckiest trial."""
 
 import copy
 from dataclasses import replace
@@ -12,7 +12,7 @@ from airbo.optimizer import Optimizer, Recommendation
 
 
 def optimizer_of(study: Study, sampler: AIRBOSampler | None = None) -> Optimizer:
-    """Return an optimizer that knows what a study knows; nothing done to it comes back.
+    """Return an optimizer with the observations of a study; changing it leaves the study as it is.
 
     Args:
         study: The study.
@@ -55,14 +55,14 @@ def robust_trial(study: Study, *, sampler: AIRBOSampler | None = None) -> Frozen
         design = optimizer.space.checked(told.design, allow_outside=True)
         if told.value is not None and design == best:
             return copy.deepcopy(told.trial)
-    raise AssertionError(f"The recommended design {best} is that of a trial.")
+    raise AssertionError(f"No trial has the recommended design {best}.")
 
 
 def _sampler(study: Study, given: AIRBOSampler | None) -> AIRBOSampler:
     sampler = study.sampler if given is None else given
     if not isinstance(sampler, AIRBOSampler):
         raise TypeError(
-            "The study has to be made with an AIRBOSampler, or one has to be given as sampler=..., "
+            "The study needs an AIRBOSampler. Create it with one, or pass one as sampler=...; "
             f"got {type(sampler).__name__}."
         )
     return sampler

@@ -1,4 +1,4 @@
-"""What a trial's user attributes say about its experiment."""
+"""User attributes of trials: executed inputs, uncertainties and abandoned experiments."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from airbo.uncertainty import InputUncertainty
 
 DESIGN = "airbo:design"
-"""System attribute: the design of a trial, from the moment when it is chosen."""
+"""System attribute: the design of a trial, set as soon as it is chosen."""
 STAMP = "airbo:stamp"
-"""Who told a trial of a campaign and when; see :class:`airbo.campaign.history.Stamp`."""
+"""Who reported a trial of a campaign and when; see :class:`airbo.campaign.history.Stamp`."""
 EXECUTED = "executed"
 """Measured parameters of the executed input, by name."""
 UNCERTAINTY = "airbo:uncertainty"
-"""What this trial was made under, if not what the sampler says; see describe_uncertainty."""
+"""The uncertainty of this trial, if it differs from the sampler's; see describe_uncertainty."""
 GAVE_UP = "airbo:gave_up"
-"""Nobody has done, or will do, the experiment: a failed trial that says nothing of its design."""
+"""The experiment was not run and will not be, so the failed trial says nothing about its design."""
 
 
 def describe_uncertainty(uncertainty: "ByName | None") -> list[dict[str, Any]]:
-    """Write an uncertainty by name so that JSON, and a user attribute, can hold it."""
+    """Write an uncertainty by name in a form that fits into JSON, and so into a user attribute."""
     return [
         {"parameters": list(group(names)), "uncertainty": u.to_dict()}
         for names, u in (uncertainty or {}).items()
@@ -39,13 +39,13 @@ def read_uncertainty(description: Any) -> "dict[str | tuple[str, ...], InputUnce
         return {tuple(row["parameters"]): from_dict(row["uncertainty"]) for row in description}
     except (TypeError, KeyError) as error:
         raise ValueError(
-            "An uncertainty by name is described by a list of 'parameters' and 'uncertainty', "
+            "An uncertainty by name must be a list of dicts with 'parameters' and 'uncertainty', "
             f"got {description!r}."
         ) from error
 
 
 def check_by_name(what: str, given: Any) -> "ByName":
-    """Return an uncertainty by name, or say what is wrong with it."""
+    """Return an uncertainty by name; raise ``TypeError`` if it is not one."""
     from airbo.uncertainty import InputUncertainty
 
     if not isinstance(given, Mapping):
@@ -65,18 +65,18 @@ def check_by_name(what: str, given: Any) -> "ByName":
 
 
 def within(uncertainty: "ByName", names: Collection[str]) -> "ByName":
-    """Leave out the uncertainties of parameters that are not among some.
+    """Keep the uncertainties of the named parameters only.
 
     Raises:
-        ValueError: If only some parameters of a group are.
+        ValueError: If ``names`` holds a part of a group.
     """
     for own in map(group, uncertainty):
         missing = [name for name in own if name not in names]
         if missing and len(missing) < len(own):
             raise ValueError(
-                f"The parameters {list(own)} are uncertain together, but {missing} cannot be "
-                "chosen together with the others: it has only one value, or not every complete "
-                "trial has it with the same range."
+                f"The parameters {list(own)} have a joint uncertainty, but the model cannot choose "
+                f"{missing} together with the others: either it has only one value, or not every "
+                "complete trial has it with the same range."
             )
     return {own: u for own, u in uncertainty.items() if group(own)[0] in names}
 
@@ -87,7 +87,7 @@ def group(names: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def uncertainty_of(trial: FrozenTrial, names: Collection[str]) -> "ByName | None":
-    """Return what some parameters of a trial were set under; None: what the sampler says."""
+    """Return the uncertainty of some parameters of a trial; None: that of the sampler."""
     description = trial.user_attrs.get(UNCERTAINTY)
     if description is None:
         return None
@@ -98,10 +98,10 @@ def uncertainty_of(trial: FrozenTrial, names: Collection[str]) -> "ByName | None
 
 
 def executed_of(trial: FrozenTrial) -> dict[str, Any]:
-    """Return what was measured of the executed input; None, NaN and inf say that it was not.
+    """Return the measured parameters of the executed input; None, NaN and inf are left out.
 
     Raises:
-        ValueError: If it is not a dict of numbers by names of the trial's parameters.
+        ValueError: If it is not a dict from names of the trial's parameters to numbers.
     """
     measured = trial.user_attrs.get(EXECUTED, {})
     if not isinstance(measured, Mapping):

@@ -18,44 +18,47 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class Bridge:
-    """Makes optimizers of trials, the same of the same trials."""
+    """Builds optimizers from trials; the same trials give the same optimizer."""
 
     uncertainty: ByName
-    """Where trials may land, by name or group of names."""
+    """The uncertainty of trials, by name or group of names."""
     deployment: ByName | None
-    """Where the answer may land; None: as the trials."""
+    """The uncertainty of the answer in use; None: that of the trials."""
     surrogate: str | SurrogateFactory
     acquisition: Any
     n_startup_trials: int
     measure: Measure | None = None
-    """What counts of the values over where the answer may land; None: their mean."""
+    """What to optimize of the distribution of values in use; None: the mean."""
     noise: Noise = "measurement"
     names: Collection[str] = ()
     """Names of parameters that are known in advance."""
 
     _last: tuple[Any, list[FinishedTrial], Optimizer] | None = None
-    """What the last optimizer was made of, and itself, to be told only what is new."""
+    """The last optimizer and the trials it knows, so that it is told only new ones."""
     _unused: set[str | tuple[str, ...]] = field(default_factory=set)
-    """Uncertainties that a warning has named already."""
+    """Unused uncertainties that airbo has warned of already."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be made again."""
+        """Leave out the optimizer, which can be rebuilt."""
         return {**self.__dict__, "_last": None}
 
     def is_start(self, trials: Trials) -> bool:
-        """Say whether the model does not choose yet."""
+        """Return whether the study is still in its initial trials."""
         n = len(trials.told) + len(trials.pending)
         return n < self.n_startup_trials or all(told.value is None for told in trials.told)
 
     def optimizer(self, trials: Trials, seed: int) -> Optimizer:
-        """Return an optimizer that knows these trials; nothing done to it comes back."""
+        """Return an optimizer that knows these trials and that the caller may change."""
         optimizer = self._told(trials, seed).copy()
         for design in trials.pending.values():
             optimizer.expect(design, allow_outside=True)
         return optimizer
 
     def _told(self, trials: Trials, seed: int) -> Optimizer:
-        """Return an optimizer that knows the finished trials: that of last time, if they go on."""
+        """Return an optimizer that knows the finished trials.
+
+        It continues the last one if these trials start with those that the last one knew.
+        """
         key, told = (trials.space, trials.direction, seed), trials.told
         last_key, last_told, last = self._last or (None, [], None)
         if last is not None and key == last_key and last_told == told[: len(last_told)]:
@@ -84,7 +87,7 @@ class Bridge:
         )
 
     def _used(self, what: str, given: ByName, trials: Trials) -> ByName:
-        """Return the uncertainties of parameters that the model chooses; warn of all others."""
+        """Return the uncertainties of parameters that the model chooses; warn about all others."""
         known = {*trials.space.distributions, *trials.seen, *self.names}
         for name in (name for names in given for name in group(names)):
             if name not in known:

@@ -1,9 +1,10 @@
 """Which trials of a study count, and with which outcome.
 
-A finished trial cannot be changed in Optuna. Whatever changes an outcome is therefore added: trials
-that hold their outcome as an attribute, then one attribute of the study, the mark, that commits
-them, then their state and value. The mark alone decides; a process may be killed between any two
-steps. Nothing is ever overwritten: what is taken back stays in the study, and a later mark says so.
+Optuna cannot change a finished trial. So airbo adds a new trial for every changed outcome, in three
+steps. It writes trials that hold their outcome as an attribute. It writes one attribute of the
+study, the *mark*, which commits them. It sets their state and value. The mark alone decides, so a
+process may be killed between any two steps. Nothing is ever overwritten: an outcome that was taken
+back stays in the study, and a later mark records the undo.
 """
 
 import copy
@@ -18,22 +19,22 @@ from optuna.trial import FrozenTrial, TrialState
 from airbo.integrations.optuna.attributes import GAVE_UP, STAMP
 
 STAGED = "airbo:staged"
-"""Trial attribute: key and token of the mark with which it counts, and its outcome."""
+"""Trial attribute: key and token of the mark that commits the trial, and its outcome."""
 REPLACED = "airbo:replaced:"
-"""Beginning of the mark of a correction by airbo 0.1.0, followed by the number of the trial."""
+"""Prefix of the mark of a correction by airbo 0.1.0; the number of the trial follows."""
 CHANGE = "airbo:change:"
-"""Beginning of the mark of a change: a correction, an undo, an exclusion, a note."""
+"""Prefix of the mark of a change: a correction, an undo, an exclusion, a note."""
 UNDO, CORRECT, EXCLUDE, INCLUDE, NOTE = "undo", "correct", "exclude", "include", "note"
-"""What a change can be."""
+"""The kinds of changes."""
 PENDING, GIVEN_UP = "pending", "given up"
-"""Outcomes of a staged trial that are not its value."""
+"""Outcomes of a staged trial that are not a value."""
 
 Marks = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The trials of a study, and what became of them; not to be changed."""
+    """The trials of a study and their outcomes; read-only."""
 
     everything: Sequence[FrozenTrial]
     marks: Marks
@@ -42,27 +43,27 @@ class Counted:
     @classmethod
     def of(cls, study: Study) -> "Counted":
         """Read a study once."""
-        # First the marks: every trial that one of them commits is there by then.
+        # Read the marks first: then every trial that a mark commits is in the storage already.
         marks = study._storage.get_study_user_attrs(study._study_id)
         return cls(study._get_trials(deepcopy=False, use_cache=False), marks)
 
     @cached_property
     def changes(self) -> list[dict[str, Any]]:
-        """The changes, in their order."""
+        """The changes, oldest first."""
         found = (mark for key, mark in self.marks.items() if key.startswith(CHANGE))
         return sorted(found, key=lambda change: (change["at"], change["token"]))
 
     @cached_property
     def undone(self) -> frozenset[str]:
-        """What was taken back: tokens of marks, and ``trial N`` where a trial was told."""
+        """What was undone: tokens of marks, and ``trial N`` for the report of a trial."""
         undos = (change["of"] for change in self.changes if change["what"] == UNDO)
         return frozenset(name for names in undos for name in names)
 
-    # -- what stands in for what
+    # -- which trial replaces which
 
     @cached_property
     def _candidates(self) -> dict[int, list[int | None]]:
-        """The trials that stand in for a trial; None: it is taken away."""
+        """The trials that replace a trial; None: the trial is removed."""
         found: dict[int, list[int | None]] = {}
         for old, new in self._pairs():
             found.setdefault(old, []).append(new)
@@ -80,8 +81,8 @@ class Counted:
     def replacements(self) -> dict[int, int | None]:
         """Numbers of trials that do not count, and of those that count instead.
 
-        Where two processes changed the same trial at once, the later outcome counts; a trial that
-        is pending again gives way to an outcome.
+        If two processes changed the same trial at once, the later outcome counts. An outcome takes
+        precedence over a trial that is pending again.
         """
         return {
             old: next((n for n in reversed(found) if self._has_outcome(n)), found[0])
@@ -94,7 +95,7 @@ class Counted:
             return False
         attributes = trial.user_attrs
         if trial.state.is_finished() and _outcome(trial) == PENDING:
-            # closed by somebody, or only because it could not count
+            # a person reported it, or airbo closed it because it could not count
             return trial.state == TrialState.COMPLETE or STAMP in attributes
         return STAGED in attributes and _outcome(trial) != PENDING
 
@@ -108,7 +109,7 @@ class Counted:
         return {new: old for old, new in self.replacements.items() if new is not None}
 
     def number(self, trial: int) -> int:
-        """Return what people call a trial by: the number of the first one that it stands in for."""
+        """Return the number that people use for a trial: that of the first trial it replaces."""
         while trial in self._origins:
             trial = self._origins[trial]
         return trial
@@ -117,19 +118,19 @@ class Counted:
 
     @cached_property
     def trials(self) -> list[FrozenTrial]:
-        """The trials that count, and those that are under way, each with its outcome."""
+        """The trials that count, and those that are running, each with its outcome."""
         found = (self.as_it_counts(t) for t in self.everything if t.number not in self._gone)
         return [trial for trial in found if trial is not None]
 
     @cached_property
     def _gone(self) -> set[int]:
-        """Numbers of trials that another one stands in for, or that came too late to do so."""
+        """Numbers of trials that were replaced, and of replacements that came too late."""
         stand_ins = {n for found in self._candidates.values() for n in found if n is not None}
         return self.replacements.keys() | (stand_ins - set(self.replacements.values()))
 
     @cached_property
     def told(self) -> list[FrozenTrial]:
-        """The trials that a model may know: without those that somebody has excluded."""
+        """The trials that a model may use: all that count, except those a person has excluded."""
         excluded = self.excluded
         return [
             trial
@@ -139,7 +140,7 @@ class Counted:
 
     @cached_property
     def excluded(self) -> dict[int, str]:
-        """Why experiments are excluded, by the number that people call them by."""
+        """Reasons why experiments are excluded, by the number that people use."""
         found: dict[int, str] = {}
         for change in self.standing(EXCLUDE, INCLUDE):
             for number in change["numbers"]:
@@ -150,19 +151,19 @@ class Counted:
         return found
 
     def standing(self, *kinds: str) -> list[dict[str, Any]]:
-        """Return the changes of some kinds that nobody has taken back."""
+        """Return the changes of these kinds that were not undone."""
         return [c for c in self.changes if c["what"] in kinds and c["token"] not in self.undone]
 
     # -- what was left unfinished
 
     @cached_property
     def to_finish(self) -> list[FrozenTrial]:
-        """Rows that count and are still running: who wrote them has not finished, or was killed."""
+        """Trials that count but still run: their writer has not finished, or was killed."""
         return [t for t in self._running if self.is_committed(t) and _outcome(t) != PENDING]
 
     @cached_property
     def left_over(self) -> list[FrozenTrial]:
-        """Trials that are still running, although they cannot count any more."""
+        """Trials that are still running although they can no longer count."""
         return [
             trial
             for trial in self.everything
@@ -178,7 +179,7 @@ class Counted:
         return [t for t in unfinished if STAGED in t.user_attrs]
 
     def is_committed(self, trial: FrozenTrial) -> bool:
-        """Say whether a row counts."""
+        """Return whether a mark commits this staged trial."""
         note = trial.user_attrs[STAGED]
         mark = self.marks.get(note["key"], {})
         return mark.get("token") == note["token"] and note["token"] not in self.undone
@@ -193,15 +194,15 @@ class Counted:
 
 
 def _outcome(trial: FrozenTrial) -> str | None:
-    """Return what a row holds, unless that is a value or none."""
+    """Return ``PENDING`` or ``GIVEN_UP``; None if the outcome is a value or a failure."""
     outcome: str | None = trial.user_attrs.get(STAGED, {}).get("outcome")
     return outcome
 
 
 def with_outcome(trial: FrozenTrial) -> FrozenTrial:
-    """Return a row as it is once it is finished."""
+    """Return a staged trial as it will be once it is finished."""
     note = trial.user_attrs[STAGED]
-    if _outcome(trial) == PENDING:  # it was told like any other, or will be
+    if _outcome(trial) == PENDING:  # a person reports it like any other trial
         return trial
     state = TrialState.FAIL if note["value"] is None else TrialState.COMPLETE
     given_up = _outcome(trial) == GIVEN_UP

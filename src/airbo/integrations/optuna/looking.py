@@ -1,4 +1,4 @@
-"""A study for tools that only look at it, such as Optuna's dashboard: its trials as they count."""
+"""A read-only view of a study for tools such as Optuna's dashboard: its trials as they count."""
 
 import copy
 from collections.abc import Container
@@ -26,7 +26,7 @@ class AsItCounts(BaseStorage):
         deepcopy: bool = True,
         states: Container[TrialState] | None = None,
     ) -> list[FrozenTrial]:
-        """Return the trials that a model may know, and those that failed or are pending."""
+        """Return the trials that a model may use, and those that failed or are pending."""
         counted = Counted.of(self._study)
         shown = [_numbered(trial, counted) for trial in counted.told]
         found = [t for t in shown if states is None or t.state in states]
@@ -36,7 +36,7 @@ class AsItCounts(BaseStorage):
         """Return one trial."""
         found = [t for t in self.get_all_trials(0) if t._trial_id == trial_id]
         if not found:
-            raise KeyError(f"There is no trial {trial_id} that counts.")
+            raise KeyError(f"No trial with the id {trial_id} counts.")
         return found[0]
 
     def get_all_studies(self) -> list[FrozenStudy]:
@@ -65,8 +65,8 @@ class AsItCounts(BaseStorage):
         return self._storage.get_study_system_attrs(study_id)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        """Change nothing."""
-        raise PermissionError("This storage is for looking only.")
+        """Refuse every change."""
+        raise PermissionError("This storage is read-only.")
 
     create_new_study = delete_study = create_new_trial = _refuse
     set_study_user_attr = set_study_system_attr = set_trial_param = _refuse

@@ -1,4 +1,4 @@
-"""The sampler: a study is an optimizer whose record is the study's trials."""
+"""The Optuna sampler: it builds an optimizer from the trials of a study."""
 
 import logging
 import threading
@@ -34,7 +34,7 @@ from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
 from airbo.space import Design, Space
 
 MAX_TRIES = 4
-"""How often parameters are chosen because somebody else has just chosen the same."""
+"""How often to choose again when another worker has just chosen the same parameters."""
 
 _logger = logging.getLogger(__name__)
 _one_at_a_time = threading.RLock()
@@ -42,13 +42,13 @@ _one_at_a_time = threading.RLock()
 
 
 class AIRBOSampler(BaseSampler):
-    """Proposes parameters with the best expected value, where they are not hit exactly.
+    """Proposes parameters with the best expected value when they cannot be set exactly.
 
-    Nothing that matters is kept in the sampler: each trial is chosen from the trials that the study
-    has at that moment, so that many processes on one storage work together. Running and enqueued
-    trials are pending designs; failed ones, and those with infinite values, failed experiments.
+    The sampler keeps no state that matters. It chooses each trial from the trials that the study
+    has at that moment, so many processes can work on one storage. Running and enqueued trials are
+    pending designs. Failed trials, and trials with infinite values, are failed experiments.
 
-    Random numbers depend on the seed and the number of the trial, and on nothing else.
+    Random numbers depend only on the seed and the number of the trial.
     """
 
     def __init__(
@@ -68,29 +68,29 @@ class AIRBOSampler(BaseSampler):
         seed: int | None = None,
         digits: Mapping[str, Digits] | None = None,
     ) -> None:
-        """Say how accurately parameters can be set, and how to choose them.
+        """Specify how accurately parameters can be set, and how to choose them.
 
         Args:
-            uncertainty: Where a trial may land, by parameter name or tuple of names, in the units
-                of the parameters; what is not named is hit exactly.
-            deployment: Where the answer may land when it is used; by default as in the trials.
+            uncertainty: How accurately the trials set their parameters, by parameter name or tuple
+                of names, in the units of the parameters. All other parameters are set exactly.
+            deployment: The same for the later use of the answer; by default as in the trials.
             surrogate: As for ``airbo.Optimizer``.
             acquisition: As for ``airbo.Optimizer``.
-            measure: What counts of the values over where the answer may land, one of
-                ``airbo.measures``; by default their mean.
+            measure: What to optimize of the distribution of values in use, one of
+                ``airbo.measures``; by default the mean.
             noise: As for ``airbo.Optimizer``.
             n_startup_trials: Trials that are spread over the space before the model chooses.
             independent_sampler: Draws the first trials, and parameters that not all trials have. By
-                default the first trials are a Sobol sequence as soon as the parameters are known,
-                and all else is uniform random.
-            search_space: The parameters, where they are known in advance: Optuna's distributions,
-                or a space of airbo, which may have constraints. By default those that all complete
+                default the first trials are a Sobol sequence as soon as the parameters are known;
+                everything else is uniform random.
+            search_space: The parameters, if you know them in advance: Optuna's distributions, or an
+                ``airbo.Space``, which may have constraints. By default those that all complete
                 trials have, with the same ranges.
             consider_pruned_trials: Whether a pruned trial counts with the last value that it
-                reported; otherwise it is a failed experiment.
-            warn_independent_sampling: Whether to warn when a parameter is not chosen by the model.
-            seed: Fixes all choices; None: random.
-            digits: How numbers are rounded before they are proposed, by name; by default not.
+                reported. Otherwise it is a failed experiment.
+            warn_independent_sampling: Whether to warn when the model does not choose a parameter.
+            seed: Makes all choices reproducible; None: a random seed.
+            digits: How to round proposed numbers, by name; by default they are not rounded.
         """
         self._digits = dict(digits or {})
         find_surrogate(surrogate)
@@ -116,7 +116,7 @@ class AIRBOSampler(BaseSampler):
         self._warn_independent_sampling = warn_independent_sampling
         self._seed = None if seed is None else whole_number("seed", seed, least=0)
         self._drawn_seed: int | None = None
-        if self._given is not None:  # what does not fit is said now
+        if self._given is not None:  # report misfits now, not in the first trial
             self._bridge.new_optimizer(Trials(self._given.with_choice()), seed=0)
 
     @property
@@ -131,8 +131,8 @@ class AIRBOSampler(BaseSampler):
     def reseed_rng(self) -> None:
         """Draw another seed if none was given.
 
-        A given one stays: random numbers depend on the number of the trial, so that workers
-        with the same seed do not repeat each other.
+        A given seed stays. Random numbers depend on the number of the trial, so workers with the
+        same seed do not repeat each other.
         """
         self._drawn_seed = None
         if self._independent_sampler is not None:
@@ -143,13 +143,13 @@ class AIRBOSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return the parameters that all complete trials have, without those of one value."""
+        """Return the parameters that all complete trials have and that have several values."""
         return dict(self._space_of(study).distributions)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Choose the parameters of a trial, given all the others."""
+        """Choose the parameters of a trial, given all other trials."""
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
@@ -159,7 +159,7 @@ class AIRBOSampler(BaseSampler):
         return {} if design is None else space.params(design)
 
     def _choose(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Design | None:
-        """Return the design of a trial, and let all others know; None: the model cannot choose."""
+        """Choose and publish the design of a trial; None: the model does not choose yet."""
         for more_tries in reversed(range(MAX_TRIES)):
             trials = Trials.of(study, space, self._use_pruned, leave_out=trial.number)
             if self._independent_sampler is not None and self._bridge.is_start(trials):
@@ -169,27 +169,27 @@ class AIRBOSampler(BaseSampler):
             fixed = space.design(trial.system_attrs.get(FIXED, {}))
             design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 
-            # another process may have chosen the same while we were searching
+            # another process may have chosen the same during this search
             known = {trial.number, *trials.pending}
             if more_tries and has_rival(study, space, design, known):
                 continue
             study._storage.set_trial_system_attr(trial._trial_id, DESIGN, design)
-            # or in the same moment
+            # or at the same moment
             if not has_rival(study, space, design, known):
                 break
         return design
 
     def look(self, study: Study) -> tuple[Trials, Optimizer]:
-        """Return what is known of a study, and an optimizer that knows it.
+        """Return the trials of a study, and an optimizer that knows them.
 
-        Nothing done to the optimizer comes back.
+        Changing the optimizer leaves the study as it is.
         """
         self._raise_error_if_multi_objective(study)
         space = self._space_of(study)
         if not space.distributions:
             raise ValueError(
-                "No parameter is known that could be chosen: the study has no complete trial, or "
-                "its complete trials have no parameter with the same range in common."
+                "The model has no parameter to choose: the study has no complete trial, or its "
+                "complete trials have no parameter with the same range in common."
             )
         with _one_at_a_time:
             trials = Trials.of(study, space, self._use_pruned)
@@ -201,12 +201,12 @@ class AIRBOSampler(BaseSampler):
         return SearchSpace.of(intersection_search_space(Counted.of(study).trials)).with_choice()
 
     def _described(self, distributions: Mapping[str, BaseDistribution]) -> SearchSpace:
-        """Return what Optuna asks to choose, with the units that were given."""
+        """Return the parameters that Optuna wants chosen, with the given units."""
         if self._given is None:
             return SearchSpace(distributions)
         return SearchSpace(distributions, self._given.parameters, self._given.constraints)
 
-    # -- parameters that it does not know
+    # -- parameters that the model does not know
 
     def sample_independent(
         self,
@@ -252,12 +252,12 @@ class AIRBOSampler(BaseSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        """Look at what a trial says of itself as long as somebody can still mend it."""
+        """Check the value and the user attributes of a trial while they can still be corrected."""
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
         if state == TrialState.COMPLETE and values and not all(map(is_usable, values)):
             _logger.warning(
-                "Trial %d gave %s, which no model can use: it counts as failed.",
+                "Trial %d gave %s, which no model can use; airbo counts it as failed.",
                 trial.number,
                 values[0],
             )
@@ -268,7 +268,7 @@ class AIRBOSampler(BaseSampler):
             raise ValueError(f"Trial {trial.number}: {error}") from error
 
     def _check_uncertainty(self, trial: FrozenTrial) -> None:
-        """Refuse an uncertainty of a trial that no model could use."""
+        """Raise ``ValueError`` if no model could use the uncertainty of a trial."""
         space = SearchSpace.of(trial.distributions).with_choice()
         under = uncertainty_of(trial, space.distributions)
         if under:

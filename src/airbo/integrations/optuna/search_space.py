@@ -19,17 +19,17 @@ from airbo.space import Design, Space
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The parameters that are chosen together, as Optuna and as airbo describe them."""
+    """The parameters that the model chooses together, as Optuna and as airbo describe them."""
 
     distributions: Mapping[str, BaseDistribution]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    """The same with units, where somebody has said so."""
+    """The same as parameters of airbo, with units, if they were given in this form."""
     constraints: tuple[str, ...] = ()
-    """What designs have to meet."""
+    """Constraints on designs."""
 
     @classmethod
     def of(cls, given: Space | Mapping[str, BaseDistribution]) -> "SearchSpace":
-        """Return the search space that somebody has described in one way or the other."""
+        """Return the search space of an ``airbo.Space`` or of Optuna's distributions."""
         if isinstance(given, Space):
             return cls(distributions_of(given), given.parameters, given.constraints)
         for name, d in given.items():
@@ -38,7 +38,7 @@ class SearchSpace:
         return cls(dict(given))
 
     def with_choice(self) -> "SearchSpace":
-        """Leave out parameters that have one value only."""
+        """Leave out parameters that have only one value."""
         several = {name: d for name, d in self.distributions.items() if not d.single()}
         return replace(self, distributions=several)
 
@@ -55,7 +55,7 @@ class SearchSpace:
         )
 
     def design(self, params: Mapping[str, Any]) -> Design:
-        """Return the values that a design takes from a trial, without those it cannot have."""
+        """Return the design of a trial; values that do not fit its distributions are left out."""
         return {
             name: _label(distribution, params[name])
             for name, distribution in self.distributions.items()
@@ -67,7 +67,7 @@ class SearchSpace:
         return {name: _value(d, design[name]) for name, d in self.distributions.items()}
 
     def possible(self, design: Design) -> Design:
-        """Leave out of a design, from whatever search space, what cannot be in this one."""
+        """Keep those values of a design that are possible in this search space."""
         return {
             name: value
             for name, value in design.items()
@@ -75,7 +75,7 @@ class SearchSpace:
         }
 
     def is_whole(self, design: Design) -> bool:
-        """Say whether a design has a value for every parameter."""
+        """Return whether a design has a value for every parameter."""
         return design.keys() == self.distributions.keys()
 
 
@@ -86,7 +86,7 @@ def distributions_of(
 
     Args:
         space: The parameters.
-        design: Values that the distributions have to hold, also outside the ranges of the space.
+        design: Values that the distributions must contain, even outside the ranges of the space.
     """
     values = design or {}
     return {name: _distribution(p, values.get(name)) for name, p in space.parameters.items()}
@@ -122,7 +122,7 @@ def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
         return Integer(low, high, log=distribution.log, step=distribution.step)
     if isinstance(distribution, CategoricalDistribution):
         return Categorical(_labels(distribution))
-    raise TypeError(f"Parameter {name!r}: the distribution {distribution!r} is not known.")
+    raise TypeError(f"Parameter {name!r}: the distribution {distribution!r} is not supported.")
 
 
 def _value(distribution: BaseDistribution, value: Any) -> Any:
@@ -144,7 +144,7 @@ def _is_label(distribution: BaseDistribution, value: Any) -> bool:
 
 
 def _has(distribution: BaseDistribution, value: Any) -> bool:
-    """Say whether a value is of the distribution's kind: one of the choices, or a number."""
+    """Return whether a value suits the distribution: one of its choices, or a number."""
     try:
         distribution.to_internal_repr(value)
     except ValueError:
@@ -153,7 +153,7 @@ def _has(distribution: BaseDistribution, value: Any) -> bool:
 
 
 def _labels(distribution: CategoricalDistribution) -> list[Any]:
-    """Return names for the choices: themselves, if airbo can hold them and tell them apart."""
+    """Return labels for the choices: the choices themselves if they are distinct plain values."""
     choices = list(distribution.choices)
     is_plain = all(type(c) in (str, bool, int, float) and c == c for c in choices)  # nan != nan
     if is_plain and len(set(choices)) == len(choices):

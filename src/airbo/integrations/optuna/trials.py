@@ -1,4 +1,4 @@
-"""The trials of a study, as an optimizer sees them: experiments told, and designs pending."""
+"""The trials of a study as an optimizer sees them: observations and pending designs."""
 
 import logging
 import math
@@ -32,21 +32,21 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FinishedTrial:
-    """A finished trial: equal ones teach an optimizer the same."""
+    """A finished trial; two equal ones have the same effect on an optimizer."""
 
     trial: FrozenTrial = field(compare=False)
     design: Design
     value: float | None
     """None if the experiment failed."""
     executed: Any
-    """What its user attributes say of the executed input, and of its uncertainty, unread."""
+    """The user attribute with the executed input, as stored; likewise ``uncertainty``."""
     uncertainty: Any
 
     def tell(self, optimizer: Optimizer, space: SearchSpace) -> None:
         """Report the trial to an optimizer.
 
-        What cannot be used of its user attributes is left out, with a warning: a finished trial
-        cannot be mended any more.
+        User attributes that cannot be used are left out with a warning, because a finished trial
+        can no longer be corrected.
         """
         number, errors = self.trial.number, []
         for with_executed, with_uncertainty, missing in _ATTEMPTS:
@@ -59,7 +59,7 @@ class FinishedTrial:
                 errors.append(error)
                 continue
             if errors:
-                _logger.warning("Trial %d: %s It is used as if %s.", number, errors[0], missing)
+                _logger.warning("Trial %d: %s airbo uses it as if %s.", number, errors[0], missing)
             return
         raise ValueError(f"Trial {number}: {errors[0]}") from errors[0]
 
@@ -67,10 +67,10 @@ class FinishedTrial:
 _ATTEMPTS = (
     (True, True, ""),
     (False, True, "nothing had been measured"),
-    (True, False, "it said nothing of its uncertainty"),
-    (False, False, "it said nothing of its executed input and its uncertainty"),
+    (True, False, "it had no uncertainty of its own"),
+    (False, False, "it had neither an executed input nor an uncertainty of its own"),
 )
-"""Whether to use what is said of the executed input and of the uncertainty, and what is missing."""
+"""Whether to use the executed input and the uncertainty, and words for what is left out."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Trials:
     told: list[FinishedTrial] = field(default_factory=list)
     """Finished trials, in the order of their numbers."""
     pending: dict[int, Design] = field(default_factory=dict)
-    """Designs that are under way or planned, by the number of their trial."""
+    """Designs that are running or planned, by the number of their trial."""
     seen: frozenset[str] = frozenset()
     """Names of all parameters that any trial has."""
 
@@ -94,13 +94,13 @@ class Trials:
         use_pruned: bool = False,
         leave_out: int | None = None,
     ) -> "Trials":
-        """Read the trials; those that lack a parameter of the search space teach nothing.
+        """Read the trials; those that lack a parameter of the search space are left out.
 
         Args:
             study: The study.
             space: The parameters of the designs.
             use_pruned: Whether the last value of a pruned trial counts; otherwise it has failed.
-            leave_out: Number of a trial that is only being made.
+            leave_out: Number of the trial that is just being created.
         """
         told: list[FinishedTrial] = []
         seen: set[str] = set()
@@ -122,13 +122,13 @@ def has_rival(
     design: Design,
     besides: Container[int],
 ) -> bool:
-    """Say whether a design, or one near it, is pending in a trial now.
+    """Return whether a design, or one near it, is pending in another trial.
 
     Args:
         study: The study.
         space: The parameters of the design.
         design: The design.
-        besides: Numbers of trials that do not matter.
+        besides: Numbers of trials to ignore.
     """
     pending = _pending(Counted.of(study).told, space).items()
     rivals = (d for n, d in pending if n not in besides)
@@ -136,7 +136,7 @@ def has_rival(
 
 
 def is_usable(value: float | None) -> bool:
-    """Say whether a value can be a measurement: not infinite, and no penalty."""
+    """Return whether a value can be a measurement: finite, and not a penalty."""
     return value is not None and math.isfinite(value) and abs(value) <= LARGEST
 
 
@@ -153,7 +153,7 @@ def _pending(trials: list[FrozenTrial], space: SearchSpace) -> dict[int, Design]
 def _design(trial: FrozenTrial, space: SearchSpace) -> Design | None:
     """Return the design of a trial; None if it does not count, or is not of this search space.
 
-    A value that came although the experiment was given up does count.
+    A value of an experiment that was given up does count.
     """
     if GAVE_UP in trial.user_attrs and trial.state != TrialState.COMPLETE:
         return None
