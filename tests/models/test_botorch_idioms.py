@@ -150,7 +150,7 @@ def test_a_posterior_transform_sees_designs():
 
 def test_other_designs_need_uncertainties_of_their_own():
     model, _ = mixed(UGP)
-    with pytest.raises(ValueError, match="differ in their uncertainty"):
+    with pytest.raises(ValueError, match="have different uncertainties"):
         model.set_train_data(designs(5, 2), torch.zeros(5, dtype=torch.float64), strict=False)
     X = designs(8, 2, seed=3)
     model.set_train_data(X, model.train_targets)

@@ -24,24 +24,23 @@ if TYPE_CHECKING:
     from airbo.models.paths import Paths
 
 MAX_EAGER = 64
-"""Up to this number of designs, all their covariances are computed at once."""
+"""Largest number of designs whose covariances are all computed at once."""
 
 
 class UncertainInputGP(FeatureGP):
     """Exact Gaussian process whose covariance compares features of P_x.
 
-    A BoTorch model. It sees the unit cube: ``bounds`` say where the cube lies among the columns of
-    ``train_X``, whatever their units, and designs and uncertainties are given in the same columns.
-    ``Optimizer`` hands over points of the cube, with bounds 0 and 1 (see :mod:`airbo.space`).
+    This is a BoTorch model that works in the unit cube. ``bounds`` give the corners of the cube in
+    the columns of ``train_X``, in any units. Designs and uncertainties use the same columns.
+    ``Optimizer`` passes points of the cube, with bounds 0 and 1 (see :mod:`airbo.space`).
 
     A surrogate is one class with one method, ``parts``.
     """
 
     deployment: InputUncertainty | None
-    """The uncertainty that ``posterior`` predicts under by default; None: that of most
-    observations."""
+    """The default uncertainty of ``posterior``; None: that of most observations."""
     folds_exactly: ClassVar[bool] = True
-    """Whether the mean of replicates holds all that they say; if not, none are folded."""
+    """Whether replicates can be replaced by their mean without loss; if not, they are kept."""
 
     def __init__(
         self,
@@ -63,20 +62,20 @@ class UncertainInputGP(FeatureGP):
         """Build the surrogate; fit it with ``botorch.fit_gpytorch_mll``.
 
         Args:
-            train_X: Designs; several data sets of one size share all hyper-parameters but the mean.
+            train_X: Designs. A batch of data sets shares all hyper-parameters except the mean.
             train_Y: Observed values.
-            uncertainty: Where the designs landed: one for all, or one per observation.
+            uncertainty: Uncertainty of the executed inputs: one for all, or one per observation.
             bounds: The range of designs, row 0 low, row 1 high; by default that of ``train_X``.
             estimator: How P_x is embedded; by default ``Quadrature()``.
             base_kernel: Any GPyTorch kernel on the unit cube; each surrogate has its default.
             likelihood: By default Gaussian observation noise of unknown size.
-            deployment: What the model predicts under; by default as most observations were made.
-            seed: Fixes all draws.
-            train_Yvar: Variances of the observation noise, where they are known.
+            deployment: The uncertainty to predict under; by default that of most observations.
+            seed: Makes all draws reproducible.
+            train_Yvar: Variances of the observation noise, if they are known.
             outcome_transform: As in BoTorch; by default values are standardized.
             fold_replicates: Whether observations of one design under one uncertainty are replaced
-                by their mean. Posterior and likelihood stay the same, at the price of the distinct
-                rows. ``train_inputs`` and ``train_targets`` then hold these.
+                by their mean. Posterior and likelihood stay the same, and only distinct rows cost
+                time. ``train_inputs`` and ``train_targets`` then hold the distinct rows.
             **unknown: Refused.
         """
         for name in unknown:
@@ -108,8 +107,8 @@ class UncertainInputGP(FeatureGP):
             self.likelihood.noise_covar = MeanNoise(self.likelihood.noise_covar)
         self.features = features
         self.deployment = deployment
-        self._subset_batch_dict: dict[str, int] = {}  # the one output can be chosen
-        self._aug_batch_shape = torch.Size()  # data sets are fitted together
+        self._subset_batch_dict: dict[str, int] = {}  # lets BoTorch select the only output
+        self._aug_batch_shape = torch.Size()  # all data sets are fitted together
         self.to(train_X)
 
     @classmethod
@@ -129,8 +128,8 @@ class UncertainInputGP(FeatureGP):
         Args:
             X: Designs, in the columns of ``train_X``.
             *args: As in BoTorch.
-            uncertainty: Predict the same designs under another uncertainty than the model's, or
-                each of the q designs under its own.
+            uncertainty: An uncertainty to use instead of the model's, or a list with one for each
+                of the q designs.
             **kwargs: As in BoTorch.
 
         Returns:
@@ -156,13 +155,13 @@ class UncertainInputGP(FeatureGP):
         uncertainty: InputUncertainty | None = None,
         **kwargs: Any,
     ) -> "UncertainInputGP":
-        """Return a model that knows further observations, with the same hyper-parameters.
+        """Return a model with further observations and the same hyper-parameters.
 
         Args:
             X: Designs, in the columns of ``train_X``.
             Y: Observed values.
             noise: As in BoTorch.
-            uncertainty: What these observations were made under, if not the model's.
+            uncertainty: The uncertainty of these observations, if it is not the model's.
             **kwargs: As in BoTorch.
         """
         X = self._numbered(X, uncertainty)
@@ -176,8 +175,8 @@ class UncertainInputGP(FeatureGP):
     def draw_paths(self, n: int) -> "Paths":
         """Draw ``n`` functions from the posterior, with torch's random numbers.
 
-        They can be called with designs, which gives their expected values there, and with
-        ``uncertainty=unc.Exact()``, which gives f itself, of the same draw:
+        Call the result with designs to get their expected values. With
+        ``uncertainty=unc.Exact()`` it returns f itself, of the same draw:
 
             paths = model.draw_paths(100)
             values = paths(X)  # (100, number of designs)
@@ -200,11 +199,11 @@ class UncertainInputGP(FeatureGP):
     def noise_variance(
         self, X: Float[Tensor, "*batch q c"], uncertainty: InputUncertainty | None = None
     ) -> Float[Tensor, "*batch q"]:
-        """Return by how much an observation varies around the expected value of its design.
+        """Return the variance of an observation around the expected value of its design.
 
         Args:
             X: Designs, in the columns of ``train_X``.
-            uncertainty: What they would be tried under; by default as most observations were.
+            uncertainty: The uncertainty of the experiments; by default that of most observations.
         """
         X = self._numbered(X, uncertainty)
         noise: Tensor = self.likelihood.noise_covar([X], shape=X.shape[:-1]).diagonal(
@@ -227,7 +226,7 @@ class UncertainInputGP(FeatureGP):
         if not isinstance(uncertainty, InputUncertainty):
             raise TypeError(f"uncertainty must be an airbo.uncertainty, got {uncertainty!r}.")
         if uncertainty not in self.features.uncertainties:
-            self.prediction_strategy = None  # the observations will be compared in a new way
+            self.prediction_strategy = None  # a new uncertainty changes the features
         number = self.features.number_of(uncertainty)
         if len(self.features.uncertainties) == 1:
             return X
@@ -241,6 +240,6 @@ class UncertainInputGP(FeatureGP):
             )
         rows = X.split(1, dim=-2)
         for row, u in zip(rows, uncertainties, strict=True):
-            self._numbered(row, u)  # all have to be known before any gets its number
+            self._numbered(row, u)  # register all of them before any gets its number
         numbered = [self._numbered(row, u) for row, u in zip(rows, uncertainties, strict=True)]
         return torch.cat(numbered, dim=-2)

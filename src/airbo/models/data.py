@@ -1,4 +1,4 @@
-"""What a surrogate is built from: data that were checked, and the parts made for them."""
+"""What a surrogate is built from: checked data, and its parts."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,23 +20,23 @@ from airbo.models import rows
 from airbo.uncertainty import Exact, InputUncertainty
 
 Uncertainties = InputUncertainty | Sequence[InputUncertainty | None] | None
-"""One uncertainty for all observations, or one per observation; None: hit exactly."""
+"""One uncertainty for all observations, or one per observation; None: set exactly."""
 
 
 class Parts(NamedTuple):
-    """What makes one surrogate different from another."""
+    """The parts in which surrogates differ."""
 
     features: Features
-    """What it knows of P_x."""
+    """Maps a design to features of P_x."""
     kernel: Kernel
-    """How it compares features."""
+    """Compares features."""
     likelihood: Likelihood | None
-    """What an observation adds; None: BoTorch's default."""
+    """Model of the noise; None: BoTorch's default."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a surrogate makes its parts from, besides the data."""
+    """What a surrogate builds its parts from, besides the data."""
 
     uncertainties: list[InputUncertainty]
     bounds: Float[Tensor, "2 d"]
@@ -61,7 +61,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Training data that were checked, numbered, transformed and folded."""
+    """Training data after checking, numbering, transforming and folding."""
 
     inputs: tuple[Tensor, ...]
     """Rows, as :mod:`airbo.models.rows` describes them."""
@@ -84,7 +84,7 @@ class Prepared:
         outcome_transform: OutcomeTransform | _DefaultType | None,
         fold: bool,
     ) -> "Prepared":
-        """Prepare what a surrogate is given; see ``UncertainInputGP``."""
+        """Prepare the arguments of a surrogate; see ``UncertainInputGP``."""
         bounds = check_data(train_X, train_Y, train_Yvar, bounds)
         inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
         if isinstance(outcome_transform, _DefaultType):
@@ -110,7 +110,7 @@ class Prepared:
         likelihood: Likelihood | None,
         seed: int,
     ) -> Given:
-        """Add what the parts of a surrogate are made from."""
+        """Return what the parts of a surrogate are built from."""
         noise = None if self.Yvar is None else self.Yvar.squeeze(-1)
         return Given(
             self.uncertainties, self.bounds, estimator, base_kernel, likelihood, seed, noise
@@ -162,12 +162,12 @@ def number_uncertainties(
 ) -> tuple[tuple[Tensor, ...], list[InputUncertainty]]:
     """Number the distinct uncertainties.
 
-    Number 0 is that of most observations, and the last that of ``deployment``, if it is another
-    one.
+    Number 0 is the uncertainty of most observations. ``deployment`` comes last if no observation
+    has it.
 
     Returns:
-        The designs and, where observations differ in it, the numbers of their uncertainties; and
-        the uncertainties.
+        The designs, with a column of uncertainty numbers if there are several; and the list of
+        uncertainties.
     """
     n, d = train_X.shape[-2:]
     if not isinstance(uncertainty, InputUncertainty | list | tuple | None):
@@ -181,7 +181,7 @@ def number_uncertainties(
         each = [u or Exact() for u in uncertainty]
     if len(each) != n:
         raise ValueError(f"There are {n} observations but {len(each)} uncertainties.")
-    first = {id(u): i for i, u in reversed(list(enumerate(each)))}  # most are one and the same
+    first = {id(u): i for i, u in reversed(list(enumerate(each)))}  # usually few distinct objects
     for i in sorted(first.values()):
         if not isinstance(each[i], InputUncertainty):
             raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {each[i]!r}.")

@@ -1,12 +1,12 @@
-r"""Many draws of f at many executed inputs, for what counts of f(x') over P_x.
+r"""Many draws of f at many executed inputs, for measures of f(x') over P_x.
 
-A draw is the posterior mean plus a deviation. As in :mod:`airbo.models.paths`, a deviation is a sum
-of random waves g, less what the observations would have made of g and of their noise ε:
+A draw is the posterior mean plus a deviation. As in :mod:`airbo.models.paths`, Matheron's rule
+makes a deviation from a sum of random waves g and draws ε of the noise:
 
 .. math:: f = \mu + e, \qquad e(x) = g(x) - K_{xX} (K_{XX} + \Sigma)^{-1} (g(X) + \varepsilon)
 
-All draws share their waves, so that a point costs one row of cosines, however many draws there are.
-Deviations come in pairs, e and -e: the mean over all draws is the posterior mean, exactly.
+All draws share their waves, so a point costs one row of cosines, however many draws there are.
+Deviations come in pairs, e and -e, so the mean over all draws is exactly the posterior mean.
 """
 
 import math
@@ -29,25 +29,25 @@ from airbo.models.paths import RandomWaves
 from airbo.uncertainty import Exact, base_draws
 
 N_SHARED = 512
-"""Waves that all draws share."""
+"""Number of waves that all draws share."""
 N_LANDED, MAX_SAMPLED = 32, 512
-"""Samples of where an observation landed, and points that are compared with all of them at once."""
+"""Samples of each executed input, and the number of points compared with them at a time."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Draws of f at some executed inputs: ``mean ± deviations``, twice as many as pairs."""
+    """Draws of f at some executed inputs: ``mean ± deviations``, two for each of p pairs."""
 
     mean: Float[Tensor, "*batch s"]
     """Posterior mean of f."""
     deviations: Float[Tensor, "p *batch s"]
-    """What the draws differ from it by, up to their sign."""
+    """Deviations of the draws from the mean; each counts with both signs."""
     prior: Float[Tensor, "p *batch s"]
-    """The same before anything was observed."""
+    """The same draws under the prior."""
 
 
 class FunctionDraws:
-    """Draws of f from the posterior of a model, all from torch's random numbers."""
+    """Draws of f from the posterior of a model, with torch's random numbers."""
 
     def __init__(self, model: UncertainInputGP, n_pairs: int) -> None:
         """Draw ``n_pairs`` deviations; each counts with both signs."""
@@ -68,7 +68,7 @@ class FunctionDraws:
             noise = model.likelihood.noise_covar([*inputs], shape=y.shape)
             variance = noise.diagonal(dim1=-2, dim2=-1).expand_as(y)
             L = torch.linalg.cholesky(K + torch.diag_embed(variance))
-            # (K + Σ)⁻¹ of y - μ, and of -(g(X) + ε)
+            # weights: (K + Σ)⁻¹ (y - μ) for the mean, -(K + Σ)⁻¹ (g(X) + ε) for each deviation
             epsilon = variance.sqrt().unsqueeze(-1) * torch.randn(len(y), n_pairs).to(y)
             errors = (y - model.mean_module(inputs[0])).unsqueeze(-1)
             g = phi @ self.coefficients
@@ -92,7 +92,7 @@ class FunctionDraws:
 
     @property
     def _units(self) -> tuple[Tensor, Tensor]:
-        """Scale and shift from what the model sees to observed values."""
+        """Scale and shift from the units of the model to those of the values."""
         transform: Any = getattr(self.model, "outcome_transform", None)
         if transform is None:
             one = self.weights.new_ones(())
@@ -103,30 +103,31 @@ class FunctionDraws:
         return transform.stdvs.squeeze(), transform.means.squeeze()
 
     def _covariance(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
-        """Return the covariance of f at points with what was observed."""
+        """Return the covariance of f at points with the observed expected values."""
         features, Z = self.model.features, self.model.numbered(X, Exact())
         f = features(Z)
         if self._known is None or self._known[0] != features.version:
             with torch.no_grad():
                 self._known = (features.version, features(self._observed))
-            f = features(Z)  # in the same terms, should points so far out have needed new ones
+            f = features(Z)  # once more, in case distant points have changed the features
         return self.model.covar_module(f, self._known[1]).to_dense()
 
     def _covariance_by_samples(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
-        """Return the same from samples of where the observations landed.
+        """Estimate the same covariance from samples of the executed inputs.
 
-        Points may lie anywhere, but an uncertainty that changes with the design can only be asked
-        about designs, and features would ask it about all inputs between them.
+        Points may lie anywhere, but an uncertainty that changes with the design is defined for
+        designs only. Features would evaluate it at all inputs in between.
         """
         features: Any = self.model.features
         points = (X - features.low) / features.width
         K = features.base_kernel(points, self._landed.flatten(0, 1)).to_dense()
+        # s E_{x' ~ P_i} k(x, x') for observation i, by the mean over samples
         scale: Any = getattr(self.model.covar_module, "outputscale", 1.0)
         return scale * K.unflatten(-1, self._landed.shape[:2]).mean(-1)
 
     @cached_property
     def _landed(self) -> Float[Tensor, "n s d"]:
-        """Samples of where the observations landed, in the unit cube."""
+        """Samples of the executed inputs of the observations, in the unit cube."""
         features = self.model.features
         designs, numbers = self._observed[:, : features.d], self._observed[:, features.d :]
         Z = (designs - features.low) / features.width
@@ -183,8 +184,8 @@ def _shared_waves(model: UncertainInputGP) -> _Waves | _Cosines:
     if isinstance(inner, MMDKernel):
         if not all(u.is_additive for u in model.features.uncertainties):
             raise ValueError(
-                f"{type(model).__name__} has draws of f only where the uncertainty does not change "
-                "with the design. Use surrogate='default'."
+                f"{type(model).__name__} can draw f only if the uncertainty does not change with "
+                "the design. Use surrogate='default'."
             )
         return _Cosines(waves, inner, scale, N_SHARED)
     return _Waves(waves, scale)
@@ -202,7 +203,7 @@ def _spectrum(model: UncertainInputGP) -> GaussianSum:
 
 
 def check_has_function(model: Any) -> UncertainInputGP:
-    """Return the model if it knows f itself, and not only what P makes of it."""
+    """Return the model if it models f itself, and not only expected values of f."""
     kernel: Any = getattr(model, "covar_module", None)
     inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
     if isinstance(model, UncertainInputGP) and isinstance(inner, IntegralKernel | MMDKernel):

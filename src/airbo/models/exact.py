@@ -1,4 +1,4 @@
-"""Exact Gaussian processes that compare features of their rows."""
+"""Exact Gaussian processes whose kernel compares features of their rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
@@ -21,9 +21,9 @@ from airbo.models.likelihoods import MeanNoise, WithinRows, observe, unseen_inpu
 
 
 class FeatureGP(SingleTaskGP):
-    """Exact Gaussian process between whose rows and kernel stand features.
+    """Exact Gaussian process that maps rows to features and compares the features.
 
-    It keeps the promises of a BoTorch model where a row is more than a design: see
+    It behaves as a BoTorch model although a row holds more than a design: see
     :mod:`airbo.models.rows`. Features are computed once per design, and once per fit for the
     observations.
     """
@@ -34,15 +34,15 @@ class FeatureGP(SingleTaskGP):
     """What GPyTorch has computed from the observations."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be computed again: it holds on to gradients."""
+        """Leave out GPyTorch's cache: it can be computed again, and it holds gradients."""
         return {**self.__dict__, "prediction_strategy": None}
 
     def forward(self, x: Float[Tensor, "*batch n c"], *others: Tensor) -> MultivariateNormal:
         """Return the prior at designs.
 
         Args:
-            x: Designs; the designs of ``train_inputs`` stand for all that is known of these rows.
-            *others: What else belongs to them, as in ``train_inputs``.
+            x: Designs. If ``x`` is ``train_inputs[0]``, all of ``train_inputs`` is used.
+            *others: The other parts of the rows, as in ``train_inputs``.
         """
         inputs = [x, *others]
         if not others and x is self.train_inputs[0]:
@@ -51,23 +51,23 @@ class FeatureGP(SingleTaskGP):
         return MultivariateNormal(self.mean_module(x), to_linear_operator(covariance))
 
     def __call__(self, *args: Any, **kwargs: Any) -> MultivariateNormal:
-        """Return the prior at the observations while fitting, or else a prediction."""
+        """Return the prior at the observations during a fit, otherwise a prediction."""
         if not self.training:
-            with settings.debug(False):  # rows may have one part, or as many as the observations
+            with settings.debug(False):  # rows may lack parts that the observations have
                 return super().__call__(rows.packed(args), **kwargs)
         if len(args) == 1 and torch.equal(args[0], self.train_inputs[0]):
             args = tuple(self.train_inputs)
         return super().__call__(*args, **kwargs)
 
     def added_loss_terms(self) -> Iterator[AddedLossTerm]:
-        """Add to the likelihood of rows what is known within them."""
+        """Add the likelihood of the scatter within rows to that of their means."""
         yield from super().added_loss_terms()
         noise = self.likelihood.noise_covar
         if isinstance(noise, MeanNoise):
             yield WithinRows(noise, self.train_inputs)
 
     def transform_inputs(self, X: Tensor, input_transform: Any = None) -> Tensor:
-        """Return designs as they are: ``bounds`` and ``uncertainty`` say what becomes of them."""
+        """Return designs unchanged, and refuse transforms: see ``bounds`` and ``uncertainty``."""
         if input_transform is not None or getattr(self, "input_transform", None) is not None:
             raise ValueError(
                 f"{type(self).__name__} takes no input_transform: bounds scale the designs, and "
@@ -87,7 +87,7 @@ class FeatureGP(SingleTaskGP):
         """
         X, known, d = rows.packed(rows.given([inputs])), self.train_inputs, self.features.d
         n_inputs = len(known)
-        if n_inputs == 1 and bool(X[..., d:].any()):  # made under another one
+        if n_inputs == 1 and bool(X[..., d:].any()):  # under an uncertainty other than number 0
             n_inputs = 2
         new = rows.unpacked(X, d, n_inputs)
         unseen = unseen_input_noise(self.likelihood)
@@ -103,7 +103,7 @@ class FeatureGP(SingleTaskGP):
         finally:
             self.train_inputs = known
         copied = unseen_input_noise(model.likelihood)
-        if copied is not None:  # GPyTorch copies model and likelihood one by one
+        if copied is not None:  # GPyTorch copies model and likelihood separately
             copied.features, copied.kernel = model.features, model.covar_module
             if fixed is not None:
                 copied.observation_noise.noise = torch.cat(
@@ -126,8 +126,8 @@ class FeatureGP(SingleTaskGP):
         """Replace the training data, without refitting.
 
         Args:
-            inputs: Designs; as many as before keep their uncertainties. Or rows as in
-                ``train_inputs``.
+            inputs: Designs, or rows as in ``train_inputs``. Designs keep their uncertainties if
+                their number stays the same.
             targets: Their values, in the units of the model.
             strict: As in GPyTorch.
         """
@@ -137,8 +137,8 @@ class FeatureGP(SingleTaskGP):
             if len(inputs) == 1 and others:
                 if inputs[0].shape[-2] != others[0].shape[-2]:
                     raise ValueError(
-                        "The observations differ in their uncertainty or stand for several: build "
-                        "a new model for other designs."
+                        "The observations have different uncertainties or were folded. Build a new "
+                        "model for other designs."
                     )
                 inputs = (*inputs, *others)
         super().set_train_data(inputs, targets, strict)
@@ -150,10 +150,10 @@ class FeatureGP(SingleTaskGP):
         return self
 
     def named_priors(self) -> Iterator[Any]:
-        """List every prior once, so that it counts once in the likelihood of hyper-parameters.
+        """List every prior once, so that it counts once when hyper-parameters are fitted.
 
-        GPyTorch lists a prior once for every path to its module. Here features, kernel and noise
-        share modules.
+        GPyTorch lists a prior once for every path to its module, and here features, kernel and
+        noise share modules.
         """
         listed = set()
         for name, module, prior, *closures in super().named_priors():
@@ -166,12 +166,12 @@ class FeatureGP(SingleTaskGP):
     ) -> tuple[Any, ...]:
         X = test_inputs[0]
         f, known = self.features(X), self._train_features(rows.packed(train_inputs))
-        if f.shape[-1] != known.shape[-1]:  # the observations needed further features
+        if f.shape[-1] != known.shape[-1]:  # the observations have changed the features
             f = self.features(X)
         batch_shape = torch.broadcast_shapes(X.shape[:-2], train_inputs[0].shape[:-2])
         return (
             self.mean_module(X),
-            self.covar_module(f),  # of many designs, often only the diagonal is needed
+            self.covar_module(f),  # lazy: for many designs, often only the diagonal is needed
             self.covar_module(f, known).to_dense(),
             batch_shape,
             X.shape[-2:-1],
@@ -179,7 +179,7 @@ class FeatureGP(SingleTaskGP):
         )
 
     def _train_features(self, X: Tensor) -> Tensor:
-        """Return the features of the observations, computed once as long as nothing changes."""
+        """Return the features of the observations; they are computed again only after changes."""
         strategy = self.prediction_strategy
         known = getattr(strategy, "train_features", None)
         if known is None or known[0] != self.features.version:
@@ -202,7 +202,7 @@ class _Summed:
 
 
 def _fixed_noise(likelihood: Likelihood) -> FixedGaussianNoise | None:
-    """Return the noise variances that were given, if any were."""
+    """Return the module with given noise variances, if there is one."""
     for module in likelihood.modules():
         if isinstance(module, FixedGaussianNoise):
             return module
@@ -210,7 +210,7 @@ def _fixed_noise(likelihood: Likelihood) -> FixedGaussianNoise | None:
 
 
 def _repeated(features: Features, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:
-    """Compute features once where ``X`` only repeats itself along a batch dimension."""
+    """Compute features; repeats of ``X`` along a batch dimension are computed once."""
     one = X
     for dim in range(X.dim() - 2):
         if X.stride(dim) == 0:

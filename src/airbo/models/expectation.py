@@ -1,4 +1,4 @@
-"""The surrogate of expected values that knows how far an observation can lie from them."""
+"""The default surrogate: expected values, with noise from unseen executed inputs."""
 
 import math
 
@@ -14,19 +14,21 @@ from airbo.models.ugp import UGP
 
 
 class ExpectationGP(UGP):
-    r"""Gaussian process over f, seen through P_x: expectations, and observations at one point.
+    r"""Gaussian process over f that models expected values under P_x.
 
     If f ~ GP(0, k), expected values have the covariance :math:`\langle\psi_P, \psi_Q\rangle`, as
-    in ``UGP``. An observation was made at one unknown point of P_x and varies by k(x', x'); the
-    difference, :math:`k(x', x') - \|\psi_P\|^2`, depends on the design and goes to its noise.
-    A ``base_kernel`` has to be stationary.
+    in ``UGP``. An observation was made at one unknown point x' of P_x, where f has the variance
+    k(x', x'). The difference, :math:`k(x', x') - \|\psi_P\|^2`, is added to the noise of the
+    observation: the more f varies within P_x, the larger it is.
+
+    A ``base_kernel`` must be stationary.
     """
 
     outputscale_spread = math.sqrt(0.5)
 
     @staticmethod
     def default_base_kernel(d: int) -> Kernel:
-        """Build the paper's base kernel with one length scale, longer in more columns."""
+        """Build the paper's base kernel with one length scale, which starts at 0.15 d."""
         start = 0.15 * d
         return RationalQuadraticSum(
             start, log_normal(start / math.e, math.sqrt(1 / 8)), shared=True

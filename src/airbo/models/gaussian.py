@@ -23,9 +23,9 @@ from airbo.models.priors import lengthscale_prior, observation_noise, scaled
 class ERBFGP(UncertainInputGP):
     """Gaussian process with the expected squared-exponential kernel (Dallaire 2011).
 
-    An observation was made at one unknown point of P_x: it varies by the whole output scale,
-    more than the expected value that the kernel describes. The difference goes to the noise.
-    There is a closed form: ``estimator`` is not used, and a ``base_kernel`` is refused.
+    An observation was made at one unknown point of P_x. Its variance is the whole output scale,
+    which is more than that of the expected value. The difference is added to the noise. The kernel
+    has a closed form, so ``estimator`` is not used and a ``base_kernel`` is refused.
     """
 
     @classmethod
@@ -50,10 +50,10 @@ class ERBFGP(UncertainInputGP):
 class SKLGP(UncertainInputGP):
     """Gaussian process with the symmetric Kullback-Leibler kernel (Moreno 2003).
 
-    Where covariances differ from design to design this kernel is not positive semi-definite; the
+    If covariances differ from design to design, this kernel is not positive semi-definite. The
     observations then get the least extra noise that makes their covariance so, and negative
-    directions of a posterior covariance are cut off. There is a closed form: ``estimator`` is not
-    used, and a ``base_kernel`` is refused.
+    eigenvalues of a posterior covariance are cut off. The kernel has a closed form, so
+    ``estimator`` is not used and a ``base_kernel`` is refused.
     """
 
     folds_exactly = False  # the extra noise depends on the rows
@@ -70,18 +70,20 @@ class SKLGP(UncertainInputGP):
         """Return the prior at designs, with a covariance made positive semi-definite."""
         prior = super().forward(x, *others)
         K = prior.covariance_matrix
+        # K + max(0, -λ_min) I
         missing = (-1e-9 - torch.linalg.eigvalsh(K)[..., 0]).clamp_min(0)
         shift = missing[..., None, None] * torch.eye(K.shape[-1]).to(K)
         return MultivariateNormal(prior.mean, to_linear_operator(K + shift))
 
     def __call__(self, *args: Any, **kwargs: Any) -> MultivariateNormal:
-        """Predict as any exact Gaussian process, without negative variances."""
+        """Predict as any exact Gaussian process does, but without negative variances."""
         distribution = super().__call__(*args, **kwargs)
         if self.training:
             return distribution
         values, vectors = torch.linalg.eigh(distribution.covariance_matrix)
         if bool((values >= 0).all()):
             return distribution
+        # V max(Λ, 0) Vᵀ
         covariance = (vectors * values.clamp_min(1e-10).unsqueeze(-2)) @ vectors.mT
         return MultivariateNormal(distribution.mean, to_linear_operator(covariance))
 
@@ -90,8 +92,8 @@ class SKLGP(UncertainInputGP):
     ) -> UncertainInputGP:
         """Return a model with further data, recomputed.
 
-        GPyTorch would update its factorization; under a covariance that had to be shifted the
-        update need not exist.
+        GPyTorch would update its factorization, but for a shifted covariance this update need not
+        exist.
         """
         model = deepcopy(self)
         shape = torch.broadcast_shapes(self.train_inputs[0].shape[:-2], inputs[0].shape[:-2])

@@ -24,7 +24,7 @@ class NoiseOfRows(Noise, ABC):
     """Noise that differs from row to row of the training data."""
 
     observed: Sequence[Tensor] = ()
-    """The training data, which GPyTorch does not always pass."""
+    """The training data, because GPyTorch does not always pass them."""
 
     def forward(
         self, *params: Any, shape: torch.Size | None = None, **kwargs: Any
@@ -32,9 +32,9 @@ class NoiseOfRows(Noise, ABC):
         """Return the diagonal noise covariance of rows.
 
         Args:
-            *params: The rows, as in ``train_inputs``, or designs; left out: the observations.
-            shape: Of the variances.
-            **kwargs: With ``noise``, variances to be taken instead, as BoTorch passes them.
+            *params: Rows, as in ``train_inputs``, or designs; by default the observations.
+            shape: Shape of the variances.
+            **kwargs: ``noise``, as BoTorch passes it, holds variances to use instead.
         """
         if kwargs.get("noise") is not None:
             return DiagLinearOperator(kwargs["noise"])
@@ -55,18 +55,18 @@ class NoiseOfRows(Noise, ABC):
 
 
 class UnseenInputNoise(NoiseOfRows):
-    r"""Observation noise plus what the unseen executed input adds.
+    r"""Observation noise plus the variance due to the unseen executed input.
 
     .. math:: \sigma^2 + s \, (k(x', x') - \hat k(P_x, P_x))
 
-    for a kernel of output scale ``s``: the variance of f at one point of P_x is larger than that of
-    its expected value.
+    for a kernel of output scale ``s``: f at one point of P_x has a larger variance than the
+    expected value of f.
     """
 
     def __init__(self, noise: Module, features: Features, kernel: ScaleKernel) -> None:
-        """Add to ``noise`` what follows from the features and the kernel of the model.
+        """Add to ``noise`` the variance that follows from the features and kernel of the model.
 
-        Under the output scale there is a kernel that knows its value ``at_a_point``.
+        ``kernel.base_kernel`` must have the attribute ``at_a_point``.
         """
         super().__init__()
         self.observation_noise = noise
@@ -79,18 +79,19 @@ class UnseenInputNoise(NoiseOfRows):
         return self.observation_noise.noise
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Return the observation noise plus what unseen executed inputs add."""
+        """Return the observation noise plus the variance due to unseen executed inputs."""
         return self.unseen(inputs) + self._observation_noise(inputs[0])
 
     def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Return what unseen executed inputs add."""
+        """Return the variance due to unseen executed inputs."""
         f = self.features(rows.packed(inputs))
         at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
+        # s (k(x', x') - k̂(P_x, P_x))
         added: Tensor = (at_a_point - self.kernel(f, diag=True)).clamp_min(0)
         return added
 
     def _observation_noise(self, X: Tensor) -> Tensor:
-        """Return the observation noise; where it is known for observations only, their mean."""
+        """Return the observation noise; for new designs, the mean of given variances."""
         noise = self.noise
         if not isinstance(self.observation_noise, FixedGaussianNoise):
             return noise
@@ -104,13 +105,13 @@ class MeanNoise(NoiseOfRows):
     r"""Noise of the mean of replicates: :math:`\sigma^2(x) / c` for ``c`` observations."""
 
     def __init__(self, noise: Module) -> None:
-        """Divide ``noise``, that of one observation."""
+        """Divide ``noise``, the noise of one observation, by the number of replicates."""
         super().__init__()
         self.of_one = noise
         self._last: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be computed again: it holds on to gradients."""
+        """Leave out the cached variances, which hold gradients."""
         return {**self.__dict__, "_last": None}
 
     @property
@@ -124,7 +125,7 @@ class MeanNoise(NoiseOfRows):
 
     @property
     def raw_noise(self) -> Tensor:
-        """The parameter behind it."""
+        """The raw parameter of the noise of one observation."""
         return self.of_one.raw_noise
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
@@ -135,7 +136,7 @@ class MeanNoise(NoiseOfRows):
         return each if c is None else each / c
 
     def each_again(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Return ``each`` as the likelihood has just computed it, if it has."""
+        """Return ``each``, reusing what the likelihood has just computed."""
         last, self._last = self._last, None
         return self.each(inputs) if last is None else last
 
@@ -147,13 +148,13 @@ class MeanNoise(NoiseOfRows):
 
 
 class WithinRows(AddedLossTerm):
-    r"""What replicates say about the noise, beyond their mean.
+    r"""Log likelihood of the scatter of replicates around their mean.
 
     A row of :math:`c` observations with squared deviations :math:`S` from their mean contributes
 
     .. math:: -\tfrac12 \Big[(c - 1) \log 2\pi\sigma^2 + \log c + S / \sigma^2\Big]
 
-    so that the likelihood of folded observations is that of all.
+    so that folding does not change the likelihood.
     """
 
     def __init__(self, noise: MeanNoise, inputs: Sequence[Tensor]) -> None:
@@ -184,14 +185,14 @@ class UnseenInputLikelihood(_GaussianLikelihoodBase):
 
 
 def observe(likelihood: Likelihood, inputs: Sequence[Tensor]) -> None:
-    """Tell a likelihood which rows it belongs to."""
+    """Hand the training rows to a likelihood."""
     for module in likelihood.modules():
         if isinstance(module, NoiseOfRows):
             module.observed = tuple(inputs)
 
 
 def unseen_input_noise(likelihood: Likelihood) -> UnseenInputNoise | None:
-    """Return the part of a likelihood that looks at features, if there is one."""
+    """Return the part of a likelihood that depends on features, if there is one."""
     for module in likelihood.modules():
         if isinstance(module, UnseenInputNoise):
             return module

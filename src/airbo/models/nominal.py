@@ -1,4 +1,4 @@
-"""The surrogate that believes the design."""
+"""The surrogate that ignores the uncertainty."""
 
 from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
 from botorch.models.utils.gpytorch_modules import (

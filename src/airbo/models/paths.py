@@ -5,8 +5,11 @@ A prior path of f ~ GP(0, k) is a sum of random waves,
 .. math:: f(x) = \sqrt{2 / m} \sum_{j=1}^m \theta_j \cos(\omega_j^\top x + b_j)
 
 with frequencies from the spectrum of k. Its expected value under P_x is the same sum with
-:math:`\mathbb E \cos(\omega^\top x' + b)`. Matheron's rule makes a posterior path of a prior one.
-Every path has frequencies of its own: mean and covariance over paths are those of the posterior.
+:math:`\mathbb E \cos(\omega^\top x' + b)`. Matheron's rule turns prior into posterior paths:
+
+.. math:: f(x) + K_{xX} (K_{XX} + \Sigma)^{-1} (y - f(X) - \varepsilon)
+
+Every path has frequencies of its own, so mean and covariance over paths are those of the posterior.
 """
 
 import math
@@ -30,13 +33,13 @@ from airbo.models.base import UncertainInputGP
 from airbo.uncertainty import Exact, InputUncertainty, Normal, Product, base_draws
 
 N_WAVES = 512
-"""Random waves per path."""
+"""Number of random waves per path."""
 N_COSINES = 128
 """Cosines of Gaussian draws per path, for the kernel exp(-α MMD²)."""
 MAX_WAVES, MAX_NUMBERS = 2**16, 2**24
-"""Most random waves and numbers that all paths may use together; many paths get fewer each."""
+"""Limits on random waves and numbers of all paths together; many paths get fewer each."""
 N_BASE_DRAWS = 256
-"""Draws of P_x, where it changes with the design; where it does not, four times as many."""
+"""Draws of P_x if it changes with the design; otherwise four times as many."""
 
 
 class RandomWaves:

@@ -1,4 +1,4 @@
-"""Starting values and priors of hyper-parameters; docs/models.md says why."""
+"""Starting values and priors of hyper-parameters; docs/models.md explains them."""
 
 import math
 
@@ -13,10 +13,10 @@ from airbo.kernels.constraints import positive
 
 
 def scaled(kernel: Kernel, start: float = 1.0, spread: float = 1.0) -> ScaleKernel:
-    """Give a kernel a learnable output scale, fitted from ``start`` on.
+    """Give a kernel a learnable output scale that starts at ``start``.
 
-    Where all that values vary by is the output scale's, without a noise that could take it over,
-    ``spread`` may be smaller.
+    ``spread`` may be smaller if the output scale explains all variation of the values and no noise
+    parameter can take it over.
     """
     prior = log_normal(start / math.e, spread)
     scale = ScaleKernel(kernel, outputscale_prior=prior, outputscale_constraint=positive())
@@ -32,10 +32,11 @@ def lengthscale_prior(d: int, spread: float = math.sqrt(3)) -> LogNormalPrior:
 def observation_noise(
     known: Tensor | None = None, typical: float = 0.05, spread: float = 1.5
 ) -> GaussianLikelihood | FixedNoiseGaussianLikelihood:
-    """Expect noise: unseen executed inputs scatter the values even of a noiseless experiment.
+    """Build a likelihood with a prior that expects noise.
 
-    A model that knows what these do expects less, and leaves more to the data. Where variances are
-    ``known``, these are taken.
+    Unseen executed inputs scatter the values even of a noiseless experiment. A model that accounts
+    for this scatter can pass a smaller ``typical`` and a larger ``spread``. If variances are
+    ``known``, they are used as they are.
     """
     if known is not None:
         return FixedNoiseGaussianLikelihood(noise=known)

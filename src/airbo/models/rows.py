@@ -1,11 +1,11 @@
-"""What a row of the training data holds, besides the design: ``train_inputs`` of a surrogate.
+"""Rows of the training data: the ``train_inputs`` of a surrogate.
 
 There are one, two or four tensors:
 
 - the designs, (n, d);
-- the numbers of the uncertainties that they were made under, (n, 1), where these differ;
-- how many observations a row stands for, and the sum of their squared deviations from their mean,
-  (n, 1) each, where replicates were folded.
+- the numbers of their uncertainties, (n, 1), if there are several uncertainties;
+- the number of observations of a row, and the sum of their squared deviations from their mean,
+  (n, 1) each, if replicates were folded.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,12 +17,12 @@ from torch import Tensor
 
 
 def packed(inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n c"]:
-    """Return designs with the column of uncertainty numbers, where there is one."""
+    """Return designs with the column of uncertainty numbers, if there is one."""
     return inputs[0] if len(inputs) == 1 else torch.cat([*inputs[:2]], dim=-1)
 
 
 def counts(inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"] | None:
-    """Return how many observations every row stands for; None: one."""
+    """Return the number of observations of every row; None: one each."""
     return inputs[2].squeeze(-1) if len(inputs) > 2 else None
 
 
@@ -44,8 +44,8 @@ def folded(
     """Replace the observations of equal rows by their mean.
 
     Returns:
-        The distinct rows in the order in which they first appear, and their mean values; just what
-        was given where all rows differ.
+        The distinct rows in the order of their first appearance, and their mean values. If all rows
+        differ, the arguments are returned unchanged.
     """
     inputs = tuple(inputs)
     _, group = torch.unique(packed(inputs), dim=0, return_inverse=True)
@@ -56,7 +56,7 @@ def folded(
     first, order = first.sort()
     group = order.argsort()[group]
     c = torch.bincount(group, minlength=m).to(Y).unsqueeze(-1)
-    # deviations from the first value of a row, so that equal values have equal means
+    # deviations from the first value, so that the mean of equal values is exact
     deviation = Y - Y[first][group]
     mean = torch.zeros_like(c).index_add(0, group, deviation) / c
     within = torch.zeros_like(c).index_add(0, group, (deviation - mean[group]).square())

@@ -16,7 +16,7 @@ class UGP(UncertainInputGP):
     """Gaussian process with the integral kernel E k(u, v) (Oliveira 2019)."""
 
     outputscale_spread: ClassVar[float] = 1.0
-    """Of the logarithm of the output scale, in its prior."""
+    """Standard deviation of the logarithm of the output scale, in its prior."""
 
     @classmethod
     def parts(cls, given: Given) -> Parts:
