@@ -1,4 +1,4 @@
-"""Ask, tell, recommend: the one object with state, and what it is made of."""
+"""Ask, tell, recommend: the one object with state, and its parts."""
 
 from airbo.observed import Direction
 from airbo.optimizer.optimizer import Optimizer

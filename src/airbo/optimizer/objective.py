@@ -1,4 +1,4 @@
-"""What makes a design good: a measure of the values that a surrogate models."""
+"""The objective: a measure of the values that a surrogate models."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,16 +18,16 @@ _WITHOUT_F = (SKLGP, ERBFGP, NominalGP)
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure of values over where designs land when they are used."""
+    """A measure of the values of designs under the uncertainty in use."""
 
     surrogate: Surrogate
-    """Makes the model of the values."""
+    """Builds the model of the values."""
     measure: Measure
-    """What counts, in the user's units and direction."""
+    """The measure, in the user's units and direction."""
     noise: Noise = "measurement"
     """Whether observation noise counts as a property of the product."""
     seed: int = 0
-    """Fixes the draws."""
+    """Makes the draws reproducible."""
 
     def __post_init__(self) -> None:
         check_measure(self.measure)
@@ -42,16 +42,16 @@ class Objective:
 
     @property
     def is_mean(self) -> bool:
-        """Whether the surrogate itself answers."""
+        """Whether the posterior of the surrogate is the answer already."""
         return isinstance(self.measure, Mean)
 
     def judged(self, model: GPyTorchModel, unit: float, effort: Effort) -> Model:
-        """Return what a fitted model says about the measure, larger being better.
+        """Return a model of the measure; larger values are better.
 
         Args:
-            model: What the surrogate made of the observations.
-            unit: What it counts values in.
-            effort: How finely.
+            model: The fitted surrogate.
+            unit: The unit of its values, see ``value_unit``.
+            effort: How many draws to use.
         """
         if self.is_mean:
             return model
@@ -61,13 +61,13 @@ class Objective:
             return MeasureModel(model, inside, where, self.noise, effort)
 
     def factor(self, unit: float) -> float:
-        """Return what turns the measure inside into the user's."""
+        """Return the factor from the measure inside to the measure in the user's units."""
         return self.measure.factor(self.surrogate.sign, unit)
 
     def check_acquisition(self, acquisition: Any) -> None:
-        """Refuse one that is about the mean only."""
+        """Refuse an acquisition that works for the mean only if the measure is another one."""
         if isinstance(acquisition, TheoryUCB) and not self.is_mean:
             raise ValueError(
-                "acquisition='ucb-theory' has its β from a theorem about the mean; with "
+                "acquisition='ucb-theory' takes its β from a theorem about the mean. With "
                 f"measure={self.measure} use 'ucb-random', 'ucb' or 'ei'."
             )

@@ -38,7 +38,7 @@ R = TypeVar("R")
 def _alone(
     method: Callable[Concatenate["Optimizer", P], R],
 ) -> Callable[Concatenate["Optimizer", P], R]:
-    """Let one thread at a time work with an optimizer."""
+    """Let only one thread at a time use an optimizer."""
 
     @wraps(method)
     def locked(self: "Optimizer", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -49,12 +49,12 @@ def _alone(
 
 
 class Optimizer:
-    """Finds the design with the best expected value, one experiment, or a batch, at a time.
+    """Finds the design with the best expected value, one experiment or one batch at a time.
 
-    Users tell values in their own direction; inside, they are maximized. The state is the record of
-    observations and of designs asked for: the model is refitted from it, so that an optimizer
-    restored from JSON, or from a pickle, goes on exactly as the one that was saved. Threads may
-    share an optimizer: its methods run one at a time.
+    You tell values in your own direction; inside, they are maximized. The state is the record of
+    observations and of proposed designs, and the model is refitted from this record. So an
+    optimizer restored from JSON, or from a pickle, continues exactly as the saved one would have.
+    Threads may share an optimizer: its methods run one at a time.
     """
 
     def __init__(
@@ -72,29 +72,29 @@ class Optimizer:
         measure: Measure | None = None,
         noise: Noise = "measurement",
     ) -> None:
-        """Start with nothing known.
+        """Start without observations.
 
         Args:
             space: The parameters of a design, or a dict of them.
-            uncertainty: Where a design may land during the experiments, by name or group of names
-                in the units of the parameters; None: designs are hit exactly.
+            uncertainty: How accurately the experiments set the parameters, by name or tuple of
+                names, in the units of the parameters; None: exactly.
             direction: Whether larger or smaller values are better.
             surrogate: ``"default"``, which is ``"expectation"``; ``"mmd"`` (the paper's),
                 ``"ugp"``, ``"skl"``, ``"erbf"``, ``"nominal"``, or a function (train_X, train_Y) ->
                 BoTorch model, which may have further arguments uncertainty, deployment and bounds.
             acquisition: ``"ucb-random"``, ``"ucb"`` (the paper's), ``"ucb-theory"``, ``"ei"``, one
-                of ``airbo.acquisition`` with other settings, or a function that makes a BoTorch
-                acquisition of a model.
-            seed: Fixes all choices.
-            deployment: Where the recommended design will land when it is used; by default as in
+                of ``airbo.acquisition`` with other settings, or a function that builds a BoTorch
+                acquisition from a model.
+            seed: Makes all choices reproducible.
+            deployment: How accurately the recommended design will be set in use; by default as in
                 the experiments.
-            n_initial: Designs that are spread over the space before the model chooses; by default
+            n_initial: Number of designs that fill the space before the model chooses; by default
                 2 (d + 1), at least 5 and at most 20.
-            initial: How these are spread: scrambled Sobol or uniform random.
-            measure: What counts of the values f(x') over where a design lands, one of
-                ``airbo.measures``; by default their mean.
-            noise: ``"measurement"``: observation noise says nothing about the product, and no
-                measure counts it; ``"product"``: single products differ by it, too.
+            initial: How these designs are chosen: scrambled Sobol or uniform random.
+            measure: What to optimize of the distribution of f(x'), one of ``airbo.measures``; by
+                default the mean.
+            noise: ``"measurement"`` if the observation noise belongs to the measurement, so that
+                measures ignore it; ``"product"`` if single products really differ by it.
         """
         self.space = space if isinstance(space, Space) else Space(space)
         check_names(self.space)
@@ -125,7 +125,7 @@ class Optimizer:
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to this process, and models, which are refitted."""
+        """Leave out the lock, and the models, which are refitted."""
         left_out = ("_lock", "_own_model", "_shown_model")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
@@ -137,7 +137,7 @@ class Optimizer:
 
     @property
     def deployment(self) -> InputUncertainty:
-        """Where the recommended design will land when it is used."""
+        """The uncertainty of the recommended design in use."""
         return self.uncertainty if self._deployment is None else self._deployment
 
     # -- asking
@@ -149,13 +149,13 @@ class Optimizer:
     def ask(self, n: int | None = None, *, number: int | None = None) -> Design | list[Design]:
         """Propose the next design, or ``n`` designs that go together.
 
-        Whatever was asked and not told yet is taken into account.
+        Designs that were asked for and not told yet are taken into account.
 
         Args:
-            n: How many designs to return, in a list; None: one, as it is.
-            number: Which experiment of the whole campaign this is, from 0, where several optimizers
-                with one seed share the work: each number has random numbers of its own. By default
-                as many as this optimizer has been asked for.
+            n: How many designs to return, in a list; None: a single design, without a list.
+            number: The number of this experiment in the whole campaign, from 0. Use it if several
+                optimizers with one seed share the work: each number has its own random numbers. By
+                default, the number of designs that this optimizer has proposed so far.
         """
         with self._lock:
             if number is not None:
@@ -189,18 +189,17 @@ class Optimizer:
         uncertainty: NamedUncertainty = None,
         allow_outside: bool = False,
     ) -> None:
-        """Report what an experiment gave. Nothing changes if anything is wrong with the report.
+        """Report the result of an experiment. An invalid report raises and changes nothing.
 
         Args:
-            design: The design that was asked for, by the optimizer or by anybody else; a list of
-                them; or a table of observations, with a column for each parameter, one for the
-                value and, where executed inputs were measured, ``executed_<name>``.
+            design: The requested design, proposed by the optimizer or not; a list of designs; or a
+                table of observations, with a column for each parameter, one for the value and, for
+                measured executed inputs, ``executed_<name>``.
             value: The observed value; None or NaN if the experiment failed. With a list of designs,
-                a list of values. With a table, the name of the column of values, ``"value"`` if not
-                given.
-            executed: Parameters of the executed input, where they were measured; with a list of
-                designs, a list.
-            uncertainty: What this experiment was made under, if not what the others were.
+                a list of values. With a table, the name of the column of values, by default
+                ``"value"``.
+            executed: The measured parameters of the executed input; with a list of designs, a list.
+            uncertainty: The uncertainty of this experiment, if it differs from that of the others.
             allow_outside: Whether designs may lie outside the bounds of the space.
         """
         under = None if uncertainty is None else by_columns(self.space, uncertainty)
@@ -211,10 +210,10 @@ class Optimizer:
 
     @_alone
     def expect(self, design: Mapping[str, Any], allow_outside: bool = False) -> None:
-        """Count a design as pending that somebody else has asked for.
+        """Add a pending design that did not come from this optimizer.
 
         Args:
-            design: The design of an experiment that is under way or planned.
+            design: The design of an experiment that is running or planned.
             allow_outside: Whether it may lie outside the bounds of the space.
         """
         plain = self.space.checked(design, allow_outside)
@@ -222,7 +221,7 @@ class Optimizer:
 
     @_alone
     def forget(self, design: Mapping[str, Any]) -> None:
-        """Give up a design that was asked for and that nobody will answer."""
+        """Remove a pending design whose value will never be told."""
         plain = self.space.checked(design, allow_outside=True)
         if not self._history.answer(plain):
             raise ValueError(f"The design {plain} is not pending.")
@@ -232,7 +231,7 @@ class Optimizer:
     @property
     @_alone
     def observations(self) -> pd.DataFrame:
-        """All experiments, failed ones too, in the order in which they were told."""
+        """All experiments, including failed ones, in the order in which they were told."""
         return as_table(self.space, self._history.observations)
 
     @property
@@ -246,7 +245,7 @@ class Optimizer:
     def model(self) -> GPyTorchModel:
         """The surrogate, fitted to all observations, in the unit cube and with maximized values.
 
-        It equals the one that the optimizer uses, which nothing done to this one changes.
+        It equals the model that the optimizer uses. Changing it does not affect the optimizer.
         """
         return self._fitted(self._shown_model)
 
@@ -255,10 +254,10 @@ class Optimizer:
         """Return the design that is best by the measure, under the deployment uncertainty.
 
         Args:
-            policy: ``"observed"``: among the designs that were tried, the paper's outcome;
-                ``"anywhere"``: in the whole space. By default the first, and the second if designs
-                are used under another uncertainty than they were tried under: what teaches most
-                about a design is then not that design.
+            policy: ``"observed"``: the best of the designs that were tried, as in the paper.
+                ``"anywhere"``: the best in the whole space. The default is ``"observed"``. If the
+                uncertainty in use differs from that of the experiments, it is ``"anywhere"``,
+                because the best design then need not have been tried.
         """
         if policy is None:
             policy = "observed" if self.deployment == self.uncertainty else "anywhere"
@@ -293,12 +292,12 @@ class Optimizer:
         measure: Measure | None = None,
         noise: Noise | None = None,
     ) -> Evaluation:
-        """Return what the model says about any measure of any design, where it will be used.
+        """Return the posterior of any measure of any design, under the uncertainty in use.
 
         Args:
             design: The design, tried or not.
-            measure: What is asked; by default what the optimizer decides by.
-            noise: As for ``Optimizer``, and by default as there.
+            measure: The measure; by default that of the optimizer.
+            noise: As for ``Optimizer``; by default that of the optimizer.
         """
         plain = self.space.checked(design, allow_outside=True)
         asked = replace(
@@ -317,7 +316,7 @@ class Optimizer:
         return self._fitted(self._own_model)
 
     def _fitted(self, last: FittedModel) -> GPyTorchModel:
-        """Return the model of all observations: the last one, if there are no others since."""
+        """Return the model of all observations; fit it again only if there are new ones."""
         known = self._history.known
         if not known:
             raise ValueError("There is no model yet: no experiment has given a value.")
@@ -328,9 +327,10 @@ class Optimizer:
 
     @_alone
     def copy(self) -> "Optimizer":
-        """Return an optimizer in the same state, which then goes its own way.
+        """Return an independent optimizer in the same state.
 
-        Neither of them fits a model again that the other has fitted to the same observations.
+        The two share fitted models: neither refits what the other has fitted to the same
+        observations.
         """
         twin = copy.copy(self)
         twin._history = self._history.copy()
@@ -339,7 +339,7 @@ class Optimizer:
 
     @_alone
     def as_of(self, n: int) -> "Optimizer":
-        """Return an optimizer that knows the first ``n`` observations only, and nothing pending."""
+        """Return an optimizer with only the first ``n`` observations and no pending designs."""
         earlier = copy.copy(self)
         known = self._history.observations[: whole_number("n", n, least=0)]
         earlier._history = History(self._history.points, known, n_asked=len(known))
@@ -368,8 +368,8 @@ class Optimizer:
     def to_json(self) -> str:
         """Return the whole state as text.
 
-        What only code can say (a callable uncertainty, surrogate or acquisition) is not in it, and
-        has to be given to ``from_json`` again.
+        The text does not contain code: pass a callable uncertainty, surrogate or acquisition to
+        ``from_json`` again.
         """
         settings = {
             "space": self.space,
@@ -402,11 +402,11 @@ class Optimizer:
 
         Args:
             text: What ``to_json`` returned.
-            uncertainty: As for ``Optimizer``, where it could not be saved; likewise the next three.
+            uncertainty: As for ``Optimizer``, if it could not be saved; likewise the next three.
             deployment: See above.
             surrogate: See above.
             acquisition: See above.
-            uncertainties: Those that could not be saved of single observations, by row.
+            uncertainties: Uncertainties of single observations that could not be saved, by row.
         """
         given = {
             "uncertainty": uncertainty,
@@ -430,7 +430,7 @@ class Optimizer:
 
 
 def whole_number(name: str, value: object, least: int) -> int:
-    """Return the value as an int, or say what was expected."""
+    """Return the value as an int; raise ``ValueError`` if it is not one, or too small."""
     try:
         number = least - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:

@@ -1,14 +1,15 @@
-r"""Is it worth going on? What further experiments can bring, and what the answer rests on.
+r"""Is it worth going on? The expected gain of further experiments, by simulation.
 
-The posterior of the expected values g of many designs is one Gaussian vector. Each of many futures
-draws a truth g from it and does experiments on it. The next experiment maximizes an upper
-confidence bound, its value is :math:`y = g(x) + \varepsilon`, and the vector is conditioned on it:
+The posterior of the expected values g of many designs is one Gaussian vector. Each of many
+simulated futures draws a truth g from it and runs experiments on that truth. The next experiment
+maximizes an upper confidence bound. It gives :math:`y = g(x) + \varepsilon`, and the posterior is
+conditioned on this value:
 
 .. math:: \mu \leftarrow \mu + \frac{k\,(y - \mu_x)}{k_x + s^2}, \qquad
           C \leftarrow C - \frac{k k^\top}{k_x + s^2}, \qquad k = C_{\cdot x}.
 
-What n experiments bring is the best posterior mean after them, on average over the futures, minus
-the best one of today.
+The gain of n experiments is the best posterior mean after them, averaged over the futures, minus
+the best posterior mean of today.
 """
 
 import math
@@ -33,33 +34,33 @@ from airbo.optimizer.search import reproducible, without_numerical_warnings
 from airbo.space import Design
 
 STEPS = (5, 10, 20)
-"""Numbers of further experiments that are looked at."""
+"""Numbers of further experiments to simulate."""
 N_FUTURES = 128
 N_DRAWS = 2048
-"""Truths that the probability is counted over."""
+"""Number of drawn truths from which the probability is estimated."""
 N_POOL = 1024
-"""Designs all over the space, of which the promising ones are looked at."""
+"""Number of random designs from which the promising ones are selected."""
 N_BEST, N_NEAR, N_ELSEWHERE = 64, 32, 32
-"""Designs that are looked at: promising ones, some around the recommended one, and any others."""
+"""Numbers of simulated designs: promising, close to the recommended one, and elsewhere."""
 NEAR = 0.05
-"""Standard deviation of those around the recommended design, in ranges."""
+"""Standard deviation of designs close to the recommended one, relative to the ranges."""
 TOLERANCE = 0.05
-"""What makes no difference, as a share of the range of the observed values."""
+"""Default of a negligible difference, relative to the range of the observed values."""
 MOST_CONFIRMATIONS = 5
 MEAN_SQUARE = RandomizedUCB().mean_square
-"""Of the factors of the upper confidence bounds."""
+"""Mean of β² in the upper confidence bounds."""
 
 
 @dataclass(frozen=True)
 class LuckiestRun:
-    """The experiment with the best observed value, where another design is recommended."""
+    """The experiment with the best observed value, if another design is recommended."""
 
     design: Design
     value: float
     mean: float
     """Expected value of its design."""
     std: float
-    """Standard deviation of that expectation."""
+    """Standard deviation of the expected value."""
     spread: float
     """Standard deviation of single runs about the expected value."""
 
@@ -71,20 +72,20 @@ class Outlook:
     recommendation: Recommendation
     direction: Direction
     gains: dict[int, float]
-    """By how much the recommended design is expected to be better after so many experiments."""
+    """Expected improvement of the recommendation, by number of further experiments."""
     tolerance: float
-    """A difference that does not matter, in the units of the values."""
+    """The largest negligible difference, in the units of the values."""
     probability: float
-    """That no design is better than the recommended one by more than the tolerance."""
+    """Probability that no design is better than the recommended one by more than the tolerance."""
     n_values: int
-    """Values that were observed at the recommended design."""
+    """Number of values that were observed at the recommended design."""
     spread: float
     """Standard deviation of single runs of the recommended design about its expected value."""
     n_confirmations: int
-    """Runs of the recommended design to do before it is used: until its expected value is known to
-    the tolerance, and at least one where it rests on a single run."""
+    """Number of runs of the recommended design to do before you use it, so that its expected value
+    is known to the tolerance. At least one if it has been run only once."""
     luckiest: LuckiestRun | None
-    """None: the recommended design is the one with the best observed value."""
+    """None if the recommended design has the best observed value."""
 
 
 def look_ahead(
@@ -93,13 +94,13 @@ def look_ahead(
     tolerance: float | None = None,
     policy: Literal["observed", "anywhere"] | None = None,
 ) -> Outlook:
-    """Say what further experiments can bring.
+    """Estimate what further experiments can bring.
 
     Args:
-        optimizer: It is not changed. It must have seen a value.
+        optimizer: An optimizer with at least one value. It is not changed.
         steps: Numbers of further experiments.
-        tolerance: A difference of expected values that does not matter; by default a twentieth of
-            the range of the observed values.
+        tolerance: A negligible difference of expected values; by default a twentieth of the range
+            of the observed values.
         policy: Which designs may be recommended; as for ``Optimizer.recommend``.
     """
     if optimizer.measure != Mean():
@@ -150,7 +151,7 @@ class _Look:
         )
 
     def _candidates(self) -> tuple[Float[Tensor, "n m"], Bool[Tensor, " n"]]:
-        """Return the recommended design, those that were tried, and others; say which were."""
+        """Return the recommended, tried and other designs, and which may be recommended today."""
         cube, points = self.history.points.cube, self.history.points
         best = points.of([self.best.design])
         tried = points.of([d for d in self.history.tried if d != self.best.design])
@@ -188,7 +189,7 @@ class _Look:
 def confirmations(std: float, spread: float, tolerance: float) -> int:
     """Return how many runs of a design it takes to know its expected value to a tolerance.
 
-    After k runs the variance is 1 / (1/std² + k/spread²).
+    After k runs the variance is 1 / (1/std² + k/spread²), which must fall to tolerance².
     """
     if std <= tolerance or tolerance <= 0:
         return 0
@@ -201,16 +202,16 @@ def confirmations(std: float, spread: float, tolerance: float) -> int:
 
 @dataclass(frozen=True)
 class _Joint:
-    """What is believed today about experiments and about what will be used, jointly."""
+    """Joint posterior of the expected values in the experiments and in use."""
 
     mean: Float[Tensor, " j"]
     covariance: Float[Tensor, "j j"]
     noise: Float[Tensor, " n"]
-    """Variance of single experiments about their expected value."""
+    """Variance of single experiments around their expected value."""
     use: slice
-    """Where designs stand as they will be used; experiments stand first."""
+    """Positions of the expected values in use; those of the experiments come first."""
     tried: Bool[Tensor, " n"]
-    """Which designs may be recommended today; the first one is."""
+    """Which designs may be recommended today; the first is recommended."""
 
     def draw(self, n: int) -> Float[Tensor, "s j"]:
         """Draw truths."""
@@ -220,13 +221,13 @@ class _Joint:
         return self.mean + torch.randn(n, len(self.mean), dtype=self.mean.dtype) @ L.mT
 
     def probability(self, tolerance: float) -> float:
-        """Return how often the first design is as good as the best, but for the tolerance."""
+        """Return the share of truths in which the first design is best within the tolerance."""
         truths = self.draw(N_DRAWS)[:, self.use]
         regret = truths.amax(-1) - truths[:, 0]
         return regret.le(tolerance).double().mean().item()
 
     def gains(self, steps: Sequence[int]) -> dict[int, float]:
-        """Return by how much the best posterior mean rises, after numbers of experiments."""
+        """Return how much the best posterior mean rises, by number of experiments."""
         truths = self.draw(N_FUTURES)
         n, own = len(self.noise), torch.arange(N_FUTURES)
         mu = self.mean.expand(N_FUTURES, -1).clone()
@@ -247,7 +248,7 @@ class _Joint:
             tried[own, x] = True
             if step in steps:
                 best = mu[:, self.use].masked_fill(~tried, -math.inf).amax(-1)
-                # more experiments never bring less; what is below is chance
+                # more experiments never bring less: a drop is an artefact of the simulation
                 highest = max(highest, (best.mean() - today).item())
                 found[step] = highest
         return found
@@ -268,7 +269,7 @@ def _moments(posterior: Any) -> tuple[Float[Tensor, " j"], Float[Tensor, "j j"]]
 
 
 def _is_used_otherwise(look: _Look) -> bool:
-    """Say whether designs are used under another uncertainty, and the model can tell."""
+    """Return whether the uncertainty in use differs and the model can account for it."""
     same = look.surrogate.experiments_in_cube == look.surrogate.deployment_in_cube
     model = look.model
     return (
@@ -277,7 +278,7 @@ def _is_used_otherwise(look: _Look) -> bool:
 
 
 def _noise(look: _Look, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
-    """Return the variance of single experiments about their expected value."""
+    """Return the variance of single experiments around their expected value."""
     single, expected = (
         look.model.posterior(Z.unsqueeze(-2), observation_noise=noisy).variance.flatten()
         for noisy in (True, False)

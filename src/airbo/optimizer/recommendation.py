@@ -20,11 +20,11 @@ from airbo.optimizer.search import best_design, without_numerical_warnings
 from airbo.space import Design
 
 N_FINALISTS = 8
-"""Designs that are looked at closely before one of them is recommended by a measure."""
+"""Number of designs that are compared closely before one is recommended by a measure."""
 
 
 NORMAL_90 = 1.6449
-"""Standard deviations to both sides that hold 90% of a normal distribution."""
+"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
 
 
 class TooLittleDataWarning(UserWarning):
@@ -33,7 +33,7 @@ class TooLittleDataWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The design that the model holds best by the measure, by default in expectation."""
+    """The best design by the measure, according to the model; by default in expectation."""
 
     design: Design
     mean: float
@@ -46,7 +46,7 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model says about a measure of one design."""
+    """The posterior of a measure of one design."""
 
     design: Design
     measure: Measure
@@ -55,7 +55,7 @@ class Evaluation:
     std: float
     """Standard deviation of that: what the model does not know."""
     interval: tuple[float, float]
-    """Where the measure lies with a probability of 90%."""
+    """The measure lies in this interval with a probability of 90%."""
     capability: Capability | None = None
     """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
 
@@ -74,13 +74,13 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Predictor:
-    """Tells what to expect of designs when they are used, in the user's direction."""
+    """Predicts the measure of designs in use, in the user's direction."""
 
     objective: Objective
     model: GPyTorchModel
-    """What the surrogate made of the observations."""
+    """The fitted surrogate."""
     unit: float
-    """What the model counts values in."""
+    """The unit of its values, see ``value_unit``."""
 
     def predict(
         self, Z: Float[Tensor, "n m"], effort: Effort = FINE
@@ -94,11 +94,11 @@ class Predictor:
         return factor * mean.squeeze(-1), abs(factor) * variance.squeeze(-1).sqrt()
 
     def _at_a_time(self, effort: Effort) -> int:
-        """Return how many designs are looked at together: those whose draws fit in memory."""
+        """Return how many designs to predict at a time, so that their draws fit in memory."""
         return 2**31 if self.objective.is_mean else max(1, 2**22 // effort.n_values)
 
     def best_of(self, designs: Sequence[Design]) -> Recommendation:
-        """Recommend one of some designs."""
+        """Recommend the best of some designs."""
         if len(designs) > N_FINALISTS and not self.objective.is_mean:
             means, _ = self.predict(self.objective.surrogate.points.of(designs), COARSE)
             ranked = self._better(means).argsort(descending=True)
@@ -109,7 +109,7 @@ class Predictor:
         return Recommendation(design, mean, std, self.capability(design))
 
     def evaluate(self, design: Design) -> Evaluation:
-        """Return all that is known about the measure of one design."""
+        """Return the posterior of the measure of one design."""
         Z = self.objective.surrogate.points.of([design])
         [mean], [std] = (v.tolist() for v in self.predict(Z))
         if self.objective.is_mean:
@@ -126,7 +126,7 @@ class Predictor:
         )
 
     def capability(self, design: Design) -> Capability | None:
-        """Return how well a design keeps limits, if the measure has any."""
+        """Return how well a design keeps within limits, if the measure has limits."""
         if not isinstance(self.objective.measure, InSpec):
             return None
         Z = self.objective.surrogate.points.of([design])
@@ -136,11 +136,11 @@ class Predictor:
         return Capability.of(judged.measure, values)
 
     def _better(self, means: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
-        """Turn numbers in the user's direction around, where smaller ones are better."""
+        """Flip the sign of means if smaller ones are better."""
         return means if self.objective.factor(self.unit) > 0 else -means
 
     def best_anywhere(self, history: History) -> Recommendation:
-        """Recommend any design of the space."""
+        """Recommend the best design of the whole space."""
         cube, start = history.points.cube, history.points.of(history.tried)
         judged = self.objective.judged(self.model, self.unit, SEARCH)
         with without_numerical_warnings():
@@ -148,7 +148,7 @@ class Predictor:
         return self.best_of(cube.to_designs(Z))
 
     def warn_if_blind(self, recommendation: Recommendation, history: History) -> None:
-        """Warn where the model knows too little to prefer one design to another."""
+        """Warn if the model knows too little to prefer one design to another."""
         means, _ = self.predict(history.points.of(history.tried), COARSE)
         n = len(history.known)
         if n < 3 or recommendation.std > (means.max() - means.min()).item():

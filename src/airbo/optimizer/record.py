@@ -1,4 +1,4 @@
-"""What was asked and what came back: read, remembered, and written into tables."""
+"""The record of designs and observations: reading, remembering, writing tables."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,23 +16,23 @@ from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
 SAME = 1e-6
-"""Distance, in ranges of the parameters, within which designs count as the same."""
+"""Designs closer than this, relative to the ranges of the parameters, count as the same."""
 
 NOT_GIVEN: Any = object()
-"""Stands for a value that was left out; None says that the experiment failed."""
+"""Default of a value that was not passed; None means that the experiment failed."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One experiment: the design asked for and what came of it."""
+    """One experiment: the requested design and its result."""
 
     design: Design
     value: float | None
     """The observed value, in the user's direction; None if the experiment failed."""
     executed: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters of the executed input, where they were measured."""
+    """Measured parameters of the executed input."""
     uncertainty: InputUncertainty | None = None
-    """What this experiment was made under, if not what the others were."""
+    """The uncertainty of this experiment, if it differs from that of the others."""
 
     @property
     def failed(self) -> bool:
@@ -41,10 +41,10 @@ class Observation:
 
 
 class Points:
-    """Where designs lie in the unit cube: each is translated once."""
+    """Designs as points of the unit cube; each is translated once."""
 
     def __init__(self, space: Space) -> None:
-        """Know the cube of ``space``, and no design yet."""
+        """Start without any designs."""
         self.cube = Cube(space)
         self._columns: dict[tuple[Any, ...], list[float]] = {}
         self._points: dict[tuple[Any, ...], Tensor] = {}
@@ -62,7 +62,7 @@ class Points:
         return torch.stack(points) if points else self.cube.bounds[:0]
 
     def columns(self, o: Observation) -> Float[Tensor, "1 {self.cube.space.d}"]:
-        """Return the columns of a design, with what was measured in its place."""
+        """Return the columns of a design, with measured values in place of the requested ones."""
         self.of([o.design])
         space, row = self.cube.space, [*self._columns[tuple(o.design.values())]]
         for name, value in o.executed.items():
@@ -74,7 +74,7 @@ class Points:
 
 @dataclass
 class History:
-    """The memory of an optimization: all that a model or a proposal is made from."""
+    """The memory of an optimization, from which models and proposals are made."""
 
     points: Points
     observations: list[Observation] = field(default_factory=list)
@@ -84,7 +84,7 @@ class History:
     """How often a design was asked for."""
 
     def copy(self) -> "History":
-        """Return a history that holds the same, and that can go its own way."""
+        """Return an independent copy."""
         return replace(self, observations=[*self.observations], pending=[*self.pending])
 
     def ask(self, design: Design) -> None:
@@ -98,7 +98,7 @@ class History:
         self.observations.append(observation)
 
     def answer(self, design: Design) -> bool:
-        """Take a design off the pending ones, also where rounding has changed its last digits."""
+        """Remove a design from the pending ones, even if rounding has changed its last digits."""
         if design not in self.pending:
             distance = self.points.cube.space.distance
             alike = [p for p in self.pending if distance(p, design) < SAME]
@@ -125,7 +125,7 @@ class History:
 
     @property
     def tried(self) -> list[Design]:
-        """Distinct designs that have a value, inside the space; all if none is inside."""
+        """Distinct designs with a value inside the space; if none is inside, all with a value."""
         distinct = self.designs
         inside = self.points.of(distinct).sub(0.5).abs().amax(-1) <= 0.5 + 1e-9
         meets = self.points.cube.space.meets
@@ -134,7 +134,7 @@ class History:
 
     @property
     def waiting(self) -> list[Design]:
-        """Pending and failed designs: those whose value is not known."""
+        """Pending and failed designs, whose value is unknown."""
         return [*self.pending, *(o.design for o in self.observations if o.failed)]
 
     @property
@@ -152,10 +152,10 @@ class History:
         return sum(o.failed and o.design == design for o in self.observations)
 
 
-# -- from what a user tells to observations, or to an error that says what is wrong with it
+# -- from a user's report to observations
 
 Check = Callable[[Observation], None]
-"""Refuses an observation that no model could use."""
+"""Raises ``ValueError`` for an observation that no model could use."""
 
 
 def read(
@@ -178,12 +178,14 @@ def read(
         return found
     if not isinstance(told, pd.DataFrame):
         if value is NOT_GIVEN:
-            raise TypeError("tell(design, value) needs a value; None says that it failed.")
+            raise TypeError(
+                "tell(design, value) needs a value. Pass None if the experiment failed."
+            )
         design: Any = told.to_dict() if isinstance(told, pd.Series) else told
         measured: Any = executed or {}
         return [read_one(space, check, design, value, measured, uncertainty, allow_outside)]
     if executed is not None:
-        raise ValueError("In a table, executed inputs stand in columns executed_<name>.")
+        raise ValueError("In a table, put executed inputs into columns executed_<name>.")
     observations = []
     for i, row in enumerate(from_table(space, told, VALUE if value is NOT_GIVEN else value)):
         try:
@@ -218,7 +220,7 @@ def read_one(
 
 
 def from_lists(designs: Sequence[Any], values: Any, executed: Any) -> list[tuple[Any, Any, Any]]:
-    """Put designs, values and measured executed inputs together."""
+    """Combine designs, values and measured executed inputs."""
     rows = [values, [None] * len(designs) if executed is None else executed]
     for name, row in zip(("values", "executed inputs"), rows, strict=True):
         if (
@@ -232,7 +234,7 @@ def from_lists(designs: Sequence[Any], values: Any, executed: Any) -> list[tuple
 
 
 def check_names(space: Space) -> None:
-    """Refuse parameters that would share a column with something else in a table."""
+    """Refuse parameter names that tables use for other columns."""
     reserved = {VALUE, STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for name in space.names:
         if name in reserved:

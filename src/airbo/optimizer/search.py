@@ -1,4 +1,4 @@
-"""What to try next: points of the unit cube that start, and those that maximize a function."""
+"""The next point of the unit cube: an initial one, or one that maximizes an acquisition."""
 
 import math
 import threading
@@ -32,16 +32,16 @@ from airbo.optimizer.within import Within
 
 N_RESTARTS, N_RAW = 8, 256
 N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
-"""The same where designs are judged by draws of a measure, which cost more and are less smooth."""
+"""The same for measures that are computed from draws: these cost more and are less smooth."""
 MAX_STEPPED = 20
-"""Numbers with more values than this are searched as if continuous, and rounded."""
+"""Parameters with more values than this are searched as if continuous, and rounded."""
 MAX_ENUMERATED = 2000
-"""Spaces without continuous parameters are searched whole up to this many designs."""
+"""Discrete spaces with up to this many designs are searched completely."""
 NEARBY = 0.01
-"""Distance, in ranges of the parameters, within which designs count as alike."""
+"""Designs closer than this, relative to the ranges of the parameters, count as similar."""
 
 _GLOBAL_STATE = threading.RLock()
-"""Held by the one thread that has seeded the global generators of torch and NumPy."""
+"""Held by the thread that has seeded the global generators of torch and NumPy."""
 
 
 def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m"]:
@@ -63,7 +63,7 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
 def _initial_points(
     cube: Cube, kind: str, seed: int, start: int
 ) -> Iterator[Float[Tensor, "1 {cube.space.d}"]]:
-    """Yield points of the folded cube that start a campaign, from a certain one on."""
+    """Yield the initial points of the folded cube, from number ``start`` on."""
     d = cube.space.d
     if not cube.space.constraints:
         return (cube.round(initial_point(kind, i, d, seed)) for i in count(start))
@@ -81,10 +81,10 @@ def next_design(
     surrogate: Surrogate,
     acquisition: Acquisition,
 ) -> Float[Tensor, "1 m"]:
-    """Maximize the acquisition of what a model says about the measure over the space.
+    """Maximize the acquisition over the space.
 
-    Where designs are tried under another uncertainty than they will be used under, this is the
-    design to learn about, and what is proposed is the experiment that teaches most about it.
+    If the uncertainty in use differs from that of the experiments, the maximum is the design to
+    learn about. The result is then the experiment that is most informative about this design.
     """
     points, waiting = history.points, history.waiting
     experiments, deployment = surrogate.experiments_in_cube, surrogate.deployment_in_cube
@@ -116,9 +116,9 @@ def best_design(
 
     Args:
         function: A function of points of the unit cube.
-        cube: Says which designs there are.
+        cube: The unit cube of the space.
         exclude: Designs that must not be returned, unless there are no others.
-        avoid: Designs that must not be returned, nor any near them, unless there are no others.
+        avoid: Designs that must not be returned, nor any close to them, unless there are no others.
         start: Designs to start the search from, besides random ones.
     """
     with _constant(function):
@@ -139,7 +139,7 @@ def free_designs(
     exclude: Float[Tensor, "n {cube.m}"],
     avoid: Float[Tensor, "k {cube.m}"] | None = None,
 ) -> Float[Tensor, "free {cube.m}"]:
-    """Return designs all over the space that may be proposed."""
+    """Return designs from all over the space that may be proposed."""
     pool = _pool(cube)
     return pool[~_taken(pool, exclude, pool[:0] if avoid is None else avoid)]
 
@@ -147,15 +147,15 @@ def free_designs(
 def near(
     Z: Float[Tensor, "n m"], others: Float[Tensor, "k m"], distance: float = SAME
 ) -> Bool[Tensor, "n"]:
-    """Say which points of the unit cube lie within ``distance`` of one of the others."""
+    """Return which points of the unit cube lie within ``distance`` of one of the others."""
     return torch.cdist(Z, others, p=math.inf).lt(distance).any(-1)
 
 
 @contextmanager
 def without_numerical_warnings() -> Iterator[None]:
-    """Keep quiet about line searches that ended early and jitter on a diagonal.
+    """Silence warnings of line searches that ended early and of jitter on a diagonal.
 
-    The best point found is good all the same.
+    The best point found is still usable.
     """
     with warnings.catch_warnings():
         for category in (BotorchWarning, NumericalWarning):
@@ -173,7 +173,7 @@ def best_of(function: AcquisitionFunction, Z: Float[Tensor, "n m"]) -> Float[Ten
 
 @contextmanager
 def _constant(function: AcquisitionFunction) -> Iterator[None]:
-    """Take hyper-parameters for given: a search needs derivatives by designs only."""
+    """Freeze hyper-parameters: a search needs gradients with respect to designs only."""
     learned = [p for p in function.parameters() if p.requires_grad]
     for p in learned:
         p.requires_grad_(False)
@@ -210,12 +210,12 @@ def _search(
 
 
 def _search_within(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
-    """Climb with one number per parameter, where constraints hold."""
+    """Search the folded cube of a space with constraints."""
     return Within(cube).best(_OfFolded(function, cube), cube.fold(_pool(cube)[:N_RAW])).detach()
 
 
 def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
-    """Let BoTorch climb with one number per parameter."""
+    """Let BoTorch search the folded cube."""
     space = cube.space
     categories = {c: cube.values(c) for c in space.categorical_columns}
     few = [c for c, n in space.n_values.items() if n <= MAX_STEPPED and c not in categories]
@@ -240,13 +240,13 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
 
 
 def _is_small(cube: Cube) -> bool:
-    """Say whether all designs can be listed."""
+    """Return whether all designs can be listed."""
     counts = cube.space.n_values
     return len(counts) == cube.space.d and math.prod(counts.values()) <= MAX_ENUMERATED
 
 
 def _pool(cube: Cube) -> Float[Tensor, "n m"]:
-    """Return all designs of a small discrete space, or many spread over any other."""
+    """Return all designs of a small discrete space, or random designs of any other."""
     d = cube.space.d
     if _is_small(cube):
         values = product(*(cube.values(column) for column in range(d)))
@@ -258,7 +258,7 @@ def _pool(cube: Cube) -> Float[Tensor, "n m"]:
 
 
 def _allowed(cube: Cube, F: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
-    """Return those of some designs that meet the constraints."""
+    """Return the designs that meet the constraints."""
     if not cube.space.constraints:
         return F
     return F[torch.from_numpy(cube.space.polytope.holds(cube.axes.to_columns(F).numpy()))]
@@ -268,14 +268,14 @@ def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:
     return near(Z, exclude) | near(Z, avoid, NEARBY)
 
 
-# -- random numbers that depend on the seed of an optimizer and on nothing else
+# -- random numbers that depend only on the seed of an optimizer
 
 
 @contextmanager
 def reproducible(seed: int, step: int) -> Iterator[None]:
-    """Seed the random numbers of a block of code, and leave those outside as they were.
+    """Seed the random numbers inside a block of code, and restore the generators afterwards.
 
-    Such blocks run one at a time, also if they belong to different threads.
+    Such blocks run one at a time, even in different threads.
     """
     with _GLOBAL_STATE, torch.random.fork_rng(devices=[]):
         numpy_state = np.random.get_state()
@@ -288,7 +288,7 @@ def reproducible(seed: int, step: int) -> Iterator[None]:
 
 
 def initial_point(kind: str, i: int, d: int, seed: int, n: int = 1) -> Float[Tensor, "{n} {d}"]:
-    """Return point ``i`` of a scrambled Sobol sequence, and ``n - 1`` more, or of random ones."""
+    """Return ``n`` points of a scrambled Sobol or random sequence, from number ``i`` on."""
     if kind == "random":
         generator = torch.Generator().manual_seed(_stream(seed, i))
         return torch.rand(n, d, generator=generator, dtype=torch.float64)

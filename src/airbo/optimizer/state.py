@@ -1,4 +1,4 @@
-"""The state of an optimizer as JSON: versioned, and without anything that could run."""
+"""The state of an optimizer as JSON: versioned, and free of code."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class State:
     """How often a design was asked for."""
 
     def to_json(self) -> str:
-        """Write the state; what only code can say is marked as such."""
+        """Write the state; settings that are code are marked, not saved."""
         settings = {name: _described(value) for name, value in self.settings.items()}
         data = {
             "airbo_optimizer": VERSION,
@@ -49,7 +49,7 @@ class State:
 
         Args:
             text: What ``to_json`` returned.
-            given: Settings that replace the saved ones; needed for those that are code.
+            given: Settings that replace the saved ones; required for those that are code.
             uncertainties: The same for uncertainties of single observations, by row.
         """
         data = _versioned(text)
@@ -66,7 +66,7 @@ class State:
 
 @contextmanager
 def understood() -> Iterator[None]:
-    """Turn what goes wrong with a state that nobody wrote into one error."""
+    """Report every error from a damaged state as one ``ValueError``."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError) as error:
@@ -172,4 +172,4 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 _ADDED_LATER = {"measure": Mean().to_dict(), "noise": "measurement"}
-"""What states of 0.1.0 do not say, because there was nothing else then."""
+"""Values of settings that states of 0.1.0 do not contain."""

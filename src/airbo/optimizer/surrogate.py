@@ -45,7 +45,7 @@ SURROGATES: dict[str, SurrogateFactory] = {
 
 @dataclass(frozen=True)
 class Surrogate:
-    """Says how observations become a model, which sees the unit cube."""
+    """Builds and fits models, in the unit cube, from observations."""
 
     points: Points
     """Where designs lie in the unit cube."""
@@ -53,18 +53,18 @@ class Surrogate:
     """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty, deployment, bounds
     and fold_replicates to a BoTorch model."""
     uncertainty: InputUncertainty
-    """Where designs may land in the experiments, over columns."""
+    """The uncertainty of the experiments, over columns."""
     deployment: InputUncertainty
-    """Where they may land when they are used."""
+    """The uncertainty in use, over columns."""
     direction: Direction
     """Whether larger or smaller values are better."""
 
     space: Space = field(init=False)
     """The parameters of designs."""
     experiments_in_cube: InputUncertainty = field(init=False)
-    """Where designs may land in the experiments, as a model sees it."""
+    """The uncertainty of the experiments, in the unit cube."""
     deployment_in_cube: InputUncertainty = field(init=False)
-    """Where they may land when they are used, as a model sees it."""
+    """The uncertainty in use, in the unit cube."""
 
     def __post_init__(self) -> None:
         space = self.points.cube.space
@@ -74,7 +74,7 @@ class Surrogate:
 
     @property
     def sign(self) -> int:
-        """What values are multiplied with, so that larger is better."""
+        """Factor of the values that makes larger ones better."""
         return 1 if self.direction == "maximize" else -1
 
     def fit(self, known: Sequence[Observation]) -> GPyTorchModel:
@@ -93,18 +93,18 @@ class Surrogate:
             raise TypeError(f"The surrogate factory must return a BoTorch GP, got {model!r}.")
         fit_hyperparameters(model)
         if isinstance(model, UncertainInputGP):
-            # known from the start, whatever is asked of the model first
+            # register it now, so that the order of later predictions does not matter
             model.features.number_of(self.experiments_in_cube)
         return model
 
     def check(self, o: Observation) -> None:
-        """Refuse an observation that no model could use."""
+        """Raise ``ValueError`` for an observation that no model could use."""
         columns, around = self._landed(o)
         self.points.cube.from_columns(columns)
         check_logs(self.space, around, columns)
 
     def _landed(self, o: Observation) -> tuple[Tensor, InputUncertainty]:
-        """Return where an experiment landed, as far as it was measured, and P around that."""
+        """Return the executed input as far as it was measured, and the remaining uncertainty."""
         uncertainty = self.uncertainty if o.uncertainty is None else o.uncertainty
         columns = self.points.columns(o)
         if not o.executed:
@@ -131,13 +131,13 @@ class Surrogate:
 
 @dataclass
 class FittedModel:
-    """The model that was fitted last, for as long as the observations stay the same."""
+    """The last fitted model, kept while the observations stay the same."""
 
     known: Sequence[Observation] = ()
     model: GPyTorchModel | None = None
 
     def of(self, known: Sequence[Observation], surrogate: Surrogate) -> GPyTorchModel:
-        """Return the model of some observations; it is fitted if it is not the last one."""
+        """Return the model of these observations; fit it unless it is the last one."""
         if self.model is None or self.known != known:
             self.model = surrogate.fit(known)
             self.known = known
@@ -145,9 +145,9 @@ class FittedModel:
 
 
 def value_unit(values: Sequence[float]) -> float:
-    """Return the unit in which a model sees values: 1, or less if they differ very little.
+    """Return the unit of values inside a model: 1, or less if they differ very little.
 
-    GPyTorch takes every variance below 1e-10 for a rounding error.
+    GPyTorch treats every variance below 1e-10 as a rounding error.
     """
     spread = max(values) - min(values)
     if spread >= 1e-3 or spread <= 1e-12 * max(map(abs, values)):
@@ -156,7 +156,7 @@ def value_unit(values: Sequence[float]) -> float:
 
 
 def find_surrogate(given: str | SurrogateFactory) -> SurrogateFactory:
-    """Return the surrogate of a name, or a factory as it is."""
+    """Return the surrogate of this name; a factory is returned unchanged."""
     if callable(given):
         return given
     if isinstance(given, str) and given in SURROGATES:
@@ -169,9 +169,9 @@ def find_surrogate(given: str | SurrogateFactory) -> SurrogateFactory:
 
 
 def fit_hyperparameters(model: GPyTorchModel) -> None:
-    """Maximize the marginal likelihood; where that fails, warn and keep the prior's values.
+    """Maximize the marginal likelihood; if that fails, warn and keep the starting values.
 
-    A model without free hyper-parameters is left as it is.
+    A model without free hyper-parameters is not changed.
     """
     if not any(p.requires_grad for p in model.parameters()):
         model.eval()
@@ -195,7 +195,7 @@ def fit_hyperparameters(model: GPyTorchModel) -> None:
 
 
 def _accepted(build: SurrogateFactory, offered: dict[str, object]) -> dict[str, object]:
-    """Leave out what a factory has no argument for, as BoTorch's own models."""
+    """Leave out what a factory has no argument for; BoTorch's own models lack most."""
     arguments = inspect.signature(build).parameters
     if any(p.kind is p.VAR_KEYWORD for p in arguments.values()):
         return offered

@@ -1,4 +1,4 @@
-"""Points of the folded cube that meet the constraints of a space: spread over it, or climbed to."""
+"""Points of the folded cube that meet the constraints of a space: spread evenly, or optimal."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from airbo.cube import Cube
 from airbo.polytope import FloatArray, Polytope
 
 N_BLOCK, MOST_BLOCKS = 4096, 16
-"""Points among which are looked for some that meet the constraints."""
+"""Number of points to test against the constraints at a time, and how often to do so."""
 N_DRAWN = 128
-"""Points that are drawn inside the constraints, where hardly any others meet them."""
+"""Number of points drawn inside the constraints if uniform points hardly ever meet them."""
 N_CLIMBS, N_STEPS = 6, 40
-"""From how many points a search climbs, and how far."""
+"""Number of starting points of a search, and of steps from each."""
 N_MOVES = 20
-"""How often a search moves to a better neighbour in parameters that have few values."""
+"""How often a search moves to a better neighbour in discrete parameters."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Within:
     def spread(
         self, uniform: Callable[[int, int], Tensor], seed: int
     ) -> Iterator[Float[Tensor, "1 d"]]:
-        """Yield points that are spread as evenly as uniform numbers are, without an end.
+        """Yield evenly spread points, without end.
 
         Args:
-            uniform: Returns numbers ``start`` to ``stop`` of a sequence that is uniform.
-            seed: Fixes points that are drawn where hardly any of that sequence meets the
+            uniform: Returns points ``start`` to ``stop`` of a uniform sequence.
+            seed: Seed of the points that are drawn if hardly any point of that sequence meets the
                 constraints.
         """
         n_found = 0
@@ -74,10 +74,10 @@ class Within:
         return torch.cat([F, self._folded(self.polytope.spread(N_DRAWN, random))])
 
     def accepted(self, U: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
-        """Return those of uniform points that meet the constraints.
+        """Return the uniform points that meet the constraints.
 
-        An equality leaves its parameters one freedom less: the last of them follows from the
-        others, so that uniform points of the rest stay uniform.
+        An equality removes one degree of freedom: its last parameter follows from the others. So
+        the other parameters stay uniform.
         """
         low, high = self.ends
         X = self.cube.axes.to_columns(self.cube.round(low + U * (high - low))).numpy()
@@ -92,7 +92,7 @@ class Within:
     def best(
         self, function: AcquisitionFunction, starts: Float[Tensor, "n d"]
     ) -> Float[Tensor, "1 d"]:
-        """Maximize a function of points of the folded cube, from the best of some points."""
+        """Maximize a function over the folded cube, starting from the best of some points."""
         values = self._values(function, starts)
         order = values.argsort(descending=True)[:N_CLIMBS]
         unit = max(float(values.max() - values.min()), 1e-12)
@@ -112,7 +112,7 @@ class Within:
     def _climbed(
         self, function: AcquisitionFunction, F: Float[Tensor, "1 d"], unit: float
     ) -> Float[Tensor, "1 d"]:
-        """Climb in all continuous parameters; a step that ends outside is taken back."""
+        """Climb in all continuous parameters; return ``F`` if the result is not feasible."""
         free = [c for c in range(self.cube.space.d) if c not in self.cube.space.n_values]
         if not free:
             return F
@@ -148,7 +148,7 @@ class Within:
     def _conditions(
         self, whole: Callable[[FloatArray], FloatArray], free: list[int]
     ) -> list[dict[str, Any]]:
-        """Write the constraints as functions of continuous parameters; log scales bend them."""
+        """Write the constraints as functions of the free parameters; log scales are nonlinear."""
 
         def columns(z: FloatArray) -> tuple[FloatArray, FloatArray]:
             point = torch.tensor(whole(z)).requires_grad_()
@@ -173,9 +173,9 @@ class Within:
         return conditions
 
     def _beside(self, F: Float[Tensor, "1 d"]) -> Float[Tensor, "n d"]:
-        """Return designs in which a parameter that has few values takes another one.
+        """Return designs in which one discrete parameter takes another value.
 
-        The others follow as far as the constraints make them.
+        The other parameters move only as far as the constraints require.
         """
         x = self.cube.axes.to_columns(F)[0].numpy()
         found = []
