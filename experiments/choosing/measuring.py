@@ -111,9 +111,10 @@ def draws(optimizer: airbo.Optimizer, about: Problem, X: Tensor, seed: int) -> d
     """Return draws of the values at executed inputs, as they come and corrected."""
     low, high = about.bounds
     executed = (landed(about, X, N_EXECUTED) - low) / (high - low)
+    model: Any = optimizer.model
     torch.manual_seed(seed)
     with torch.no_grad():
-        drawn = FunctionDraws(optimizer.model, N_PAIRS)(executed)  # type: ignore[arg-type]
+        drawn = FunctionDraws(model, N_PAIRS)(executed)
     e = drawn.deviations
     return {"naive": torch.cat([drawn.mean + e, drawn.mean - e]), "corrected": corrected(drawn)}
 

@@ -136,12 +136,19 @@ class Settings:
     @cached_property
     def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
         from airbo.acquisition import ACQUISITIONS
+        from airbo.optimizer.objective import check_acquisition, check_knows_f
         from airbo.optimizer.surrogate import SURROGATES
 
         notes = self.top.notes
         notes.mistakes.clear()
         self.top.one_of("surrogate", tuple(SURROGATES), self.surrogate)
         self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
+        try:
+            if not notes.mistakes:
+                check_knows_f(SURROGATES[self.surrogate], self.measure)
+                check_acquisition(ACQUISITIONS[self.acquisition], self.measure)
+        except ValueError as error:
+            self.top.note(str(error), "measure")
         made: list[Any] = [
             None
             if group is None

@@ -116,10 +116,10 @@ class Predictor:
             half = NORMAL_90 * std
             ends = [mean - half, mean + half]
         else:
+            judged: Any = self.objective.judged(self.model, self.unit, FINE)
             with torch.no_grad():
-                posterior = self.objective.judged(self.model, self.unit, FINE).posterior(Z)
-            factor = self.objective.factor(self.unit)
-            ends = sorted(factor * end for end in interval(posterior.draws.flatten()))
+                draws = judged.posterior(Z).draws.flatten()
+            ends = sorted(self.objective.factor(self.unit) * end for end in interval(draws))
         within = (ends[0], ends[1])
         return Evaluation(
             dict(design), self.objective.measure, mean, std, within, self.capability(design)
