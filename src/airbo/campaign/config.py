@@ -246,7 +246,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
 def _measure(top: TomlTable) -> Measure:
     text = top.get("measure", "a text in quotes", "mean")
     try:
-        return measures.parse(text)
+        return measures.from_text(text)
     except ValueError as error:
         top.note(f"measure: {error}", "measure")
         return measures.Mean()

@@ -195,7 +195,7 @@ def recommend(
     """Say which design to use, and what to expect of it, on average or by the file's measure."""
     with reporting(as_json) as out:
         from airbo import measures
-        from airbo.cli.views import expectation
+        from airbo.cli.views import what_to_expect
         from airbo.words import assignments
 
         campaign = open_campaign(file)
@@ -203,11 +203,11 @@ def recommend(
         settings = campaign.settings
         best = campaign.recommend("anywhere" if anywhere else None)
         out.show(f"Use {assignments(settings.space, best.design)}.")
-        out.show(expectation(settings, best))
+        out.show(what_to_expect(settings, best))
         data = {"design": best.design, "mean": best.mean, "std": best.std,
                 "unit": settings.value_unit}  # fmt: skip
         if settings.measure != measures.Mean():
-            data["measure"] = measures.written(settings.measure)
+            data["measure"] = measures.to_text(settings.measure)
         if best.capability is not None:
             data["capability"] = best.capability.to_dict()
         out.result(data)
