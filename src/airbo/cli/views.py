@@ -10,7 +10,7 @@ from rich.text import Text
 from airbo.campaign.config import Settings
 from airbo.campaign.experiment import Experiment
 from airbo.measures import Mean, Target
-from airbo.words import choices, hit, shown, with_unit
+from airbo.words import choices, hit, plus_minus, shown, with_unit
 
 if TYPE_CHECKING:
     from airbo.optimizer import Recommendation
@@ -64,7 +64,7 @@ def value_with_unit(settings: Settings, value: float | None) -> str:
 
 def what_to_expect(settings: Settings, best: "Recommendation") -> str:
     """Say what to expect of a recommended design, by the measure of the campaign."""
-    unknown = "± is one standard deviation of what the model does not know."
+    unknown = "(± one standard deviation, model uncertainty)."
     measure = settings.measure
     if best.capability is not None:
         return f"Expect {best.capability.words}. Brackets hold 90% of what the model believes."
@@ -75,13 +75,13 @@ def what_to_expect(settings: Settings, best: "Recommendation") -> str:
             f"{value_with_unit(settings, max(0.0, -best.mean) ** 0.5)}, as the root of the mean "
             "square over where the design lands."
         )
-    mean, std = (value_with_unit(settings, v) for v in (best.mean, best.std))
+    value = with_unit(plus_minus(best), settings.value_unit)
     if isinstance(measure, Mean):
         return (
-            f"Expected {settings.value_name}: {mean} ± {std}. This is the mean over where the "
-            f"design lands; {unknown}"
+            f"Expected {settings.value_name}: {value}, on average over where the design lands "
+            f"{unknown}"
         )
-    return f"{settings.value_name}: {mean} ± {std}. This is the {measure.words}; {unknown}"
+    return f"{settings.value_name}: {value}, the {measure.words} {unknown}"
 
 
 def ago(age: timedelta) -> str:

@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import ByName, by_columns
+from airbo.digits import Digits, rounded
 from airbo.integrations.optuna.attributes import (
     DESIGN,
     check_by_name,
@@ -65,6 +66,7 @@ class AIRBOSampler(BaseSampler):
         consider_pruned_trials: bool = False,
         warn_independent_sampling: bool = True,
         seed: int | None = None,
+        digits: Mapping[str, Digits] | None = None,
     ) -> None:
         """Say how accurately parameters can be set, and how to choose them.
 
@@ -88,7 +90,9 @@ class AIRBOSampler(BaseSampler):
                 reported; otherwise it is a failed experiment.
             warn_independent_sampling: Whether to warn when a parameter is not chosen by the model.
             seed: Fixes all choices; None: random.
+            digits: How numbers are rounded before they are proposed, by name; by default not.
         """
+        self._digits = dict(digits or {})
         find_surrogate(surrogate)
         find_acquisition(acquisition)
         self._given = None if search_space is None else SearchSpace.of(search_space)
@@ -161,6 +165,7 @@ class AIRBOSampler(BaseSampler):
             if self._independent_sampler is not None and self._bridge.is_start(trials):
                 return None
             design = self._bridge.optimizer(trials, self.seed).ask(number=trial.number)
+            design = rounded(space.space.parameters, self._digits, design)
             fixed = space.design(trial.system_attrs.get(FIXED, {}))
             design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 
