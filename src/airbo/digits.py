@@ -33,18 +33,19 @@ class Digits:
         >>> Digits(places=1).round(61.444), Digits(significant=2).round(0.004449)
         (61.4, 0.0044)
         """
-        return round(value, self._places(value))
+        return round(value, self.places_of(value))
 
     def inside(self, value: float, low: float, high: float) -> float:
         """Round a number; one that would leave the range goes to the next one inside, if any."""
         near = self.round(value)
-        step = float(Decimal(1).scaleb(-self._places(value)))
+        step = float(Decimal(1).scaleb(-self.places_of(value)))
         for candidate in (near, self.round(near - step), self.round(near + step)):
             if low <= candidate <= high:
                 return candidate
         return value
 
-    def _places(self, value: float) -> int:
+    def places_of(self, value: float) -> int:
+        """Return the digits behind the point of a number."""
         if self.places is not None:
             return self.places
         assert self.significant is not None
