@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def long(quick: bool) -> dict[str, dict[str, float]]:
         torch.manual_seed(0)
         plain = YARDSTICK.model(case, X, Y)
         found[case.name] = {
-            YARDSTICK.name: timing.seconds(lambda m=plain, c=case: asking.loop(m, c)),
+            YARDSTICK.name: timing.seconds(partial(asking.loop, plain, case)),
             OPTIMIZER: timing.seconds(task.optimizer(X, Y).ask),
         }
     return found
@@ -132,8 +133,9 @@ def first_use(quick: bool) -> float:
 
 def sampler(quick: bool) -> list[float]:
     """Ask under a black box that is written in NumPy."""
-    case = in_unit_cube("NumPy black box", unc.Sampler.from_numpy(_stretched), 2)
+    case = in_unit_cube("NumPy black box", unc.Sampler.from_numpy(_stretched), 1)
     task = asking.Ask(case.name, case)
+    task.optimizer(*observe(case, 8, seed=0)).ask()  # warm up
     found = []
     for seed in range(N_DATA_SETS[quick]):
         X, Y = observe(case, asking.N_OBSERVATIONS, seed)

@@ -89,6 +89,12 @@ def number(value: float | int, digits: int = 4) -> str:
     return _minus("0" if text in ("-0", "") else text)
 
 
+def fixed(value: float, places: int) -> str:
+    """Write a number with so many digits behind the point, zeros too."""
+    text = f"{value:.{max(0, places)}f}"
+    return _minus(text.lstrip("-") if float(text) == 0 else text)
+
+
 def plus_minus(estimate: MeanAndStd, signed: bool = False) -> str:
     """Write mean ± standard deviation, to the second digit of what is not known."""
     mean, std = float(estimate.mean), float(estimate.std)

@@ -136,12 +136,19 @@ class Settings:
     @cached_property
     def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
         from airbo.acquisition import ACQUISITIONS
+        from airbo.optimizer.objective import check_acquisition, check_knows_f
         from airbo.optimizer.surrogate import SURROGATES
 
         notes = self.top.notes
         notes.mistakes.clear()
         self.top.one_of("surrogate", tuple(SURROGATES), self.surrogate)
         self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
+        try:
+            if not notes.mistakes:
+                check_knows_f(SURROGATES[self.surrogate], self.measure)
+                check_acquisition(ACQUISITIONS[self.acquisition], self.measure)
+        except ValueError as error:
+            self.top.note(str(error), "measure")
         made: list[Any] = [
             None
             if group is None
@@ -239,7 +246,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
 def _measure(top: TomlTable) -> Measure:
     text = top.get("measure", "a text in quotes", "mean")
     try:
-        return measures.parse(text)
+        return measures.from_text(text)
     except ValueError as error:
         top.note(f"measure: {error}", "measure")
         return measures.Mean()

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import TypeVar
 
 from optuna.storages import BaseStorage
 
@@ -19,6 +19,8 @@ from airbo.campaign.seal import Held
 from airbo.campaign.storage import close_storage, explained, open_storage, reading
 from airbo.campaign.study import CAMPAIGN, check_there, open_study, seal_of
 from airbo.integrations.optuna.counting import Counted
+
+C = TypeVar("C", bound="OpenCampaign")
 
 
 class OpenCampaign:
@@ -45,7 +47,7 @@ class OpenCampaign:
                         mend_journal(self.seal.storage)
 
     @classmethod
-    def open(cls, path: str | Path = "campaign.toml") -> Self:
+    def open(cls: type[C], path: str | Path = "campaign.toml") -> C:
         """Open the campaign of a file, and begin it if it is new.
 
         Raises:
@@ -56,7 +58,7 @@ class OpenCampaign:
         return cls.open_copy(Settings.read(path))
 
     @classmethod
-    def open_copy(cls, settings: Settings) -> Self:
+    def open_copy(cls: type[C], settings: Settings) -> C:
         """Open the campaign that settings describe; they may name another storage than the file."""
         check_there(settings)
         storage = open_storage(settings.storage, settings.path.parent)
@@ -70,13 +72,13 @@ class OpenCampaign:
         """Close the connections to the storage; leaving a ``with`` block does so too."""
         close_storage(self.storage)
 
-    def __enter__(self) -> Self:
+    def __enter__(self: C) -> C:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def signed(self, by: str) -> Self:
+    def signed(self: C, by: str) -> C:
         """Return the same campaign, where changes are signed with another name.
 
         By default they are signed with ``AIRBO_USER``, or with the name of the account.

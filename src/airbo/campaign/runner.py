@@ -318,6 +318,8 @@ def _tell(
         except KeyboardInterrupt:
             tell()
             raise
+        if result.value is None and result.reason:
+            campaign.note(experiment.number, result.reason)
 
 
 def _give_back(campaign: Campaign, experiment: Experiment) -> None:

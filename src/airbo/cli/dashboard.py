@@ -38,7 +38,7 @@ def _serve(campaign: "Campaign", host: str, port: int, out: Output) -> None:
     from airbo.campaign.errors import StorageError
 
     app = page(campaign, host, port)
-    if not is_loopback(host):
+    if not _is_loopback(host):
         out.note(f"Everybody who reaches this machine at {host}:{port} can see the campaign.")
     try:
         server = make_server(host, port, app, _Server, _Quiet)
@@ -99,7 +99,7 @@ def guarded(app: WSGIApplication, host: str, port: int) -> WSGIApplication:
 
 def _names(host: str) -> Container[str] | None:
     """Return the names that a request may use; None: any, where others are let in."""
-    return {"localhost", "127.0.0.1", "::1", host.lower()} if is_loopback(host) else None
+    return {"localhost", "127.0.0.1", "::1", host.lower()} if _is_loopback(host) else None
 
 
 def _refuse(start: Callable[..., Any], status: str, text: str) -> Iterable[bytes]:
@@ -107,8 +107,7 @@ def _refuse(start: Callable[..., Any], status: str, text: str) -> Iterable[bytes
     return [text.encode()]
 
 
-def is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches an address."""
+def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:

@@ -162,7 +162,7 @@ def report(
 def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> None:
     """Write the report of a campaign."""
     from airbo.campaign.errors import StorageError
-    from airbo.report import write_report
+    from airbo.report import Logbook, write_report
 
     one_thread()
     settings = campaign.settings
@@ -175,6 +175,7 @@ def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> 
             value_unit=settings.value_unit,
             date=datetime.date.today(),
             history=history,
+            logbook=Logbook.of(campaign),
             progress=out.err.is_terminal and not out.as_json,
         )
     except OSError as error:

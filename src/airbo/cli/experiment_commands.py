@@ -204,7 +204,7 @@ def recommend(
     """Say which design to use, what to expect of it, and whether more experiments are worth it."""
     with reporting(as_json) as out:
         from airbo import measures
-        from airbo.cli.views import expectation
+        from airbo.cli.views import what_to_expect
         from airbo.words import assignments
 
         campaign = open_campaign(file)
@@ -216,7 +216,7 @@ def recommend(
                 outlook = campaign.look_ahead(tolerance, policy)
             best = outlook.recommendation if outlook else campaign.recommend(policy)
         out.show(f"Use {assignments(settings.space, best.design)}.")
-        out.show(expectation(settings, best))
+        out.show(what_to_expect(settings, best))
         data = {"design": best.design, "mean": best.mean, "std": best.std,
                 "unit": settings.value_unit}  # fmt: skip
         if outlook is not None:
@@ -225,7 +225,7 @@ def recommend(
             out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
             data["outlook"] = as_outlook(outlook)
         else:
-            data["measure"] = measures.written(settings.measure)
+            data["measure"] = measures.to_text(settings.measure)
         if best.capability is not None:
             data["capability"] = best.capability.to_dict()
         out.result(data)

@@ -62,7 +62,7 @@ def value_with_unit(settings: Settings, value: float | None) -> str:
     return with_unit(value, settings.value_unit)
 
 
-def expectation(settings: Settings, best: "Recommendation") -> str:
+def what_to_expect(settings: Settings, best: "Recommendation") -> str:
     """Say what to expect of a recommended design, by the measure of the campaign."""
     unknown = "(± one standard deviation, model uncertainty)."
     measure = settings.measure

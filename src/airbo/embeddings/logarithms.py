@@ -268,7 +268,7 @@ def _enough(
 ) -> tuple[int, Any, Tensor]:
     """Return the degree that costs least, with the sums of Gaussians that it leaves."""
 
-    def cost(found: tuple[int, Any, Tensor]) -> float:
+    def cost(found: tuple[int, Any, Tensor]) -> int:
         degree, _, good = found
         left = [n for n, is_good in zip(sizes, good.tolist(), strict=True) if not is_good]
         return math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left)

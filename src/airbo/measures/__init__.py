@@ -19,7 +19,7 @@ from airbo.measures.kinds import (
     check_measure,
     measure_from,
 )
-from airbo.measures.text import parse, written
+from airbo.measures.text import from_text, to_text
 
 __all__ = [
     "CVaR",
@@ -31,7 +31,7 @@ __all__ = [
     "Target",
     "Worst",
     "check_measure",
+    "from_text",
     "measure_from",
-    "parse",
-    "written",
+    "to_text",
 ]

@@ -39,14 +39,14 @@ class Capability:
         mean, std = values.mean(-1), values.std(-1, correction=0)
         gaps = [sign * (mean - limit) for sign, limit in limits.sides]
         cpk = torch.stack(gaps).amin(0) / (3 * std.clamp_min(1e-300))
-        low, high = interval(share)
+        low, high = middle_90(share)
         missed = (1e6 * (1 - high), 1e6 * (1 - low))
         mean_share = share.mean().item()
         return cls(
             mean_share,
             (low, high),
             cpk.median().item(),
-            interval(cpk),
+            middle_90(cpk),
             1e6 * (1 - mean_share),
             missed,
         )
@@ -66,7 +66,7 @@ class Capability:
         )
 
 
-def interval(draws: Float[Tensor, " S"]) -> tuple[float, float]:
+def middle_90(draws: Float[Tensor, " S"]) -> tuple[float, float]:
     """Return what holds the middle 90 of 100 draws."""
     tail = (1 - CERTAINTY) / 2
     low, high = draws.quantile(draws.new_tensor([tail, 1 - tail])).tolist()

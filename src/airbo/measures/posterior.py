@@ -49,7 +49,7 @@ FINE = Effort(n_pairs=128, n_executed=512)
 """For numbers that people see."""
 WORST_TAKES = 4
 """How many times as many executed inputs it takes to find the worst of them."""
-FINEST = Effort(n_pairs=128, n_executed=2048)
+FOR_SHARES = Effort(n_pairs=128, n_executed=2048)
 """For shares near 0 and 1."""
 
 

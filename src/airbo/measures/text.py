@@ -23,10 +23,10 @@ _WORDS: dict[str, type[Measure]] = {
 _EXAMPLES = {"in-spec": "in-spec:0.5..2", "target": "target:50"}
 
 
-def parse(text: str) -> Measure:
+def from_text(text: str) -> Measure:
     """Read a measure: a word, and what belongs to it after a colon.
 
-    >>> parse("cvar:0.9"), parse("in-spec:..0.2"), parse("worst")
+    >>> from_text("cvar:0.9"), from_text("in-spec:..0.2"), from_text("worst")
     (CVaR(level=0.9), InSpec(low=None, high=0.2), Worst())
     """
     word, colon, rest = text.strip().partition(":")
@@ -52,10 +52,10 @@ def parse(text: str) -> Measure:
     return kind(_number(word, rest))  # type: ignore[call-arg]
 
 
-def written(measure: Measure) -> str:
-    """Write a measure so that ``parse`` reads it.
+def to_text(measure: Measure) -> str:
+    """Write a measure so that ``from_text`` reads it.
 
-    >>> written(CVaR(0.9)), written(InSpec(high=0.2))
+    >>> to_text(CVaR(0.9)), to_text(InSpec(high=0.2))
     ('cvar:0.9', 'in-spec:..0.2')
     """
     word = next(word for word, kind in _WORDS.items() if type(measure) is kind)

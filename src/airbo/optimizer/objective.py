@@ -11,7 +11,7 @@ from airbo.measures import Mean, Measure, check_measure
 from airbo.measures.posterior import Effort, MeasureModel, Noise
 from airbo.models import ERBFGP, SKLGP, NominalGP
 from airbo.optimizer.search import reproducible
-from airbo.optimizer.surrogate import Surrogate
+from airbo.optimizer.surrogate import Surrogate, SurrogateFactory
 
 _WITHOUT_F = (SKLGP, ERBFGP, NominalGP)
 
@@ -33,12 +33,7 @@ class Objective:
         check_measure(self.measure)
         if self.noise not in ("measurement", "product"):
             raise ValueError(f"noise must be 'measurement' or 'product', got {self.noise!r}.")
-        if not self.is_mean and self.surrogate.build in _WITHOUT_F:
-            name = self.surrogate.build.__name__
-            raise ValueError(
-                f"{name} has no model of f itself, which every measure but the mean needs. "
-                "Use surrogate='default', 'ugp' or 'mmd'."
-            )
+        check_knows_f(self.surrogate.build, self.measure)
 
     @property
     def is_mean(self) -> bool:
@@ -64,10 +59,23 @@ class Objective:
         """Return the factor from the measure inside to the measure in the user's units."""
         return self.measure.factor(self.surrogate.sign, unit)
 
-    def check_acquisition(self, acquisition: Any) -> None:
-        """Refuse an acquisition that works for the mean only if the measure is another one."""
-        if isinstance(acquisition, TheoryUCB) and not self.is_mean:
-            raise ValueError(
-                "acquisition='ucb-theory' takes its β from a theorem about the mean. With "
-                f"measure={self.measure} use 'ucb-random', 'ucb' or 'ei'."
-            )
+
+def check_knows_f(build: SurrogateFactory, measure: Measure) -> None:
+    """Refuse a surrogate without a model of f itself if the measure is not the mean.
+
+    A user's own surrogate can be checked only when it has built its model.
+    """
+    if build in _WITHOUT_F and not isinstance(measure, Mean):
+        raise ValueError(
+            f"{build.__name__} has no model of f itself, which every measure but the mean needs. "
+            "Use surrogate='default', 'ugp' or 'mmd'."
+        )
+
+
+def check_acquisition(acquisition: Any, measure: Measure) -> None:
+    """Refuse an acquisition that works for the mean only if the measure is another one."""
+    if isinstance(acquisition, TheoryUCB) and not isinstance(measure, Mean):
+        raise ValueError(
+            "acquisition='ucb-theory' takes its β from a theorem about the mean. With "
+            f"measure={measure} use 'ucb-random', 'ucb' or 'ei'."
+        )

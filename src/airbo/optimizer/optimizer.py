@@ -16,7 +16,7 @@ from airbo.coordinates import NamedUncertainty, by_columns
 from airbo.measures import Mean, Measure
 from airbo.measures.posterior import SEARCH, Noise
 from airbo.observed import Direction
-from airbo.optimizer.objective import Objective
+from airbo.optimizer.objective import Objective, check_acquisition
 from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
 from airbo.optimizer.record import NOT_GIVEN, History, Points, as_table, check_names, read, read_one
 from airbo.optimizer.search import initial_design, next_design, reproducible
@@ -114,7 +114,7 @@ class Optimizer:
         self.measure = Mean() if measure is None else measure
         self.noise: Noise = noise
         self._objective = Objective(self._surrogate, self.measure, noise, self.seed)
-        self._objective.check_acquisition(self._acquisition)
+        check_acquisition(self._acquisition, self.measure)
         by_dimension = min(max(5, 2 * (self.space.d + 1)), 20)
         self.n_initial = (
             by_dimension if n_initial is None else whole_number("n_initial", n_initial, least=1)

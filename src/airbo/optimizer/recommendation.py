@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.measures import InSpec, Measure
-from airbo.measures.capability import Capability, interval
-from airbo.measures.posterior import COARSE, FINE, FINEST, SEARCH, Effort
+from airbo.measures.capability import Capability, middle_90
+from airbo.measures.posterior import COARSE, FINE, FOR_SHARES, SEARCH, Effort
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, without_numerical_warnings
@@ -116,10 +116,10 @@ class Predictor:
             half = NORMAL_90 * std
             ends = [mean - half, mean + half]
         else:
+            judged: Any = self.objective.judged(self.model, self.unit, FINE)
             with torch.no_grad():
-                posterior = self.objective.judged(self.model, self.unit, FINE).posterior(Z)
-            factor = self.objective.factor(self.unit)
-            ends = sorted(factor * end for end in interval(posterior.draws.flatten()))
+                draws = judged.posterior(Z).draws.flatten()
+            ends = sorted(self.objective.factor(self.unit) * end for end in middle_90(draws))
         within = (ends[0], ends[1])
         return Evaluation(
             dict(design), self.objective.measure, mean, std, within, self.capability(design)
@@ -130,7 +130,7 @@ class Predictor:
         if not isinstance(self.objective.measure, InSpec):
             return None
         Z = self.objective.surrogate.points.of([design])
-        judged: Any = self.objective.judged(self.model, self.unit, FINEST)
+        judged: Any = self.objective.judged(self.model, self.unit, FOR_SHARES)
         with torch.no_grad():
             values = judged.values(Z)[:, 0]  # (S, s)
         return Capability.of(judged.measure, values)

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor
 from airbo import words
 from airbo.coordinates import uncertain_columns
 from airbo.cube import Cube
+from airbo.digits import Digits, digits_for
 from airbo.models import ERBFGP, UGP
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
@@ -153,22 +154,30 @@ class Findings:
         return float(low), float(high)
 
     def shown(self, name: str, value: Any) -> str:
-        """Write the value of a parameter with the digits that the machine can hold, and its unit.
+        """Write the value of a parameter in the digits that the machine can hold, and its unit."""
+        parameter, digits = self.parameter(name), self._digits.get(name)
+        if digits is None:
+            return words.value(parameter, value)
+        text = words.fixed(digits.round(value), digits.places_of(value))
+        return words.with_unit(text, words.unit_of(parameter))
 
-        They come from its step, or else from how far the recommended design lands from itself.
-        """
-        parameter = self.parameter(name)
-        if not isinstance(parameter, Float):
-            return words.value(parameter, value)
-        size = parameter.step or float(self._landing_std[self.space.names.index(name)])
-        if not size > 0:
-            return words.value(parameter, value)
-        places = max(0, -math.floor(math.log10(size)))
-        return words.with_unit(words.number(round(value, places), 12), parameter.unit)
+    def bare(self, name: str, value: Any) -> str:
+        """Write the same without the unit."""
+        unit = words.unit_of(self.parameter(name)) or ""
+        return self.shown(name, value).removesuffix(unit).rstrip()
 
     @cached_property
-    def _landing_std(self) -> NDArray[np.float64]:
-        return self.executed.std(dim=0).numpy()
+    def _digits(self) -> dict[str, Digits]:
+        """Digits by name: from how far the recommended design lands from itself."""
+        std = self.executed.std(dim=0).tolist()
+        found = {}
+        for i, (name, parameter) in enumerate(self.space.parameters.items()):
+            missed = name in self.uncertain and isinstance(parameter, Float)
+            # near one design a logarithmic scale is a linear one
+            digits = digits_for(replace(parameter, log=False) if missed else parameter, std[i])
+            if digits is not None:
+                found[name] = digits
+        return found
 
     def difference(self, designs: Sequence[Design]) -> Estimate:
         """Return by how much the expected value of the second of two designs differs."""

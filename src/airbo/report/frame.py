@@ -153,12 +153,8 @@ def _lands_or_not(findings: Findings, name: str) -> str:
 
 
 def _lands(findings: Findings, name: str) -> str:
-    unit = words.unit_of(findings.parameter(name)) or ""
-    ends = (
-        findings.shown(name, end).removesuffix(unit) for end in findings.executed_interval(name)
-    )
-    low, high = (end.strip() for end in ends)
-    return words.with_unit(f"{low} to {high}", unit)
+    low, high = (findings.bare(name, end) for end in findings.executed_interval(name))
+    return words.with_unit(f"{low} to {high}", words.unit_of(findings.parameter(name)))
 
 
 def _setting_rows(findings: Findings) -> list[list[str]]:

@@ -24,16 +24,18 @@ section { background: #fff; border: 1px solid var(--line); border-radius: 10px; 
   margin: 14px 0; }
 p, li { max-width: 85ch; overflow-wrap: anywhere; }
 p { margin: .4em 0; }
-ul { margin: .4em 0; padding-left: 1.2em; }
+ul { margin: .8em 0; padding-left: 1.2em; columns: 2 34rem; column-gap: 36px; }
+li { break-inside: avoid; }
 .lead { font-size: 1.15rem; }
-.doubt { background: var(--doubt-soft); color: var(--doubt); border-radius: 8px; padding: 8px 14px; }
+.doubt { background: var(--doubt-soft); color: var(--doubt); border-radius: 8px;
+  padding: 8px 14px; }
 .note { color: var(--quiet); font-size: .92rem; }
 .verdict { font-weight: 600; }
 .first { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: 10px 36px; }
 .set { width: 100%; font-size: 1.25rem; }
-.set td { font-weight: 600; }
+.set td { font-weight: 600; white-space: nowrap; }
 .set td, .set th { padding: 7px 12px 7px 0; }
-.set .small { font-weight: 400; font-size: .9rem; color: var(--quiet); }
+.set .small { white-space: normal; font-weight: 400; font-size: .9rem; color: var(--quiet); }
 .tiles { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 12px; margin: 0; }
 .tiles > div { background: var(--soft); border-radius: 10px; padding: 12px 16px; }
 .tiles dt { color: var(--quiet); font-size: .92rem; }
@@ -65,8 +67,8 @@ select { font: inherit; padding: 4px 8px; max-width: 100%; margin: .4em 0; }
   section { border: 0; padding: 0; margin: 0 0 16px; }
   .first { grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: 10px 20px; }
   .charts, .beside { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 4px 12px; }
-  .set { font-size: 1.1rem; } .tiles .value { font-size: 1.15rem; } .tiles > div { padding: 6px 10px;
-  border: 1px solid var(--line); }
+  .set { font-size: 1.1rem; } .tiles .value { font-size: 1.15rem; } 
+  .tiles > div { padding: 6px 10px; border: 1px solid var(--line); }
   .chart, tr, .tiles > div, .first { break-inside: avoid; } h2, h3 { break-after: avoid; }
   select { display: none; } .scroll { overflow: visible; } }
 """

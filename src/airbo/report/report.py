@@ -137,8 +137,8 @@ def _add_trust(page: Page, findings: Findings) -> None:
         page.verdict(verdict, doubt)
         return
     notes = [
-        "Each design was predicted without its own values, from all others. A perfect model lies on "
-        "the dashed line; bars are ± two standard deviations of a single value.",
+        "Each design was predicted without its own values, from all others. A perfect model lies "
+        "on the dashed line; bars are ± two standard deviations of a single value.",
     ]
     page.beside(trust_figure(findings, left), verdict, doubt, notes)
 
@@ -149,9 +149,9 @@ def _add_importances(page: Page, findings: Findings) -> None:
     page.section("What matters")
     shares = importances(findings)
     notes = [
-        "The share of the differences in the expected value, over the whole space, that a parameter "
-        "takes part in, alone or together with others. Where parameters act together, the shares "
-        "add up to more than 100%.",
+        "The share of the differences in the expected value, over the whole space, that a "
+        "parameter takes part in, alone or together with others. Where parameters act together, "
+        "the shares add up to more than 100%.",
     ]
     page.beside(importance_figure(shares), importance_verdict(shares), False, notes)
 
@@ -246,12 +246,7 @@ def _add_best(page: Page, findings: Findings) -> None:
 
 
 def _tried_row(findings: Findings, row: Tried) -> list[str]:
-    cells = [
-        findings.shown(name, row.design[name]).removesuffix(
-            words.unit_of(findings.parameter(name)) or ""
-        )
-        for name in findings.space.names
-    ]
+    cells = [findings.bare(name, row.design[name]) for name in findings.space.names]
     failed = f" + {row.n_failed} failed" if row.n_failed else ""
     count = f"{row.n_values}{failed}"
     return [*cells, words.plus_minus(row.expected), count, words.number(row.observed)]
@@ -268,9 +263,9 @@ def _add_precision(page: Page, findings: Findings) -> None:
     page.note(
         "What to expect if the deviations from the design were half or twice as large: at the "
         "recommended design, and at the best design for them. Changes are relative to the current "
-        f"deviations, ± one standard deviation. Several changes are compared here, so one counts as "
-        f"clear only beyond {words.number(strict, 2)} standard deviations. Nobody has tried these "
-        "precisions: this is what the model makes of the experiments."
+        "deviations, ± one standard deviation. Several changes are compared here, so one counts "
+        f"as clear only beyond {words.number(strict, 2)} standard deviations. Nobody has tried "
+        "these precisions: this is what the model makes of the experiments."
     )
     if findings.second_model:
         page.note(_second_model(findings) + _disagreement(findings, offers[0]))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import plotly.graph_objects as go
@@ -113,7 +114,7 @@ def _add_curve(
     x, nominal = along.values, color == style.NOMINAL
     low, high = estimate.mean - 2 * estimate.std, estimate.mean + 2 * estimate.std
     for run in _runs(along.was_tried):
-        tried = bool(along.was_tried[run][len(x[run]) // 2])
+        tried = bool(along.was_tried[run.start])
         opacity = 1.0 if tried else FADED
         figure.add_scatter(
             x=np.concatenate([x[run], x[run][::-1]]),
@@ -144,9 +145,7 @@ def _add_curve(
 def _runs(tried: NDArray[np.bool_]) -> list[slice]:
     """Return stretches that were tried, or were not; each ends where the next one begins."""
     turns = [0, *(np.flatnonzero(np.diff(tried.astype(int))) + 1).tolist(), len(tried)]
-    return [
-        slice(begin, min(end + 1, len(tried))) for begin, end in zip(turns, turns[1:], strict=False)
-    ]
+    return [slice(begin, min(end + 1, len(tried))) for begin, end in pairwise(turns)]
 
 
 def _add_points(

@@ -117,7 +117,7 @@ def trust_verdict(left: LeftOut | None) -> tuple[str, bool]:
 
 
 def trust_figure(findings: Findings, left: LeftOut) -> go.Figure:
-    """Draw predicted over observed values; a good model lies on the diagonal."""
+    """Draw predicted against observed values; a good model lies on the diagonal."""
     inside = np.abs(left.observed - left.predicted) <= 2 * left.std
     every = np.concatenate([left.observed, left.predicted])
     edge = 0.05 * (np.ptp(every) or 1.0)
@@ -133,9 +133,9 @@ def trust_figure(findings: Findings, left: LeftOut) -> go.Figure:
     ):
         if chosen.any():
             figure.add_scatter(
-                x=left.predicted[chosen],
-                y=left.observed[chosen],
-                error_x={"array": 2 * left.std[chosen], "thickness": 1, "width": 0},
+                x=left.observed[chosen],
+                y=left.predicted[chosen],
+                error_y={"array": 2 * left.std[chosen], "thickness": 1, "width": 0},
                 mode="markers",
                 name=name,
                 marker={"color": color, "size": 8},
@@ -153,6 +153,6 @@ def trust_figure(findings: Findings, left: LeftOut) -> go.Figure:
     style.styled(figure, height=400)
     shown = label(findings.name, findings.unit)
     return figure.update_layout(
-        xaxis={"title": style.plain(f"predicted {shown}")},
-        yaxis={"title": style.plain(f"observed {shown}"), "range": ends},
+        xaxis={"title": style.plain(f"observed {shown}"), "range": ends},
+        yaxis={"title": style.plain(f"predicted {shown}")},
     )

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import ByName, by_columns
-from airbo.digits import Digits, rounded
+from airbo.digits import Digits, as_held
 from airbo.integrations.optuna.attributes import (
     DESIGN,
     check_by_name,
@@ -165,7 +165,7 @@ class AIRBOSampler(BaseSampler):
             if self._independent_sampler is not None and self._bridge.is_start(trials):
                 return None
             design = self._bridge.optimizer(trials, self.seed).ask(number=trial.number)
-            design = rounded(space.space.parameters, self._digits, design)
+            design = as_held(space.space, self._digits, design)
             fixed = space.design(trial.system_attrs.get(FIXED, {}))
             design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 
