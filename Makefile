@@ -1,5 +1,5 @@
-# Every target first makes .venv and installs what that target needs, and nothing more:
-# .venv/.installed-test, for example, says that `pip install -e ".[test]"` has been done.
+# Every target first creates .venv and installs what that target needs, and nothing more.
+# The file .venv/.installed-test, for example, marks that `pip install -e ".[test]"` has been run.
 # `make help` lists the targets.
 PYTHON ?= python3
 VENV := .venv
@@ -38,7 +38,7 @@ lowest: $(INSTALLED)-lock  ## the fast tests with the lowest versions that pypro
 	@$(BIN)/uv pip install -q --python .venv-lowest --resolution lowest-direct -e ".[test]"
 	@$(TEST_ENV) .venv-lowest/bin/python -m pytest -n 2
 
-newest: $(INSTALLED)-lock  ## the fast tests with the newest versions that there are (.venv-newest)
+newest: $(INSTALLED)-lock  ## the fast tests with the newest versions available (.venv-newest)
 	@$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-newest
 	@$(BIN)/uv pip install -q --python .venv-newest -e ".[test]"
 	@$(TEST_ENV) .venv-newest/bin/python -m pytest -n 2
@@ -61,7 +61,7 @@ build: $(INSTALLED)-slow  ## the wheel and the source archive, checked, in dist/
 	@$(BIN)/python -m build
 	@$(BIN)/twine check --strict dist/*
 
-lock: $(INSTALLED)-lock  ## add what is missing to constraints.txt; `make lock UPGRADE=--upgrade` renews all versions
+lock: $(INSTALLED)-lock  ## add what is missing to constraints.txt; `make lock UPGRADE=--upgrade` upgrades all versions
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --all-extras $(UPGRADE) \
 		--no-annotate --no-header -o constraints.txt pyproject.toml
 	@{ echo "# The lock file: the versions that airbo is developed and tested with, for every Python and platform."; \
@@ -74,12 +74,12 @@ bench: $(READY)  ## measure speed, memory and accuracy, as ratios within one run
 bench-quick: $(READY)  ## the same with fewer settings and rounds (a minute)
 	@$(TEST_ENV) $(BIN)/python -m experiments.speed --quick
 
-paper: $(READY)  ## rerun the whole evaluation of the paper (hours; goes on where it was stopped)
+paper: $(READY)  ## rerun the whole evaluation of the paper (hours; continues where it was stopped)
 	@$(TEST_ENV) $(BIN)/python -m experiments run all --jobs $(JOBS)
 	@$(BIN)/python -m experiments pack
 	@$(BIN)/python -m experiments plot all
 
-paper-quick: $(READY)  ## a small version of all of it, in build/paper-quick (minutes)
+paper-quick: $(READY)  ## a small version of the same, in build/paper-quick (minutes)
 	@$(TEST_ENV) $(BIN)/python -m experiments run all --quick --jobs $(JOBS) --results build/paper-quick
 	@$(BIN)/python -m experiments plot all --quick --results build/paper-quick --images build/paper-quick
 

@@ -1,4 +1,4 @@
-"""The main job: find the robust optimum of the double-peak problem, with and without knowing P_x.
+"""Find the robust optimum of the double-peak problem, with and without knowing P_x.
 
     python examples/demo.py
 
@@ -27,7 +27,7 @@ COLORS = {"default": "#0072B2", "nominal": "#D55E00"}
 
 @dataclass(frozen=True)
 class Run:
-    """A finished optimization and what its answer is worth."""
+    """A finished optimization and the quality of its answer."""
 
     surrogate: str
     optimizer: Optimizer
@@ -61,7 +61,7 @@ def optimize(problem: DoublePeak, surrogate: str, budget: int, seed: int, bar: P
 
 
 def summary(problem: DoublePeak, runs: list[Run]) -> Table:
-    """Put the answers beside the truth."""
+    """Tabulate the answers and the truth."""
     best = problem.robust_optimum
     table = Table(title="Double peak under beta(0.4, 0.2) of width 0.1: what each surrogate found")
     for column in ("surrogate", "design found", "expected value there", "robust regret", "seconds"):
@@ -87,7 +87,7 @@ def picture(problem: DoublePeak, runs: list[Run], path: Path) -> None:
         color = COLORS[run.surrogate]
         predicted = run.optimizer.predict([{"x": v} for v in x.tolist()])
         mean, std = predicted["mean"].to_numpy(), predicted["std"].to_numpy()
-        axis.plot(x, problem(X), color="0.75", lw=1, label="f, hit exactly")
+        axis.plot(x, problem(X), color="0.75", lw=1, label="f, set exactly")
         axis.plot(x, problem.expected(X), "k--", lw=1.5, label="E f(x'), what we want")
         axis.fill_between(x, mean - 2 * std, mean + 2 * std, color=color, alpha=0.15, lw=0)
         axis.plot(x, mean, color=color, lw=2, label="posterior mean ± 2 std")
@@ -108,12 +108,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=int, default=50, help="experiments per surrogate")
     parser.add_argument("--seed", type=int, default=0, help="seed of designs and draws")
-    parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="where to draw")
+    parser.add_argument(
+        "--picture", type=Path, default=Path("demo.png"), help="file of the picture"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)  # the matrices are small: more threads only wait for each other
     console, problem = Console(), DoublePeak()
     console.print(
-        "You ask for a design x; it lands near x or near x + 0.1, you do not see where. "
+        "You ask for a design x. It lands near x or near x + 0.1, and you do not see where. "
         "Which design is best [i]in expectation[/i]?"
     )
     columns = (TextColumn("{task.description:20}"), BarColumn(), MofNCompleteColumn())
@@ -122,7 +124,7 @@ def main() -> None:
     console.print(summary(problem, runs))
     picture(problem, runs, args.picture)
     console.print(
-        f"Picture: {args.picture}. One seed is an anecdote: docs/choosing.md has more, "
+        f"Picture: {args.picture}. One seed proves little: docs/choosing.md has many, "
         "with their spread."
     )
 
