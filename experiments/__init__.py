@@ -1,13 +1,13 @@
-"""Measured evidence: every number and picture that README and docs show, with its program.
+"""Measured evidence: the programs behind every number and picture in README and docs.
 
-``harness``   runs, keeps, tabulates and draws experiments, and knows none of them
-``subjects``  what is compared (methods, rivals) and on what (uncertainties, cases)
+``harness``   runs, stores, tabulates and draws any experiment
+``subjects``  what is compared (methods, rivals), and where (uncertainties, cases)
 ``speed``     time, memory and accuracy of the surrogates, as ratios measured in one run
 ``paper``     figures and tables of the paper
-``theory``    its bounds beside measurements
+``theory``    the bounds of the paper and measurements
 ``choosing``  how the default surrogate was chosen
 ``figures``   pictures of README and docs
-``results``   numbers and tables that came out
+``results``   measured numbers and tables
 
-Imports point up this list; ``registry`` and the command line know all of it.
+Imports point up this list; ``registry`` and the command line import everything.
 """

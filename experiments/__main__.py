@@ -1,4 +1,4 @@
-"""Measure again what README and docs say: ``list``, ``run NAME``, ``plot NAME``, ``pack``."""
+"""Rerun the measurements of README and docs: ``list``, ``run NAME``, ``plot NAME``, ``pack``."""
 
 import signal
 import sys
@@ -29,7 +29,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="A small version that touch
 
 @app.command("list")
 def list_experiments(results: Results = RESULTS) -> None:
-    """List the experiments and how much of each there is."""
+    """List the experiments and how many of their repeats are finished."""
     table = Table("name", "in the paper", "what", "repeats done")
     for experiment in KNOWN.values():
         tasks = experiment.tasks(experiment.repeats)
@@ -53,7 +53,7 @@ def run(
     quick: Quick = False,
     results: Results = RESULTS,
 ) -> None:
-    """Run what has no result yet. Stopped at any moment, it goes on where it was."""
+    """Run what has no result yet. You may stop a run at any moment and continue it later."""
     signal.signal(signal.SIGTERM, _as_ctrl_c)
     store = Store(results)
     failed: list[runner.Outcome] = []
@@ -82,7 +82,7 @@ def plot(
     results: Results = RESULTS,
     images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES / "paper",
 ) -> None:
-    """Draw the pictures and write the tables of what there is."""
+    """Draw the pictures and write the tables of the results so far."""
     store = Store(results)
     for experiment in _chosen(name):
         tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
@@ -118,7 +118,7 @@ def pack(results: Results = RESULTS) -> None:
 
 
 def main() -> None:
-    """Run a command; say which file is damaged, if one is."""
+    """Run a command; name the file if one is damaged."""
     try:
         app()
     except DamagedResultsError as error:

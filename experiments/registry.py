@@ -1,4 +1,4 @@
-"""Which experiments there are."""
+"""The list of experiments."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ VARIANTS: dict[str, Experiment] = {
 """With expected improvement, as in the program that the authors published."""
 
 THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, GAIN_GROWTH, BOUND)}
-"""What the paper proves, beside what is measured."""
+"""The theorems of the paper, compared with measurements."""
 
 BEYOND: dict[str, Experiment] = {
     e.name: e
@@ -47,13 +47,13 @@ BEYOND: dict[str, Experiment] = {
         OPTUNA_ASK,
     )
 }
-"""What the paper does not ask."""
+"""Questions that the paper does not ask."""
 
 KNOWN = EXPERIMENTS | VARIANTS | THEORY | BEYOND
 
 
 def find(name: str) -> Experiment:
-    """Return the experiment of a name."""
+    """Return the experiment of this name."""
     if name not in KNOWN:
         raise ValueError(f"There is no experiment {name!r}; there are {', '.join(KNOWN)}.")
     return KNOWN[name]

@@ -1,4 +1,4 @@
-"""Which surrogate decides best: every candidate on every case, from the same initial data."""
+"""Which surrogate finds the best designs: all candidates on all cases, from the same data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from experiments.subjects.methods import (
 )
 
 BASELINES = (NYSTROM, UGP_DEFAULT, SKL, ERBF, GP)
-"""What the default must not be worse than."""
+"""Baselines that the default must not be worse than."""
 PEERS = (BOTORCH, BOTORCH_PERTURBED)
 
 
@@ -62,7 +62,7 @@ CONFIRM = (
     _case("hills-machines", "Hills, on a good machine now and one with play later", 30),
     _case("hartmann-3-precise", "Hartmann in 3 dimensions, hit almost exactly", 30),
 )
-"""Those on which the choice is confirmed: nothing is changed after they have been run."""
+"""The cases on which the choice is confirmed; nothing was changed after these runs."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Choosing(Experiment):
     cases: tuple[Optimization, ...]
     methods: tuple[Method, ...]
     candidate: Method = EXPECTATION
-    """The one that the others are held against."""
+    """The method that the others are compared with."""
     paper: str = "beyond the paper"
     repeats: int = 20
 
@@ -84,12 +84,12 @@ class Choosing(Experiment):
         return sorted((task for tasks in each for task in tasks), key=lambda task: task.seed)
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
-        """Optimize once, as the case says."""
+        """Optimize once, with the settings of the case."""
         [case] = [case for case in self.cases if case.name == task.experiment]
         return case.run(task, step)
 
     def summary(self, results: Results) -> str:
-        """Tabulate all cases at a glance, and then each of them."""
+        """Tabulate all cases together, and then each of them."""
         parts = [self._overview(results), self._targets(results)]
         for case in self.cases:
             mine = self._of(case, results)
@@ -124,7 +124,7 @@ class Choosing(Experiment):
         return np.array([case.regret_after(r, 1.0) for r in results.of(label)])
 
     def _overview(self, results: Results) -> str:
-        """Give the mean final regret of every method on every case.
+        """Tabulate the mean final regret of every method on every case.
 
         The best is marked among the methods with most repeats; the others say how many they have.
         """
@@ -140,7 +140,7 @@ class Choosing(Experiment):
         return table.markdown(["mean regret at the end", *labels], rows)
 
     def _targets(self, results: Results) -> str:
-        """Say which targets the candidate reaches, on the cases that are complete."""
+        """List the targets that the candidate reaches, on the complete cases."""
         if not set(BASELINES) < set(self.methods):
             return ""
         judged = []
@@ -151,7 +151,7 @@ class Choosing(Experiment):
         return f"## Targets\n\n{tabulate(judged)}" if judged else ""
 
     def _details(self, case: Optimization, results: Results) -> str:
-        """Give regrets on the way, their spread, duels, calibration and time."""
+        """Tabulate regrets over time, their spread, duels, calibration and time."""
         plain = _median(results.of(BOTORCH.label), "seconds")
         rows = []
         for label in results.labels:
@@ -201,7 +201,7 @@ class Choosing(Experiment):
 
 
 TIE = 1e-6
-"""Regrets that differ by less count as the same."""
+"""Regrets that differ by less than this count as equal."""
 
 
 def _mean_of(finals: np.ndarray, most: int, best: float) -> str:
@@ -240,7 +240,7 @@ SCREENING = Choosing(
     ),
     repeats=6,
 )
-"""Of their priors, predictions have decided already: see ``predicting``."""
+"""Their priors were chosen by predictions already: see ``predicting``."""
 CHOOSING = Choosing(
     "choosing",
     "The default surrogate against the others",

@@ -1,4 +1,4 @@
-"""How well candidates predict expected values, from designs that nobody chose."""
+"""How well candidates predict expected values, from random designs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from experiments.subjects.methods import (
 )
 
 CASE_NAMES = ("rkhs", "double-peak", "wave", "cliff", "push", "hartmann-6")
-"""Those for choosing in which designs are tried as they are used."""
+"""The cases for choosing in which experiments and use have the same uncertainty."""
 SIZES = (15, 40)
 N_QUERIES = 200
 SCORES = {
@@ -84,7 +84,7 @@ class Predicting(Experiment):
         return "\n\n".join(parts)
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw by how much each method falls behind the best, case by case."""
+        """Draw how far each method is behind the best, case by case."""
         path = folder / f"{self.name}.png"
         cells = self._cells(results, "log_density")
         behind = cells.max(axis=0) - cells
@@ -114,7 +114,7 @@ class Predicting(Experiment):
 
 
 def score(config: dict[str, Any], case: Case, n: int, seed: int) -> dict[str, float]:
-    """Fit once and hold the posterior against the truth at other designs."""
+    """Fit once and compare the posterior with the truth at other designs."""
     problem, (X, Y) = case.problem, _data(case, n, seed)
     model = fit(surrogate(config, seed)(X, Y, problem.uncertainty, problem.bounds))
     queries = case.designs(base_draws(N_QUERIES, case.space.d, seed=seed))

@@ -1,4 +1,4 @@
-"""What is asked of the default surrogate, and whether it is reached, case by case."""
+"""The targets of the default surrogate, and whether it reaches them, case by case."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from experiments.paper.optimization import Optimization
 from experiments.subjects.methods import BOTORCH, GP, NYSTROM, Method
 
 COVERAGE = (0.85, 0.95)
-"""How often a 90% interval is to hold the expected value."""
+"""How often a 90% interval should contain the expected value."""
 TIMES_PLAIN = 3.0
-"""How long an ask may take, in asks of a plain BoTorch loop."""
+"""How long an ask may take, relative to an ask of a plain BoTorch loop."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Verdict:
     best: str
     """The baseline with the smallest mean regret."""
     gaps: np.ndarray
-    """How much worse the default is than it, repeat by repeat."""
+    """How much worse the default is than the best baseline, repeat by repeat."""
     of_nystrom: float
-    """Its mean regret over that of MMDGP-nystrom."""
+    """Mean regret of the default divided by that of MMDGP-nystrom."""
     of_plain: float
-    """The same over that of a plain GP."""
+    """Mean regret of the default divided by that of a plain GP."""
     covered: float
     times_plain: float
-    """Seconds per ask over those of a plain BoTorch loop; not a number where nobody ran one."""
+    """Seconds per ask divided by those of a plain BoTorch loop; NaN if there is no such run."""
 
     @classmethod
     def of(
@@ -109,7 +109,7 @@ REACHED: dict[str, Callable[[Verdict], bool]] = {
     ),
     f"at most {TIMES_PLAIN:.0f} times the plain loop": lambda v: v.times_plain <= TIMES_PLAIN,
 }
-"""What a case can reach."""
+"""The targets of a case."""
 
 
 def tabulate(verdicts: Sequence[tuple[Verdict, str]]) -> str:

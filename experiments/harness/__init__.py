@@ -1,1 +1,1 @@
-"""Runs experiments, keeps their results, tabulates and draws them; knows none of them."""
+"""Runs any experiment, and stores, tabulates and draws its results."""

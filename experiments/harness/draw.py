@@ -12,7 +12,7 @@ from experiments.harness.places import DOCS
 STYLE = DOCS / "airbo.mplstyle"
 COLOURS = ("#0072B2", "#D55E00", "#555555", "#CC79A7", "#E69F00", "#009E73")  # colour-blind safe
 TRUTH, FUNCTION, MODEL, DATA = "#000000", "#A8A8A8", "#0072B2", "#D55E00"
-"""What is sought, f itself, what a model says of it, and what was observed."""
+"""Colours of the objective, of f itself, of a model and of the observations."""
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def picture(path: Path, width: float, height: float) -> Iterator[Figure]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture and forget it."""
+    """Write a picture to a file and close it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     plt.close(figure)

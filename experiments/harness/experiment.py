@@ -1,4 +1,4 @@
-"""What every experiment can be asked: its tasks, what one of them gives, what all of them say."""
+"""What all experiments have in common: tasks, their results, and a summary."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Step = Callable[[int, int], None]
-"""To be called with the number of steps done and of all steps, as a task goes on."""
+"""Called with the number of finished steps and of all steps while a task runs."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Task:
 
     experiment: str
     label: str
-    """What it is called in tables and pictures, such as the name of a method."""
+    """Its name in tables and pictures, such as the name of a method."""
     seed: int
     config: dict[str, Any] = field(hash=False)
     """JSON-able; a task with another configuration belongs to another set of results."""
     n_steps: int = 1
-    """How often it reports that it goes on."""
+    """How often it reports progress."""
 
     @property
     def set_name(self) -> str:
@@ -42,14 +42,14 @@ class Experiment(ABC):
 
     name: str
     paper: str
-    """Which figure or table of the paper it is."""
+    """The figure or table of the paper that it reproduces."""
     title: str
     repeats: int = 12
-    """In a full run; 1 where only the settings differ between tasks."""
+    """Number of repeats in a full run; 1 if tasks differ only in their settings."""
 
     @abstractmethod
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
-        """List what there is to run; with ``quick`` in a small version that touches everything."""
+        """List the tasks to run; with ``quick``, a small version that covers everything."""
 
     @abstractmethod
     def run(self, task: Task, step: Step) -> dict[str, Any]:
@@ -57,16 +57,16 @@ class Experiment(ABC):
 
     @abstractmethod
     def summary(self, results: "Results") -> str:
-        """Say in Markdown what came out."""
+        """Return the results as Markdown."""
 
     def plot(self, results: "Results", folder: Path) -> list[Path]:
-        """Draw what came out; return the pictures, if there are any."""
+        """Draw the results; return the pictures, if there are any."""
         return []
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results that there are of the tasks of one experiment."""
+    """The results so far of the tasks of one experiment."""
 
     each: Sequence[tuple[Task, dict[str, Any]]]
 

@@ -1,7 +1,7 @@
 """One file with all finished repeats of an experiment: JSON lines, compressed.
 
-``xzcat experiments/results/rkhs.jsonl.xz`` shows them. The same repeats give the same bytes, in
-whatever order they were finished.
+``xzcat experiments/results/rkhs.jsonl.xz`` shows them. The same repeats give the same bytes,
+regardless of the order in which they were finished.
 """
 
 import json
@@ -22,7 +22,7 @@ Key = tuple[str, int]
 
 
 class DamagedResultsError(ValueError):
-    """A file of results cannot be read, or holds what does not belong there."""
+    """A file of results cannot be read, or contains something that does not belong there."""
 
 
 def key_of(task: Task) -> Key:
@@ -65,7 +65,7 @@ def read(path: Path) -> dict[Key, str]:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, *version: int) -> dict[Key, str]:
-    """Read a file once for as long as it stays the same."""
+    """Read a file; read it again only after it has changed."""
     try:
         text = lzma.decompress(path.read_bytes()).decode()
     except (lzma.LZMAError, UnicodeDecodeError) as error:
@@ -84,7 +84,7 @@ def _read(path: Path, *version: int) -> dict[Key, str]:
 
 
 def replace(path: Path, lines: Mapping[Key, str]) -> None:
-    """Put other lines in place of those of a packed file, all at once.
+    """Replace all lines of a packed file at once.
 
     The new file takes the name of the old one when all of it is on the disk. To be called by one
     process at a time.
@@ -100,7 +100,7 @@ def replace(path: Path, lines: Mapping[Key, str]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """See to it that new and changed names in a folder survive a power cut."""
+    """Make new and changed names in a folder survive a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""What a stored result has to carry so that it can be judged later."""
+"""The provenance of a result, stored with it so that it can be judged later."""
 
 import platform
 import subprocess
@@ -27,7 +27,7 @@ def provenance() -> dict[str, Any]:
 
 
 def describe(where: Mapping[str, Any]) -> str:
-    """Say in one line where numbers come from."""
+    """Describe in one line where numbers come from."""
     versions = ", ".join(f"{k} {v}" for k, v in where["versions"].items())
     return (
         f"Commit {where['commit']}, {where['date']}, seed {where['seed']}, one thread, "
@@ -37,7 +37,7 @@ def describe(where: Mapping[str, Any]) -> str:
 
 @cache
 def _commit() -> str:
-    """Return the commit that the process was started with, whatever is committed meanwhile."""
+    """Return the commit that the process was started with, even if there are newer ones."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

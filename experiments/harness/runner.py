@@ -1,4 +1,4 @@
-"""Runs tasks in parallel processes, or on a Dask cluster, and keeps what they give."""
+"""Runs tasks in parallel processes, or on a Dask cluster, and stores their results."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task: a result, or the traceback of what went wrong."""
+    """The outcome of a task: a result, or the traceback of an error."""
 
     task: Task
     result: dict[str, Any] | None = None
@@ -50,9 +50,9 @@ def run(
     """Run the tasks that have no result yet and return those that failed.
 
     Args:
-        experiment: Says how a task is run.
-        tasks: What there is to run.
-        store: Where results are kept; each is written as soon as it is there.
+        experiment: The experiment, which runs a task.
+        tasks: The tasks.
+        store: Where to keep results; each is written as soon as it is finished.
         jobs: Number of processes, each with one thread.
         dask: Address of the scheduler of a Dask cluster to use instead.
         console: Where to show progress.
@@ -78,7 +78,7 @@ def run(
 
 
 def execute(experiment: Experiment, task: Task, progress_file: Path | None = None) -> Outcome:
-    """Run one task; what goes wrong in it is told, and does not stop the others."""
+    """Run one task; an error in it is reported and does not stop the others."""
     torch.set_num_threads(1)
 
     def step(done: int, total: int) -> None:
@@ -87,7 +87,7 @@ def execute(experiment: Experiment, task: Task, progress_file: Path | None = Non
 
     try:
         result = experiment.run(task, step)
-        json.dumps(result, allow_nan=False)  # what cannot be kept is no result
+        json.dumps(result, allow_nan=False)  # a result must be storable
         return Outcome(task, result)
     except Exception:
         return Outcome(task, traceback=traceback.format_exc())
@@ -114,8 +114,8 @@ def _backend(jobs: int, dask: str | None) -> Iterator[None]:
 class _Bars:
     """Shows all steps of all tasks in one bar, and each running task in one of its own.
 
-    Workers write how far they are into files of a temporary folder, which is looked at twice a
-    second; workers on another machine do not see it, and count when they have finished.
+    Workers write their progress into files of a temporary folder, which is read twice a second.
+    Workers on another machine do not see this folder; they count when they have finished.
     """
 
     def __init__(self, console: Console, tasks: list[Task], missing: list[Task]) -> None:
@@ -159,7 +159,7 @@ class _Bars:
         self.finished.add(task)
 
     def _files(self) -> list[Path]:
-        """List what running tasks have written; nothing, if somebody has cleaned up /tmp."""
+        """List the files of running tasks; none if the temporary folder has been deleted."""
         return list(self.folder.iterdir()) if self.folder.is_dir() else []
 
     def _title(self) -> str:

@@ -1,4 +1,4 @@
-"""How sure a mean over repeats is."""
+"""How accurate a mean over repeats is."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Finished repeats on disk: never lost, never doubled, never mixed with another configuration.
 
-A run writes each repeat to a file of its own in the spool, which git ignores; ``pack`` folds the
-spool into one packed file per experiment. Reading looks at both.
+A run writes each repeat to a file of its own in the spool, which git ignores. ``pack`` folds the
+spool into one packed file per experiment. Readers use both.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder with one packed file per experiment, and a spool of what was finished since."""
+    """A folder with one packed file per experiment, and a spool of newer results."""
 
     folder: Path = RESULTS
 
@@ -44,9 +44,9 @@ class Store:
         return self.spool / task.experiment / f"{task.set_name}-{task.seed:03d}.json"
 
     def has(self, task: Task) -> bool:
-        """Say whether a repeat is finished.
+        """Return whether a repeat is finished.
 
-        The spool is looked at first: what leaves it meanwhile is in the packed file by then.
+        The spool is checked first: a repeat that leaves it meanwhile is in the packed file by then.
         """
         if self.spool_path(task).exists():
             return True
@@ -76,14 +76,14 @@ class Store:
             part.unlink(missing_ok=True)  # a full disk may have refused it
 
     def read(self, task: Task) -> dict[str, Any]:
-        """Return everything that is kept of a finished repeat."""
+        """Return everything that is stored of a finished repeat."""
         content = self._find(task)
         if content is None:
             raise KeyError(f"{task.experiment}, {task.label}, repeat {task.seed}: no result.")
         return content
 
     def results(self, tasks: Sequence[Task]) -> Results:
-        """Read what there is of some tasks."""
+        """Read the results of some tasks, as far as they are finished."""
         found = ((task, self._find(task)) for task in tasks)
         return Results([(task, content["result"]) for task, content in found if content])
 
@@ -95,8 +95,8 @@ class Store:
     def pack(self) -> list[Folded]:
         """Fold the spool into the packed files; return what was done to which experiment.
 
-        A repeat leaves the spool when the packed file that holds it is on the disk. Stopped in
-        between, it is in both, counts once, and is removed by the next pack.
+        A repeat leaves the spool when the packed file that holds it is on the disk. If packing
+        stops in between, the repeat is in both, counts once, and the next pack removes it.
         """
         if not self.spool.is_dir():
             return []
@@ -134,7 +134,7 @@ class Store:
         return content
 
     def _spooled(self, path: Path) -> tuple[Key, str]:
-        """Read a file of the spool; its name has to be that of its content."""
+        """Read a file of the spool; its name must match its content."""
         line = path.read_text(encoding="utf-8")
         task, _ = packed.read_line(line, str(path))
         if self.spool_path(task) != path:
@@ -143,7 +143,7 @@ class Store:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Wait until nobody else packs."""
+        """Wait until no other process packs."""
         with (self.spool / ".lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

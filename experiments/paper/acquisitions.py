@@ -1,4 +1,4 @@
-"""Acquisitions under draws that are held, or made anew: how rough they are, where searches end."""
+"""Acquisitions with fixed or fresh draws: how rough they are, and where searches end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from experiments.subjects.methods import surrogate
 
 SAME_DESIGN = 0.02
 SAME_VALUE = 0.02
-"""Of the range of the acquisition."""
+"""As a share of the range of the acquisition."""
 
 
 def redrawn(uncertainty: unc.InputUncertainty, seed: int) -> unc.Sampler:
     """Return the same distribution with fresh, independent draws for every design of every call.
 
-    The contract of an uncertainty forbids that; the program that the authors published does it. A
-    model computes its observations' features once, so that only those of candidates are redrawn.
+    The contract of an uncertainty forbids this, but the authors' published program does it. A model
+    computes the features of its observations once, so only those of candidates are redrawn.
     """
     generator = torch.Generator().manual_seed(seed)
 
@@ -43,7 +43,7 @@ def redrawn(uncertainty: unc.InputUncertainty, seed: int) -> unc.Sampler:
 def models(config: Mapping[str, Any], seed: int) -> tuple[UncertainInputGP, UncertainInputGP]:
     """Return the model of a configuration and the exact one, with the same hyper-parameters.
 
-    They are fitted once, under the default estimator, so that models differ in the estimator alone.
+    They are fitted once, with the default estimator, so that models differ only in the estimator.
     """
     problem, exact = post.problem(config["case"]), _exact(config["case"], config["n"], seed)
     X, Y = post.observe(problem, config["n"], seed)

@@ -32,7 +32,7 @@ SHOWN_SHIFTS = (0.0, 0.1, 0.3)
 
 
 class Dilemma(Experiment):
-    """Estimates of MMD², and what becomes of them in a model and its acquisition."""
+    """Estimates of MMD², and their effect on a model and its acquisition."""
 
     name = "dilemma"
     paper = "figure 2"
@@ -62,7 +62,7 @@ class Dilemma(Experiment):
             return _estimate(task.config, task.seed)
         return _search(task.config, task.seed, step)
 
-    # -- what came out
+    # -- results
 
     def summary(self, results: Results) -> str:
         """Tabulate the noise of estimates and where searches end."""
@@ -303,7 +303,7 @@ def _draw_search(ax: Axes, task: Task, result: dict[str, Any]) -> None:
 
 
 def _visible(curves: dict[str, list[float]]) -> tuple[float, float]:
-    """Return limits between which the whole band is seen; the function may reach further."""
+    """Return limits that show the whole band; the function may reach further."""
     mean, std = np.array(curves["mean"]), np.array(curves["std"])
     return float((mean - 2.5 * std).min()), float((mean + 2.5 * std).max())
 

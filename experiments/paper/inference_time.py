@@ -39,7 +39,7 @@ class InferenceTime(Experiment):
     repeats = 5
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
-        """List the rounds of all methods, and one look at their memory."""
+        """List the rounds of all methods, and one task that measures their memory."""
         methods = [m for m in METHODS if not (quick and m == "Empirical(1000)")]
         config = {
             "case": "beta",
@@ -63,10 +63,10 @@ class InferenceTime(Experiment):
             step(i + 1, len(task.config["methods"]))
         return {"megabytes": found}
 
-    # -- what came out
+    # -- results
 
     def summary(self, results: Results) -> str:
-        """Tabulate times as ratios of one run, beside the paper's."""
+        """Tabulate times as ratios within one run, next to those of the paper."""
         [config, *_] = [task.config for task, _ in results if task.label == "time"]
         megabytes: dict[str, float] = next((r["megabytes"] for r in results.of("memory")), {})
         rows = []
@@ -113,7 +113,7 @@ class InferenceTime(Experiment):
         return {method: np.array([f[method] for f in found]) for method in found[0]}
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw the times beside those of the paper, both in units of Empirical(100)."""
+        """Draw the times next to those of the paper, both relative to Empirical(100)."""
         path = folder / f"{self.name}.png"
         seconds = self.seconds(results)
         names = list(seconds)[::-1]

@@ -1,4 +1,4 @@
-"""Modelling under uncertain inputs: what surrogates make of ten observations."""
+"""Modelling under uncertain inputs: the posteriors of surrogates after ten observations."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ LONE = {"normal": (), "varying beta": ("0.05", "0.42"), "step chi²": ("0.6",)}
 
 
 class Modelling(Experiment):
-    """A plain GP beside MMDGP under three uncertainties."""
+    """A plain GP and MMDGP under three uncertainties."""
 
     name = "modelling"
     paper = "figure 1"
@@ -43,7 +43,7 @@ class Modelling(Experiment):
         ]
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
-        """Fit once; hold the posterior against the truth and the paper's claims."""
+        """Fit once; compare the posterior with the truth and the paper's claims."""
         config, problem = task.config, post.problem(task.config["case"])
         model = post.fitted(config, problem, task.seed)
         belief = post.believed(model, post.grid(config["n_grid"]))
@@ -58,7 +58,7 @@ class Modelling(Experiment):
         }
         return result | ({"curves": belief.curves()} if task.seed == 0 else {})
 
-    # -- what came out
+    # -- results
 
     def summary(self, results: Results) -> str:
         """Tabulate predictions, and a number for each thing that the paper reads off its figure."""
@@ -139,7 +139,7 @@ class Modelling(Experiment):
 
 
 def kept_scatter(model: UncertainInputGP, values: np.ndarray, expected: np.ndarray) -> float:
-    """Return the scatter that a model leaves unexplained, relative to the scatter there is."""
+    """Return the scatter that a model leaves unexplained, as a share of all scatter."""
     observed = model.train_inputs[0].squeeze(-1).numpy()
     left = values - post.believed(model, observed).mean
     return post.rounded(np.sqrt(np.mean(left**2) / np.mean((values - expected) ** 2)))

@@ -22,12 +22,12 @@ PROTOCOL: dict[str, Any] = {"n_initial": 10, "initial": "random", "beta": 2.0}
 METHODS = (NYSTROM, UGP_40, GP, SKL, ERBF, DEFAULT)
 
 CHECKED, N_CHECKED = 0.5, 64
-"""Share of the evaluations after which predictions are held against the truth, and at how many
-random designs."""
+"""Share of the evaluations after which predictions are compared with the truth, and the number of
+random designs at which they are."""
 SHARES = (0.25, 0.5, 1.0)
-"""Of the evaluations, after which outcomes are compared."""
+"""Shares of the evaluations after which outcomes are compared."""
 EVERY = 5
-"""Evaluations between two looks for the outcome, where it is searched in the whole space."""
+"""Evaluations between two searches for the outcome, if these cover the whole space."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Optimization(Experiment):
     """Evaluations after the initial ones."""
     methods: tuple[Method, ...] = METHODS
     acquisition: str = "ucb"
-    """``"ucb"`` as in the text of the paper, or ``"ei"`` as in the program of its authors."""
+    """``"ucb"`` as in the text of the paper, or ``"ei"`` as in the authors' program."""
 
     @property
     def case(self) -> Case:
@@ -106,13 +106,13 @@ class Optimization(Experiment):
     def _found(
         self, designs: list[list[float]], outcomes: list[list[float]], at: list[int]
     ) -> dict[str, Any]:
-        """Tell which designs the outcomes were; where any could be, also when."""
+        """Return the designs of the outcomes; for searches of the whole space, also their times."""
         if self.case.same_use:
             return {"outcomes": [designs.index(outcome) for outcome in outcomes]}
         return {"at": at, "recommended": np.round(outcomes, 6).tolist()}
 
     def check(self, loop: Loop, seed: int) -> dict[str, Any]:
-        """Hold predictions at random designs against the truth."""
+        """Compare predictions at random designs with the truth."""
         generator = torch.Generator().manual_seed(seed)
         Z = torch.rand(N_CHECKED, self.case.space.d, generator=generator, dtype=torch.float64)
         X = self.case.designs(Z)
@@ -123,7 +123,7 @@ class Optimization(Experiment):
             "rmse": round(float(np.sqrt((errors**2).mean())), 6),
         }
 
-    # -- what came out
+    # -- results
 
     def regrets(self, result: dict[str, Any]) -> np.ndarray:
         """Return the robust regret of the outcome, from the initial designs to the last one."""
@@ -195,7 +195,7 @@ class Optimization(Experiment):
 
 
 def _few(n_initial: int, n: int) -> list[int]:
-    """Return the numbers of evaluations after which an expensive look is taken."""
+    """Return the numbers of evaluations after which the expensive search is run."""
     shares = (max(n_initial, round(share * n)) for share in SHARES)
     return sorted({*range(n_initial, n + 1, EVERY), *shares})
 

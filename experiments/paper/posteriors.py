@@ -1,4 +1,4 @@
-"""Surrogates of the RKHS function: fitted, asked and judged by its true expectation."""
+"""Surrogates of the RKHS function, compared with its true expectation."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -31,13 +31,13 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Belief:
-    """What a surrogate says about expected values at designs on a line."""
+    """The posterior of expected values at designs in one dimension."""
 
     mean: np.ndarray
     std: np.ndarray
 
     def scores(self, expected: np.ndarray) -> dict[str, float]:
-        """Hold it against the true expectation at the same designs."""
+        """Compare it with the true expectation at the same designs."""
         error = expected - self.mean
         z = error / self.std
         log_density = -0.5 * z**2 - np.log(self.std) - 0.5 * np.log(2 * np.pi)
@@ -94,8 +94,8 @@ def believed(model: UncertainInputGP, x: Sequence[float] | np.ndarray) -> Belief
 def jump(model: UncertainInputGP, at: float) -> float:
     """Return the ratio of the deviations on both sides of a step, the larger to the smaller.
 
-    Which side is the sure one depends on where the nearest observation lies, and chance decides
-    that; a model that does not see the step has ratio 1 whatever the observations.
+    Which side has the smaller deviation depends on where the nearest observation happens to lie. A
+    model that does not see the step has ratio 1, whatever the observations.
     """
     left, right = believed(model, [at - STEP_EPSILON, at]).std
     return rounded(max(left, right) / min(left, right))
@@ -109,11 +109,11 @@ def correlation(model: UncertainInputGP, at: float) -> float:
 
 
 def lone(model: UncertainInputGP, at: float, distance: float) -> float:
-    """Return how much surer a single observation makes the right than the left.
+    """Return how much more a single observation tells about its right side than about its left.
 
-    The ratio of the deviations at ``at - distance`` and ``at + distance`` if there were only one
-    observation, at ``at``, under the fitted hyper-parameters. With more observations the posterior
-    is lopsided under every surrogate, because its neighbours to both sides are not equally far.
+    This is the ratio of the deviations at ``at - distance`` and ``at + distance`` if there were
+    only one observation, at ``at``, under the fitted hyper-parameters. With more observations every
+    posterior is lopsided, because the neighbours on the two sides are not equally far away.
     """
     alone = deepcopy(model)
     alone.set_train_data(designs([at]), alone.train_targets.new_zeros(1), strict=False)
@@ -142,7 +142,7 @@ def skewed_cell(values: np.ndarray) -> str:
 
 
 def prediction_row(results: Results, label: str, opponent: str) -> list[str]:
-    """Write the scores of a surrogate, and by how much it beats another on the same data."""
+    """Write the scores of a surrogate, and its lead over another one on the same data."""
     less = column(results, opponent, "rmse") - column(results, label, "rmse")
     more = column(results, label, "log_density") - column(results, opponent, "log_density")
     beside = ["–", "–"] if label == opponent else [cell(less), cell(more)]

@@ -16,9 +16,9 @@ from experiments.paper.optimization import Optimization
 from experiments.subjects.internals import GOALS, QUADRANTS
 
 HAND = (0.3, 1.0)
-"""Half sides of the rectangle that pushes."""
+"""Half the sides of the rectangle that pushes."""
 N_PUSHES = 6
-"""Executed inputs that are drawn of every design that was found."""
+"""Number of executed inputs drawn for every design that was found."""
 
 
 class Push(Optimization):

@@ -13,7 +13,7 @@ CASE = "step chi²"
 EDGE = 0.6
 METHODS = (NYSTROM, UGP_40, UGP_160, GP, SKL, ERBF, DEFAULT)
 N_OBSERVATIONS = {False: (10, 30), True: (4, 6)}
-"""By whether the run is a quick one."""
+"""Keys: whether the run is a quick one."""
 
 
 class Surrogates(Experiment):
@@ -34,7 +34,7 @@ class Surrogates(Experiment):
         ]
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
-        """Fit once; hold the posterior against the truth and look at the step."""
+        """Fit once; compare the posterior with the truth and examine it at the step."""
         config = task.config
         model = post.fitted(config, post.problem(config["case"]), task.seed)
         x = post.grid(config["n_grid"])
@@ -49,10 +49,10 @@ class Surrogates(Experiment):
         }
         return result | ({"curves": belief.curves()} if task.seed == 0 else {})
 
-    # -- what came out
+    # -- results
 
     def summary(self, results: Results) -> str:
-        """Tabulate predictions, and what each surrogate makes of the step."""
+        """Tabulate predictions, and how each surrogate models the step."""
         n = len(results.of(results.labels[0]))
         return (
             f"RKHS function, random designs, one experiment each, {n} repeats: mean and 95% "

@@ -46,7 +46,7 @@ class Reference:
 
         Args:
             estimator: How MMD² is estimated.
-            fitting: Whether as in the fit of a model, or as in its predictions.
+            fitting: Whether to compute the kernel as in a fit or as in predictions.
         """
         embedding = estimator.embed([self.case.uncertainty], self.kernel, self.case.bounds)
         with torch.no_grad():
@@ -59,7 +59,7 @@ class Reference:
 def references(
     cases: Sequence[UncertainBox], n_pairs: int, step: Callable[[], None], fitted: bool = False
 ) -> Iterator[Reference]:
-    """Work out the truth twice, from independent draws; half of what differs is the doubt."""
+    """Compute the truth twice, from independent draws; half their difference is its error."""
     for case in cases:
         X = case.close_designs()
         settings = {"default": (default_base_kernel(case.d).double(), 1.0)}

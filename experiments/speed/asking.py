@@ -1,4 +1,4 @@
-"""A whole step of an optimization: fit, acquisition, search; against the plain loop."""
+"""A whole step of an optimization (fit, acquisition, search), compared with a plain loop."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ OPTIMIZER = "Optimizer.ask"
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked for a design: a box, under one uncertainty or two."""
+    """The setting of an ask: a box, and one uncertainty or two."""
 
     name: str
     case: UncertainBox
     experiments: unc.InputUncertainty | None = None
-    """What experiments are made under, if not what the answer is used under."""
+    """The uncertainty of the experiments, if it differs from that in use."""
 
     @property
     def observed(self) -> UncertainBox:
@@ -49,7 +49,7 @@ class Ask:
         return MMDGP(X, Y, self.experiments, case.bounds, deployment=case.uncertainty)
 
     def optimizer(self, X: Tensor, Y: Tensor) -> airbo.Optimizer:
-        """Return an optimizer that has been told everything and has to fit."""
+        """Return an optimizer with all observations and no fitted model."""
         names = [f"x{c}" for c in range(self.case.d)]
         ranges = zip(self.case.low, self.case.high, strict=True)
         optimizer = airbo.Optimizer(

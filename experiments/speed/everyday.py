@@ -1,4 +1,4 @@
-"""Whole asks of ordinary work: mixed parameters, many observations, replicates, first uses."""
+"""Whole asks in ordinary use: mixed parameters, many observations, replicates, first use."""
 
 import time
 from collections.abc import Callable
@@ -39,7 +39,7 @@ MIXED_UNCERTAINTY = {"speed": unc.Relative(unc.Normal(0.05)), "depth": unc.Norma
 
 
 def measure(quick: bool, bar: Progress) -> dict[str, Any]:
-    """Return seconds of what stands in no other section."""
+    """Return the times that no other section has."""
     parts: dict[str, Callable[[bool], Any]] = {
         "mixed": mixed,
         "long": long,
@@ -132,7 +132,7 @@ def first_use(quick: bool) -> float:
 
 
 def sampler(quick: bool) -> list[float]:
-    """Ask under a black box that is written in NumPy."""
+    """Ask with an uncertainty that is a black box in NumPy."""
     case = in_unit_cube("NumPy black box", unc.Sampler.from_numpy(_stretched), 1)
     task = asking.Ask(case.name, case)
     task.optimizer(*observe(case, 8, seed=0)).ask()  # warm up

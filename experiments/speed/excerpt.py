@@ -1,4 +1,4 @@
-"""The part of the results that the documentation shows, put in its place after a full run."""
+"""Copies the part of the results that the documentation shows, after a full run."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ BEGIN, END = "<!-- measured by make bench: begin -->", "<!-- end -->"
 
 
 def excerpt(results: Numbers, where: Mapping[str, Any]) -> str:
-    """Show the targets and the picture, and say where the rest is."""
+    """Return the targets and the picture, with a link to the rest."""
     header = ["what", "target", "median", "worst", "reached?"]
     return "\n\n".join(
         [
@@ -26,7 +26,7 @@ def excerpt(results: Numbers, where: Mapping[str, Any]) -> str:
 
 
 def insert(text: str, page: Path = PAGE) -> None:
-    """Replace what stands between the two marks of a page."""
+    """Replace the text between the two marks of a page."""
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     _, after = rest.split(END)
     page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")

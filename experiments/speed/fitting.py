@@ -54,7 +54,7 @@ def data_set(case: UncertainBox, n: int, seed: int, ours: Timed = DEFAULT) -> di
 
 
 class _Calls:
-    """Counts how often a model works out its prior at the observations."""
+    """Counts how often a model computes its prior at the observations."""
 
     def __init__(self, model: SingleTaskGP) -> None:
         self.n = 0

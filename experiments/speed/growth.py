@@ -1,4 +1,4 @@
-"""What more observations cost, ours and a plain Gaussian process's."""
+"""The cost of more observations, for our models and a plain Gaussian process."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -19,7 +19,7 @@ from experiments.subjects.uncertainties import BY_NAME as PAPER
 from experiments.subjects.uncertainties import VARYING, logged
 
 LIMIT_MB = 4000
-"""Memory that a process may take; a posterior that needs more is stopped."""
+"""Memory limit of a process; a posterior that needs more is stopped."""
 MANY, FEW = 100_000, 512
 N_COMPARED = 512
 CASES = {c.name: c for c in (logged(1000, 1), logged(1000, 3), PAPER["beta"], *VARYING)}
@@ -28,7 +28,7 @@ LOGGED, LOGGED_3 = list(CASES)[:2]
 
 @dataclass(frozen=True)
 class MemorySetting:
-    """One posterior whose memory is looked at, in words that another process can read."""
+    """One posterior whose memory is measured, in a form that another process can read."""
 
     case: str
     method: str
@@ -68,7 +68,7 @@ def in_own_process(setting: MemorySetting) -> dict[str, Any]:
 
 
 def posterior(setting: MemorySetting) -> dict[str, Any]:
-    """Predict once, and look how much memory it took beyond that of the imports."""
+    """Predict once, and return the memory used beyond that of the imports."""
     case, baseline = CASES[setting.case], _status("VmRSS")
     _limit(_status("VmSize") + LIMIT_MB)
     X, Y = observe(case, setting.n, seed=5)

@@ -62,5 +62,5 @@ METHODS = (
     Timed("Nystrom(1000, 100)", Nystrom(1000, 100), slow=True),
 )
 HUGE = Timed("Empirical(1000)", Empirical(1000), slow=True)
-"""In the paper's table; takes minutes per posterior, and so is part of no benchmark."""
+"""In the paper's table. It takes minutes per posterior, so no benchmark includes it."""
 BY_NAME = {method.name: method for method in (*METHODS, HUGE)}

@@ -1,4 +1,4 @@
-"""Time per ask beside Optuna's own GP sampler."""
+"""Time per ask, compared with Optuna's own GP sampler."""
 
 import math
 import random

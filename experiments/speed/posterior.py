@@ -1,4 +1,4 @@
-"""Posteriors at designs that no model has seen, against those of a plain Gaussian process."""
+"""Times of posteriors at new designs, compared with a plain Gaussian process."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Setting:
     n: int
     joint: bool
     fitted: bool = False
-    """Whether hyper-parameters are fitted first, or stay where they start."""
+    """Whether hyper-parameters are fitted first, or keep their starting values."""
     n_designs: int = N_DESIGNS
 
     @property
@@ -51,7 +51,7 @@ class Setting:
         return X if self.joint else X.unsqueeze(-2)
 
     def fresh_designs(self, number: int) -> Tensor:
-        """Return others for every round of timing."""
+        """Return new designs for every round of timing."""
         return self.designs(seed=200 + number)
 
     def model(self, method: Timed) -> SingleTaskGP:
@@ -128,7 +128,7 @@ def varying(quick: bool, bar: Progress) -> Seconds:
 
 
 def samples(quick: bool, bar: Progress) -> Seconds:
-    """Time the default under more and more logged deviations; they take turns."""
+    """Time the default with more and more logged deviations, in turns."""
     found: Seconds = {}
     settings = [
         (d, n, joint)

@@ -33,7 +33,7 @@ QUICK = (
 
 
 def page(results: Numbers, where: Mapping[str, Any], quick: bool = False) -> str:
-    """Put all tables under each other, the targets first."""
+    """Write all tables below each other, the targets first."""
     header = ["what", "target", "median", "worst", "reached?"]
     parts = [
         "# Speed, memory and accuracy",

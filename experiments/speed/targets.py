@@ -1,4 +1,4 @@
-"""What was aimed at, what was measured, and whether that is enough."""
+"""The targets, the measured numbers, and whether they reach the targets."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def median_ratio(
 
 
 def targets(results: Numbers) -> list[Target]:
-    """Judge everything that was aimed at."""
+    """Judge all targets."""
     parts = (_posteriors, _errors, _loops, _everyday, _published, _memory, _growth)
     return [target for part in parts for target in part(results)]
 

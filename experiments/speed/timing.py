@@ -1,4 +1,4 @@
-"""Processor time of jobs that take turns, so that noise hits all alike."""
+"""Processor time of jobs that take turns, so that noise affects all of them equally."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 MAX_SECONDS = 4.0
-"""A job that has taken so long in all gets no further turn."""
+"""A job that has taken this long in total gets no further turn."""
 
 
 def interleaved(
@@ -31,7 +31,7 @@ def interleaved(
     times: dict[str, list[float]] = {name: [] for name in jobs}
     for number in range(n_rounds):
         argument = given(number)
-        first = number % len(jobs)  # nobody always comes after the same neighbour
+        first = number % len(jobs)  # no job always follows the same neighbour
         order = [*jobs][first:] + [*jobs][:first]
         for name in order:
             job = jobs[name]
@@ -41,7 +41,7 @@ def interleaved(
 
 
 def seconds(job: Callable[[], object]) -> float:
-    """Time one call; what other programs do on the machine does not count."""
+    """Time one call in processor time, so that other programs do not count."""
     start = time.process_time()
     job()
     return time.process_time() - start

@@ -1,4 +1,4 @@
-"""Squared MMDs by brute force, to hold every estimator against."""
+"""Squared MMDs by brute force, to compare every estimator with."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from airbo.uncertainty import base_draws
 from experiments.subjects.uncertainties import UncertainBox
 
 CHUNK = 2**13
-"""Pairs that are worked on at a time: few enough for the cache."""
+"""Number of pairs at a time: few enough for the cache."""
 
 
 def true_mmd2(

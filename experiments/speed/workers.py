@@ -1,4 +1,4 @@
-"""How fast eight workers get on with one campaign, on each kind of storage.
+"""How fast eight workers finish one campaign, on each kind of storage.
 
     python -m experiments.speed.workers [--postgres postgresql://user@host/database]
 
@@ -55,7 +55,7 @@ def measure(url: str, surrogate: str, n_trials: int, n_workers: int) -> list[str
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "campaign.toml"
         path.write_text(FILE.format(name=folder, url=url, surrogate=surrogate))
-        Campaign.open(path)  # two processes that make the same study would meet
+        Campaign.open(path)  # create the study before several processes try to
         logs = [Path(folder) / f"{i}.log" for i in range(n_workers)]
         begin = time.perf_counter()
         workers = [_start(path, log, n_trials) for log in logs]

@@ -1,1 +1,1 @@
-"""What is compared, and on what: methods and their rivals, uncertainties, cases."""
+"""What is compared, and where: methods and their rivals, uncertainties, cases."""

@@ -1,4 +1,4 @@
-"""Variants of the expectation GP that were tried as the default, and are not."""
+"""Variants of the expectation GP that were tried as the default and rejected."""
 
 import math
 
@@ -17,7 +17,7 @@ from experiments.subjects.internals import (
 )
 
 MODE, SPREAD = 0.15 / math.e, math.sqrt(1 / 8)
-"""Of the default's length scale on a line."""
+"""Mode of the default's length scale in one dimension."""
 
 
 def variant(
@@ -32,13 +32,13 @@ def variant(
     """Build a surrogate with other priors.
 
     Args:
-        mode: Of the length scales on a line.
-        power: How they grow with the number of columns.
-        spread: Of their logarithm.
+        mode: Mode of the length scales in one dimension.
+        power: How they grow with the number of dimensions.
+        spread: Standard deviation of their logarithm.
         shared: Whether there is one for all rational quadratics.
         outputscale: Spread of the logarithm of the output scale.
         noise: Median and spread of the noise.
-        unseen: Whether the noise knows what unseen executed inputs do.
+        unseen: Whether the noise includes the variance due to unseen executed inputs.
     """
 
     class Variant(ExpectationGP):

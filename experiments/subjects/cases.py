@@ -1,4 +1,4 @@
-"""What is optimized: problems, and what their experiments are made under."""
+"""What is optimized: problems, and the uncertainty of their experiments."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,22 +17,22 @@ TWO_MODES = unc.GaussianMixture([[-0.15, -0.1], [0.15, 0.1]], [[0.001, 0.0], [0.
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, whose uncertainty is that of use, and how it is tried."""
+    """A problem, whose uncertainty is that in use, and the setting of its experiments."""
 
     problem: Problem
     experiments: unc.InputUncertainty | None = None
-    """What the experiments are made under; None: as the design is used."""
+    """The uncertainty of the experiments; None: the same as in use."""
     noise: float = 0.0
-    """Standard deviation of what is observed around f(x')."""
+    """Standard deviation of the observed value around f(x')."""
 
     @property
     def same_use(self) -> bool:
-        """Whether designs are tried as they will be used."""
+        """Whether experiments and use have the same uncertainty."""
         return self.experiments is None
 
     @property
     def kind(self) -> str:
-        """What knowing P can be good for."""
+        """Why it can help to know P."""
         if not self.same_use:
             return "used otherwise"
         return "same everywhere" if self.problem.uncertainty.is_additive else "varies"
@@ -77,4 +77,4 @@ CASES: dict[str, Case] = {
     "hills-machines": Case(problems.Hills(TWO_MODES), unc.Normal(0.03)),
     "hartmann-3-precise": Case(problems.Hartmann(3, unc.Normal(0.002))),
 }
-"""By the name that results are kept under."""
+"""Cases by the name under which their results are stored."""

@@ -12,7 +12,7 @@ from experiments.subjects.uncertainties import UncertainBox
 
 
 def observe(case: UncertainBox, n: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Ask for n designs and see the values where they land."""
+    """Request n designs and return the values where they land."""
     X = case.designs(n, seed)
     generator = torch.Generator().manual_seed(seed)
     n_base = max(1, case.uncertainty.n_base(case.d))
@@ -23,7 +23,7 @@ def observe(case: UncertainBox, n: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def value(unit: Tensor) -> Tensor:
-    """Evaluate the RKHS function on a line, and waves of several lengths in more columns."""
+    """Evaluate the RKHS function in one dimension, and waves of several lengths in more."""
     d = unit.shape[-1]
     if d == 1:
         return RKHS()(unit)

@@ -1,4 +1,4 @@
-"""Other ways to compare uncertain inputs that were tried as the default, and are not."""
+"""Other ways to compare uncertain inputs that were tried as the default and rejected."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ N_BASES, N_QUANTILES, N_SAMPLES = 4, 32, 24
 class Quantiles(Features):
     """Quantiles of P_x along lines: squared distances are sliced Wasserstein distances, times d.
 
-    The lines are orthonormal bases, so that a mere shift of P_x counts by its length.
+    The lines are orthonormal bases, so that the distance of a pure shift of P_x is its length.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ColumnSum(Kernel):
 
     @property
     def weights(self) -> Float[Tensor, " d"]:
-        """How much each column matters."""
+        """The weight of each column."""
         weights: Tensor = self.raw_weights_constraint.transform(self.raw_weights)
         return weights
 
@@ -134,7 +134,7 @@ class ColumnSum(Kernel):
 
 
 def under(base_kernel: Callable[[int], Kernel]) -> Callable[..., MMDGP]:
-    """Take the paper's surrogate with another base kernel, which it is built for ``d`` columns."""
+    """Return the paper's surrogate with another base kernel, built for ``d`` columns."""
 
     def build(X: Tensor, Y: Tensor, u: InputUncertainty, bounds: Tensor, seed: int = 0) -> MMDGP:
         return MMDGP(X, Y, u, bounds, Empirical(N_SAMPLES), base_kernel(X.shape[-1]), seed=seed)

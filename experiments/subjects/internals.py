@@ -1,7 +1,7 @@
-"""Private parts of airbo that the experiments need: all of them, and in this one place.
+"""All private parts of airbo that the experiments need, in this one place.
 
-Rivals are written out of the library's own parts, and peers get the same searches and first designs
-as our optimizer. Where the library changes inside, only this module has to follow.
+Rivals are built from the library's own parts, and peers get the same searches and first designs as
+our optimizer. If the library changes inside, only this module has to follow.
 """
 
 from airbo.cube import Cube

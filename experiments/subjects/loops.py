@@ -15,7 +15,7 @@ Policy = Literal["observed", "anywhere"]
 
 
 class Loop(Protocol):
-    """Says what to try next, hears what came of it, and says which design it would use."""
+    """Proposes designs, takes observed values, and names the design that it would use."""
 
     def ask(self) -> Design:
         """Propose a design."""
@@ -24,7 +24,7 @@ class Loop(Protocol):
         """Report an observed value."""
 
     def outcome(self, policy: Policy) -> Design:
-        """Return the design held best, among those tried (``"observed"``) or ``"anywhere"``."""
+        """Return the best design, among those tried (``"observed"``) or ``"anywhere"``."""
 
     def predict(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and deviation of the expected value of designs in use."""
@@ -34,7 +34,7 @@ class OptimizerLoop:
     """``airbo.Optimizer`` with any of its surrogates."""
 
     def __init__(self, case: Case, surrogate: Any, protocol: dict[str, Any], seed: int) -> None:
-        """Start with nothing known; the first designs depend on the seed alone."""
+        """Start without observations; the first designs depend only on the seed."""
         self.optimizer = airbo.Optimizer(
             case.space,
             case.tried_under,
@@ -67,6 +67,6 @@ class OptimizerLoop:
 
 
 def acquisition(protocol: dict[str, Any]) -> Any:
-    """Return what the next design maximizes."""
+    """Return the function that the next design maximizes."""
     name = protocol["acquisition"]
     return UCB(beta=protocol["beta"]) if name == "ucb" else name

@@ -28,13 +28,13 @@ MODELS: dict[str, Callable[..., Any]] = {
     **FAMILY,
 }
 NARROW = ("mmd", "ugp")
-"""Those that get a narrower prior than the library's, unless they are given an estimator."""
+"""Surrogates that get a narrower prior than the library's if they have no estimator."""
 ESTIMATORS: dict[str, Callable[..., Any]] = {"Empirical": Empirical, "Nystrom": Nystrom}
 
 
 @dataclass(frozen=True)
 class Method:
-    """A surrogate with the estimator that it uses, or what others do."""
+    """A surrogate with its estimator, or a peer."""
 
     label: str
     model: str
@@ -42,7 +42,7 @@ class Method:
     estimator: Estimator | None = None
     """None: the library's default, where the surrogate needs one."""
     acquisition: str | None = None
-    """None: as the experiment says."""
+    """None: that of the experiment."""
 
     def config(self) -> dict[str, Any]:
         """Return what a result depends on, JSON-able."""
@@ -63,10 +63,9 @@ def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
 
 
 def narrow(model: Callable[..., Any]) -> Callable[..., Any]:
-    """Take a surrogate with a narrower prior of its length scales than the library's.
+    """Return a surrogate with a narrower prior of its length scales than the library's.
 
-    All results under the default estimator were made with it. It hardly matters: see
-    docs/choosing.md.
+    All results with the default estimator use it. The effect is small: see docs/choosing.md.
     """
 
     def build(X: Tensor, *args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ STYLES = {
     "Empirical": ("#E69F00", "s"),
     "Nystrom": ("#009E73", "^"),
 }
-"""By how the name of a method begins; colour-blind safe. Estimators are not drawn beside models."""
+"""By the beginning of a method's name; colour-blind safe. No picture has models and estimators."""
 OTHER = ("#BBBBBB", ".")
 """Variants that were tried and have no colour of their own."""
 

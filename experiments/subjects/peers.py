@@ -1,4 +1,4 @@
-"""What a BoTorch user does today, written with BoTorch alone."""
+"""What a BoTorch user does today, written with BoTorch only."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ class PlainLoop:
         return SingleTaskGP(Z, Y)
 
     def _in_use(self) -> ExpectationPosteriorTransform | None:
-        """Say how a prediction at designs becomes one of their expected value in use."""
+        """Turn a prediction at designs into a prediction of their expected value in use."""
         return None
 
     def _best(self, function: Any) -> Tensor:
@@ -98,7 +98,7 @@ class PlainLoop:
 class PerturbedLoop(PlainLoop):
     """``SingleTaskGP`` with ``InputPerturbation``, UCB of the mean over perturbations.
 
-    The model takes the designs for the inputs that were executed.
+    The model treats the designs as if they had been executed.
     """
 
     def _build(self, Z: Tensor, Y: Tensor) -> SingleTaskGP:
@@ -108,7 +108,7 @@ class PerturbedLoop(PlainLoop):
         return ExpectationPosteriorTransform(N_PERTURBATIONS)
 
     def _perturbations(self, Z: Tensor) -> Tensor:
-        """Return where designs of the unit cube land, relative to them."""
+        """Return deviations of executed inputs from their designs, in the unit cube."""
         uncertainty = self.case.problem.uncertainty
         base = base_draws(N_PERTURBATIONS, uncertainty.n_base(len(self.low)))
         X = self.low + self.width * Z

@@ -10,7 +10,7 @@ from torch import Tensor
 from airbo import uncertainty as unc
 
 NEIGHBOUR = 0.05
-"""Distance, in model coordinates, of the designs whose kernel values are hard to tell apart."""
+"""Distance, in the unit cube, of designs whose kernel values are hard to tell apart."""
 
 
 def wavy_beta(x: Tensor) -> unc.Beta:
@@ -22,7 +22,7 @@ def widening_normal(x: Tensor) -> unc.Normal:
 
 
 def stretched(X: Tensor, base: Tensor) -> Tensor:
-    """Land further off, and on both sides, where the design is larger."""
+    """Return an uncertainty that is wider, on both sides, for larger designs."""
     return X.unsqueeze(-2) + (0.02 + 0.1 * X.unsqueeze(-2)) * torch.sin(7 * base)
 
 
@@ -61,7 +61,7 @@ def in_unit_cube(name: str, uncertainty: unc.InputUncertainty, d: int) -> Uncert
 
 
 def logged(m: int, d: int) -> UncertainBox:
-    """Take m logged deviations, skewed and dependent, for P."""
+    """Return P as m logged deviations, skewed and dependent."""
     draws = torch.randn(m, d, generator=torch.Generator().manual_seed(m), dtype=torch.float64)
     return in_unit_cube(f"{m:,} logged", unc.Empirical(0.03 * (draws.cumsum(-1) + draws**2)), d)
 

@@ -1,1 +1,1 @@
-"""Bounds of the theory beside what was measured."""
+"""Bounds of the theory, compared with measurements."""

@@ -1,4 +1,4 @@
-"""The paper's error bound of the MMD beside measured errors."""
+"""The paper's error bound of the MMD, compared with measured errors."""
 
 import math
 from typing import Any
@@ -76,12 +76,12 @@ def n_landmarks(m: int) -> int:
 
 
 def bound(m: int) -> float:
-    """Return what the error of the MMD exceeds with probability ε at most."""
+    """Return a bound that the error of the MMD exceeds with a probability of at most ε."""
     return 4 * PHI * math.sqrt(2 * math.log(6 / EPSILON) / m)  # 4 Φ √(2 log(6/ε) / m)
 
 
 def true_mmd(n_pairs: int) -> float:
-    """Work out the MMD between the two designs by brute force."""
+    """Compute the MMD between the two designs by brute force."""
     X = torch.tensor(DESIGNS, dtype=torch.float64)
     with torch.no_grad():
         [between] = true_mmd2(CASE, X, [RationalQuadraticSum(SHORT).double()], n_pairs, seed=11)

@@ -20,7 +20,7 @@ from airbo.uncertainty import Normal
 from experiments.subjects.internals import Cube, highest_point
 
 LENGTHSCALE, STD, NOISE = 0.1, 0.05, 0.1
-"""Of the base kernel; of the input uncertainty; of the observed values."""
+"""Length scale of the base kernel; standard deviations of the inputs and of the noise."""
 N_CENTERS, NORM = 10, 3.0
 DELTA = 0.1
 N_INITIAL = 5

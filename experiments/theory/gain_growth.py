@@ -1,4 +1,4 @@
-"""How the largest information gain grows, beside the rate of theorem 2."""
+"""How the largest information gain grows, compared with the rate of theorem 2."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Step, Task
 
 LENGTHSCALE, NOISE = 0.5, 0.1
-"""Of the base kernel, in a box of side 1; of an observation, where the base kernel is 1 at 0."""
+"""Length scale of the base kernel, and standard deviation of the noise, if k(x, x) = 1."""
 DIMENSIONS = (1, 2, 3)
 SMOOTHNESS: dict[str, float] = {"Matérn 3/2": 2, "Matérn 5/2": 4, "Gaussian": math.inf}
 """How many bounded derivatives a base kernel has: r in the theorem."""
@@ -105,7 +105,7 @@ class GainGrowth(Experiment):
 
 
 def base_kernel(name: str) -> Kernel:
-    """Return the base kernel of a name."""
+    """Return the base kernel of this name."""
     kernel = (
         RBFKernel() if name == "Gaussian" else MaternKernel(nu={"3/2": 1.5, "5/2": 2.5}[name[-3:]])
     )

@@ -1,4 +1,4 @@
-"""How the cumulative regret grows on functions of the RKHS, beside the bound of the theorem."""
+"""How the cumulative regret grows on functions of the RKHS, compared with the theorem's bound."""
 
 import math
 import warnings
@@ -59,7 +59,7 @@ class RegretGrowth(Experiment):
         ]
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
-        """Search once; where the kernel was known, say what the theorem allows."""
+        """Search once; if the kernel was known, add the theorem's bounds."""
         problem = Drawn.draw(task.seed)
         [method] = [method for method in METHODS if method.name == task.label]
         with warnings.catch_warnings():
@@ -98,7 +98,7 @@ class RegretGrowth(Experiment):
 
 
 def bounds_of(problem: Drawn, optimizer: Optimizer) -> dict[str, Any]:
-    """Return what the theorem says about a run whose kernel was known."""
+    """Return the theorem's bounds for a run whose kernel was known."""
     run = run_regret(
         optimizer.model, designs_of(optimizer), problem, b=NORM, delta=DELTA, n_initial=N_INITIAL
     )
