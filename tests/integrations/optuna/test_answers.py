@@ -64,7 +64,7 @@ def test_any_study_can_be_answered_with_a_sampler():
     study = lucky()
     sampler, study.sampler = study.sampler, RandomSampler(seed=0)
     for answer in (recommend, robust_trial, optimizer_of):
-        with pytest.raises(TypeError, match=r"given as sampler=\.\.\., got RandomSampler"):
+        with pytest.raises(TypeError, match=r"pass one as sampler=\.\.\.; got RandomSampler"):
             answer(study)
     assert robust_trial(study, sampler=sampler).params == recommend(study, sampler=sampler).design
 
