@@ -22,6 +22,7 @@ from airbo.uncertainty import (
     Piecewise,
     Product,
     Relative,
+    Rounded,
     Scaled,
     Uniform,
 )
@@ -39,7 +40,7 @@ def in_cube(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     """
     cube = Cube(space)
     blocks, columns = [], []
-    for block, own in _blocks(uncertainty, range(space.d)):
+    for block, own in blocks_with_columns(uncertainty, range(space.d)):
         for part, some in _straight_and_bent(block, own, cube.axes):
             blocks.append(rescaled(part, cube.axes.of(some)))
             columns.append(tuple(cube.position(c) for c in some))
@@ -57,7 +58,7 @@ def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
     unit = (0.0,) * len(axes.names), (1.0,) * len(axes.names)
     if (axes.low, axes.high) == unit and axes.is_linear:
         return uncertainty
-    parts = list(_blocks(uncertainty, range(len(axes.names))))
+    parts = list(blocks_with_columns(uncertainty, range(len(axes.names))))
     columns = [own for _, own in parts]
     blocks = [rescaled(block, axes.of(own)) for block, own in parts]
     rest = tuple(sorted(set(range(len(axes.names))).difference(*columns)))
@@ -66,14 +67,14 @@ def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
     return Product([*blocks, Exact()], [*columns, rest]) if rest else Product(blocks, columns)
 
 
-def _blocks(
+def blocks_with_columns(
     uncertainty: InputUncertainty, columns: Sequence[int]
 ) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
     """Yield the independent blocks of an uncertainty, with their columns, without exact ones."""
     if isinstance(uncertainty, Product):
         layout = uncertainty.layout(len(columns))
         for block, own in zip(uncertainty.blocks, layout, strict=True):
-            yield from _blocks(block, [columns[i] for i in own])
+            yield from blocks_with_columns(block, [columns[i] for i in own])
     elif not isinstance(uncertainty, Exact):
         yield uncertainty, tuple(columns)
 
@@ -191,11 +192,28 @@ def some_columns(uncertainty: InputUncertainty, columns: Sequence[int]) -> Input
     if isinstance(u, InCube):
         inside = some_columns(u.uncertainty, columns)
         return None if inside is None else InCube(inside, u.axes.of(columns))
+    if isinstance(u, Rounded):
+        inside = some_columns(u.uncertainty, columns)
+        return None if inside is None else _rounded_columns(u, inside, columns)
     if isinstance(u, Clipped | Scaled):
         inside = some_columns(u.uncertainty, columns)
         limits = _each_parameter(u, lambda p: tuple(p[c] for c in columns))
         return None if inside is None else replace(limits, uncertainty=inside)
     return None
+
+
+def _rounded_columns(
+    u: Rounded, inside: InputUncertainty, columns: Sequence[int]
+) -> InputUncertainty:
+    own = [i for i, c in enumerate(columns) if u.columns is None or c in u.columns]
+    if not own:
+        return inside
+    limits = {"low": u.low, "high": u.high}
+    for name, limit in limits.items():
+        if isinstance(limit, tuple):
+            order = list(u.columns or range(len(limit)))
+            limits[name] = tuple(limit[order.index(columns[i])] for i in own)
+    return Rounded(inside, **limits, columns=None if len(own) == len(columns) else tuple(own))
 
 
 def _each_parameter(u: Any, change: Callable[[tuple[float, ...]], Numbers]) -> Any:

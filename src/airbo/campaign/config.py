@@ -208,7 +208,9 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         "surrogate": top.get("surrogate", "a text in quotes", "default"),
         "acquisition": top.get("acquisition", "a text in quotes", "ucb-random"),
         "seed": _at_least(top, "seed", "a whole number", 0, 0),
-        "n_initial": _at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
+        "n_initial": _at_least(
+            top, "n_initial", "a whole number", 1, n_initial_for(len(parameters))
+        ),
         "storage": _storage(top, path),
         "give_up_after_hours": _hours(top),
         "missed_in_use": _in_use(top, parameters, path.parent),
@@ -226,7 +228,8 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
     )
 
 
-def _n_initial(d: int) -> int:
+def n_initial_for(d: int) -> int:
+    """Return how many designs are spread over ``d`` parameters before the model chooses."""
     return min(20, max(5, 2 * (d + 1)))
 
 

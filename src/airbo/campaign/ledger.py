@@ -25,6 +25,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from airbo.campaign.bulk import add_all, close_all
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import Experiment, Record, elapsed, experiment_of, read_record
 from airbo.campaign.outcome import Done, Outcome, Told
@@ -50,8 +51,8 @@ class Ledger:
     def record(self) -> Record:
         """Read all experiments; finish what somebody committed and could not finish."""
         record = read_record(self.study, self.space)
-        for trial in record.to_finish:
-            self._finish_row(trial, trial.user_attrs[STAGED]["value"])
+        left = [(t._trial_id, t.user_attrs[STAGED]["value"]) for t in record.to_finish]
+        close_all(self.storage, left)
         return record
 
     def experiment(self, number: int) -> Experiment:
@@ -146,9 +147,12 @@ class Ledger:
         """
         self._discard([t for t in self._staged() if t.user_attrs[STAGED]["key"] == key])
         token = uuid.uuid4().hex
-        for outcome in outcomes:
-            note = {"key": key, "token": token, "value": outcome.value}
-            self.study.add_trial(self._trial(outcome, TrialState.RUNNING, staged={STAGED: note}))
+        notes = [{"key": key, "token": token, "value": outcome.value} for outcome in outcomes]
+        rows = [
+            self._trial(outcome, TrialState.RUNNING, staged={STAGED: note})
+            for outcome, note in zip(outcomes, notes, strict=True)
+        ]
+        add_all(self.storage, self.study._study_id, rows)
         mine = [t for t in self._staged() if t.user_attrs[STAGED]["token"] == token]
         if len(mine) < len(outcomes):
             self._discard(mine)
@@ -158,8 +162,7 @@ class Ledger:
             )
         numbers = sorted(t.number for t in mine)
         self.study.set_user_attr(key, {**mark, "token": token, "trial": numbers[0]})
-        for trial in mine:
-            self._finish_row(trial, trial.user_attrs[STAGED]["value"])
+        close_all(self.storage, [(t._trial_id, t.user_attrs[STAGED]["value"]) for t in mine])
         return numbers
 
     def discard_stale(self, record: Record, now: datetime) -> None:

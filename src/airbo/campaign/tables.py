@@ -1,24 +1,28 @@
 """Tables of experiments: those done before, all rows or none, and all of them to take along."""
 
-import csv
 import hashlib
 import io
 import itertools
 import json
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.ledger import Ledger
+from airbo.campaign.limits import check_place
 from airbo.campaign.outcome import Listener, Outcome
 from airbo.integrations.optuna.counting import STAGED
-from airbo.observed import EXECUTED_COLUMN, FAILED, OK, STATUS, VALUE
+from airbo.observed import EXECUTED_COLUMN, FAILED, OK, STATUS, VALUE, check_value
+from airbo.parameters import Categorical
+from airbo.sheets import Sheet, SheetError, excel_of, guarded, read_sheet, sheet_of
 from airbo.space import Design, Space
-from airbo.words import nearest, number_of, quoted, value_of
+from airbo.words import nearest, number_of, quoted, same_unit, unit_of, value_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +31,9 @@ TRIAL, ASKED, TOLD = "trial", "asked", "told"
 _OURS = (TRIAL, ASKED, TOLD)
 """Columns that an export has and an import does not need."""
 _SKIPPED = ("pending", "given up")
+_OUTSIDE = " Use --allow-outside if it was really run there."
+MOST_MISTAKES = 100
+"""So many are named; then airbo stops reading."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,15 @@ def import_table(
     ignore_others: bool,
 ) -> Imported:
     """Write all rows of a table, or none; see ``Campaign.import_table``."""
-    name, text = read_table(source)
-    rows = parse_rows(name, text, listener.settings.space, ignore_others)
-    if not rows:
-        raise FileError(name, [Mistake(1, "there are no experiments in it.")])
-    outcomes = _outcomes(listener, name, rows)
+    name, sheet = _read(source)
+    found = Findings()
+    rows = parse_rows(
+        sheet, Columns.of(listener.settings), found, listener.allow_outside, ignore_others
+    )
+    outcomes = _outcomes(listener, rows, found)
+    if not rows and not found.mistakes:
+        found.add(1, "there are no experiments in it.")
+    found.check(name)
     key = f"airbo:import:{digest(rows)}"
     marks = ledger.study.user_attrs
     if key in marks and not again:
@@ -63,15 +74,13 @@ def import_table(
     return Imported(numbers, already=False)
 
 
-def _outcomes(listener: Listener, name: str, rows: Sequence["TableRow"]) -> list[Outcome]:
-    outcomes, mistakes = [], []
+def _outcomes(listener: Listener, rows: Sequence["TableRow"], found: "Findings") -> list[Outcome]:
+    outcomes = []
     for row in rows:
         try:
             outcomes.append(listener.added(row.design, row.value, row.executed))
         except CampaignError as error:
-            mistakes.append(Mistake(row.line, str(error)))
-    if mistakes:
-        raise FileError(name, mistakes)
+            found.add(row.line, str(error))
     return outcomes
 
 
@@ -91,112 +100,248 @@ class TableRow:
     executed: dict[str, Any] = field(default_factory=dict)
 
 
-def read_table(source: "str | Path | pd.DataFrame") -> tuple[str, str]:
-    """Return the name and the text of a table."""
+@dataclass
+class Findings:
+    """Mistakes of a table, as many as anybody reads."""
+
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to stop."""
+        return len(self.mistakes) >= MOST_MISTAKES
+
+    def add(self, line: int, text: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(line, text))
+
+    def check(self, name: str) -> None:
+        """Refuse a table that has mistakes."""
+        if not self.mistakes:
+            return
+        listed = sorted(self.mistakes, key=lambda mistake: mistake.line)[:MOST_MISTAKES]
+        if self.is_full:
+            more = f"airbo stopped reading after {MOST_MISTAKES} mistakes; there may be more."
+            listed.append(Mistake(listed[-1].line, more))
+        raise FileError(name, listed)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table mean."""
+
+    space: Space
+    value_name: str = VALUE
+    value_unit: str | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Columns":
+        """Return those of a campaign."""
+        return cls(settings.space, settings.value_name, settings.value_unit)
+
+    @property
+    def known(self) -> list[str]:
+        """What a column can be called, but for units."""
+        names = self.space.names
+        own = [] if self.value_name in names else [self.value_name]
+        measured = [EXECUTED_COLUMN + n for n in names]
+        return list(dict.fromkeys([*names, VALUE, *own, STATUS, *_OURS, *measured]))
+
+    def meaning(self, column: str) -> str:
+        """Return the name of a column without its unit, ``value`` for the value; or refuse it.
+
+        Raises:
+            ValueError: If it is unknown, or its unit is another one than that of the file.
+        """
+        name, unit = column, ""
+        if name not in self.known and (found := _UNIT.fullmatch(column)):
+            name, unit = found["name"], found["square"] or found["round"]
+        if name not in self.known:
+            raise ValueError(f"unknown column {column!r}{nearest(name, self.known)}")
+        own = self._unit(name)
+        if unit and own and not same_unit(unit, own):
+            raise ValueError(
+                f"column {column!r} is in {unit!r}, and the campaign file says {own!r}."
+            )
+        is_value = name == self.value_name and name not in self.space.names
+        return VALUE if is_value and name not in (STATUS, *_OURS) else name
+
+    def _unit(self, name: str) -> str | None:
+        parameter = self.space.parameters.get(name.removeprefix(EXECUTED_COLUMN))
+        return self.value_unit if parameter is None else unit_of(parameter)
+
+
+_UNIT = re.compile(r"(?P<name>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))")
+
+
+def _read(source: "str | Path | pd.DataFrame") -> tuple[str, Sheet]:
+    """Return the name and the cells of a table."""
     if not isinstance(source, str | Path):
-        return "the table", source.to_csv(index=False)
+        return "the table", sheet_of(to_csv(source))
     try:
-        return str(source), Path(source).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileError(str(source), [Mistake(1, "this is not a text file in UTF-8.")]) from None
+        return str(source), read_sheet(source)
+    except SheetError as error:
+        raise _refused(str(source), error) from None
     except OSError as error:
         raise StorageError(f"{source} cannot be read: {error.strerror}.") from None
 
 
-def parse_rows(name: str, text: str, space: Space, ignore_others: bool = False) -> list[TableRow]:
-    """Read experiments from CSV.
+def _refused(name: str, error: SheetError) -> CampaignError:
+    if error.line is None:
+        return CampaignError(str(error))
+    return FileError(name, [Mistake(error.line, str(error))])
+
+
+def parse_rows(
+    sheet: Sheet,
+    columns: Columns,
+    found: Findings,
+    allow_outside: bool = False,
+    ignore_others: bool = False,
+) -> list[TableRow]:
+    """Read experiments from the cells of a table.
 
     Args:
-        name: Of the file, for messages.
-        text: A header with the names of the parameters and ``value``, then one row each; also
-            ``status`` and ``executed_<name>``.
-        space: The parameters.
+        sheet: A header with the names of the parameters and of the value, perhaps with units, then
+            one row each; also ``status`` and ``executed_<name>``.
+        columns: What its columns may be called.
+        found: Where mistakes are noted: all kinds of them, until there are very many.
+        allow_outside: Whether designs may lie outside the ranges.
         ignore_others: Whether columns with other names are skipped.
-
-    Raises:
-        FileError: If anything is wrong in any row; all mistakes are named.
     """
-    lines = text.splitlines()
-    delimiter = ";" if lines and ";" in lines[0] and "," not in lines[0] else ","
-    reader = csv.reader(lines, delimiter=delimiter)
-    mistakes: list[Mistake] = []
-    rows = []
+    header = _header(sheet.header, columns, ignore_others, found)
+    rows: list[TableRow] = []
+    if found.mistakes:
+        return rows
+    reader = _RowReader(sheet, columns.space, found, allow_outside)
     try:
-        header = [cell.strip() for cell in next(reader, [])]
-        _check_header(header, space, ignore_others, mistakes)
-        if mistakes:
-            raise FileError(name, mistakes)
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                rows.append(_row(reader.line_num, header, cells, space, mistakes))
-    except csv.Error as error:
-        mistakes.append(Mistake(reader.line_num, f"this is not CSV: {error}."))
-    if mistakes:
-        raise FileError(name, mistakes)
-    return [row for row in rows if row is not None]
+        for line, cells in sheet.rows:
+            if not any(cells[len(header) :]):  # spreadsheets add empty cells at the end
+                cells = cells[: len(header)]
+            if len(cells) != len(header):
+                text = f"expected {len(header)} cells as in the header, got {len(cells)}."
+                found.add(line, text)
+            else:
+                rows += reader.row(line, dict(zip(header, cells, strict=True)))
+            if found.is_full:
+                break
+    except SheetError as error:
+        found.add(error.line or 1, str(error))
+    return rows
 
 
-def _check_header(
-    header: Sequence[str], space: Space, ignore_others: bool, mistakes: list[Mistake]
-) -> None:
-    known = [*space.names, VALUE, STATUS, *_OURS, *(EXECUTED_COLUMN + n for n in space.names)]
-    missing = [column for column in (*space.names, VALUE) if column not in header]
+def _header(
+    header: Sequence[str], columns: Columns, ignore_others: bool, found: Findings
+) -> list[str | None]:
+    """Return what each column means; None: it is skipped."""
+    meanings: list[str | None] = []
+    for column in header:
+        try:
+            meanings.append(columns.meaning(column))
+        except ValueError as error:
+            meanings.append(None)
+            if not ignore_others and column:
+                hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
+                found.add(1, f"{error}{hint}")
+    needed = (*columns.space.names, VALUE)
+    missing = [_called(name, columns) for name in needed if name not in meanings]
     if missing:
         there = f"; it has {quoted(header)}" if any(header) else ""
-        mistakes.append(
-            Mistake(1, f"the header has no column {' and none '.join(map(repr, missing))}{there}.")
+        found.add(1, f"the header has no column {' and none '.join(missing)}{there}.")
+    for name in sorted({m for m in meanings if m and meanings.count(m) > 1}):
+        own = [column for column, m in zip(header, meanings, strict=True) if m == name]
+        what = f"two columns {name!r}" if len(set(own)) == 1 else f"columns {quoted(own)}"
+        found.add(1, f"there are {what}: which one counts?")
+    return meanings
+
+
+def _called(name: str, columns: Columns) -> str:
+    is_value = name == VALUE and columns.value_name not in columns.known[: columns.space.d]
+    others = f" (or {columns.value_name!r})" if is_value and columns.value_name != VALUE else ""
+    return f"{name!r}{others}"
+
+
+@dataclass(frozen=True)
+class _RowReader:
+    """Reads the cells of rows, and notes what is wrong with each."""
+
+    sheet: Sheet
+    space: Space
+    found: Findings
+    allow_outside: bool
+
+    def row(self, line: int, cells: Mapping[str | None, str]) -> list[TableRow]:
+        """Return the experiment of a row; nothing if it has mistakes, or was not done."""
+        status = cells.get(STATUS, "").lower()
+        if status in _SKIPPED:
+            return []
+        n_before = len(self.found.mistakes)
+        design = {
+            name: self._try(line, self._designed, name, cells[name]) for name in self.space.names
+        }
+        executed = {
+            name: self._try(line, self._executed, name, cells[column])
+            for name in self.space.names
+            if cells.get(column := EXECUTED_COLUMN + name)
+        }
+        value = self._value(line, cells[VALUE], status)
+        is_good = len(self.found.mistakes) == n_before
+        return [TableRow(line, design, value, executed)] if is_good else []
+
+    def _designed(self, name: str, cell: str) -> Any:
+        parameter = self.space.parameters[name]
+        is_choice = isinstance(parameter, Categorical)
+        value = value_of(
+            self.space, name, self.sheet.text(cell) if is_choice else self._number(name, cell)
         )
-    for column in sorted({c for c in header if header.count(c) > 1}):
-        mistakes.append(Mistake(1, f"there are two columns {column!r}."))
-    for column in header:
-        if column not in known and not ignore_others:
-            hint = nearest(column, known)
-            text = f"unknown column {column!r}{hint} (--ignore-others skips such columns)"
-            mistakes.append(Mistake(1, text))
+        try:
+            parameter.encode(value, self.allow_outside)
+        except ValueError as error:
+            hint = (
+                "" if is_choice or self.allow_outside or "between" not in str(error) else _OUTSIDE
+            )
+            raise ValueError(f"Parameter {name!r}: {error}{hint}") from None
+        if parameter.log and value <= 0:
+            raise ValueError(f"Parameter {name!r} is logarithmic and must be > 0, got {value}.")
+        check_place(self.space, {name: value}, "the design")
+        return value
 
+    def _executed(self, name: str, cell: str) -> float:
+        column = EXECUTED_COLUMN + name
+        if isinstance(self.space.parameters[name], Categorical):
+            raise ValueError(f"{column}: {name!r} is a choice, which is always hit exactly.")
+        number = number_of(self._number(column, cell), column)
+        if self.space.parameters[name].log and number <= 0:
+            raise ValueError(f"{column}: {name!r} is logarithmic and must be > 0, got {number}.")
+        check_place(self.space, {name: number}, column)
+        return number
 
-def _row(
-    line: int, header: Sequence[str], cells: Sequence[str], space: Space, mistakes: list[Mistake]
-) -> TableRow | None:
-    if len(cells) != len(header):
-        text = f"expected {len(header)} cells as in the header, got {len(cells)}."
-        mistakes.append(Mistake(line, text))
-        return None
-    row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
-    status = row.get(STATUS, "").lower()
-    if status in _SKIPPED:
-        return None
-    n_before = len(mistakes)
-    design = {name: _try(line, mistakes, value_of, space, name, row[name]) for name in space.names}
-    executed = {
-        name: _try(line, mistakes, number_of, row[EXECUTED_COLUMN + name], EXECUTED_COLUMN + name)
-        for name in space.names
-        if row.get(EXECUTED_COLUMN + name)
-    }
-    value = _value(line, row[VALUE], status, mistakes)
-    return TableRow(line, design, value, executed) if len(mistakes) == n_before else None
+    def _value(self, line: int, cell: str, status: str) -> float | None:
+        if status == FAILED:
+            return None
+        if status not in ("", OK):
+            known = quoted((OK, FAILED, *_SKIPPED))
+            self.found.add(line, f"status must be one of {known}, got {status!r}.")
+        if not cell:
+            hint = "the value is missing; for an experiment that failed, add a column status"
+            self.found.add(line, f"{hint} with the word 'failed'.")
+            return None
+        read = lambda: check_value(number_of(self._number(VALUE, cell), VALUE))  # noqa: E731
+        number: float | None = self._try(line, read)
+        return number
 
+    def _number(self, name: str, cell: str) -> str:
+        try:
+            return self.sheet.number(cell)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}.") from None
 
-def _value(line: int, text: str, status: str, mistakes: list[Mistake]) -> float | None:
-    if status == FAILED:
-        return None
-    if status not in ("", OK):
-        known = quoted((OK, FAILED, *_SKIPPED))
-        mistakes.append(Mistake(line, f"status must be one of {known}, got {status!r}."))
-    if not text:
-        hint = "the value is missing; for an experiment that failed, add a column status"
-        mistakes.append(Mistake(line, f"{hint} with the word 'failed'."))
-        return None
-    number: float | None = _try(line, mistakes, number_of, text, VALUE)
-    return number
-
-
-def _try(line: int, mistakes: list[Mistake], read: Any, *args: Any) -> Any:
-    try:
-        return read(*args)
-    except ValueError as error:
-        mistakes.append(Mistake(line, str(error)))
-        return None
+    def _try(self, line: int, read: Any, *args: Any) -> Any:
+        try:
+            return read(*args)
+        except ValueError as error:
+            self.found.add(line, str(error))
+            return None
 
 
 def digest(rows: Iterable[TableRow]) -> str:
@@ -235,10 +380,24 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
 
 
 def to_csv(table: "pd.DataFrame") -> str:
-    """Write a table as CSV, with every digit."""
+    """Write a table as CSV, with every digit; no spreadsheet takes its texts for formulas."""
+    safe = table.map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
     stream = io.StringIO()
-    table.to_csv(stream, index=False)
+    safe.to_csv(stream, index=False, header=[guarded(str(name)) for name in table.columns])
     return stream.getvalue()
+
+
+def to_excel(table: "pd.DataFrame") -> bytes:
+    """Write a table as an Excel file.
+
+    Raises:
+        CampaignError: If openpyxl is not installed.
+    """
+    rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    try:
+        return excel_of([str(name) for name in table.columns], rows)
+    except SheetError as error:
+        raise CampaignError(str(error)) from None
 
 
 def _time(moment: Any) -> str | None:
