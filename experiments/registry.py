@@ -16,6 +16,7 @@ from experiments.paper.surrogates import SURROGATES
 from experiments.speed.nodes import NODES
 from experiments.speed.optuna_ask import OPTUNA_ASK
 from experiments.theory.bound import BOUND
+from experiments.theory.gain_growth import GAIN_GROWTH
 from experiments.theory.regret_growth import REGRET_GROWTH
 
 MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES)
@@ -29,7 +30,7 @@ VARIANTS: dict[str, Experiment] = {
 }
 """With expected improvement, as in the program that the authors published."""
 
-THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, BOUND)}
+THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, GAIN_GROWTH, BOUND)}
 """What the paper proves, beside what is measured."""
 
 BEYOND: dict[str, Experiment] = {

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from airbo import uncertainty as unc
 from airbo.campaign import Campaign, CampaignError, FileError, StorageError, bulk, ledger
-from airbo.campaign.tables import MOST_MISTAKES, Columns, Findings, parse_rows, to_csv, to_excel
+from airbo.campaign.rows import MOST_MISTAKES, TableColumns, TableMistakes, parse_rows
+from airbo.campaign.tables import to_csv, to_excel
 from airbo.sheets import guarded, sheet_of, unguarded
 from airbo.space import Space
 from tests.campaign.common import DESIGN, LINE, MILL, SQLITE, campaign, told
@@ -143,8 +144,8 @@ NUMBERS = st.floats(0, 1, allow_subnormal=False)
 @given(st.lists(st.tuples(NUMBERS, st.floats(-1e9, 1e9)), min_size=1, max_size=6))
 def test_every_digit_survives_the_table(rows):
     table = pd.DataFrame([{"x": x, "value": value} for x, value in rows])
-    found = Findings()
-    parsed = parse_rows(sheet_of(to_csv(table)), Columns(Space({"x": (0.0, 1.0)})), found)
+    found = TableMistakes()
+    parsed = parse_rows(sheet_of(to_csv(table)), TableColumns(Space({"x": (0.0, 1.0)})), found)
     assert found.mistakes == []
     assert [(r.design["x"], r.value) for r in parsed] == rows
     assert [r.line for r in parsed] == list(range(2, len(rows) + 2))
@@ -215,9 +216,9 @@ def test_a_table_full_of_mistakes_is_not_read_to_its_end(tmp_path):
             assert line < 1000, "it should have stopped"
             yield line, ["x", "x"]
 
-    sheet, found = sheet_of("x,value\n"), Findings()
+    sheet, found = sheet_of("x,value\n"), TableMistakes()
     object.__setattr__(sheet, "rows", rows())
-    assert parse_rows(sheet, Columns(Space({"x": (0.0, 1.0)})), found) == []
+    assert parse_rows(sheet, TableColumns(Space({"x": (0.0, 1.0)})), found) == []
     with pytest.raises(
         FileError, match=f"stopped reading after {MOST_MISTAKES} mistakes"
     ) as caught:
@@ -284,21 +285,21 @@ def test_files_of_other_spreadsheets_and_damaged_ones_are_named(tmp_path, monkey
 def test_thousands_of_rows_are_written_together(tmp_path, text):
     c = campaign(tmp_path, text)
     rows = [
-        f"{i / 600},{i},{i / 600 if i % 2 else ''},{'failed' if i % 7 == 0 else ''}"
-        for i in range(600)
+        f"{i / 150},{i},{i / 150 if i % 2 else ''},{'failed' if i % 7 == 0 else ''}"
+        for i in range(150)
     ]
     path = csv(tmp_path, "\n".join(["x,value,executed_x,status", *rows]))
     done = c.import_table(path)
-    assert done.numbers == list(range(600))
+    assert done.numbers == list(range(150))
     reopened = Campaign.open(c.settings.path).experiments
     assert [e.number for e in reopened] == done.numbers
-    assert [e.design["x"] for e in reopened] == [i / 600 for i in range(600)]
-    assert [e.value for e in reopened] == [None if i % 7 == 0 else float(i) for i in range(600)]
-    assert [len(e.executed) for e in reopened] == [i % 2 for i in range(600)]
+    assert [e.design["x"] for e in reopened] == [i / 150 for i in range(150)]
+    assert [e.value for e in reopened] == [None if i % 7 == 0 else float(i) for i in range(150)]
+    assert [len(e.executed) for e in reopened] == [i % 2 for i in range(150)]
     assert all(
         e.asked and e.told and abs(e.told - datetime.now()) < timedelta(hours=1) for e in reopened
     )
-    assert c.ask()[0].number == 600
+    assert c.ask()[0].number == 150
 
 
 class Cut(BaseException):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import airbo
 from airbo.cli.app import app
-from airbo.cli.telling import outcomes_in
+from airbo.cli.telling import report_in
 from airbo.cli.unattended import AS_CTRL_C
 from airbo.uncertainty.kinds import WORDS
 from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
@@ -127,7 +127,7 @@ def test_check_draws_the_uncertainty(here):
     write(here, MILL)
     printed = airbo_("check").stdout
     assert "█" in printed
-    assert "121.082 m/min" in printed
+    assert "121.1 m/min" in printed
     assert (here / "campaign_uncertainty.png").read_bytes().startswith(b"\x89PNG")
     write(here, edited(LINE, "std = 0.05", "std = 0.05, clip_low = 0.0"))
     lands = data("check", "--no-picture")["lands"]
@@ -355,7 +355,7 @@ def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypat
 
 def test_every_command_has_help_with_examples_and_json():
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
-    assert len(names) == 14
+    assert len(names) >= 18
     for name in names:
         text = airbo_(name, "--help").stdout
         assert f"airbo {name}" in text.split("Examples:")[1]
@@ -374,7 +374,12 @@ def test_every_command_has_help_with_examples_and_json():
     ],
 )  # fmt: skip
 def test_words_of_tell(words, expected):
-    assert outcomes_in(words.split(), SPACE) == expected
+    assert report_in(words.split(), SPACE).outcomes == expected
+
+
+def test_words_of_tell_with_another_design_than_asked():
+    report = report_in(["3", "speed=91", "tool=A", "1.5"], SPACE)
+    assert (report.outcomes, report.design) == ([(3, 1.5)], {"speed": 91.0, "tool": "A"})
 
 
 @pytest.mark.parametrize("words", ["3=1 4", "3=1 3=2", "1 2 3", "speed=60 3=1", "x 1", "speed=60"])
@@ -382,7 +387,7 @@ def test_words_that_are_not_understood(words):
     from airbo.campaign import CampaignError
 
     with pytest.raises(CampaignError):
-        outcomes_in(words.split(), SPACE)
+        report_in(words.split(), SPACE)
 
 
 BRACKETS = """\
@@ -415,4 +420,51 @@ def test_giving_up_several_gives_up_all_or_none(here):
     airbo_("ask", "-n", 2)
     assert "no experiment 99" in airbo_("fail", 1, 99, "--gave-up", code=1).stderr
     assert len(data("status")["pending"]) == 2
-    assert "--correct does not go" in airbo_("fail", 1, "--gave-up", "--correct", code=1).stderr
+    airbo_("tell", 1, 5)
+    assert "told before" in airbo_("fail", 1, "--gave-up", code=1).stderr
+    assert "5 → given up" in airbo_("fail", 1, "--gave-up", "--correct").stdout
+
+
+def test_nothing_is_final(here, monkeypatch):
+    write(here, MILL)
+    monkeypatch.setenv("AIRBO_USER", "Ann")
+    airbo_("ask", "-n", 2)
+    airbo_("tell", 0, 1.5, "--executed", "speed=101")
+    said = airbo_("tell", 0, 2.5, "--correct").stdout
+    assert "Experiment 0 is corrected: 1.5 → 2.5." in said
+    assert "The executed input stays as it was measured: speed = 101." in said
+    said = airbo_("tell", 1, "speed=91", 3).stdout
+    assert "→ 91" in said
+    assert "Pending again: 1." in airbo_("undo").stdout
+    assert "Taken back: corrected (experiment 0): 1.5 → 2.5." in airbo_("undo").stdout
+    assert data("exclude", 0, "--why", "loose")["experiment"]["excluded"] == "loose"
+    assert "1 of them excluded" in airbo_("status").stdout
+    assert data("include", 0)["experiment"]["excluded"] is None
+    assert data("note", 0, "new batch")["experiment"]["notes"] == ["new batch"]
+    assert data("undo")["undone"][0]["what"] == "noted"
+    changes = data("export", "--history")["changes"]
+    assert [c["what"] for c in changes] == [
+        "told", "corrected", "told", "undone", "undone", "excluded", "included", "noted", "undone",
+    ]  # fmt: skip
+    assert {c["by"] for c in changes} == {"Ann"}
+    assert [c["undone"] for c in changes[:3]] == [False, True, True]
+    assert "executed speed 101 → not measured" in airbo_(
+        "tell", 0, 1.5, "--correct", "--not-measured"
+    ).stdout  # fmt: skip
+
+
+def test_a_slip_of_the_hand_is_questioned(here, monkeypatch):
+    write(here, MILL)
+    airbo_("ask", "-n", 2)
+    slip = ("tell", 0, 1.5, "--executed", "speed=9999")
+    message = airbo_(*slip, code=1).stderr.replace("\n", " ")
+    assert "speed: an executed input of 9999 is far outside the range 50 to 200 m/min." in message
+    assert "add --yes" in message
+    assert "sure=True" not in message
+    assert len(data("status")["pending"]) == 2
+    monkeypatch.setattr(airbo.cli.command, "somebody_is_there", lambda: True)
+    assert "Nothing was stored" in airbo_(*slip, input="n\n", code=1).stderr
+    assert len(data("status")["pending"]) == 2
+    assert "1.5" in airbo_(*slip, input="y\n").stdout
+    monkeypatch.setattr(airbo.cli.command, "somebody_is_there", lambda: False)
+    assert "1.5" in airbo_("tell", 1, 1.5, "--executed", "speed=9999", "--yes").stdout

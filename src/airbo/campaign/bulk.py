@@ -24,7 +24,7 @@ from airbo.campaign.sqlite import SQLiteStorage
 Closed = tuple[int, float | None]
 """The id of a trial, and the value that it gave; None: it failed."""
 
-FEW = 10
+_FEW = 10
 """Up to so many rows, Optuna's own way is as fast."""
 _AT_ONCE = 500
 """Ids in one question: databases limit how many there may be."""
@@ -33,9 +33,9 @@ _AT_ONCE = 500
 def add_all(storage: BaseStorage, study_id: int, trials: Sequence[FrozenTrial]) -> None:
     """Add running trials to a study."""
     backend = getattr(storage, "_backend", None)  # what Optuna's cache is in front of
-    if len(trials) > FEW and isinstance(storage, JournalStorage):
+    if len(trials) > _FEW and isinstance(storage, JournalStorage):
         _append(storage, [_created(study_id, trial) for trial in trials])
-    elif len(trials) > FEW and isinstance(backend, RDBStorage):
+    elif len(trials) > _FEW and isinstance(backend, RDBStorage):
         with _changing(backend), _create_scoped_session(backend.scoped_session) as session:
             _insert(session, study_id, trials)
     else:
@@ -46,9 +46,9 @@ def add_all(storage: BaseStorage, study_id: int, trials: Sequence[FrozenTrial]) 
 def close_all(storage: BaseStorage, closed: Sequence[Closed]) -> None:
     """Close running trials; those that somebody else has closed stay as they are."""
     backend = getattr(storage, "_backend", None)
-    if len(closed) > FEW and isinstance(storage, JournalStorage):
+    if len(closed) > _FEW and isinstance(storage, JournalStorage):
         _append(storage, [_finished(trial_id, value) for trial_id, value in closed])
-    elif len(closed) > FEW and isinstance(backend, RDBStorage):
+    elif len(closed) > _FEW and isinstance(backend, RDBStorage):
         with _changing(backend), _create_scoped_session(backend.scoped_session) as session:
             for i in range(0, len(closed), _AT_ONCE):
                 _close(session, dict(closed[i : i + _AT_ONCE]))

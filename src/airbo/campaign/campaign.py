@@ -1,5 +1,6 @@
 """A campaign: ask, tell and recommend over days, kept in an Optuna storage."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -12,19 +13,21 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
-from airbo.campaign.errors import AlreadyTold, CampaignError
+from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import (
     RUN,
     Experiment,
     Record,
     Status,
     elapsed,
-    read_record,
+    record_of,
     status_of,
 )
+from airbo.campaign.history import AuditTrail, Change, Stamp, table_of_changes, user
 from airbo.campaign.journal import mend_journal
 from airbo.campaign.ledger import Ledger
-from airbo.campaign.outcome import Listener, Told, check_once, in_words
+from airbo.campaign.outcome import Listener, Outcome, Told, check_once
+from airbo.campaign.plausible import check_plausible
 from airbo.campaign.seal import Held
 from airbo.campaign.storage import close_storage, explained, explains, open_storage, reading
 from airbo.campaign.study import (
@@ -37,7 +40,9 @@ from airbo.campaign.study import (
     seal_of,
 )
 from airbo.campaign.tables import Imported, import_table, table_of
+from airbo.campaign.undo import take_back
 from airbo.integrations.optuna import UNCERTAINTY, distributions_of
+from airbo.integrations.optuna.counting import EXCLUDE, INCLUDE, NOTE, Counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,17 +64,20 @@ class Campaign:
     def __init__(self, settings: Settings, storage: BaseStorage) -> None:
         """Take up a campaign; ``Campaign.open`` is the usual way."""
         self.settings = settings
+        self.by = user()
         self.url = settings.storage
         self.storage = storage
         with explained(self.url), reading(self.url):
             self.seal = seal_of(settings)
             study = open_study(storage, settings, begun=bool(self.seal and self.seal.facts))
             self.ledger = Ledger(settings.space, study, storage)
-            read_record(study, settings.space)
+            counted = Counted.of(study)  # once: for the experiments and for the seal
+            record_of(counted, settings.space)
             if self.seal is not None:
-                self.seal.check(self._held())
+                held = self.held(counted)
+                self.seal.check(held)
                 with suppress(PermissionError):  # who may only look acknowledges nothing
-                    self._acknowledge()
+                    self.seal.add(held)
                     if self.url.is_journal:
                         mend_journal(self.seal.storage)
 
@@ -105,13 +113,35 @@ class Campaign:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _held(self) -> Held:
-        return Held.by(self.ledger.study, CAMPAIGN, self.settings.space.names)
+    def signed(self, by: str) -> "Campaign":
+        """Return the same campaign, where changes are signed with another name.
 
-    def _acknowledge(self) -> None:
-        """Seal what the storage holds: what follows may be reported to the user."""
-        if self.seal is not None:
-            self.seal.add(self._held())
+        By default they are signed with ``AIRBO_USER``, or with the name of the account.
+        """
+        found = copy.copy(self)
+        found.by = by
+        return found
+
+    def held(self, counted: Counted | None = None) -> Held:
+        """Return what the storage holds, as the seal sees it."""
+        study, names = self.ledger.study, self.settings.space.names
+        return Held.of(counted or Counted.of(study), study, CAMPAIGN, names)
+
+    def _acknowledge(self, told: Sequence[Told] | None = None) -> None:
+        """Seal what the storage holds: what follows may be reported to the user.
+
+        Args:
+            told: Experiments that were told, each in its own trial: nothing else was written. None:
+                seal everything that is new.
+        """
+        if self.seal is None:
+            return
+        if told is None or any(t.before is not None for t in told):
+            self.seal.add(self.held())
+            return
+        trials = [self.storage.get_trial(t.experiment.trial_id) for t in told]
+        counted = Counted(trials, {})
+        self.seal.add(self.held(counted))
 
     @cached_property
     def study(self) -> Study:
@@ -152,7 +182,8 @@ class Campaign:
             if elapsed(trial.datetime_start, now) > INTERRUPTED:
                 self.ledger.give_up(trial._trial_id)
         given_up = [e for e in self._overdue(record, now) if self.ledger.give_up(e.trial_id)]
-        self._acknowledge()
+        if given_up:
+            self._acknowledge()
         return given_up
 
     def _overdue(self, record: Record, now: datetime) -> list[Experiment]:
@@ -170,11 +201,13 @@ class Campaign:
         what: int | Mapping[str, Any],
         value: Any,
         *,
+        design: Mapping[str, Any] | None = None,
         executed: Mapping[str, Any] | None = None,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         correct: bool = False,
         again: bool = False,
         allow_outside: bool = False,
+        sure: bool = False,
     ) -> Told:
         """Report what an experiment gave.
 
@@ -184,24 +217,30 @@ class Campaign:
             what: The number of the experiment, or a design: a pending one, or one that was never
                 asked for.
             value: The observed value; None or NaN if the experiment failed.
-            executed: Parameters of the executed input, where they were measured.
+            design: Parameters that you set otherwise than asked, where ``what`` is a number.
+            executed: Parameters of the executed input, where they were measured. A correction
+                keeps what was measured before; ``{}`` says that nothing was.
             uncertainty: What this experiment was made under, by name, if not what the file says; or
                 its description, as :func:`airbo.integrations.optuna.describe_uncertainty` gives it.
             correct: Whether to replace another outcome that was told before.
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.
+            sure: Whether to store numbers that look like a slip of the hand.
 
         Raises:
             AlreadyTold: If the experiment has another outcome and ``correct`` is not set.
+            Doubtful: If a number looks like a slip of the hand and ``sure`` is not set.
             CampaignError: If there is no such experiment, or something is wrong with the report.
         """
         [told] = self.tell_all(
             [(what, value)],
+            design=design,
             executed=executed,
             uncertainty=uncertainty,
             correct=correct,
             again=again,
             allow_outside=allow_outside,
+            sure=sure,
         )
         return told
 
@@ -210,27 +249,37 @@ class Campaign:
         self,
         outcomes: Sequence[tuple[int | Mapping[str, Any], Any]],
         *,
+        design: Mapping[str, Any] | None = None,
         executed: Mapping[str, Any] | None = None,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         correct: bool = False,
         again: bool = False,
         allow_outside: bool = False,
+        sure: bool = False,
     ) -> list[Told]:
         """Report several experiments; if anything is wrong with one, none of them is stored.
 
         Args:
             outcomes: Pairs of a number or design and its value.
-            executed: As for ``tell``; this and the others hold for all.
+            design: As for ``tell``; this and the others hold for all.
+            executed: As for ``tell``.
             uncertainty: As for ``tell``.
             correct: As for ``tell``.
             again: As for ``tell``.
             allow_outside: As for ``tell``.
+            sure: As for ``tell``.
         """
         listener = self._listener(uncertainty, allow_outside)
         understood = [
-            listener.outcome(what, value, executed, correct, again) for what, value in outcomes
+            listener.outcome(what, value, executed, correct, again, design)
+            for what, value in outcomes
         ]
         check_once(understood)
+        if not sure:
+            check_plausible(self.settings, listener.record, understood)
+        return self._write(understood, again)
+
+    def _write(self, understood: Sequence[Outcome], again: bool = False) -> list[Told]:
         told: list[Told] = []
         for i, outcome in enumerate(understood):
             is_new = outcome.experiment is None and not again
@@ -238,11 +287,19 @@ class Campaign:
                 told.append(Told(told[understood.index(outcome)].experiment, "already told"))
             else:
                 told.append(self.ledger.write(outcome))
-        self._acknowledge()
+        self._acknowledge(told)
         return told
 
-    def _listener(self, uncertainty: Any, allow_outside: bool) -> Listener:
-        return Listener.of(self.settings, self.ledger.record(), uncertainty, allow_outside)
+    def _listener(self, uncertainty: Any = None, allow_outside: bool = False) -> Listener:
+        record = self.ledger.record()
+        stamp = self._stamp(record)
+        return Listener.of(self.settings, record, uncertainty, allow_outside, stamp)
+
+    def _stamp(self, record: Record) -> dict[str, str]:
+        return Stamp.now(self.by, self._history(record)).to_dict()
+
+    def _history(self, record: Record) -> AuditTrail:
+        return AuditTrail(record.counted, self.settings.space)
 
     @explains
     def fail(self, what: int | Mapping[str, Any], *, correct: bool = False) -> Told:
@@ -250,29 +307,82 @@ class Campaign:
         return self.tell(what, None, correct=correct)
 
     @explains
-    def give_up(self, number: int) -> Told:
-        """Report that nobody will do an experiment; its design says nothing to the model."""
-        experiment = self._to_give_up(number)
-        if experiment.outcome == "given up":
-            return Told(experiment, "already told")
-        ours = self.ledger.give_up(experiment.trial_id)
-        self._acknowledge()
-        return Told(self._to_give_up(number), "told" if ours else "already told")
+    def give_up(self, number: int, *, correct: bool = False) -> Told:
+        """Report that nobody will do an experiment; its design says nothing to the model.
 
-    def _to_give_up(self, number: int) -> Experiment:
-        experiment = self.experiment(number)
-        if experiment.has_outcome:
-            raise AlreadyTold(
-                f"Experiment {number} was told: {in_words(experiment)}. It cannot be given up."
-            )
-        return experiment
+        Args:
+            number: Of the experiment.
+            correct: Whether to replace an outcome that was told before.
+        """
+        [told] = self.give_up_all([number], correct=correct)
+        return told
 
     @explains
-    def give_up_all(self, numbers: Sequence[int]) -> list[Told]:
+    def give_up_all(self, numbers: Sequence[int], *, correct: bool = False) -> list[Told]:
         """Give up several experiments; if anything is wrong with one, none of them is given up."""
-        for number in numbers:
-            self._to_give_up(number)
-        return [self.give_up(number) for number in numbers]
+        listener = self._listener()
+        return self._write([listener.given_up(number, correct) for number in numbers])
+
+    # -- changing one's mind
+
+    @explains
+    def undo(self) -> list[Change]:
+        """Take back the last change: a report, an import, a correction, an exclusion or a note.
+
+        An experiment that was asked for is pending again. Called again, it takes back the change
+        before. What is taken back stays in the history; to have it again, tell it again.
+
+        Returns:
+            What was taken back: all that was said in the same call.
+
+        Raises:
+            CampaignError: If there is nothing to take back.
+        """
+        record = self.ledger.record()
+        last = self._history(record).last
+        if not last:
+            raise CampaignError("There is nothing to undo: nothing was told yet.")
+        take_back(self.ledger, record, last, self._stamp(record))
+        self._acknowledge()
+        return last
+
+    @explains
+    def exclude(self, number: int, why: str) -> Experiment:
+        """Keep an experiment, but do not let the model know it, and say why."""
+        record = self.ledger.record()
+        known = record.get(number)
+        if not known.has_outcome:
+            raise CampaignError(
+                f"Experiment {number} has no outcome that could be excluded: it is {known.outcome}."
+            )
+        return self._changed(record, EXCLUDE, number, why)
+
+    @explains
+    def include(self, number: int) -> Experiment:
+        """Let the model know an experiment again that was excluded."""
+        record = self.ledger.record()
+        if record.get(number).excluded is None:
+            raise CampaignError(f"Experiment {number} is not excluded.")
+        return self._changed(record, INCLUDE, number, "the model knows it again")
+
+    @explains
+    def note(self, number: int, text: str) -> Experiment:
+        """Write something about an experiment, for people to read."""
+        record = self.ledger.record()
+        record.get(number)
+        return self._changed(record, NOTE, number, text)
+
+    def _changed(self, record: Record, what: str, number: int, text: str) -> Experiment:
+        if not text.strip():
+            raise CampaignError("The text is empty.")
+        self.ledger.change(what, self._stamp(record), [number], text=text.strip())
+        self._acknowledge()
+        return self.ledger.experiment(number)
+
+    @explains
+    def history(self) -> list[Change]:
+        """Return every change of the campaign, the oldest first: who, when, what."""
+        return self._history(self.ledger.record()).changes
 
     @explains
     def claim(self, number: int, process: Mapping[str, Any]) -> bool:
@@ -317,6 +427,11 @@ class Campaign:
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""
         return table_of(self.settings.space, self.experiments)
+
+    @explains
+    def export_history(self) -> "pd.DataFrame":
+        """Return every change as a table: when, who, what, which experiments."""
+        return table_of_changes(self.history())
 
     # -- looking
 

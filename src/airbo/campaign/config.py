@@ -38,7 +38,7 @@ RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 MOST_HOURS = 1_000_000
 _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "n_initial", "storage",
-    PASSWORD_FILE, "give_up_after_hours", "parameters", "uncertainty", "deployment",
+    PASSWORD_FILE, "give_up_after_hours", "parameters", "constraints", "uncertainty", "deployment",
 )  # fmt: skip
 
 
@@ -200,6 +200,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
     value = top.sub("value") or TomlTable({}, ("value",), top.notes)
     value.only(["name", "unit"])
     parameters = _parameters(top)
+    space = _space(top, parameters)
     missed = read_missed(tables_of(top, "uncertainty"), parameters, path.parent, "uncertainty")
     others: dict[str, Any] = {
         "direction": top.one_of("direction", ("maximize", "minimize"), "maximize"),
@@ -215,13 +216,13 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         "give_up_after_hours": _hours(top),
         "missed_in_use": _in_use(top, parameters, path.parent),
     }
-    if not parameters or name is None or top.notes.mistakes:
+    if space is None or name is None or top.notes.mistakes:
         return None
     kept = {key: value for key, value in top.values.items() if key != "storage"}
     return Settings(
         path=path,
         name=name,
-        space=Space(parameters),
+        space=space,
         missed=missed,
         top=replace(top, values=kept),
         **others,
@@ -287,6 +288,18 @@ def _in_use(
 
 
 # -- parameters
+
+
+def _space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | None:
+    """Read the constraints; parameters that have mistakes of their own are not there."""
+    texts = top.get("constraints", "a list", [])
+    if not parameters or top.notes.mistakes:
+        return None
+    try:
+        return Space(parameters, texts)
+    except ValueError as error:
+        top.note(str(error), "constraints")
+        return None
 
 
 def _parameters(top: TomlTable) -> dict[str, Parameter]:

@@ -276,9 +276,9 @@ def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> 
     """Report a result; Ctrl-C comes after it, so that no value is lost."""
     with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
         try:
-            campaign.tell(experiment.number, result.value)
+            campaign.tell(experiment.number, result.value, sure=True)  # a program does not mistype
         except KeyboardInterrupt:
-            campaign.tell(experiment.number, result.value)
+            campaign.tell(experiment.number, result.value, sure=True)
             raise
 
 

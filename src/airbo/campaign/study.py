@@ -12,7 +12,7 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import DamageError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
-from airbo.integrations.optuna import distributions_of, read_uncertainty
+from airbo.integrations.optuna import read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
 from airbo.words import same_unit
@@ -168,8 +168,9 @@ def _unit(parameter: Parameter) -> str | None:
 
 
 def range_changes(study: Study, settings: Settings) -> list[str]:
-    """Say which ranges are not those that the campaign began with; that is allowed."""
-    old = Space.from_dict(study.user_attrs[CAMPAIGN]["space"]).parameters
+    """Say which ranges and constraints the campaign did not begin with; that is allowed."""
+    begun = Space.from_dict(study.user_attrs[CAMPAIGN]["space"])
+    old = begun.parameters
     changes = []
     for name, new in settings.space.parameters.items():
         before = old[name]
@@ -179,6 +180,11 @@ def range_changes(study: Study, settings: Settings) -> list[str]:
                 f"The range of {name!r} was {ranges[0]} when the campaign began and is now "
                 f"{ranges[1]}; experiments outside it are kept."
             )
+    if begun.constraints != settings.space.constraints:
+        changes.append(
+            f"The constraints were {list(begun.constraints)} when the campaign began and are now "
+            f"{list(settings.space.constraints)}; experiments that miss them are kept."
+        )
     return changes
 
 
@@ -195,7 +201,7 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         surrogate=settings.surrogate,
         acquisition=settings.acquisition,
         n_startup_trials=settings.n_initial,
-        search_space=distributions_of(settings.space),
+        search_space=settings.space,
         seed=settings.seed,
     )
 
@@ -218,7 +224,7 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         n_initial=settings.n_initial,
     )
     for e in experiments:
-        if e.has_outcome:
+        if e.counts:
             under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
             optimizer.tell(e.design, e.value, e.executed, under, allow_outside=True)
     for e in experiments:

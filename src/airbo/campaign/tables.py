@@ -5,35 +5,35 @@ import io
 import itertools
 import json
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
-from airbo.campaign.experiment import Experiment
-from airbo.campaign.ledger import Ledger
-from airbo.campaign.limits import check_place
+from airbo.campaign.experiment import Experiment, Record
+from airbo.campaign.history import IMPORT
+from airbo.campaign.ledger import Ledger, Row
 from airbo.campaign.outcome import Listener, Outcome
+from airbo.campaign.rows import (
+    ASKED,
+    BY,
+    EXCLUDED,
+    NOTES,
+    TOLD,
+    TRIAL,
+    TableColumns,
+    TableMistakes,
+    TableRow,
+    parse_rows,
+)
 from airbo.integrations.optuna.counting import STAGED
-from airbo.observed import EXECUTED_COLUMN, FAILED, OK, STATUS, VALUE, check_value
-from airbo.parameters import Categorical
+from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE
 from airbo.sheets import Sheet, SheetError, excel_of, guarded, read_sheet, sheet_of
-from airbo.space import Design, Space
-from airbo.words import nearest, number_of, quoted, same_unit, unit_of, value_of
+from airbo.space import Space
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TRIAL, ASKED, TOLD = "trial", "asked", "told"
-_OURS = (TRIAL, ASKED, TOLD)
-"""Columns that an export has and an import does not need."""
-_SKIPPED = ("pending", "given up")
-_OUTSIDE = " Use --allow-outside if it was really run there."
-MOST_MISTAKES = 100
-"""So many are named; then airbo stops reading."""
 
 
 @dataclass(frozen=True)
@@ -55,26 +55,35 @@ def import_table(
 ) -> Imported:
     """Write all rows of a table, or none; see ``Campaign.import_table``."""
     name, sheet = _read(source)
-    found = Findings()
+    found = TableMistakes()
     rows = parse_rows(
-        sheet, Columns.of(listener.settings), found, listener.allow_outside, ignore_others
+        sheet, TableColumns.of(listener.settings), found, listener.allow_outside, ignore_others
     )
     outcomes = _outcomes(listener, rows, found)
     if not rows and not found.mistakes:
         found.add(1, "there are no experiments in it.")
     found.check(name)
-    key = f"airbo:import:{digest(rows)}"
-    marks = ledger.study.user_attrs
-    if key in marks and not again:
-        first = marks[key]["trial"]
-        return Imported(_numbers(ledger, marks[key]["token"]) or [first], already=True)
-    if key in marks:
-        key = next(k for i in itertools.count(2) if (k := f"{key}:{i}") not in marks)
-    numbers = ledger.commit(outcomes, key, {"file": Path(name).name, "rows": len(rows)})
+    key, known = _key(listener.record, digest(rows))
+    if known and not again:
+        return Imported(_numbers(ledger, known["token"]) or [known["trial"]], already=True)
+    mark = {"file": Path(name).name, "rows": len(rows), **listener.stamp}
+    numbers = ledger.commit([Row.of(outcome) for outcome in outcomes], key, lambda _: mark)
     return Imported(numbers, already=False)
 
 
-def _outcomes(listener: Listener, rows: Sequence["TableRow"], found: "Findings") -> list[Outcome]:
+def _key(record: Record, name: str) -> tuple[str, dict[str, Any] | None]:
+    """Return the key for an import, and the mark of the same one that counts, if there is such."""
+    marks, undone = record.counted.marks, record.counted.undone
+    keys = (f"{IMPORT}{name}" + (f":{i}" if i > 1 else "") for i in itertools.count(1))
+    known = None
+    for key in keys:
+        if key not in marks:
+            return key, known
+        known = known if marks[key]["token"] in undone else marks[key]
+    raise AssertionError("there is always another number")
+
+
+def _outcomes(listener: Listener, rows: Sequence[TableRow], found: TableMistakes) -> list[Outcome]:
     outcomes = []
     for row in rows:
         try:
@@ -88,90 +97,6 @@ def _numbers(ledger: Ledger, token: str) -> list[int]:
     """Return the numbers of the trials that were written together."""
     trials = ledger.study.get_trials(deepcopy=False)
     return [t.number for t in trials if t.user_attrs.get(STAGED, {}).get("token") == token]
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """One experiment of a file."""
-
-    line: int
-    design: Design
-    value: float | None
-    executed: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class Findings:
-    """Mistakes of a table, as many as anybody reads."""
-
-    mistakes: list[Mistake] = field(default_factory=list)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is time to stop."""
-        return len(self.mistakes) >= MOST_MISTAKES
-
-    def add(self, line: int, text: str) -> None:
-        """Note a mistake."""
-        self.mistakes.append(Mistake(line, text))
-
-    def check(self, name: str) -> None:
-        """Refuse a table that has mistakes."""
-        if not self.mistakes:
-            return
-        listed = sorted(self.mistakes, key=lambda mistake: mistake.line)[:MOST_MISTAKES]
-        if self.is_full:
-            more = f"airbo stopped reading after {MOST_MISTAKES} mistakes; there may be more."
-            listed.append(Mistake(listed[-1].line, more))
-        raise FileError(name, listed)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What the columns of a table mean."""
-
-    space: Space
-    value_name: str = VALUE
-    value_unit: str | None = None
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Columns":
-        """Return those of a campaign."""
-        return cls(settings.space, settings.value_name, settings.value_unit)
-
-    @property
-    def known(self) -> list[str]:
-        """What a column can be called, but for units."""
-        names = self.space.names
-        own = [] if self.value_name in names else [self.value_name]
-        measured = [EXECUTED_COLUMN + n for n in names]
-        return list(dict.fromkeys([*names, VALUE, *own, STATUS, *_OURS, *measured]))
-
-    def meaning(self, column: str) -> str:
-        """Return the name of a column without its unit, ``value`` for the value; or refuse it.
-
-        Raises:
-            ValueError: If it is unknown, or its unit is another one than that of the file.
-        """
-        name, unit = column, ""
-        if name not in self.known and (found := _UNIT.fullmatch(column)):
-            name, unit = found["name"], found["square"] or found["round"]
-        if name not in self.known:
-            raise ValueError(f"unknown column {column!r}{nearest(name, self.known)}")
-        own = self._unit(name)
-        if unit and own and not same_unit(unit, own):
-            raise ValueError(
-                f"column {column!r} is in {unit!r}, and the campaign file says {own!r}."
-            )
-        is_value = name == self.value_name and name not in self.space.names
-        return VALUE if is_value and name not in (STATUS, *_OURS) else name
-
-    def _unit(self, name: str) -> str | None:
-        parameter = self.space.parameters.get(name.removeprefix(EXECUTED_COLUMN))
-        return self.value_unit if parameter is None else unit_of(parameter)
-
-
-_UNIT = re.compile(r"(?P<name>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))")
 
 
 def _read(source: "str | Path | pd.DataFrame") -> tuple[str, Sheet]:
@@ -192,158 +117,6 @@ def _refused(name: str, error: SheetError) -> CampaignError:
     return FileError(name, [Mistake(error.line, str(error))])
 
 
-def parse_rows(
-    sheet: Sheet,
-    columns: Columns,
-    found: Findings,
-    allow_outside: bool = False,
-    ignore_others: bool = False,
-) -> list[TableRow]:
-    """Read experiments from the cells of a table.
-
-    Args:
-        sheet: A header with the names of the parameters and of the value, perhaps with units, then
-            one row each; also ``status`` and ``executed_<name>``.
-        columns: What its columns may be called.
-        found: Where mistakes are noted: all kinds of them, until there are very many.
-        allow_outside: Whether designs may lie outside the ranges.
-        ignore_others: Whether columns with other names are skipped.
-    """
-    header = _header(sheet.header, columns, ignore_others, found)
-    rows: list[TableRow] = []
-    if found.mistakes:
-        return rows
-    reader = _RowReader(sheet, columns.space, found, allow_outside)
-    try:
-        for line, cells in sheet.rows:
-            if not any(cells[len(header) :]):  # spreadsheets add empty cells at the end
-                cells = cells[: len(header)]
-            if len(cells) != len(header):
-                text = f"expected {len(header)} cells as in the header, got {len(cells)}."
-                found.add(line, text)
-            else:
-                rows += reader.row(line, dict(zip(header, cells, strict=True)))
-            if found.is_full:
-                break
-    except SheetError as error:
-        found.add(error.line or 1, str(error))
-    return rows
-
-
-def _header(
-    header: Sequence[str], columns: Columns, ignore_others: bool, found: Findings
-) -> list[str | None]:
-    """Return what each column means; None: it is skipped."""
-    meanings: list[str | None] = []
-    for column in header:
-        try:
-            meanings.append(columns.meaning(column))
-        except ValueError as error:
-            meanings.append(None)
-            if not ignore_others and column:
-                hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
-                found.add(1, f"{error}{hint}")
-    needed = (*columns.space.names, VALUE)
-    missing = [_called(name, columns) for name in needed if name not in meanings]
-    if missing:
-        there = f"; it has {quoted(header)}" if any(header) else ""
-        found.add(1, f"the header has no column {' and none '.join(missing)}{there}.")
-    for name in sorted({m for m in meanings if m and meanings.count(m) > 1}):
-        own = [column for column, m in zip(header, meanings, strict=True) if m == name]
-        what = f"two columns {name!r}" if len(set(own)) == 1 else f"columns {quoted(own)}"
-        found.add(1, f"there are {what}: which one counts?")
-    return meanings
-
-
-def _called(name: str, columns: Columns) -> str:
-    is_value = name == VALUE and columns.value_name not in columns.known[: columns.space.d]
-    others = f" (or {columns.value_name!r})" if is_value and columns.value_name != VALUE else ""
-    return f"{name!r}{others}"
-
-
-@dataclass(frozen=True)
-class _RowReader:
-    """Reads the cells of rows, and notes what is wrong with each."""
-
-    sheet: Sheet
-    space: Space
-    found: Findings
-    allow_outside: bool
-
-    def row(self, line: int, cells: Mapping[str | None, str]) -> list[TableRow]:
-        """Return the experiment of a row; nothing if it has mistakes, or was not done."""
-        status = cells.get(STATUS, "").lower()
-        if status in _SKIPPED:
-            return []
-        n_before = len(self.found.mistakes)
-        design = {
-            name: self._try(line, self._designed, name, cells[name]) for name in self.space.names
-        }
-        executed = {
-            name: self._try(line, self._executed, name, cells[column])
-            for name in self.space.names
-            if cells.get(column := EXECUTED_COLUMN + name)
-        }
-        value = self._value(line, cells[VALUE], status)
-        is_good = len(self.found.mistakes) == n_before
-        return [TableRow(line, design, value, executed)] if is_good else []
-
-    def _designed(self, name: str, cell: str) -> Any:
-        parameter = self.space.parameters[name]
-        is_choice = isinstance(parameter, Categorical)
-        value = value_of(
-            self.space, name, self.sheet.text(cell) if is_choice else self._number(name, cell)
-        )
-        try:
-            parameter.encode(value, self.allow_outside)
-        except ValueError as error:
-            hint = (
-                "" if is_choice or self.allow_outside or "between" not in str(error) else _OUTSIDE
-            )
-            raise ValueError(f"Parameter {name!r}: {error}{hint}") from None
-        if parameter.log and value <= 0:
-            raise ValueError(f"Parameter {name!r} is logarithmic and must be > 0, got {value}.")
-        check_place(self.space, {name: value}, "the design")
-        return value
-
-    def _executed(self, name: str, cell: str) -> float:
-        column = EXECUTED_COLUMN + name
-        if isinstance(self.space.parameters[name], Categorical):
-            raise ValueError(f"{column}: {name!r} is a choice, which is always hit exactly.")
-        number = number_of(self._number(column, cell), column)
-        if self.space.parameters[name].log and number <= 0:
-            raise ValueError(f"{column}: {name!r} is logarithmic and must be > 0, got {number}.")
-        check_place(self.space, {name: number}, column)
-        return number
-
-    def _value(self, line: int, cell: str, status: str) -> float | None:
-        if status == FAILED:
-            return None
-        if status not in ("", OK):
-            known = quoted((OK, FAILED, *_SKIPPED))
-            self.found.add(line, f"status must be one of {known}, got {status!r}.")
-        if not cell:
-            hint = "the value is missing; for an experiment that failed, add a column status"
-            self.found.add(line, f"{hint} with the word 'failed'.")
-            return None
-        read = lambda: check_value(number_of(self._number(VALUE, cell), VALUE))  # noqa: E731
-        number: float | None = self._try(line, read)
-        return number
-
-    def _number(self, name: str, cell: str) -> str:
-        try:
-            return self.sheet.number(cell)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}.") from None
-
-    def _try(self, line: int, read: Any, *args: Any) -> Any:
-        try:
-            return read(*args)
-        except ValueError as error:
-            self.found.add(line, str(error))
-            return None
-
-
 def digest(rows: Iterable[TableRow]) -> str:
     """Return a short text that differs for tables that differ."""
     content = [[row.design, row.value, row.executed] for row in rows]
@@ -360,10 +133,13 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
             TRIAL: e.number,
             **e.design,
             VALUE: math.nan if e.value is None else e.value,
-            STATUS: e.outcome,
+            STATUS: e.outcome if e.excluded is None else EXCLUDED,
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
             ASKED: _time(e.asked),
             TOLD: _time(e.told),
+            BY: e.by,
+            EXCLUDED: e.excluded,
+            NOTES: "; ".join(e.notes) or None,
         }
         for e in experiments
     ]
@@ -375,6 +151,7 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
         *(EXECUTED_COLUMN + n for n in measured),
         ASKED,
         TOLD,
+        *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
     ]
     return pd.DataFrame(rows, columns=columns)
 

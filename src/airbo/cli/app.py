@@ -7,6 +7,7 @@ import typer
 
 import airbo
 from airbo.cli import calibrate, unattended
+from airbo.cli import change_commands as changes
 from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
@@ -72,11 +73,16 @@ _add(
     "airbo tell 3=1.25 4=-1.31  (several at once)",
     "airbo tell speed=120 depth=0.5 1.25  (by its design, asked for or not)",
     "airbo tell 3 1.25 --executed speed=121.3  (the real speed was measured)",
+    "airbo tell 3 speed=125 1.25  (you set 125, not the speed that was asked for)",
     "airbo tell 3 1.52 --correct  (it was 1.52, not 1.25)",
     "airbo tell 5 1.1 --uncertainty 'speed = {kind = \"normal\", std = 5.0}'  (another machine)",
     cls=NumbersMayBeNegative,
 )
 _add(experiments.fail, "airbo fail 5", "airbo fail 6 7 --gave-up")
+_add(changes.undo, "airbo undo", "airbo undo  (again: the change before)")
+_add(changes.exclude, 'airbo exclude 7 --why "the sensor was loose"')
+_add(changes.include, "airbo include 7")
+_add(changes.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
 _add(experiments.recommend, "airbo recommend", "airbo recommend --anywhere --json")
 _add(data.import_, "airbo import before.csv", "airbo import before.xlsx", name="import")
@@ -84,6 +90,7 @@ _add(
     data.export,
     "airbo export -o experiments.csv  (or .xlsx)",
     "airbo export --json",
+    "airbo export --history -o history.csv  (who changed what, and when)",
     "airbo export --damaged -o rescued.csv  (what can be read of a damaged storage)",
 )
 _add(

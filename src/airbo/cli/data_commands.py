@@ -73,24 +73,32 @@ def export(
     damaged: Annotated[
         bool, typer.Option("--damaged", help="What can be read of a damaged storage.")
     ] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Every change instead: who, when, what.")
+    ] = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Write all experiments as CSV or Excel, which `airbo import` reads."""
+    """Write all experiments as CSV or Excel, which `airbo import` reads; or all changes."""
     with reporting(as_json) as out:
         from airbo.campaign.storage import write_whole
         from airbo.campaign.tables import to_csv, to_excel
         from airbo.sheets import EXCEL
 
-        table = _rescued(file, out) if damaged else open_campaign(file).export()
+        if damaged:
+            table = _rescued(file, out)
+        else:
+            campaign = open_campaign(file)
+            table = campaign.export_history() if history else campaign.export()
+        what = "changes" if history else "experiments"
         if output is not None and str(output) != "-":
             is_excel = output.suffix.lower() == EXCEL
             write_whole(output, to_excel(table) if is_excel else to_csv(table))
-            out.show(f"Wrote {len(table)} experiments to {output}.")
+            out.show(f"Wrote {len(table)} {what} to {output}.")
         elif not as_json:
             typer.echo(to_csv(table), nl=False)
         rows = json.loads(table.to_json(orient="records"))
-        out.result({"experiments": rows, "file": output})
+        out.result({what: rows, "file": output})
 
 
 def _rescued(file: Path, out: Output) -> "pd.DataFrame":

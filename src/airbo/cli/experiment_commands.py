@@ -9,7 +9,9 @@ from airbo.cli.command import (
     AsJson,
     File,
     Output,
+    Yes,
     as_data,
+    insisting,
     one_thread,
     open_campaign,
     read_under,
@@ -42,41 +44,55 @@ def ask(
 
 def tell(
     words: Annotated[
-        list[str], typer.Argument(help="NUMBER VALUE, NUMBER=VALUE ..., or NAME=VALUE ... VALUE.")
+        list[str],
+        typer.Argument(
+            help="NUMBER VALUE, NUMBER=VALUE ..., NAME=VALUE ... VALUE, or, where you set another "
+            "value than asked, NUMBER NAME=VALUE ... VALUE."
+        ),
     ],
     executed: Annotated[
         list[str] | None, typer.Option(help="A measured executed input: NAME=VALUE.")
     ] = None,
+    not_measured: Annotated[
+        bool, typer.Option("--not-measured", help="Drop the executed inputs that were told.")
+    ] = False,
     uncertainty: Annotated[
         str | None, typer.Option(help="TOML: what this experiment was made under.")
     ] = None,
-    correct: Annotated[bool, typer.Option("--correct", help="Replace what was told.")] = False,
+    correct: Annotated[
+        bool,
+        typer.Option("--correct", help="Replace what was told; the rest stays as it was."),
+    ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Another experiment with the same design and value.")
     ] = False,
     allow_outside: Annotated[
         bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
     ] = False,
+    yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Report what experiments gave. The same report twice counts once."""
     with reporting(as_json) as out:
         from airbo.campaign.errors import CampaignError
-        from airbo.cli.telling import named_values, outcomes_in
+        from airbo.cli.telling import named_values, report_in
 
         campaign = open_campaign(file)
         space = campaign.settings.space
-        outcomes = outcomes_in(words, space)
+        report = report_in(words, space)
         measured = named_values(executed or [], space)
-        if measured and len(outcomes) > 1:
+        if measured and len(report.outcomes) > 1:
             raise CampaignError("--executed is for one experiment at a time.")
+        if measured and not_measured:
+            raise CampaignError("--executed and --not-measured contradict each other.")
         under = read_under(campaign.settings, uncertainty)
-        told = campaign.tell_all(
-            outcomes, executed=measured or None, uncertainty=under,
-            correct=correct, again=again, allow_outside=allow_outside,
-        )  # fmt: skip
-        _report(out, campaign, told)
+        told = insisting(out, yes, lambda sure: campaign.tell_all(
+            report.outcomes, design=report.design, uncertainty=under,
+            executed=measured or ({} if not_measured else None),
+            correct=correct, again=again, allow_outside=allow_outside, sure=sure,
+        ))  # fmt: skip
+        show_told(out, campaign, told)
 
 
 def fail(
@@ -94,20 +110,18 @@ def fail(
     nothing about its design.
     """
     with reporting(as_json) as out:
-        from airbo.campaign.errors import CampaignError
-
         campaign = open_campaign(file)
         if gave_up:
-            if correct:
-                raise CampaignError("--correct does not go with --gave-up: what was told stays.")
-            told = campaign.give_up_all(numbers)
+            told = campaign.give_up_all(numbers, correct=correct)
         else:
             told = campaign.tell_all([(n, None) for n in numbers], correct=correct)
-        _report(out, campaign, told)
+        show_told(out, campaign, told)
 
 
-def _report(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
+def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
+    """Say what telling did."""
     from airbo.cli.views import value_with_unit
+    from airbo.words import shown
 
     settings = campaign.settings
     for t in told:
@@ -116,11 +130,18 @@ def _report(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
         words = {
             "told": f"Experiment {e.number}: {outcome}.",
             "already told": f"Experiment {e.number} was told before: {outcome}. Nothing changed.",
-            "corrected": f"Experiment {e.number} is corrected: {outcome}.",
+            "corrected": f"Experiment {e.number} is corrected: {', '.join(t.changes)}.",
             "added": f"Added as experiment {e.number}: {outcome}.",
         }
         out.show(words[t.done])
-    out.result({"told": [{**as_data(t.experiment), "done": t.done} for t in told]})
+        if t.done == "corrected" and e.executed and t.before and t.before.executed == e.executed:
+            kept = ", ".join(f"{name} = {shown(value)}" for name, value in e.executed.items())
+            out.show(f"The executed input stays as it was measured: {kept}.")
+        elif t.done == "told" and t.before is not None:
+            out.show(f"Changed: {', '.join(t.changes)}.")
+    out.result(
+        {"told": [{**as_data(t.experiment), "done": t.done, "changes": t.changes} for t in told]}
+    )
 
 
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
@@ -135,6 +156,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             f"Campaign {settings.name!r}: {now.n_ok} experiments with a value, {now.n_failed} "
             f"failed, {now.n_given_up} given up, {len(now.pending)} pending."
         )
+        if now.n_excluded:
+            out.show(f"{now.n_excluded} of them excluded: the model does not know them.")
         if now.best is not None:
             value = value_with_unit(settings, now.best.value)
             design = assignments(settings.space, now.best.design)
@@ -153,6 +176,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
                 "ok": now.n_ok,
                 "failed": now.n_failed,
                 "given_up": now.n_given_up,
+                "excluded": now.n_excluded,
                 "pending": [as_data(e) for e in now.pending],
                 "overdue": [e.number for e in now.overdue],
                 "best_observed": None if now.best is None else as_data(now.best),

@@ -91,6 +91,8 @@ def check(
         settings = Settings.read(file)
         settings.check()
         out.show(_headline(settings), views.parameter_table(settings))
+        if settings.space.constraints:
+            out.show(f"Designs meet: {'; '.join(settings.space.constraints)}.")
         found = sketch.landings(settings)
         if found:
             out.show(sketch.sketch_table("Where a design lands in the experiments", found))

@@ -355,6 +355,8 @@ _OPTIONS = """\
 # Not in force: a design that nobody answers for so long is no longer waited for.
 # give_up_after_hours = 72
 
+# constraints = ["water + ethanol <= 1"]   # linear, between parameters; designs meet all of them
+
 # Parameters. Also possible: log = true, step = 0.5, type = "integer", choices = ["A", "B"].
 # Their uncertainty is in the unit of the parameter, or in percent of its value. All kinds:
 #   {{ kind = "exact" }}

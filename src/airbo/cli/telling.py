@@ -1,17 +1,31 @@
 """What stands behind ``airbo tell``: numbers, values and designs, in any number of words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from airbo.campaign.errors import CampaignError
 from airbo.space import Space
 from airbo.words import number_of, value_of
 
-USAGE = "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, or airbo tell speed=120 depth=0.5 1.25"
+USAGE = (
+    "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, airbo tell speed=120 depth=0.5 1.25, or, "
+    "if you set another speed than asked in experiment 3, airbo tell 3 speed=120 1.25"
+)
 
 
-def outcomes_in(words: Sequence[str], space: Space) -> list[tuple[int | dict[str, Any], float]]:
-    """Read the words of ``airbo tell``: experiments by number, or a design, with their values."""
+@dataclass(frozen=True)
+class Report:
+    """What stands behind ``airbo tell``."""
+
+    outcomes: list[tuple[int | dict[str, Any], float]]
+    """Experiments by number, or a design, with their values."""
+    design: dict[str, Any] | None = None
+    """Parameters that were set otherwise than asked."""
+
+
+def report_in(words: Sequence[str], space: Space) -> Report:
+    """Read the words of ``airbo tell``."""
     try:
         pairs = [word.strip().partition("=") for word in words]
         by_number = {n: v for n, eq, v in pairs if eq and _is_number(n)}
@@ -20,11 +34,13 @@ def outcomes_in(words: Sequence[str], space: Space) -> list[tuple[int | dict[str
         if len(by_number) < sum(bool(eq) and _is_number(n) for n, eq, _ in pairs):
             raise ValueError("a trial is named twice.")
         if by_number and not design and not bare:
-            return [(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
+            return Report(
+                [(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
+            )
         if design and not by_number and len(bare) == 1:
-            return [(design, number_of(bare[0], "the value"))]
-        if not design and not by_number and len(bare) == 2 and _is_number(bare[0]):
-            return [(int(bare[0]), number_of(bare[1], "the value"))]
+            return Report([(design, number_of(bare[0], "the value"))])
+        if not by_number and len(bare) == 2 and _is_number(bare[0]):
+            return Report([(int(bare[0]), number_of(bare[1], "the value"))], design or None)
     except ValueError as error:
         raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
     raise CampaignError(f"This is not understood: {' '.join(words)!r}. Please {USAGE}.")

@@ -136,7 +136,9 @@ class History:
         """Distinct designs that have a value, inside the space; all if none is inside."""
         distinct = self.designs
         inside = self.points.of(distinct).sub(0.5).abs().amax(-1) <= 0.5 + 1e-9
-        return [d for d, is_in in zip(distinct, inside, strict=True) if is_in] or distinct
+        meets = self.points.cube.space.meets
+        pairs = zip(distinct, inside, strict=True)
+        return [d for d, is_in in pairs if is_in and meets(d)] or distinct
 
     @property
     def waiting(self) -> list[Design]:

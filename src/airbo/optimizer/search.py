@@ -5,7 +5,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import product
+from itertools import count, islice, product
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +26,7 @@ from airbo.embeddings.features import Nominal
 from airbo.models import UncertainInputGP
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import Surrogate
+from airbo.optimizer.within import Within
 
 N_RESTARTS, N_RAW = 8, 256
 MAX_STEPPED = 20
@@ -44,8 +45,8 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
     points, cube = history.points, history.points.cube
     pending = points.of(history.pending)
     taken = torch.cat([pending, points.of([o.design for o in history.observations])])
-    for i in range(history.n_asked, history.n_asked + 100):
-        Z = cube.unfold(cube.round(initial_point(kind, i, cube.space.d, seed)))
+    for F in islice(_initial_points(cube, kind, seed, history.n_asked), 100):
+        Z = cube.unfold(F)
         if not near(Z, taken).any():
             return Z
     for excluded in (taken, pending):
@@ -53,6 +54,20 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
         if len(free):
             return free[torch.randint(len(free), (1,))]
     return Z
+
+
+def _initial_points(
+    cube: Cube, kind: str, seed: int, start: int
+) -> Iterator[Float[Tensor, "1 {cube.space.d}"]]:
+    """Yield points of the folded cube that start a campaign, from a certain one on."""
+    d = cube.space.d
+    if not cube.space.constraints:
+        return (cube.round(initial_point(kind, i, d, seed)) for i in count(start))
+
+    def uniform(first: int, last: int) -> Tensor:
+        return initial_point(kind, first, d, seed, last - first)
+
+    return islice(Within(cube).spread(uniform, seed), start, None)
 
 
 def next_design(
@@ -178,10 +193,17 @@ def _search(
 ) -> Float[Tensor, "1 m"]:
     if _is_small(cube):
         return best_of(function, _pool(cube))
-    Z = cube.unfold(cube.round(_search_folded(function, cube)))
+    F = _search_within(function, cube) if cube.space.constraints else _search_folded(function, cube)
+    Z = cube.unfold(cube.round(F))
     if start is None:
         return Z
-    return best_of(function, torch.cat([Z, cube.unfold(cube.round(cube.fold(start)))]))
+    others = cube.unfold(_allowed(cube, cube.round(cube.fold(start))))
+    return best_of(function, torch.cat([Z, others]))
+
+
+def _search_within(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
+    """Climb with one number per parameter, where constraints hold."""
+    return Within(cube).best(_OfFolded(function, cube), cube.fold(_pool(cube)[:N_RAW])).detach()
 
 
 def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
@@ -216,8 +238,18 @@ def _pool(cube: Cube) -> Float[Tensor, "n m"]:
     d = cube.space.d
     if _is_small(cube):
         values = product(*(cube.values(column) for column in range(d)))
-        return cube.unfold(torch.tensor(list(values), dtype=torch.float64))
+        F = torch.tensor(list(values), dtype=torch.float64)
+        return cube.unfold(_allowed(cube, F))
+    if cube.space.constraints:
+        return cube.unfold(Within(cube).drawn(4 * N_RAW))
     return cube.unfold(cube.round(torch.rand(4 * N_RAW, d, dtype=torch.float64)))
+
+
+def _allowed(cube: Cube, F: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+    """Return those of some designs that meet the constraints."""
+    if not cube.space.constraints:
+        return F
+    return F[torch.from_numpy(cube.space.polytope.holds(cube.axes.to_columns(F).numpy()))]
 
 
 def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:
@@ -243,13 +275,13 @@ def reproducible(seed: int, step: int) -> Iterator[None]:
             np.random.set_state(numpy_state)
 
 
-def initial_point(kind: str, i: int, d: int, seed: int) -> Float[Tensor, "1 {d}"]:
-    """Return point ``i`` of a scrambled Sobol sequence, or of uniform random ones."""
+def initial_point(kind: str, i: int, d: int, seed: int, n: int = 1) -> Float[Tensor, "{n} {d}"]:
+    """Return point ``i`` of a scrambled Sobol sequence, and ``n - 1`` more, or of random ones."""
     if kind == "random":
         generator = torch.Generator().manual_seed(_stream(seed, i))
-        return torch.rand(1, d, generator=generator, dtype=torch.float64)
+        return torch.rand(n, d, generator=generator, dtype=torch.float64)
     engine = SobolEngine(d, scramble=True, seed=seed % 2**63)
-    return engine.fast_forward(i).draw(1, dtype=torch.float64)
+    return engine.fast_forward(i).draw(n, dtype=torch.float64)
 
 
 def _stream(seed: int, step: int) -> int:

@@ -184,7 +184,14 @@ class Findings:
     def _inside(self, designs: list[Design]) -> list[bool]:
         F = self.cube.fold(self.cube.from_designs(designs, allow_outside=True))
         inside: list[bool] = (F.sub(0.5).abs().amax(-1) <= 0.5 + 1e-9).tolist()
-        return inside
+        return [is_in and self.space.meets(d) for d, is_in in zip(designs, inside, strict=True)]
+
+    def allowed(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+        """Return those of some designs that meet all constraints, after solving equalities."""
+        if not self.space.constraints:
+            return X
+        rows = self.space.polytope.solved(X.numpy())
+        return torch.from_numpy(rows[self.space.polytope.holds(rows)])
 
     @cached_property
     def n_outside(self) -> int:

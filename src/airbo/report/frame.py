@@ -113,7 +113,10 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
     if n_measured:
         rows.insert(3, ["experiments with a measured executed input", str(n_measured)])
     if findings.n_outside:
-        rows.insert(3, ["experiments outside the ranges", str(findings.n_outside)])
+        limits = "ranges or constraints" if findings.space.constraints else "ranges"
+        rows.insert(3, [f"experiments outside the {limits}", str(findings.n_outside)])
+    if findings.space.constraints:
+        rows.insert(1, ["designs meet", "; ".join(findings.space.constraints)])
     return rows
 
 

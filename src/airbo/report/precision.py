@@ -132,14 +132,16 @@ def _best_design(
     """Look among the designs tried, designs all over the space, and closer and closer by."""
     cube = findings.cube
     spread = SobolEngine(cube.space.d, scramble=True, seed=0).draw(N_SPREAD, dtype=torch.float64)
-    X = [findings.center if start is None else start, cube.axes.to_columns(cube.round(spread))]
+    everywhere = findings.allowed(cube.axes.to_columns(cube.round(spread)))
+    X = [findings.center if start is None else start, everywhere]
     if findings.tried:
         X.append(cube.columns([row.design for row in findings.tried[:N_EARLIER]]))
     best = _best_of(findings, beliefs, torch.cat(X))
     steps = 2 * spread[:N_LOCAL] - 1
     for radius in RADII:
         near = cube.round(cube.axes.from_columns(best) + radius * steps)
-        best = _best_of(findings, beliefs, torch.cat([best, cube.axes.to_columns(near)]))
+        beside = findings.allowed(cube.axes.to_columns(near))
+        best = _best_of(findings, beliefs, torch.cat([best, beside]))
     return best
 
 

@@ -18,7 +18,7 @@ from airbo.uncertainty.parameters import Numbers, as_tensor, per_design
 from airbo.uncertainty.relative import LogNormal, Relative
 from airbo.uncertainty.varying import Piecewise, Varying
 
-N_DRAWS = 4096
+_N_DRAWS = 4096
 """Draws that stand for an uncertainty without a distribution function."""
 
 
@@ -34,9 +34,9 @@ def below(
 
 @singledispatch
 def _below(u: InputUncertainty, X: Tensor, t: Tensor) -> Tensor:
-    samples = u.perturb(X, base_draws(N_DRAWS, u.n_base(1)).to(X)).squeeze(-1)  # (..., n, s)
+    samples = u.perturb(X, base_draws(_N_DRAWS, u.n_base(1)).to(X)).squeeze(-1)  # (..., n, s)
     ordered = samples.detach().sort(dim=-1).values
-    return torch.searchsorted(ordered, t.detach().contiguous()).to(X) / N_DRAWS
+    return torch.searchsorted(ordered, t.detach().contiguous()).to(X) / _N_DRAWS
 
 
 @_below.register

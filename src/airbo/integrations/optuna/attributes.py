@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from airbo.coordinates import ByName
     from airbo.uncertainty import InputUncertainty
 
+DESIGN = "airbo:design"
+"""System attribute: the design of a trial, from the moment when it is chosen."""
+STAMP = "airbo:stamp"
+"""Who told a trial of a campaign and when; see :class:`airbo.campaign.history.Stamp`."""
 EXECUTED = "executed"
 """Measured parameters of the executed input, by name."""
 UNCERTAINTY = "airbo:uncertainty"

@@ -15,17 +15,16 @@ from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import ByName, by_columns
-from airbo.integrations.optuna.attributes import check_by_name, executed_of, uncertainty_of
+from airbo.integrations.optuna.attributes import (
+    DESIGN,
+    check_by_name,
+    executed_of,
+    uncertainty_of,
+)
 from airbo.integrations.optuna.bridge import Bridge
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.integrations.optuna.trials import (
-    DESIGN,
-    FIXED,
-    Trials,
-    has_rival,
-    is_usable,
-)
+from airbo.integrations.optuna.trials import FIXED, Trials, has_rival, is_usable
 from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
@@ -76,8 +75,8 @@ class AIRBOSampler(BaseSampler):
                 default the first trials are a Sobol sequence as soon as the parameters are known,
                 and all else is uniform random.
             search_space: The parameters, where they are known in advance: Optuna's distributions,
-                or a space of airbo. By default those that all complete trials have, with the
-                same ranges.
+                or a space of airbo, which may have constraints. By default those that all complete
+                trials have, with the same ranges.
             consider_pruned_trials: Whether a pruned trial counts with the last value that it
                 reported; otherwise it is a failed experiment.
             warn_independent_sampling: Whether to warn when a parameter is not chosen by the model.
@@ -94,6 +93,11 @@ class AIRBOSampler(BaseSampler):
             whole_number("n_startup_trials", n_startup_trials, least=0),
             names=() if self._given is None else tuple(self._given.distributions),
         )
+        if independent_sampler is not None and self._given and self._given.constraints:
+            raise ValueError(
+                "An independent sampler draws one parameter at a time and cannot meet the "
+                "constraints of the search space. Leave one of them out."
+            )
         self._independent_sampler = independent_sampler
         self._use_pruned = consider_pruned_trials
         self._warn_independent_sampling = warn_independent_sampling
@@ -148,7 +152,8 @@ class AIRBOSampler(BaseSampler):
             if self._independent_sampler is not None and self._bridge.is_start(trials):
                 return None
             design = self._bridge.optimizer(trials, self.seed).ask(number=trial.number)
-            design |= space.design(trial.system_attrs.get(FIXED, {}))
+            fixed = space.design(trial.system_attrs.get(FIXED, {}))
+            design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 
             # another process may have chosen the same while we were searching
             known = {trial.number, *trials.pending}
@@ -183,8 +188,9 @@ class AIRBOSampler(BaseSampler):
 
     def _described(self, distributions: Mapping[str, BaseDistribution]) -> SearchSpace:
         """Return what Optuna asks to choose, with the units that were given."""
-        known = {} if self._given is None else self._given.parameters
-        return SearchSpace(distributions, known)
+        if self._given is None:
+            return SearchSpace(distributions)
+        return SearchSpace(distributions, self._given.parameters, self._given.constraints)
 
     # -- parameters that it does not know
 

@@ -10,6 +10,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.integrations.optuna.attributes import (
+    DESIGN,
     EXECUTED,
     GAVE_UP,
     UNCERTAINTY,
@@ -23,8 +24,6 @@ from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
 from airbo.space import Design
 
-DESIGN = "airbo:design"
-"""System attribute: the design of a trial, from the moment when it is chosen."""
 FIXED = "fixed_params"
 """System attribute in which Optuna keeps the parameters of enqueued trials."""
 
@@ -105,7 +104,7 @@ class Trials:
         """
         told: list[FinishedTrial] = []
         seen: set[str] = set()
-        trials = Counted.of(study).trials
+        trials = Counted.of(study).told
         for trial in trials:
             _refuse_constraints(trial)
             seen |= trial.distributions.keys()
@@ -131,7 +130,7 @@ def has_rival(
         design: The design.
         besides: Numbers of trials that do not matter.
     """
-    pending = _pending(Counted.of(study).trials, space).items()
+    pending = _pending(Counted.of(study).told, space).items()
     rivals = (d for n, d in pending if n not in besides)
     return any(space.space.distance(design, rival) < NEARBY for rival in rivals)
 
