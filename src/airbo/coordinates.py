@@ -6,9 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.in_cube import blocks_with_columns, some_columns
+from airbo.in_cube import blocks_with_columns
 from airbo.space import Space
 from airbo.uncertainty import Exact, InputUncertainty, Product, Rounded, base_draws
+from airbo.uncertainty.columns import some_columns
 
 ByName = (
     Mapping[str, InputUncertainty]
@@ -42,7 +43,7 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
             )
     uncertainty = _on_integers(space, uncertainty)
     X = _corners(space)
-    uncertainty.perturb(X, base_draws(4, uncertainty.n_base(space.d)))  # a broken function says so
+    _check_rows(uncertainty, X)
     check_logs(space, uncertainty, X)
     return uncertainty
 
@@ -91,6 +92,18 @@ def _rounded(
     return Rounded(block, low, high, None if len(whole) == len(own) else whole)
 
 
+def _check_rows(uncertainty: InputUncertainty, X: Float[Tensor, "n d"]) -> None:
+    """Refuse a broken function, and one that does not look at every design by itself."""
+    base = base_draws(4, uncertainty.n_base(X.shape[-1]))
+    together = uncertainty.perturb(X, base)
+    alone = torch.cat([uncertainty.perturb(x, base) for x in X.split(1)])
+    if not torch.allclose(together, alone):
+        raise ValueError(
+            "A design lands elsewhere when other designs are looked at with it. A function in "
+            "Varying or Sampler gets many designs at once, one per row: take x[..., 0], not x[0]."
+        )
+
+
 def check_logs(
     space: Space, uncertainty: InputUncertainty, X: Float[Tensor, "n {space.d}"]
 ) -> None:
@@ -134,30 +147,6 @@ def uncertain_columns(uncertainty: InputUncertainty, d: int) -> list[int]:
             for column in uncertain_columns(block, len(own))
         )
     return list(range(d))
-
-
-def without(uncertainty: InputUncertainty, columns: set[int], d: int) -> InputUncertainty:
-    """Return the same uncertainty with some columns hit exactly.
-
-    Raises:
-        ValueError: If a column is uncertain together with others that are not in ``columns``.
-    """
-    if not columns:
-        return uncertainty
-    if set(uncertain_columns(uncertainty, d)) <= columns:
-        return Exact()
-    if isinstance(uncertainty, Product):
-        layout = uncertainty.layout(d)
-        blocks = [
-            without(block, {own.index(c) for c in columns if c in own}, len(own))
-            for block, own in zip(uncertainty.blocks, layout, strict=True)
-        ]
-        return Product(blocks, layout)
-    alike = uncertainty.dim is None and uncertainty.independent_columns and uncertainty.is_additive
-    if not alike:
-        raise ValueError("its parameters are uncertain together; give all of them or none")
-    rest = tuple(c for c in range(d) if c not in columns)
-    return Product([uncertainty, Exact()], [rest, tuple(sorted(columns))])
 
 
 def _product(space: Space, given: ByName) -> InputUncertainty:

@@ -273,3 +273,21 @@ def test_a_value_far_from_all_others_is_questioned(c):
 def test_numbers_in_short_can_be_read_again():
     for numbers in ([], [0], [3, 4, 5, 8], [1, 3, 5], list(range(200))):
         assert numbers_in(in_short(numbers)) == numbers
+
+
+# -- digits
+
+
+def test_what_is_asked_has_the_digits_that_the_machine_holds(c):
+    asked = c.ask(6)
+    assert all(e.design["x"] == round(e.design["x"], 2) for e in asked)  # the file says std 0.05
+    c.tell_all([(e.number, e.design["x"]) for e in asked])
+    best = c.recommend("anywhere")
+    assert best.design["x"] == round(best.design["x"], 2)
+
+
+@pytest.mark.filterwarnings("ignore::airbo.optimizer.TooLittleDataWarning")
+def test_a_recommended_design_that_was_tried_stays_as_it_was(c):
+    c.tell({"x": 0.123456789}, 1.0)
+    c.tell({"x": 0.9}, 0.5)
+    assert c.recommend("observed").design == {"x": 0.123456789}

@@ -3,7 +3,7 @@
 import pytest
 
 from airbo.report import write_report
-from tests.report.browser import CHROMIUM, MISSING, Browser
+from tests.browser import CHROMIUM, MISSING, Browser
 from tests.report.common import HOSTILE, hostile, milling, optimizer
 
 pytestmark = [

@@ -1,6 +1,7 @@
 """The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import optuna
@@ -12,6 +13,7 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import DamageError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
+from airbo.digits import Digits, digits_for, rounded
 from airbo.integrations.optuna import read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
@@ -19,7 +21,7 @@ from airbo.words import same_unit
 
 if TYPE_CHECKING:
     from airbo.integrations.optuna import AIRBOSampler
-    from airbo.optimizer import Optimizer
+    from airbo.optimizer import Optimizer, Recommendation
 
 CAMPAIGN = "airbo:campaign"
 """Study attribute: what the file said when the campaign began."""
@@ -200,10 +202,48 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         deployment=settings.deployment,
         surrogate=settings.surrogate,
         acquisition=settings.acquisition,
+        measure=settings.measure,
+        noise=settings.noise,
         n_startup_trials=settings.n_initial,
         search_space=settings.space,
         seed=settings.seed,
+        digits=digits_of(settings),
     )
+
+
+def digits_of(settings: Settings) -> dict[str, Digits]:
+    """Return the digits that the machine can hold, by name: from how far it misses a design."""
+    import torch
+
+    from airbo.coordinates import by_columns
+
+    space = settings.space
+    low, high = (torch.tensor(bounds, dtype=torch.float64) for bounds in space.bounds)
+    X = torch.stack([low, (low + high) / 2, high])
+    C = by_columns(space, settings.uncertainty).covariance(X)
+    std = C.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt()  # (3, d)
+    found = {}
+    for column, (name, parameter) in enumerate(space.parameters.items()):
+        own = std[:, column] / (X[:, column].abs() if parameter.log else 1.0)
+        missed = [v for v in own.tolist() if v > 0]
+        digits = digits_for(parameter, min(missed, default=None))
+        if digits is not None:
+            found[name] = digits
+    return found
+
+
+def recommended(
+    settings: Settings, optimizer: "Optimizer", best: "Recommendation"
+) -> "Recommendation":
+    """Return a recommendation with the digits that the machine can hold.
+
+    A design that was tried stays as it is.
+    """
+    tried = optimizer.observations[list(settings.space.names)].to_dict("records")
+    if best.design in tried:
+        return best
+    design = rounded(settings.space.parameters, digits_of(settings), best.design)
+    return replace(best, design=design)
 
 
 def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":
@@ -222,6 +262,8 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         settings.seed,
         deployment=settings.deployment,
         n_initial=settings.n_initial,
+        measure=settings.measure,
+        noise=settings.noise,
     )
     for e in experiments:
         if e.counts:

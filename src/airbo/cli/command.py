@@ -70,6 +70,15 @@ class Output:
         else:
             self._err.print(message, style="red", markup=False, highlight=False)
 
+    @contextmanager
+    def working(self, text: str) -> Iterator[None]:
+        """Show on a terminal that something takes more than a moment."""
+        if self.as_json or not self._err.is_terminal:
+            yield
+            return
+        with self._err.status(Text(text)):
+            yield
+
     @property
     def err(self) -> Console:
         """Where progress is shown."""

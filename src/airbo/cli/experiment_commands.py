@@ -1,6 +1,7 @@
 """Commands about experiments: ask, tell, recommend."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,6 +21,7 @@ from airbo.cli.command import (
 
 if TYPE_CHECKING:
     from airbo.campaign import Campaign, Told
+    from airbo.optimizer.outlook import Outlook
 
 
 def ask(
@@ -32,10 +34,11 @@ def ask(
         from airbo.cli.views import design_table
 
         campaign = open_campaign(file)
-        one_thread()
         for given_up in campaign.tidy():
             out.note(f"Experiment {given_up.number} was not answered in time and is given up.")
-        asked = campaign.ask(n)
+        with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
+            one_thread()
+            asked = campaign.ask(n)
         out.show(design_table(campaign.settings, asked, title="Try these designs"))
         first = asked[0].number
         out.show(f"Then: airbo tell {first} VALUE   (or, without a value: airbo fail {first})")
@@ -166,6 +169,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             out.show(
                 design_table(settings, now.pending, title="Pending: airbo tell, or airbo fail")
             )
+        if now.n_ok:
+            out.show("What more experiments can bring: airbo recommend.")
         for late in now.overdue:
             out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")
         for note in now.notes:
@@ -189,23 +194,52 @@ def recommend(
     anywhere: Annotated[
         bool, typer.Option("--anywhere", help="Look at all designs, not only those tried.")
     ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="A difference of values that does not matter to you.", min=0),
+    ] = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Say which design to use, and what to expect of it on average."""
+    """Say which design to use, what to expect of it, and whether more experiments are worth it."""
     with reporting(as_json) as out:
-        from airbo.cli.views import value_with_unit
+        from airbo import measures
+        from airbo.cli.views import expectation
         from airbo.words import assignments
 
         campaign = open_campaign(file)
-        one_thread()
-        settings = campaign.settings
-        best = campaign.recommend("anywhere" if anywhere else None)
-        mean, std = (value_with_unit(settings, v) for v in (best.mean, best.std))
+        settings, outlook = campaign.settings, None
+        policy: Literal["anywhere"] | None = "anywhere" if anywhere else None
+        with out.working("Fitting the model and looking ahead ..."):
+            one_thread()
+            if settings.measure == measures.Mean():  # what lies ahead is known of expected values
+                outlook = campaign.look_ahead(tolerance, policy)
+            best = outlook.recommendation if outlook else campaign.recommend(policy)
         out.show(f"Use {assignments(settings.space, best.design)}.")
-        out.show(
-            f"Expected {settings.value_name}: {mean} ± {std}. This is the mean over where the "
-            "design lands; ± is one standard deviation of what the model does not know."
-        )
-        out.result({"design": best.design, "mean": best.mean, "std": best.std,
-                    "unit": settings.value_unit})  # fmt: skip
+        out.show(expectation(settings, best))
+        data = {"design": best.design, "mean": best.mean, "std": best.std,
+                "unit": settings.value_unit}  # fmt: skip
+        if outlook is not None:
+            from airbo.optimizer.outlook_words import sentences
+
+            out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
+            data["outlook"] = as_outlook(outlook)
+        else:
+            data["measure"] = measures.written(settings.measure)
+        if best.capability is not None:
+            data["capability"] = best.capability.to_dict()
+        out.result(data)
+
+
+def as_outlook(outlook: "Outlook") -> dict[str, Any]:
+    """Describe for programs what further experiments can bring."""
+    lucky = outlook.luckiest
+    return {
+        "gains": {str(n): gain for n, gain in outlook.gains.items()},
+        "tolerance": outlook.tolerance,
+        "probability": outlook.probability,
+        "n_values": outlook.n_values,
+        "spread": outlook.spread,
+        "n_confirmations": outlook.n_confirmations,
+        "luckiest": None if lucky is None else asdict(lucky),
+    }

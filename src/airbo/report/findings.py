@@ -2,21 +2,24 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float as Array
 from numpy.typing import NDArray
 from torch import Tensor
 
+from airbo import words
 from airbo.coordinates import uncertain_columns
 from airbo.cube import Cube
 from airbo.models import ERBFGP, UGP
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
-from airbo.parameters import Parameter
+from airbo.parameters import Float, Parameter
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, base_draws
@@ -104,7 +107,7 @@ class Findings:
         return self._answer[1]
 
     @cached_property
-    def center(self) -> Float[Tensor, "1 d"]:
+    def center(self) -> Array[Tensor, "1 d"]:
         """The recommended design as columns."""
         return self.cube.columns(self.best.design, allow_outside=True)
 
@@ -138,7 +141,7 @@ class Findings:
         return [self.space.names[column] for column in columns]
 
     @cached_property
-    def executed(self) -> Float[Tensor, "s d"]:
+    def executed(self) -> Array[Tensor, "s d"]:
         """Draws of where the recommended design lands in use, as columns."""
         draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.d))
         return self.deployment.perturb(self.center, draws)[0]
@@ -148,6 +151,31 @@ class Findings:
         column = self.executed[:, self.space.names.index(name)].numpy()
         low, high = np.quantile(column, [0.025, 0.975])
         return float(low), float(high)
+
+    def shown(self, name: str, value: Any) -> str:
+        """Write the value of a parameter with the digits that the machine can hold, and its unit.
+
+        They come from its step, or else from how far the recommended design lands from itself.
+        """
+        parameter = self.parameter(name)
+        if not isinstance(parameter, Float):
+            return words.value(parameter, value)
+        size = parameter.step or float(self._landing_std[self.space.names.index(name)])
+        if not size > 0:
+            return words.value(parameter, value)
+        places = max(0, -math.floor(math.log10(size)))
+        return words.with_unit(words.number(round(value, places), 12), parameter.unit)
+
+    @cached_property
+    def _landing_std(self) -> NDArray[np.float64]:
+        return self.executed.std(dim=0).numpy()
+
+    def difference(self, designs: Sequence[Design]) -> Estimate:
+        """Return by how much the expected value of the second of two designs differs."""
+        joint = self.beliefs.joint(self.cube.columns(designs, allow_outside=True))
+        mean, C = joint
+        variance = C[0, 0] + C[1, 1] - 2 * C[0, 1]
+        return Estimate(np.array(mean[1] - mean[0]), np.sqrt(np.clip(variance, 0, None)))
 
     # -- designs that were tried
 
@@ -186,7 +214,7 @@ class Findings:
         inside: list[bool] = (F.sub(0.5).abs().amax(-1) <= 0.5 + 1e-9).tolist()
         return [is_in and self.space.meets(d) for d, is_in in zip(designs, inside, strict=True)]
 
-    def allowed(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+    def allowed(self, X: Array[Tensor, "n d"]) -> Array[Tensor, "k d"]:
         """Return those of some designs that meet all constraints, after solving equalities."""
         if not self.space.constraints:
             return X
@@ -215,7 +243,7 @@ class Findings:
         values = self.cube.axes.to_columns(self.cube.round(F))[:, column].tolist()
         return np.unique([parameter.encode(parameter.decode(value)) for value in values])
 
-    def along(self, columns: dict[str, NDArray[np.float64]]) -> Float[Tensor, "n d"]:
+    def along(self, columns: dict[str, NDArray[np.float64]]) -> Array[Tensor, "n d"]:
         """Return the recommended design with some parameters replaced, value by value."""
         n = len(next(iter(columns.values())))
         X = self.center.repeat(n, 1)
