@@ -40,11 +40,11 @@ class Sheet:
     comma: bool = False
     """Whether its numbers have decimal commas."""
     is_csv: bool = True
-    """Whether texts that look like formulas are guarded; Excel knows what is a text."""
+    """Whether texts that look like formulas are made harmless; Excel knows what is a text."""
 
     def text(self, cell: str) -> str:
-        """Return a text as it was before it was guarded."""
-        return unguarded(cell) if self.is_csv else cell
+        """Return a text as it was before it was made harmless."""
+        return as_it_was(cell) if self.is_csv else cell
 
     def number(self, cell: str) -> str:
         """Write a number with a decimal point, as ``float`` reads it.
@@ -95,7 +95,7 @@ def sheet_of(text: str) -> Sheet:
     while header and not header[-1]:
         header.pop()
     comma = separator != "," and _WITH_COMMA.search(text) is not None
-    return Sheet([unguarded(cell) for cell in header], rows, comma)
+    return Sheet([as_it_was(cell) for cell in header], rows, comma)
 
 
 def _decoded(content: bytes) -> str:
@@ -141,19 +141,19 @@ def _rows(reader: Any, skipped: int) -> Iterator[tuple[int, list[str]]]:
 # -- texts that a spreadsheet would run
 
 
-def guarded(text: str) -> str:
-    """Keep a spreadsheet from running a text; see ``unguarded``.
+def harmless(text: str) -> str:
+    """Keep a spreadsheet from running a text; see ``as_it_was``.
 
-    >>> guarded("=1+1"), unguarded(guarded("=1+1")), unguarded(guarded("'=1+1"))
+    >>> harmless("=1+1"), as_it_was(harmless("=1+1")), as_it_was(harmless("'=1+1"))
     ("'=1+1", '=1+1', "'=1+1")
     """
     return f"'{text}" if text.lstrip("'").startswith(_RUNS) else text
 
 
-def unguarded(cell: str) -> str:
-    """Return a text as it was before ``guarded``."""
-    is_guarded = cell.startswith("'") and cell.lstrip("'").startswith(_RUNS)
-    return cell[1:] if is_guarded else cell
+def as_it_was(cell: str) -> str:
+    """Return a text as it was before ``harmless``."""
+    is_changed = cell.startswith("'") and cell.lstrip("'").startswith(_RUNS)
+    return cell[1:] if is_changed else cell
 
 
 # -- Excel

@@ -29,7 +29,7 @@ from airbo.campaign.rows import (
 )
 from airbo.integrations.optuna.counting import STAGED
 from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE
-from airbo.sheets import Sheet, SheetError, excel_of, guarded, read_sheet, sheet_of
+from airbo.sheets import Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 from airbo.space import Space
 
 if TYPE_CHECKING:
@@ -158,9 +158,9 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
 
 def to_csv(table: "pd.DataFrame") -> str:
     """Write a table as CSV, with every digit; no spreadsheet takes its texts for formulas."""
-    safe = table.map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
+    safe = table.map(lambda cell: harmless(cell) if isinstance(cell, str) else cell)
     stream = io.StringIO()
-    safe.to_csv(stream, index=False, header=[guarded(str(name)) for name in table.columns])
+    safe.to_csv(stream, index=False, header=[harmless(str(name)) for name in table.columns])
     return stream.getvalue()
 
 
