@@ -16,7 +16,7 @@ from airbo import uncertainty as unc
 from airbo.campaign import Campaign, CampaignError, FileError, StorageError, bulk, ledger
 from airbo.campaign.rows import MOST_MISTAKES, TableColumns, TableMistakes, parse_rows
 from airbo.campaign.tables import to_csv, to_excel
-from airbo.sheets import harmless, sheet_of, as_it_was
+from airbo.sheets import as_it_was, harmless, sheet_of
 from airbo.space import Space
 from tests.campaign.common import DESIGN, LINE, MILL, SQLITE, campaign, told
 
