@@ -43,7 +43,7 @@ def check_value(value: Any) -> float | None:
     if abs(real) > LARGEST:
         raise ValueError(
             f"The value must not exceed {LARGEST:g} in size, got {real}. "
-            "Use None if the experiment failed."
+            "If the experiment failed, report that instead."
         )
     return None if math.isnan(real) else real
 
