@@ -271,7 +271,7 @@ def _enough(
     def cost(found: tuple[int, Any, Tensor]) -> int:
         degree, _, good = found
         left = [n for n, is_good in zip(sizes, good.tolist(), strict=True) if not is_good]
-        return math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left)
+        return float(math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left))
 
     sizes = n_gaussians or [WAVES] * len(tried[0][-1])
     return min(tried, key=cost)
