@@ -39,9 +39,9 @@ N_NODES, N_CHECKS = 24, 7
 """Designs of one column that a polynomial is fitted to, and further ones where it is checked."""
 EXPONENTIAL, WAVES = 120, 4
 """What an exponential costs, in multiplications, and what waves cost, in exponentials."""
-TAIL, PRECISE, WIDE = 6.0, 8.0, 30.0
-"""Standard deviations beyond which a Gaussian is not followed; where it counts as 0 if its
-logarithm is needed; precision, in units of the reach, up to which it nowhere falls below 1e-7."""
+TAIL, PRECISE, LOST = 6.0, 8.0, 1e-10
+"""Standard deviations beyond which a Gaussian is not followed, and where it counts as 0 if its
+logarithm is needed; value below which waves do not give that logarithm."""
 FAINT = 1e-3
 """Least weight of a difference in a fit: polynomials must not grow where a Gaussian is 0."""
 
@@ -311,29 +311,27 @@ def _log_between(landing: Mixture, precisions: Float[Tensor, " q"]) -> Float[Ten
     """Return the logarithm of what Gaussians see between designs of one column."""
     m, spread = landing.means, TAIL * landing.variances.sqrt()
     reach = ((m + spread).max() - (m - spread).min()).item()
-    is_wide = (precisions * reach**2 < WIDE).tolist()
-    each = [
-        _by_waves(landing, own, reach) if wide else _by_pairs(landing, own)
-        for own, wide in zip(precisions, is_wide, strict=True)
-    ]
+    each = []
+    for precision in precisions:
+        f = landing_features(landing, Waves.of(precision.unsqueeze(0), reach, PRECISE))
+        seen = f @ f.mT
+        lost = bool(seen.min() < LOST)  # then its logarithm is, too
+        each.append(_by_pairs(landing, precision) if lost else seen.log())
     return torch.stack(each)
 
 
-def _by_waves(landing: Mixture, precision: Tensor, reach: float) -> Float[Tensor, "r r"]:
-    """Take a Gaussian that nowhere falls so low that its logarithm is lost."""
-    f = landing_features(landing, Waves.of(precision.unsqueeze(0), reach, PRECISE))
-    return (f @ f.mT).clamp_min(1e-300).log()
-
-
 def _by_pairs(landing: Mixture, precision: Tensor) -> Float[Tensor, "r r"]:
-    """Take any Gaussian, and all pairs of components."""
+    """Return the same from all pairs of components."""
+    r = len(landing.weights)
+    i, j = torch.triu_indices(r, r, device=precision.device)
     w, m, v = landing.weights.log(), landing.means.squeeze(-1), landing.variances.squeeze(-1)
-    w, m, v = (
-        torch.stack(torch.broadcast_tensors(p[:, None, :, None], p[:, None])) for p in (w, m, v)
-    )
-    widening = 1 + precision * v.sum(0)
-    exponents = precision * (m[0] - m[1]).square() / widening + widening.log()
-    return torch.logsumexp((w.sum(0) - 0.5 * exponents).flatten(-2), dim=-1)
+    widening = 1 + precision * (v[i].unsqueeze(-1) + v[j].unsqueeze(-2))
+    t = m[i].unsqueeze(-1) - m[j].unsqueeze(-2)
+    exponents = -0.5 * (precision * t.square() / widening + widening.log())
+    exponents = exponents + w[i].unsqueeze(-1) + w[j].unsqueeze(-2)
+    upper = precision.new_zeros(r, r)
+    upper[i, j] = torch.logsumexp(exponents.flatten(-2), dim=-1)
+    return upper + upper.triu(1).mT
 
 
 @lru_cache(maxsize=16)
