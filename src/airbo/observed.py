@@ -41,7 +41,7 @@ def check_value(value: Any) -> float | None:
     if abs(real) > LARGEST:
         raise ValueError(
             f"The value must not exceed {LARGEST:g} in size, got {real}; "
-            "None says that the experiment failed."
+            "if the experiment failed, say so instead."
         )
     return None if math.isnan(real) else real
 

@@ -300,8 +300,8 @@ class Campaign(OpenCampaign):
         """Take over experiments that were done before: all rows, or none.
 
         Args:
-            source: A CSV file, or a table, with a column for each parameter and ``value``; where
-                there is such, ``status`` (ok or failed) and ``executed_<name>``.
+            source: A CSV or Excel file, or a table, with a column for each parameter and for the
+                value; where there is such, ``status`` (ok or failed) and ``executed_<name>``.
             again: Whether a table that was imported before counts once more.
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.

@@ -225,7 +225,9 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         "measure": _measure(top),
         "noise": top.one_of("noise", ("measurement", "product"), "measurement"),
         "seed": _at_least(top, "seed", "a whole number", 0, 0),
-        "n_initial": _at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
+        "n_initial": _at_least(
+            top, "n_initial", "a whole number", 1, n_initial_for(len(parameters))
+        ),
         "storage": _storage(top, path),
         "give_up_after_hours": _hours(top),
         "missed_in_use": _in_use(top, parameters, path.parent),
@@ -252,7 +254,8 @@ def _measure(top: TomlTable) -> Measure:
         return measures.Mean()
 
 
-def _n_initial(d: int) -> int:
+def n_initial_for(d: int) -> int:
+    """Return how many designs are spread over ``d`` parameters before the model chooses."""
     return min(20, max(5, 2 * (d + 1)))
 
 

@@ -277,6 +277,7 @@ class Listener:
             )
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
+        self._accepted.append(outcome.attributes[UNCERTAINTY])
 
     def _is_unusual(self, outcome: Outcome) -> bool:
         """Say whether only a model can tell that the outcome can be used.
@@ -286,7 +287,10 @@ class Listener:
         """
         under, measured = outcome.attributes[UNCERTAINTY], set(outcome.executed)
         return (
-            all(e.uncertainty != under for e in self.record.experiments)
+            (
+                under not in self._accepted
+                and all(e.uncertainty != under for e in self.record.experiments)
+            )
             or not self._is_inside(outcome.design)
             or any(measured & (own := set(row["parameters"])) not in (set(), own) for row in under)
         )
@@ -297,6 +301,11 @@ class Listener:
         except ValueError:
             return False
         return True
+
+    @cached_property
+    def _accepted(self) -> list[Any]:
+        """Uncertainties that a model can use, as an earlier row showed."""
+        return []
 
     @cached_property
     def _optimizer(self) -> "Optimizer":

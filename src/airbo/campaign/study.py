@@ -17,6 +17,7 @@ from airbo.digits import Digits, as_held, digits_for
 from airbo.integrations.optuna import read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
+from airbo.words import same_unit
 
 if TYPE_CHECKING:
     from airbo.integrations.optuna import AIRBOSampler
@@ -155,7 +156,7 @@ def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
             return f"the choices of {name!r} were {before} and are now {after}"
     elif old.log != new.log:
         return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
-    if _unit(old) != _unit(new):
+    if _unit(old) is not None and not same_unit(_unit(old), _unit(new)):
         return f"the unit of {name!r} was {_unit(old)!r} and is now {_unit(new)!r}"
     return ""
 

@@ -25,14 +25,16 @@ def init(
     direction: Annotated[str, typer.Option(help="maximize or minimize.")] = "maximize",
     value: Annotated[str, typer.Option(help="What is measured: NAME:UNIT.")] = "value",
     parameter: Annotated[
-        list[str] | None, typer.Option(help="A real number: NAME=LOW:HIGH:UNIT.")
+        list[str] | None,
+        typer.Option(help="A real number: NAME=LOW:HIGH:UNIT; then :log, :integer, :step=STEP."),
     ] = None,
     integer: Annotated[
         list[str] | None, typer.Option(help="A whole number: NAME=LOW:HIGH:UNIT.")
     ] = None,
     choice: Annotated[list[str] | None, typer.Option(help="One of several: NAME=A,B,C.")] = None,
     uncertainty: Annotated[
-        list[str] | None, typer.Option(help="NAME=normal:STD, NAME=uniform:LOW:HIGH, NAME=log.csv.")
+        list[str] | None,
+        typer.Option(help="NAME=normal:2, NAME=normal:5%, NAME=uniform:LOW:HIGH, NAME=log.csv."),
     ] = None,
     storage: Annotated[str, typer.Option(help="URL of the storage; default: an SQLite file.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
