@@ -122,4 +122,6 @@ def test_where_all_values_are_equal_nothing_matters():
     opt = optimizer({"a": (0.0, 1.0), "b": ["x", "y"]}, n=4, f=lambda d: 2.0, surrogate="nominal")
     shares = {name: round(share, 6) for name, share in importances(Findings(opt)).items()}
     assert set(shares) == {"a", "b"}
-    assert importance_verdict(dict.fromkeys("ab", 0.0)) == "The model sees no parameter that matters."
+    assert (
+        importance_verdict(dict.fromkeys("ab", 0.0)) == "The model sees no parameter that matters."
+    )

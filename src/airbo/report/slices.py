@@ -145,9 +145,7 @@ def _add_curve(
 def _runs(tried: NDArray[np.bool_]) -> list[slice]:
     """Return stretches that were tried, or were not; each ends where the next one begins."""
     turns = [0, *(np.flatnonzero(np.diff(tried.astype(int))) + 1).tolist(), len(tried)]
-    return [
-        slice(begin, min(end + 1, len(tried))) for begin, end in pairwise(turns)
-    ]
+    return [slice(begin, min(end + 1, len(tried))) for begin, end in pairwise(turns)]
 
 
 def _add_points(
