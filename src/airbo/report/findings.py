@@ -76,7 +76,7 @@ class Findings:
 
     @property
     def sign(self) -> int:
-        """1 if values are to be large, -1 if small."""
+        """1 where larger is better, -1 where smaller is."""
         return 1 if self.optimizer.direction == "maximize" else -1
 
     @cached_property
