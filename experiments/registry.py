@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
+from experiments.choosing.measuring import MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.harness.experiment import Experiment
 from experiments.paper.ablation import ABLATION
@@ -39,6 +40,7 @@ BEYOND: dict[str, Experiment] = {
         PREDICTING,
         FAMILY_PREDICTING,
         EXPECTATIONS,
+        MEASURING,
         SCREENING,
         CHOOSING,
         NODES,

@@ -20,7 +20,7 @@ from experiments.speed import timing
 from experiments.speed.methods import DEFAULT, YARDSTICK
 from experiments.subjects.data import fit, observe
 from experiments.subjects.internals import N_RAW, N_RESTARTS, without_numerical_warnings
-from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, UncertainBox
+from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, RELATIVE, UncertainBox
 
 N_OBSERVATIONS = 30
 N_DATA_SETS = {True: 1, False: 5}
@@ -64,6 +64,7 @@ class Ask:
 
 TASKS = (
     *(Ask(case.name, case) for case in ADDITIVE),
+    *(Ask(case.name, case) for case in RELATIVE),
     Ask("varying beta", BY_NAME["varying beta"]),
     Ask("exact now, beta in use", BY_NAME["beta"], unc.Exact()),
 )

@@ -8,9 +8,9 @@ from rich.progress import Progress
 from torch import Tensor
 
 from experiments.speed import timing
-from experiments.speed.methods import DEFAULT, YARDSTICK
+from experiments.speed.methods import DEFAULT, PER_PARAMETER, YARDSTICK, Timed
 from experiments.subjects.data import fit, observe
-from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, UncertainBox
+from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, RELATIVE, UncertainBox
 
 N_OBSERVATIONS = 50
 N_DATA_SETS = {True: 2, False: 7}
@@ -27,10 +27,21 @@ def measure(quick: bool, bar: Progress) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def data_set(case: UncertainBox, n: int, seed: int) -> dict[str, Any]:
+def per_parameter(quick: bool, bar: Progress) -> dict[str, list[dict[str, Any]]]:
+    """Return the same for a length scale per parameter, in ten parameters."""
+    cases = [c for c in (*ADDITIVE, *RELATIVE) if c.d == 10][: 1 if quick else None]
+    return {
+        case.name: [
+            data_set(case, N_OBSERVATIONS, s, PER_PARAMETER) for s in range(N_DATA_SETS[quick])
+        ]
+        for case in bar.track(cases, description="fits, a scale per parameter")
+    }
+
+
+def data_set(case: UncertainBox, n: int, seed: int, ours: Timed = DEFAULT) -> dict[str, Any]:
     """Fit both models to the same observations, in changing order."""
     X, Y = observe(case, n, seed)
-    order = (YARDSTICK, DEFAULT) if seed % 2 else (DEFAULT, YARDSTICK)
+    order = (YARDSTICK, ours) if seed % 2 else (ours, YARDSTICK)
     found = {}
     for method in order:
         if seed == 0:

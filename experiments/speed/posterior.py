@@ -10,9 +10,16 @@ from rich.progress import Progress
 from torch import Tensor
 
 from experiments.speed import timing
-from experiments.speed.methods import BY_NAME, DEFAULT, METHODS, YARDSTICK, Timed
+from experiments.speed.methods import (
+    BY_NAME,
+    DEFAULT,
+    METHODS,
+    PER_PARAMETER,
+    YARDSTICK,
+    Timed,
+)
 from experiments.subjects.data import fit, observe
-from experiments.subjects.uncertainties import ADDITIVE, VARYING, UncertainBox, logged
+from experiments.subjects.uncertainties import ADDITIVE, RELATIVE, VARYING, UncertainBox, logged
 from experiments.subjects.uncertainties import BY_NAME as CASES
 
 N_DESIGNS = 512
@@ -83,6 +90,30 @@ def additive(quick: bool, bar: Progress) -> Seconds:
     if not quick:
         settings += [Setting(c, 50, joint, fitted=True) for c in cases for joint in (True, False)]
     return _all(settings, PAIR, N_ROUNDS[quick], bar, "posteriors, additive P")
+
+
+def per_parameter(quick: bool, bar: Progress) -> Seconds:
+    """Time a length scale per parameter, under the same uncertainties."""
+    settings = [
+        Setting(case, n, joint)
+        for case in (*ADDITIVE, logged(1_000, 3))
+        for joint in (True, False)
+        for n in ((10,) if quick else N_OBSERVATIONS)
+        if case.d > 1
+    ]
+    methods = (YARDSTICK, PER_PARAMETER)
+    return _all(settings, methods, N_ROUNDS[quick], bar, "posteriors, a scale per parameter")
+
+
+def relative(quick: bool, bar: Progress) -> Seconds:
+    """Time the default under errors in percent."""
+    settings = [
+        Setting(case, n, joint)
+        for case in RELATIVE
+        for joint in (True, False)
+        for n in ((10,) if quick else N_OBSERVATIONS)
+    ]
+    return _all(settings, PAIR, N_ROUNDS[quick], bar, "posteriors, errors in percent")
 
 
 def varying(quick: bool, bar: Progress) -> Seconds:

@@ -8,7 +8,7 @@ from experiments.speed import growth
 from experiments.speed.accuracy import DOUBT, WHILE_FITTING
 from experiments.speed.asking import OPTIMIZER
 from experiments.speed.memory import LIMIT_MB, MANY
-from experiments.speed.methods import DEFAULT, METHODS, YARDSTICK
+from experiments.speed.methods import DEFAULT, METHODS, PER_PARAMETER, YARDSTICK
 from experiments.speed.targets import (
     PUBLISHED,
     PUBLISHED_SETTING,
@@ -45,7 +45,11 @@ def page(results: Numbers, where: Mapping[str, Any], quick: bool = False) -> str
         _methods(results),
         "## Posterior at 512 designs, additive P: ratio to SingleTaskGP",
         _by_n(results["additive"]),
-        "## Posterior at 512 designs, P varies with x: ratio to SingleTaskGP",
+        "## The same with a length scale per parameter",
+        _by_n(results["per parameter"], PER_PARAMETER.name),
+        "## Posterior at 512 designs, errors in percent: ratio to SingleTaskGP",
+        _by_n(results["relative"]),
+        "## Posterior at 512 designs, P varies with x otherwise: ratio to SingleTaskGP",
         _by_n(results["varying"]),
         "## Logged deviations: time relative to m = 100",
         _samples(results),
@@ -100,12 +104,12 @@ def _methods(results: Numbers) -> str:
     return f"{table.markdown(header, rows)}\n\n{note}"
 
 
-def _by_n(times: Mapping[str, Mapping[str, float]]) -> str:
+def _by_n(times: Mapping[str, Mapping[str, float]], name: str = OURS) -> str:
     """Put the numbers of observations side by side."""
     rows: dict[str, dict[str, float]] = {}
     for label, by_method in times.items():
         place, n = label.split(", n = ")
-        rows.setdefault(place, {})[n] = ratios(by_method)[OURS]
+        rows.setdefault(place, {})[n] = ratios(by_method)[name]
     columns = list(dict.fromkeys(n for row in rows.values() for n in row))
     lines = [[place, *(table.ratio(row.get(n)) for n in columns)] for place, row in rows.items()]
     return table.markdown(["", *(f"n = {n}" for n in columns)], lines)

@@ -101,6 +101,13 @@ ADDITIVE = (
 )
 """x' = x + δ; the beta in one column is the paper's."""
 
+RELATIVE = tuple(
+    in_unit_cube(f"relative {name}", unc.Relative(share), d)
+    for d in (3, 6, 10)
+    for name, share in (("uniform", unc.Uniform(-0.1, 0.1)), ("normal", unc.Normal(0.05)))
+)
+"""Errors in percent: x' = x (1 + δ)."""
+
 VARYING = (
     BY_NAME["varying beta"],
     BY_NAME["step chi²"],

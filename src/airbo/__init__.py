@@ -47,6 +47,7 @@ _MODULES = {
     "embeddings",
     "integrations",
     "kernels",
+    "measures",
     "models",
     "optimizer",
     "problems",

@@ -40,9 +40,21 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
                 "not supported. Leave it out to have it hit exactly."
             )
     X = _corners(space)
-    uncertainty.perturb(X, base_draws(4, uncertainty.n_base(space.d)))  # a broken function says so
+    _check_rows(uncertainty, X)
     check_logs(space, uncertainty, X)
     return uncertainty
+
+
+def _check_rows(uncertainty: InputUncertainty, X: Float[Tensor, "n d"]) -> None:
+    """Refuse a broken function, and one that does not look at every design by itself."""
+    base = base_draws(4, uncertainty.n_base(X.shape[-1]))
+    together = uncertainty.perturb(X, base)
+    alone = torch.cat([uncertainty.perturb(x, base) for x in X.split(1)])
+    if not torch.allclose(together, alone):
+        raise ValueError(
+            "A design lands elsewhere when other designs are looked at with it. A function in "
+            "Varying or Sampler gets many designs at once, one per row: take x[..., 0], not x[0]."
+        )
 
 
 def check_logs(
@@ -88,30 +100,6 @@ def uncertain_columns(uncertainty: InputUncertainty, d: int) -> list[int]:
             for column in uncertain_columns(block, len(own))
         )
     return list(range(d))
-
-
-def without(uncertainty: InputUncertainty, columns: set[int], d: int) -> InputUncertainty:
-    """Return the same uncertainty with some columns hit exactly.
-
-    Raises:
-        ValueError: If a column is uncertain together with others that are not in ``columns``.
-    """
-    if not columns:
-        return uncertainty
-    if set(uncertain_columns(uncertainty, d)) <= columns:
-        return Exact()
-    if isinstance(uncertainty, Product):
-        layout = uncertainty.layout(d)
-        blocks = [
-            without(block, {own.index(c) for c in columns if c in own}, len(own))
-            for block, own in zip(uncertainty.blocks, layout, strict=True)
-        ]
-        return Product(blocks, layout)
-    alike = uncertainty.dim is None and uncertainty.independent_columns and uncertainty.is_additive
-    if not alike:
-        raise ValueError("its parameters are uncertain together; give all of them or none")
-    rest = tuple(c for c in range(d) if c not in columns)
-    return Product([uncertainty, Exact()], [rest, tuple(sorted(columns))])
 
 
 def _product(space: Space, given: ByName) -> InputUncertainty:

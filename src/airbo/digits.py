@@ -7,12 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 from airbo.parameters import Float, Parameter
-from airbo.space import Design
+from airbo.space import Design, Space
 
 PER_DEVIATION = 4
 """A rounded number keeps this many steps per standard deviation: less than 1% more variance."""
 PER_RANGE = 500
 """Steps over the range of a parameter that is set exactly."""
+LEAST = 50
+"""Steps over the range of any parameter, however far it is missed."""
 SIGNIFICANT = 3
 """Significant digits of a logarithmic parameter that is set exactly."""
 
@@ -66,6 +68,7 @@ def digits_for(parameter: Parameter, std: float | None) -> Digits | None:
         return Digits(significant=min(max(1 - _magnitude(share), 2), 9))
     low, high = parameter.range
     step = std / PER_DEVIATION if missed and std is not None else (high - low) / PER_RANGE
+    step = min(step, (high - low) / LEAST)
     finest = max(abs(low), abs(high)) * 1e-12
     return Digits(places=-_magnitude(max(step, finest)))
 
@@ -74,11 +77,14 @@ def _magnitude(value: float) -> int:
     return math.floor(math.log10(value) + 1e-9)
 
 
-def rounded(
-    parameters: Mapping[str, Parameter], digits: Mapping[str, Digits], design: Mapping[str, Any]
-) -> Design:
-    """Return a design as the machine can hold it, inside the ranges."""
-    return {
+def as_held(space: Space, digits: Mapping[str, Digits], design: Mapping[str, Any]) -> Design:
+    """Return a design as the machine can hold it, inside the ranges and the constraints.
+
+    Where rounding would miss a constraint, the design stays as it is.
+    """
+    parameters = space.parameters
+    held = {
         name: digits[name].inside(value, *parameters[name].range) if name in digits else value
         for name, value in design.items()
     }
+    return held if space.meets(held) else dict(design)

@@ -1,6 +1,6 @@
 """P_x in the unit cube: what a model sees of an uncertainty in the user's units."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, singledispatch
 from typing import Any
@@ -12,19 +12,14 @@ from torch import Tensor
 from airbo.cube import Axes, Cube
 from airbo.space import Space
 from airbo.uncertainty import (
-    Beta,
-    ChiSquared,
     Clipped,
     Exact,
     InputUncertainty,
-    LogNormal,
-    Normal,
     Piecewise,
     Product,
-    Relative,
     Scaled,
-    Uniform,
 )
+from airbo.uncertainty.columns import some_columns
 from airbo.uncertainty.parameters import Numbers
 from airbo.uncertainty.scaled import stretch
 
@@ -178,29 +173,10 @@ def _(u: Piecewise, axes: Axes) -> InputUncertainty:
     return Piecewise(edges, [rescaled(piece, axes) for piece in u.pieces], u.column)
 
 
-def some_columns(uncertainty: InputUncertainty, columns: Sequence[int]) -> InputUncertainty | None:
-    """Return an uncertainty over some of its columns, None unless it treats each by itself."""
-    u = uncertainty
-    if isinstance(u, Exact | Uniform | Beta | ChiSquared | LogNormal) or (
-        isinstance(u, Normal) and u.cov is None
-    ):
-        return _each_parameter(u, lambda p: tuple(p[c] for c in columns))
-    if isinstance(u, Relative):
-        share = some_columns(u.share, columns)
-        return None if share is None else Relative(share)
-    if isinstance(u, InCube):
-        inside = some_columns(u.uncertainty, columns)
-        return None if inside is None else InCube(inside, u.axes.of(columns))
-    if isinstance(u, Clipped | Scaled):
-        inside = some_columns(u.uncertainty, columns)
-        limits = _each_parameter(u, lambda p: tuple(p[c] for c in columns))
-        return None if inside is None else replace(limits, uncertainty=inside)
-    return None
-
-
-def _each_parameter(u: Any, change: Callable[[tuple[float, ...]], Numbers]) -> Any:
-    """Change the parameters that have one number per column."""
-    return replace(u, **{n: change(v) for n, v in _values(u).items() if isinstance(v, tuple)})
+@some_columns.register
+def _(u: InCube, columns: Sequence[int]) -> InputUncertainty | None:
+    inside = some_columns(u.uncertainty, columns)
+    return None if inside is None else InCube(inside, u.axes.of(columns))
 
 
 def _values(u: Any) -> dict[str, Any]:

@@ -69,7 +69,8 @@ def maximize(
         seed: Fixes all choices.
         progress: Whether to show a progress bar with the current recommendation.
         callback: Called with the optimizer after every experiment.
-        **settings: As for ``Optimizer``: surrogate, acquisition, deployment, n_initial, initial.
+        **settings: As for ``Optimizer``: surrogate, acquisition, deployment, measure and
+            others.
 
     Returns:
         The recommended design, what to expect of it, and all observations. Ctrl-C ends the

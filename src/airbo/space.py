@@ -205,7 +205,7 @@ class Space:
                 row.append(parameter.encode(design[name], allow_outside))
             except ValueError as error:
                 raise ValueError(f"Parameter {name!r}: {error}") from None
-        if not allow_outside:
+        if self.limits and not allow_outside:
             self._check_limits(row)
         return row
 

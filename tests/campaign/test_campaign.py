@@ -361,14 +361,13 @@ def test_an_uncertainty_that_a_model_refuses_is_not_told(tmp_path):
     assert c.tell(0, 1.0, uncertainty=c.settings.described_uncertainty).done == "told"
 
 
-def test_part_of_what_is_missed_together_cannot_be_measured_alone(tmp_path):
+def test_part_of_what_is_missed_together_may_be_measured_alone(tmp_path):
     group = '[[uncertainty]]\nparameters = ["x", "y"]\nkind = "ring"\nradius = 0.01\n'
     text = edited(LINE, 'uncertainty = { kind = "normal", std = 0.05 }\n', "")
     c = campaign(tmp_path, f"{text}[parameters.y]\nlow = 0\nhigh = 1\n{group}")
     c.ask()
-    with pytest.raises(CampaignError, match="uncertain together"):
-        c.tell(0, 1.0, executed={"x": 0.5})
-    assert c.tell(0, 1.0, executed={"x": 0.5, "y": 0.5}).done == "told"
+    assert c.tell(0, 1.0, executed={"x": 0.5}).done == "told"
+    assert c.tell({"x": 0.2, "y": 0.5}, 1.0, executed={"x": 0.2, "y": 0.5}).done == "added"
 
 
 def test_the_same_new_design_twice_in_one_report_counts_once(tmp_path):

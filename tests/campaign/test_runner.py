@@ -36,7 +36,7 @@ def test_the_last_line_is_the_value(tmp_path):
 def test_what_is_executed_is_what_is_stored(tmp_path):
     c = campaign(tmp_path)
     go(c, "echo {x:.1f}")
-    assert [e.number for e in c.experiments] == [0, 1, 2]
+    assert len(c.experiments) == 3
     assert all(e.value == e.design["x"] == round(e.design["x"], 1) for e in c.experiments)
     assert list(c.optimizer().observations["x"]) == [e.value for e in c.experiments]
 

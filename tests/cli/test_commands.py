@@ -5,12 +5,14 @@ import re
 import signal
 import subprocess
 import sys
+from wsgiref.util import setup_testing_defaults
 
 import pytest
 from typer.testing import CliRunner
 
 import airbo
 from airbo.cli.app import app
+from airbo.cli.dashboard import page
 from airbo.cli.telling import report_in
 from airbo.cli.unattended import AS_CTRL_C
 from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
@@ -57,7 +59,8 @@ def test_a_day_in_json(here):
     assert (now["ok"], now["failed"], now["pending"]) == (3, 1, [])
     assert now["best_observed"]["value"] == -1.5
     best = data("recommend")
-    assert set(best) == {"design", "mean", "std", "unit"}
+    assert set(best) == {"design", "mean", "std", "unit", "outlook"}
+    assert best["outlook"]["gains"].keys() == {"5", "10", "20"}
     assert best["unit"] == "µm"
     rows = data("export")["experiments"]
     assert [r["value"] for r in rows] == [-1.5, 3, None, -0.7]
@@ -118,7 +121,7 @@ def test_people_read_units(here):
     assert "Experiment 0: 1.25 µm." in airbo_("tell", 0, 1.25).stdout
     assert re.search(r"speed = [\d.]+ m/min", airbo_("status").stdout)
     told = airbo_("recommend")
-    assert re.search(r"Expected roughness: .* µm ± .* µm", told.stdout)
+    assert re.search(r"Expected roughness: [\d.]+ ± [\d.]+ µm", told.stdout)
     assert "cannot tell this design from the others" in told.stderr.replace("\n", " ")
 
 
@@ -277,15 +280,47 @@ def test_a_run_that_is_asked_to_end_takes_its_command_with_it(here, ending):
     assert [signal.getsignal(number) for number in AS_CTRL_C] == before
 
 
-def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypatch):
-    import optuna_dashboard
+def asked_for(app, path, method="GET", host="localhost:8080", **more):
+    """Send a request to a page; return the status and what it answers."""
+    found = []
+    environ = {"PATH_INFO": path, "REQUEST_METHOD": method, "HTTP_HOST": host, **more}
+    setup_testing_defaults(environ)
+    body = b"".join(app(environ, lambda status, headers, *_: found.append(status)))
+    return found[0], body
 
+
+def test_the_dashboard_shows_what_counts_and_changes_nothing(here):
     write(here, LINE)
-    calls = []
-    monkeypatch.setattr(optuna_dashboard, "run_server", lambda s, **where: calls.append(where))
-    assert "http://127.0.0.1:8080/" in airbo_("dashboard").stdout
-    assert "Everybody" in airbo_("dashboard", "--host", "0.0.0.0", "--port", 9).stderr
-    assert calls == [{"host": "127.0.0.1", "port": 8080}, {"host": "0.0.0.0", "port": 9}]
+    with airbo.Campaign.open("campaign.toml") as c:
+        c.tell_all([({"x": i / 10}, 10.0 + i) for i in range(5)])
+        c.tell(3, 139.0, correct=True)
+        c.tell(3, 13.9, correct=True)
+        c.tell({"x": 0.9}, 99.0)
+        c.undo()
+        c.tell({"x": 0.8}, 77.0)
+        c.exclude(8, "loose")
+        app = page(c, "127.0.0.1", 8080)
+        status, body = asked_for(app, "/api/studies/0")
+        assert status.startswith("200")
+        found = json.loads(body)
+        assert [t["number"] for t in found["trials"]] == [0, 1, 2, 3, 4]
+        assert found["best_trials"][0]["values"] == [14.0]
+        for method in ("DELETE", "POST", "PUT"):
+            assert asked_for(app, "/api/studies/0", method)[0].startswith("405")
+        for host in ("evil.example", "evil.example:8080", ""):
+            assert asked_for(app, "/api/studies/0", host=host)[0].startswith("403")
+        assert asked_for(app, "/api/studies/0", host="[::1]:8080")[0].startswith("200")
+        everywhere = page(c, "0.0.0.0", 8080)
+        assert asked_for(everywhere, "/api/studies/0", host="lab7:8080")[0].startswith("200")
+        assert asked_for(everywhere, "/api/studies/0", "DELETE", "lab7:8080")[0].startswith("405")
+        assert len(c.experiments) == 6
+
+
+def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypatch):
+    write(here, LINE)
+    monkeypatch.setattr(airbo.cli.dashboard._Server, "serve_forever", lambda self: None)
+    assert "http://127.0.0.1:" in airbo_("dashboard", "--port", 0).stdout
+    assert "Everybody" in airbo_("dashboard", "--host", "0.0.0.0", "--port", 0).stderr
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
     assert "pip install 'airbo[dashboard]'" in airbo_("dashboard", code=1).stderr
 

@@ -117,7 +117,7 @@ def test_the_luckiest_run_is_explained():
     found = look_ahead(optimizer)
     text = " ".join(sentences(found, optimizer.space, "yield", "%"))
     assert "after 5 more" in text
-    assert "The probability that no other design is better" in text
+    assert "the probability that no other design is better" in text
     assert found.luckiest is not None
     assert found.luckiest.value == 0.4
     assert "The highest observed yield, 0.4 %, is of another design (x = 0.14)." in text

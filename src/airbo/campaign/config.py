@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from airbo import measures
 from airbo.campaign.errors import FileError, Mistake, StorageError
 from airbo.campaign.limits import check_parameter
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
 from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
+from airbo.measures import Measure
 from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE, Direction
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
@@ -37,8 +39,9 @@ PASSWORD_FILE = "storage_password_file"
 RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 MOST_HOURS = 1_000_000
 _TOP = (
-    "name", "direction", "value", "seed", "surrogate", "acquisition", "n_initial", "storage",
-    PASSWORD_FILE, "give_up_after_hours", "parameters", "constraints", "uncertainty", "deployment",
+    "name", "direction", "value", "seed", "surrogate", "acquisition", "measure", "noise",
+    "n_initial", "storage", PASSWORD_FILE, "give_up_after_hours", "parameters",
+    "constraints", "uncertainty", "deployment",
 )  # fmt: skip
 
 
@@ -59,6 +62,10 @@ class Settings:
     """Where the recommended design may land when it is used; None: as in the experiments."""
     surrogate: str
     acquisition: str
+    measure: Measure
+    """What counts of the values over where a design lands."""
+    noise: Literal["measurement", "product"]
+    """Whether observation noise counts as a property of the product."""
     seed: int
     n_initial: int
     storage: StorageURL
@@ -129,12 +136,19 @@ class Settings:
     @cached_property
     def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
         from airbo.acquisition import ACQUISITIONS
+        from airbo.optimizer.objective import check_acquisition, check_knows_f
         from airbo.optimizer.surrogate import SURROGATES
 
         notes = self.top.notes
         notes.mistakes.clear()
         self.top.one_of("surrogate", tuple(SURROGATES), self.surrogate)
         self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
+        try:
+            if not notes.mistakes:
+                check_knows_f(SURROGATES[self.surrogate], self.measure)
+                check_acquisition(ACQUISITIONS[self.acquisition], self.measure)
+        except ValueError as error:
+            self.top.note(str(error), "measure")
         made: list[Any] = [
             None
             if group is None
@@ -208,6 +222,8 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         "value_unit": value.get("unit", "a text in quotes"),
         "surrogate": top.get("surrogate", "a text in quotes", "default"),
         "acquisition": top.get("acquisition", "a text in quotes", "ucb-random"),
+        "measure": _measure(top),
+        "noise": top.one_of("noise", ("measurement", "product"), "measurement"),
         "seed": _at_least(top, "seed", "a whole number", 0, 0),
         "n_initial": _at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
         "storage": _storage(top, path),
@@ -225,6 +241,15 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         top=replace(top, values=kept),
         **others,
     )
+
+
+def _measure(top: TomlTable) -> Measure:
+    text = top.get("measure", "a text in quotes", "mean")
+    try:
+        return measures.from_text(text)
+    except ValueError as error:
+        top.note(f"measure: {error}", "measure")
+        return measures.Mean()
 
 
 def _n_initial(d: int) -> int:

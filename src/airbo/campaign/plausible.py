@@ -15,7 +15,7 @@ FAR_OUTSIDE = 0.5
 """How far outside its range a parameter may land without a question, in ranges."""
 MANY_DEVIATIONS = 6.0
 """How far from the mean of the others a value may lie, in their standard deviations."""
-FEW = 8
+TOO_FEW = 8
 """With fewer other values, nothing is known about what is usual."""
 
 
@@ -66,7 +66,7 @@ def _about_value(settings: Settings, record: Record, outcome: Outcome) -> Iterat
     own = None if outcome.experiment is None else outcome.experiment.number
     others = [e.value for e in record.experiments if e.counts and e.number != own]
     values = [value for value in others if value is not None]
-    if outcome.value is None or len(values) < FEW:
+    if outcome.value is None or len(values) < TOO_FEW:
         return
     mean, std = statistics.fmean(values), statistics.stdev(values)
     if abs(outcome.value - mean) > MANY_DEVIATIONS * std > 0:

@@ -13,7 +13,7 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import DamageError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
-from airbo.digits import Digits, digits_for, rounded
+from airbo.digits import Digits, as_held, digits_for
 from airbo.integrations.optuna import read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
@@ -201,6 +201,8 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         deployment=settings.deployment,
         surrogate=settings.surrogate,
         acquisition=settings.acquisition,
+        measure=settings.measure,
+        noise=settings.noise,
         n_startup_trials=settings.n_initial,
         search_space=settings.space,
         seed=settings.seed,
@@ -239,7 +241,7 @@ def recommended(
     tried = optimizer.observations[list(settings.space.names)].to_dict("records")
     if best.design in tried:
         return best
-    design = rounded(settings.space.parameters, digits_of(settings), best.design)
+    design = as_held(settings.space, digits_of(settings), best.design)
     return replace(best, design=design)
 
 
@@ -259,6 +261,8 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         settings.seed,
         deployment=settings.deployment,
         n_initial=settings.n_initial,
+        measure=settings.measure,
+        noise=settings.noise,
     )
     for e in experiments:
         if e.counts:

@@ -8,6 +8,7 @@ import typer
 import airbo
 from airbo.cli import calibrate, serve, unattended
 from airbo.cli import change_commands as changes
+from airbo.cli import dashboard as page
 from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
@@ -104,6 +105,6 @@ _add(
     "airbo serve --host 0.0.0.0  (for a tablet; the link holds a token)",
     "airbo serve --host 0.0.0.0 --read-only --port 8001  (to show it)",
 )
-_add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
+_add(page.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
 calibrate.register(app)

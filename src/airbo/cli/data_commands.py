@@ -1,7 +1,6 @@
 """Commands about tables and pages."""
 
 import datetime
-import ipaddress
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -181,46 +180,3 @@ def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> 
         )
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None
-
-
-def dashboard(
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="At which port.", min=0, max=65535)] = 8080,
-    file: File = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
-    """Open optuna-dashboard on the storage of the campaign, for this machine only.
-
-    It has no password: --host 0.0.0.0 shows the campaign to everybody who reaches this machine.
-    """
-    with reporting(as_json) as out:
-        _serve(open_campaign(file), host, port, out)
-
-
-def _serve(campaign: "Campaign", host: str, port: int, out: Output) -> None:
-    """Serve optuna-dashboard until Ctrl-C."""
-    from airbo.campaign.errors import CampaignError, StorageError
-
-    try:
-        from optuna_dashboard import run_server  # type: ignore[import-untyped]
-    except ImportError:
-        raise CampaignError(
-            "The dashboard is not installed: pip install 'airbo[dashboard]'."
-        ) from None
-    if not _is_loopback(host):
-        out.note(f"Everybody who reaches this machine at {host}:{port} can see the campaign.")
-    out.show(f"http://{host}:{port}/ shows the campaign; Ctrl-C ends it.")
-    out.result({"url": f"http://{host}:{port}/"})
-    try:
-        run_server(campaign.storage, host=host, port=port)
-    except OSError as error:
-        raise StorageError(f"Cannot listen at {host}:{port}: {error.strerror}.") from None
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

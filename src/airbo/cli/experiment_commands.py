@@ -1,7 +1,7 @@
 """Commands about experiments: ask, tell, recommend."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -203,23 +203,32 @@ def recommend(
 ) -> None:
     """Say which design to use, what to expect of it, and whether more experiments are worth it."""
     with reporting(as_json) as out:
-        from airbo.words import assignments, plus_minus, with_unit
+        from airbo import measures
+        from airbo.cli.views import what_to_expect
+        from airbo.words import assignments
 
         campaign = open_campaign(file)
+        settings, outlook = campaign.settings, None
+        policy: Literal["anywhere"] | None = "anywhere" if anywhere else None
         with out.working("Fitting the model and looking ahead ..."):
             one_thread()
-            outlook = campaign.look_ahead(tolerance, "anywhere" if anywhere else None)
-        settings, best = campaign.settings, outlook.recommendation
+            if settings.measure == measures.Mean():  # what lies ahead is known of expected values
+                outlook = campaign.look_ahead(tolerance, policy)
+            best = outlook.recommendation if outlook else campaign.recommend(policy)
         out.show(f"Use {assignments(settings.space, best.design)}.")
-        out.show(
-            f"Expected {settings.value_name}: {with_unit(plus_minus(best), settings.value_unit)}, "
-            "on average over where the design lands (± one standard deviation, model uncertainty)."
-        )
-        from airbo.optimizer.outlook_words import sentences
+        out.show(what_to_expect(settings, best))
+        data = {"design": best.design, "mean": best.mean, "std": best.std,
+                "unit": settings.value_unit}  # fmt: skip
+        if outlook is not None:
+            from airbo.optimizer.outlook_words import sentences
 
-        out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
-        out.result({"design": best.design, "mean": best.mean, "std": best.std,
-                    "unit": settings.value_unit, "outlook": as_outlook(outlook)})  # fmt: skip
+            out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
+            data["outlook"] = as_outlook(outlook)
+        else:
+            data["measure"] = measures.to_text(settings.measure)
+        if best.capability is not None:
+            data["capability"] = best.capability.to_dict()
+        out.result(data)
 
 
 def as_outlook(outlook: "Outlook") -> dict[str, Any]:

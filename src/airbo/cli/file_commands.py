@@ -129,11 +129,15 @@ def _check_data(settings: "Settings", out: Output) -> None:
 
 
 def _headline(settings: "Settings") -> str:
+    from airbo import measures
     from airbo.cli.views import heading
 
     value = heading(settings.value_name, settings.value_unit)
+    goal = f"{settings.direction} the expected {value}"
+    if settings.measure != measures.Mean():
+        goal = f"{settings.direction} {value}, by the {settings.measure.words}"
     return (
-        f"Campaign {settings.name!r}: {settings.direction} the expected {value}. Surrogate "
+        f"Campaign {settings.name!r}: {goal}. Surrogate "
         f"{settings.surrogate}, acquisition {settings.acquisition}, {settings.n_initial} designs "
         f"before the model chooses, seed {settings.seed}. Storage: {settings.storage}."
     )

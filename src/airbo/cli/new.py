@@ -288,6 +288,9 @@ _OPTIONS = """\
 # give_up_after_hours = 72   # a design that nobody answers for so long is no longer waited for
 # surrogate = "default"      # or "expectation" (the same), "mmd", "ugp", "skl", "erbf", "nominal"
 # acquisition = "ucb-random" # or "ucb", "ucb-theory", "ei"
+# measure = "mean"           # what counts of the values in use; or "mean-std:2", "quantile:0.9",
+                             # "cvar:0.9" (the worst tenth), "worst", "in-spec:5..8", "target:50"
+# noise = "measurement"      # or "product": single products differ by it, too
 
 # constraints = ["water + ethanol <= 1"]   # linear, between parameters; designs meet all of them
 

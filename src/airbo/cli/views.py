@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from airbo.campaign.config import Settings
 from airbo.campaign.experiment import Experiment
-from airbo.words import choices, hit, shown, with_unit
+from airbo.measures import Mean, Target
+from airbo.words import choices, hit, plus_minus, shown, with_unit
+
+if TYPE_CHECKING:
+    from airbo.optimizer import Recommendation
 
 
 def heading(name: str, unit: str | None) -> str:
@@ -55,6 +60,28 @@ def design_table(
 def value_with_unit(settings: Settings, value: float | None) -> str:
     """Write an observed value."""
     return with_unit(value, settings.value_unit)
+
+
+def what_to_expect(settings: Settings, best: "Recommendation") -> str:
+    """Say what to expect of a recommended design, by the measure of the campaign."""
+    unknown = "(± one standard deviation, model uncertainty)."
+    measure = settings.measure
+    if best.capability is not None:
+        return f"Expect {best.capability.words}. Brackets hold 90% of what the model believes."
+    if isinstance(measure, Target):
+        return (
+            f"Expected distance of {settings.value_name} to "
+            f"{value_with_unit(settings, measure.value)}: "
+            f"{value_with_unit(settings, max(0.0, -best.mean) ** 0.5)}, as the root of the mean "
+            "square over where the design lands."
+        )
+    value = with_unit(plus_minus(best), settings.value_unit)
+    if isinstance(measure, Mean):
+        return (
+            f"Expected {settings.value_name}: {value}, on average over where the design lands "
+            f"{unknown}"
+        )
+    return f"{settings.value_name}: {value}, the {measure.words} {unknown}"
 
 
 def ago(age: timedelta) -> str:

@@ -15,12 +15,10 @@ finely it is resolved. Each term is a square, so the result is positive semi-def
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor
 
@@ -118,122 +116,3 @@ def landing_features(landing: Mixture, waves: Waves) -> Float[Tensor, "*batch n 
         total = share * term if total is None else total + share * term
     assert total is not None
     return total * waves.amplitudes
-
-
-@dataclass(frozen=True)
-class Polynomials:
-    """Features of several columns at once, as polynomials of the designs.
-
-    As long as hyper-parameters stay, what waves say about a design is a smooth function of it, and
-    of much lower rank than the number of waves. Polynomials of few degrees give it by one matrix
-    product.
-    """
-
-    low: Float[Tensor, " c"]
-    high: Float[Tensor, " c"]
-    coefficients: Float[Tensor, "kinds c degree r"]
-
-    @classmethod
-    def of(cls, tables: Sequence["Compressed"]) -> "Polynomials":
-        """Take one table per column."""
-        n = max(table.coefficients.shape[-2] for table in tables)
-        r = max(table.coefficients.shape[-1] for table in tables)
-        padded = [
-            F.pad(
-                t.coefficients, (0, r - t.coefficients.shape[-1], 0, n - t.coefficients.shape[-2])
-            )
-            for t in tables
-        ]
-        like = padded[0]
-        low, high = (like.new_tensor([getattr(t, k) for t in tables]) for k in ("low", "high"))
-        return cls(low, high, torch.stack(padded, dim=1))
-
-    def __call__(
-        self, x: Float[Tensor, "*batch n c"], kind: Int64[Tensor, "*batch n"]
-    ) -> Float[Tensor, "c *batch n r"]:
-        """Evaluate T_0(z), T_1(z), ... and combine them."""
-        z = (2 * x - self.low - self.high) / (self.high - self.low)
-        # T_k(z) = cos(k arccos z); a hair within ±1, so that the slope of arccos is finite
-        within = 1 - torch.finfo(z.dtype).eps ** 0.75
-        angle = z.clamp(-within, within).acos().movedim(-1, 0)  # (c, *batch, n)
-        k = torch.arange(self.coefficients.shape[-2]).to(z)
-        powers = (angle.unsqueeze(-1) * k).cos().flatten(1, -2)
-        result: Tensor | None = None
-        for number, own in enumerate(self.coefficients):
-            value = (powers @ own).unflatten(1, angle.shape[1:])
-            mine = (kind == number).unsqueeze(-1)
-            result = value if result is None else torch.where(mine, value, result)
-        assert result is not None
-        return result
-
-
-@dataclass(frozen=True)
-class Compressed:
-    """The features of one column: few smooth functions of the design."""
-
-    low: float
-    high: float
-    coefficients: Float[Tensor, "kinds degree r"]
-    ranks: tuple[int, ...]
-    """How many of the functions belong to each Gaussian."""
-
-    @classmethod
-    def of(
-        cls,
-        features: Callable[[Tensor, int], Tensor],
-        n_kinds: int,
-        seen: tuple[float, float],
-        sizes: tuple[int, ...],
-        highest: float,
-    ) -> "Compressed | None":
-        """Write features as polynomials, unless they have steps or kinks.
-
-        Args:
-            features: Maps designs and the number of a kind to features.
-            n_kinds: How many kinds there are.
-            seen: The range of designs.
-            sizes: How many features belong to each Gaussian.
-            highest: Largest frequency.
-        """
-        low, high = seen
-        # a wave of frequency ω takes ω/2 polynomials per unit, and P_x may bend it further
-        enough = [n for n in N_NODES if n >= 0.6 * highest * (high - low) + 12]
-        for n in enough[:2]:
-            nodes, to_coefficients = _chebyshev(n)
-            x = (low + high) / 2 + (high - low) / 2 * nodes
-            values = torch.stack([features(x, kind) for kind in range(n_kinds)])  # (kinds, n, w)
-            functions, ranks = _low_rank(values, sizes)
-            coefficients = to_coefficients.to(functions) @ functions
-            sizes_of = coefficients.abs().amax((0, 2))
-            if bool((sizes_of[-3:] < NEGLIGIBLE).all()):
-                degree = max(2, int((sizes_of > NEGLIGIBLE / 10).nonzero().max().item()) + 1)
-                return cls(low, high, coefficients[:, :degree], ranks)
-        return None
-
-
-N_NODES = (24, 48, 96, 192, 384, 768, 1536)
-"""Points that polynomials go through."""
-NEGLIGIBLE = 1e-6
-"""Of functions whose squares sum up to 1."""
-
-
-@lru_cache(maxsize=8)
-def _chebyshev(n: int) -> tuple[Float[Tensor, " n"], Float[Tensor, "n n"]]:
-    """Return points in [-1, 1], and what turns values there into Chebyshev coefficients."""
-    angle = (torch.arange(n, dtype=torch.float64) + 0.5) * math.pi / n
-    k = torch.arange(n, dtype=torch.float64).unsqueeze(-1)
-    return angle.cos(), torch.where(k == 0, 1.0, 2.0) / n * (k * angle).cos()
-
-
-def _low_rank(
-    values: Float[Tensor, "kinds n w"], sizes: tuple[int, ...]
-) -> tuple[Float[Tensor, "kinds n r"], tuple[int, ...]]:
-    """Turn the features of every Gaussian so that few of them count, and keep these."""
-    kept, ranks = [], []
-    for part in values.split(sizes, dim=-1):
-        U, S, _ = torch.linalg.svd(part.flatten(0, 1), full_matrices=False)
-        # leaving out a direction changes the products by the square of its size
-        rank = max(1, int((S.square() > 3 * NEGLIGIBLE * len(U)).sum()))
-        kept.append((U[:, :rank] * S[:rank]).unflatten(0, values.shape[:2]))
-        ranks.append(rank)
-    return torch.cat(kept, dim=-1), tuple(ranks)

@@ -13,7 +13,7 @@ from torch import Tensor
 from airbo.cube import Axes
 from airbo.embeddings.mixture import Mixture, by_column, choose, coarsest, joined, moved, split
 from airbo.embeddings.rules import bisect, compress, gauss_rule
-from airbo.in_cube import InCube, some_columns
+from airbo.in_cube import InCube
 from airbo.uncertainty import (
     Beta,
     ChiSquared,
@@ -31,6 +31,7 @@ from airbo.uncertainty import (
     Varying,
     base_draws,
 )
+from airbo.uncertainty.columns import some_columns
 from airbo.uncertainty.parameters import per_design
 
 N_FINE = 2048

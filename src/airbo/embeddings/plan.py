@@ -12,13 +12,16 @@ from torch import Tensor
 from airbo.embeddings.discretize import Resolution, blocks_of, mixtures
 from airbo.embeddings.mixture import Mixture, choose, coarsest, difference, joined
 from airbo.embeddings.reduction import Views
+from airbo.embeddings.rules import gauss_rule
 from airbo.uncertainty import InputUncertainty
 
+N_POINTS = 24
+"""Points that stand for the difference of two deviations in one column."""
 MAX_KINDS = 4
 """Number of uncertainties up to which each pair of them has its own function."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """Columns that have to be looked at together, under every kind of uncertainty."""
 
@@ -67,6 +70,27 @@ class Group:
         assert self.deviations is not None
         medium = difference(self.deviations[0], self.deviations[0])
         return Views.of(medium, difference(self.finest, self.finest) if self.finest else medium)
+
+    @cached_property
+    def rule(self) -> Mixture:
+        """The same difference in a single column, by few points."""
+        assert self.deviations is not None
+        whole = difference(self.deviations[0], self.deviations[0])
+        if self.deviations[0].kind > 0:
+            return whole
+        points, weights = gauss_rule(
+            whole.means.flatten().numpy(), N_POINTS, whole.weights.flatten().numpy()
+        )
+        means = torch.from_numpy(points).reshape(1, -1, 1)
+        return Mixture(self.columns, torch.from_numpy(weights)[None], means, additive=True)
+
+    @cached_property
+    def signature(self) -> object:
+        """Equal for groups that differ in nothing but their columns."""
+        if self.deviations is None:
+            return self.blocks
+        parts = [(d.weights, d.means, d.variances) for d in self.deviations]
+        return tuple(tuple(v.flatten().tolist()) for part in parts for v in part)
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:

@@ -23,10 +23,13 @@ N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
 N_TOGETHER = 300
 """Observations up to which a fit keeps all it needs for gradients; else it works it out again."""
-TOO_LIGHT = 1e-7
+TOO_LIGHT = 1e-6
 """Share of the base kernel that a Gaussian has to have where all take too much time."""
 LIMIT = 1e-5
-"""What a Gaussian may see of a column that is taken for normal, there."""
+"""By how much one Gaussian may be simplified there, as a share of the base kernel."""
+SIMPLER = 3e-5
+"""Largest change of the inner product, as a share of the base kernel at distance 0, so that
+predictions take less time."""
 
 
 class QuadratureEmbedding(Embedding):
@@ -74,21 +77,25 @@ class QuadratureEmbedding(Embedding):
             d = self.d
             return to_dense(self.base_kernel(f1[..., :d], f2[..., :d], diag=diag))
         if self.plan.on_a_line:
-            half = f1 @ self._gram(f1)
-            return (half * f2).sum(-1) if diag else half @ f2.mT
+            return self._inner_on_the_line(f1, f2, diag)
         if self.training:
             return self._while_fitting(f1, f2, diag)
         if not diag and is_same(f1, f2) and f1.shape[-2] == 1:
             return self.squared_norm(f1).unsqueeze(-1)
-        base, terms = self._prepared()
+        base, terms, _ = self._prepared()
         (f1, f2), shape = _unbatched(f1, f2, diag)
-        inner = _weighted(terms, base.weights, terms.look(f1), terms.look(f2), diag)
-        return (base.constant + inner).reshape(shape)
+        one, two = self._looked(terms, f1, f2, diag)
+        return (base.constant + _weighted(terms, base.weights, one, two, diag)).reshape(shape)
 
     def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
         r"""Return :math:`\|\psi_P\|^2`; often the number of the uncertainty says it all."""
-        if self.plan.on_a_line or self.plan.design_matters or self.plan.is_exact:
+        if self.plan.design_matters or self.plan.is_exact:
             return self.inner(f, f, diag=True)
+        if self.plan.on_a_line:
+            if len(self.uncertainties) > 1:
+                return self.inner(f, f, diag=True)
+            one = f.detach().reshape(-1, f.shape[-1])[:1]  # all have the same
+            return self.inner(one, one, diag=True).expand(f.shape[:-1])
         norms = self._norms_of_kinds(f)
         return norms.expand(f.shape[:-1]) if len(norms) == 1 else norms[f[..., self.d].long()]
 
@@ -100,42 +107,71 @@ class QuadratureEmbedding(Embedding):
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\|\psi_P - \psi_Q\|^2`, looking at every design once."""
         alone = is_same(f1, f2) and f1.shape[-2] == 1
-        general = self.plan.design_matters and not self.plan.on_a_line
-        if self.training or diag or alone or not general:
+        if self.training or diag or alone or self.plan.on_a_line or self.plan.is_exact:
             return super().mmd2(f1, f2, diag)
-        base, terms = self._prepared()
+        base, terms, norms = self._prepared()
         (f1, f2), shape = _unbatched(f1, f2, diag)
-        one = terms.look(f1)
-        two = one if is_same(f1, f2) else terms.look(f2)
+        one, two = self._looked(terms, f1, f2, diag)
         inner = _weighted(terms, base.weights, one, two, False)
-        norms = [_weighted(terms, base.weights, v, v, True) for v in (one, two)]
-        return (norms[0].unsqueeze(-1) + norms[1].unsqueeze(-2) - 2 * inner).reshape(shape)
+        if len(norms) == 1:
+            return (2 * (norms - base.constant) - 2 * inner).reshape(shape)
+        if not len(norms):
+            n1, n2 = (_weighted(terms, base.weights, v, v, True) for v in (one, two))
+        else:
+            n1, n2 = (norms[v.f[..., self.d].long()] - base.constant for v in (one, two))
+        return (n1.unsqueeze(-1) + n2.unsqueeze(-2) - 2 * inner).reshape(shape)
 
     def _norms_of_kinds(self, like: Tensor) -> Float[Tensor, " kinds"]:
+        if not self.training:
+            return self._prepared()[2]
+        kinds = self._kinds(like)
+        return self.inner(kinds, kinds, diag=True)
+
+    def _kinds(self, like: Tensor) -> Float[Tensor, "kinds f"]:
+        """Return one design under each uncertainty."""
         n = len(self.uncertainties)
-        kinds = like.new_zeros(n, self.d + 1)
-        kinds[:, self.d] = torch.arange(n).to(like)
-        if self.training:
-            return self.inner(kinds, kinds, diag=True)
-        base, terms = self._prepared()
-        looked = terms.look(kinds)
-        return base.constant + _weighted(terms, base.weights, looked, looked, True)
+        middle = like.new_full((n, self.d), 0.5)
+        return torch.cat([middle, torch.arange(n).to(like).unsqueeze(-1)], dim=-1)
+
+    def _looked(self, terms: Terms, f1: Tensor, f2: Tensor, diag: bool) -> tuple[Looked, Looked]:
+        """Look at every design once; at the second ones, the observations, once in all."""
+        if diag:
+            one = terms.look(f1)
+            return one, one if is_same(f1, f2) else terms.look(f2)
+        if f2.requires_grad:
+            return terms.look(f1), terms.look(f2, weighed=True)
+        two = terms.look_again(f2)
+        return two if is_same(f1, f2) else terms.look(f1), two
 
     # -- predicting: the hyper-parameters stay
 
-    def _prepared(self) -> tuple[GaussianSum, Terms]:
-        """Return what does not change as long as the hyper-parameters stay the same."""
+    def _prepared(self) -> tuple[GaussianSum, Terms, Tensor]:
+        """Return what does not change as long as the hyper-parameters stay the same.
 
-        def prepare() -> tuple[GaussianSum, Terms]:
+        Returns:
+            The base kernel, what compares designs, and the squared norm under each uncertainty
+            where the design does not matter.
+        """
+
+        def prepare() -> tuple[GaussianSum, Terms, Tensor]:
             base = self._base().shortened()
-            simple = len(self.uncertainties) == 1  # all pairs have to see the same
-            return base, Terms(self.plan, base, self.seen, self._extent(), simple)
+            # under several uncertainties, all pairs of them have to see the same
+            budget = SIMPLER if len(self.uncertainties) == 1 else SIMPLER / 30
+            share = budget * base.at_zero / 3
+            terms = Terms(self.plan, base, self.seen, self._extent(), share / base.weights)
+            if self.plan.design_matters:
+                return base, terms, base.weights[:0]
+            kinds = terms.look(self._kinds(base.weights))
+            norms = _weighted(terms, base.weights, kinds, kinds, True)
+            return base, terms, base.constant + norms
 
-        key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
         with torch.no_grad():
-            return self.remembered(
-                "terms", torch.cat([key, self.seen.flatten(), self.landed.flatten()]), prepare
-            )
+            return self.remembered("terms", self._key(), prepare)
+
+    def _key(self) -> Tensor:
+        """Return all that predictions depend on, besides designs."""
+        parts = [*self.base_kernel.parameters(), self.seen, self.landed]
+        return torch.cat([p.detach().flatten() for p in parts])
 
     # -- fitting: the hyper-parameters move, the designs do not
 
@@ -146,8 +182,7 @@ class QuadratureEmbedding(Embedding):
         alike = f1.dim() == 2 and f1.shape == f2.shape and not moving and torch.equal(f1, f2)
         if not alike:
             terms = Terms(self.plan, base, self.seen, self._extent())
-            one, two = terms.look(f1), terms.look(f2)
-            return base.constant + _weighted(terms, base.weights, one, two, diag)
+            return base.constant + _weighted(terms, base.weights, Looked(f1), Looked(f2), diag)
         if base.moves:
             return base.constant + self._with_moving_widths(base, f1, diag)
         return base.constant + self._with_moving_weights(base, f1, diag)
@@ -166,7 +201,7 @@ class QuadratureEmbedding(Embedding):
         if len(columns) * n**2 * 45 > MAX_REMEMBERED or n > N_TOGETHER:
             return self._again_in_every_step(base, f, diag)
         terms = Terms(self.plan, base, self.seen, self._extent(), without_waves=True)
-        each = terms(terms.look(f), terms.look(f), diag)
+        each = terms(Looked(f), Looked(f), diag)
         i, j = torch.triu_indices(n, n, device=f.device)
         if diag:
             if columns:
@@ -192,17 +227,32 @@ class QuadratureEmbedding(Embedding):
         """Sum over the Gaussians that count at present; what a step remembers does not grow."""
         counts = base.weights.detach() > TOO_LIGHT * base.weights.detach().sum()
         kept = replace(base, weights=base.weights[counts], precisions=base.precisions[counts])
-        terms = Terms(self.plan, kept, self.seen, self._extent(), limit=LIMIT)
+        terms = self._terms_of_steps(kept)
         if diag:
             looked = terms.look(f)
             return _weighted(terms, kept.weights, looked, looked, True)
         return _in_strips(terms, kept.weights, f)
 
+    def _terms_of_steps(self, base: GaussianSum) -> Terms:
+        """Prepare a step; several of them, where only weights move, and not by much."""
+        if base.moves:
+            return Terms(self.plan, base, self.seen, self._extent())
+        with torch.no_grad():
+            share = base.weights / base.at_zero
+            key = torch.cat([base.precisions, share.log2().ceil(), self.seen.flatten()])
+            return self.remembered(
+                "steps",
+                key,
+                lambda: Terms(
+                    self.plan, base.detached(), self.seen, self._extent(), LIMIT / share / 2
+                ),
+            )
+
     def _each(self, base: GaussianSum, f: Tensor) -> Float[Tensor, "q n n"]:
         with torch.no_grad():
             low, high = extent = self._extent()
             terms = Terms(self.plan, base, self.seen, extent, without_waves=True)
-            each = terms(terms.look(f), terms.look(f), False)
+            each = terms(Looked(f), Looked(f), False)
             for group in self.plan.waves:
                 c = group.columns[0]
                 reach = (high - low)[c].item()
@@ -219,6 +269,18 @@ class QuadratureEmbedding(Embedding):
             line = self._line()
         return line.features(Z, choice)
 
+    def _inner_on_the_line(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        gram = self._gram(f1)
+        if diag:
+            return ((f1 @ gram) * f2).sum(-1)
+        (rows, others), shape = _unbatched(f1, f2, diag)
+        if self.training or others.requires_grad:
+            return (rows @ (gram @ others.mT)).reshape(shape)
+        # the observations, which stay, take the larger part of the work
+        key = torch.cat([self._key(), others.flatten()])
+        weighed = self.remembered("weighed", key, lambda: gram @ others.mT)
+        return (rows @ weighed).reshape(shape)
+
     def _line(self) -> Line:
         with torch.no_grad():
             return line_of(self.plan, self._far)
@@ -227,9 +289,10 @@ class QuadratureEmbedding(Embedding):
         line = self._line()
         if self.training:
             return line.gram(self.base_kernel, f)
-        key = torch.cat([p.detach().flatten() for p in self.base_kernel.parameters()])
         with torch.no_grad():
-            return self.remembered(f"gram {self._far}", key, lambda: line.gram(self.base_kernel, f))
+            return self.remembered(
+                f"gram {self._far}", self._key(), lambda: line.gram(self.base_kernel, f)
+            )
 
     # -- helpers
 
@@ -241,7 +304,8 @@ class QuadratureEmbedding(Embedding):
     def _look(self, f: Tensor) -> None:
         """Remember how far designs, and the distributions that they bring, reach."""
         rows = f[..., : self.d].reshape(-1, self.d)
-        self.seen = _widened(self.seen, rows.amin(0), rows.amax(0))
+        if not torch.equal(rows.clamp(*self.seen), rows):
+            self.seen = _widened(self.seen, rows.amin(0), rows.amax(0))
         for group in self.plan.waves:
             if group.is_brought:
                 self.landed = _spanned(self.landed, self.plan.landing(group, f), group.columns[0])
@@ -287,9 +351,15 @@ def _weighted(terms: Terms, weights: Tensor, one: Looked, two: Looked, diag: boo
     parts = []
     for first in range(0, n, step):
         rows = one.rows(first, first + step)
-        others = two.rows(first, first + step) if diag else two
-        parts.append(torch.tensordot(weights, terms(rows, others, diag), dims=1))
+        others = rows if one is two else two.rows(first, first + step)
+        parts.append(_summed(weights, terms(rows, others if diag else two, diag)))
     return torch.cat(parts, dim=-1 if diag else -2) if len(parts) > 1 else parts[0]
+
+
+def _summed(weights: Float[Tensor, " q"], terms: Float[Tensor, "q ..."]) -> Tensor:
+    if terms.dim() > 2 and terms.mT.is_contiguous():
+        return torch.tensordot(weights, terms.mT, dims=1).mT
+    return torch.tensordot(weights, terms, dims=1)
 
 
 def _in_strips(terms: Terms, weights: Tensor, f: Float[Tensor, "n f"]) -> Float[Tensor, "n n"]:
@@ -307,7 +377,9 @@ def _in_strips(terms: Terms, weights: Tensor, f: Float[Tensor, "n f"]) -> Float[
 
 
 def _strip(terms: Terms, weights: Tensor, f: Tensor, first: int, last: int) -> Tensor:
-    return _weighted(terms, weights, terms.look(f[first:last]), terms.look(f[first:]), False)
+    # the matrix is symmetric: many designs against few fit in the cache, few against many do not
+    many, few = terms.look(f[first:]), terms.look(f[first:last], weighed=True)
+    return _weighted(terms, weights, many, few, False).mT
 
 
 def _unbatched(f1: Tensor, f2: Tensor, diag: bool) -> tuple[tuple[Tensor, Tensor], tuple[int, ...]]:

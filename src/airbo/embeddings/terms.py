@@ -6,23 +6,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.columns import (
-    Compressed,
-    Polynomials,
-    Shifted,
-    Waves,
-    landing_features,
-)
+from airbo.embeddings.columns import Shifted, Waves, landing_features
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
 from airbo.embeddings.gaussian_sum import GaussianSum
+from airbo.embeddings.logarithms import Logarithms
 from airbo.embeddings.mixture import difference
 from airbo.embeddings.plan import Group, Plan
 
-SIMPLER = 3e-5
-"""Largest change of the inner product, as a share of the base kernel at distance 0, by taking
-distributions for normal ones, or with fewer Gaussians, where a base kernel cannot tell."""
-MOST_TOGETHER = 64
-"""Features that a bundle of columns has at the most."""
 NARROWEST_WAVE = 4e4
 """Largest precision that waves follow; what is narrower is taken for that."""
 FARTHEST = 4.0
@@ -42,28 +32,12 @@ class Wavy:
 
 
 @dataclass(frozen=True)
-class Smooth:
-    """Columns whose features are polynomials, and where to find those of each Gaussian."""
+class Function:
+    """Dependent columns of which only the difference counts, for some of the Gaussians."""
 
     columns: list[int]
-    polynomials: Polynomials
-    products: list[list[list[tuple[int, slice]]]]
-    """For each Gaussian, bundles of columns; of each column its place and its features.
-
-    Within a bundle features are multiplied out: one product of longer matrices costs less than
-    several of short ones.
-    """
-    owners: Float[Tensor, "c r q"]
-    """1 where a feature of a column belongs to a Gaussian."""
-
-    def diagonal(self, one: "Looked", two: "Looked") -> Float[Tensor, "q *batch n"]:
-        """Compare matching designs under every Gaussian."""
-        assert one.smooth is not None
-        assert two.smooth is not None
-        c = len(self.owners)
-        owners = self.owners.reshape(c, *[1] * (one.smooth.dim() - 3), *self.owners.shape[1:])
-        sums = (one.smooth * two.smooth) @ owners  # (c, *batch, n, q)
-        return torch.where(owners.amax(-2, keepdim=True) > 0, sums, 1.0).prod(0).movedim(-1, 0)
+    seen_by: list[int]
+    quadratics: Quadratics
 
 
 @dataclass(frozen=True)
@@ -71,20 +45,15 @@ class Looked:
     """Designs with what is worked out for each of them."""
 
     f: Float[Tensor, "*batch n f"]
-    smooth: Float[Tensor, "c *batch n r"] | None = None
+    values: Float[Tensor, "*batch n p"] | None = None
+    """Of polynomials."""
+    weighed: Float[Tensor, "*batch qn p"] | None = None
+    """The same with weights, for those that many are compared with."""
 
     def rows(self, first: int, last: int) -> "Looked":
         """Return some of the designs."""
-        smooth = None if self.smooth is None else self.smooth[..., first:last, :]
-        return Looked(self.f[..., first:last, :], smooth)
-
-    def multiplied(self, bundle: list[tuple[int, slice]]) -> Float[Tensor, "*batch n p"]:
-        """Multiply out the features of several columns."""
-        assert self.smooth is not None
-        first, *others = (self.smooth[place][..., own] for place, own in bundle)
-        for other in others:
-            first = (first.unsqueeze(-1) * other.unsqueeze(-2)).flatten(-2)
-        return first
+        values = None if self.values is None else self.values[..., first:last, :]
+        return Looked(self.f[..., first:last, :], values)
 
 
 class Terms:
@@ -102,8 +71,7 @@ class Terms:
         base: GaussianSum,
         seen: Float[Tensor, "2 d"],
         landed: Float[Tensor, "2 d"],
-        simplified: bool = False,
-        limit: float = 0.0,
+        tolerances: Float[Tensor, " q"] | None = None,
         without_waves: bool = False,
     ) -> None:
         """Prepare for designs, and executed inputs, within certain limits.
@@ -113,114 +81,49 @@ class Terms:
             base: The base kernel.
             seen: Lowest and highest design in every column.
             landed: Lowest and highest executed input in every column.
-            simplified: Whether hyper-parameters stay. Then a distribution may be taken for a
-                simpler one wherever that changes the weighted sum of all terms by no more than
-                ``SIMPLER``. It makes steps in the hyper-parameters, so it is not for fits.
-            limit: Change of one term up to which a column is taken for normal, whatever its weight.
+            tolerances: Where the precisions stay: by how much each term may change so that it
+                takes less time. It makes steps in the precisions, so it is not for fits of these.
             without_waves: Leave out the columns that only waves describe.
         """
         self.plan, self.precisions = plan, base.by_column(plan.d)
-        self.weights = base.weights
-        self.seen = seen
-        self.reach = [(landed[1] - landed[0])[g.columns[0]].item() for g in plan.waves]
-        budget = SIMPLER * base.at_zero.item() if simplified else 0.0
-        self.wavy: list[Wavy] = []
-        self.smooth: Smooth | None = None
-        self._keep = torch.ones(len(plan.waves), len(self.precisions), dtype=torch.bool)
-        if not without_waves:
-            self._divide(budget, limit, simplified)
-        self.differences = [self._quadratics(g, budget) for g in plan.differences]
+        self.reach = (landed[1] - landed[0]).tolist()
+        self.logs: Logarithms | None = None
+        left = {n: [*range(len(self.precisions))] for n in range(len(plan.groups))}
+        if tolerances is not None:
+            each = tolerances / len(plan.groups)
+            self.logs = Logarithms(plan, self.precisions, seen, each)
+            left |= self.logs.left
+        numbered = [(group, left[n]) for n, group in enumerate(plan.groups) if left[n]]
+        self.wavy = [
+            self._wavy(group, numbers)
+            for group, numbers in numbered
+            if group in plan.waves and not without_waves
+        ]
+        self.differences = [
+            self._function(group, numbers, each if tolerances is not None else None)
+            for group, numbers in numbered
+            if group in plan.differences
+        ]
         self.kindwise = [self._kindwise(g) for g in plan.kindwise]
         self._normals = self._normal_columns()
+        self._last: tuple[Tensor, Looked] | None = None
 
     # -- preparing
 
-    def _divide(self, budget: float, limit: float, fixed: bool) -> None:
-        """Keep waves where a Gaussian sees more of a column than a normal deviation."""
-        if (budget > 0 or limit > 0) and self._keep.numel():
-            pairs = zip(self.plan.waves, self.reach, strict=True)
-            errors = torch.stack([self._error(g, r) for g, r in pairs]).detach()
-            costs, order = (errors * self.weights.detach()).flatten().sort()
-            self._keep.view(-1)[order[costs.cumsum(0) <= budget].cpu()] = False
-            self._keep &= (errors > limit).cpu()
-        found = []
-        for group, reach, kept in zip(self.plan.waves, self.reach, self._keep, strict=True):
-            numbers = kept.nonzero().flatten().tolist()
-            if numbers:
-                precisions = self.precisions[numbers, group.columns[0]].clamp_max(NARROWEST_WAVE)
-                waves = Waves.of(precisions, reach)
-                shifted = Shifted.of(group.deviations, waves) if group.deviations else None
-                found.append(Wavy(group, numbers, waves, shifted))
-        tables = [self._compressed(wavy) if fixed else None for wavy in found]
-        self.smooth = self._bundled([(w, t) for w, t in zip(found, tables, strict=True) if t])
-        self.wavy = [w for w, t in zip(found, tables, strict=True) if t is None]
+    def _wavy(self, group: Group, numbers: list[int]) -> Wavy:
+        c = group.columns[0]
+        waves = Waves.of(self.precisions[numbers, c].clamp_max(NARROWEST_WAVE), self.reach[c])
+        shifted = Shifted.of(group.deviations, waves) if group.deviations else None
+        return Wavy(group, numbers, waves, shifted)
 
-    def _compressed(self, wavy: Wavy) -> Compressed | None:
-        """Write the features of a column as polynomials, if the column says all."""
-        group, waves = wavy.group, wavy.waves
-        if group.is_brought:
-            return None
-
-        def features(x: Tensor, kind: int) -> Tensor:
-            x = x.unsqueeze(-1).to(waves.frequencies)
-            kinds = torch.full(x.shape[:-1], kind, device=x.device)
-            return self._of_column(wavy, x, kinds)
-
-        n_kinds = len(group.deviations or group.blocks or ())
-        low, high = self.seen[:, group.columns[0]].tolist()
-        highest = waves.frequencies.max().item()
-        return Compressed.of(features, n_kinds, (low, high), waves.sizes, highest)
-
-    def _bundled(self, found: list[tuple[Wavy, Compressed]]) -> Smooth | None:
-        if not found:
-            return None
-        products: list[list[list[tuple[int, slice]]]] = [[] for _ in self.precisions]
-        ranks = [MOST_TOGETHER] * len(self.precisions)
-        for place, (wavy, table) in enumerate(found):
-            start = 0
-            for q, rank in zip(wavy.seen_by, table.ranks, strict=True):
-                if ranks[q] * rank > MOST_TOGETHER:
-                    products[q].append([])
-                    ranks[q] = 1
-                products[q][-1].append((place, slice(start, start + rank)))
-                ranks[q] *= rank
-                start += rank
-        columns = [wavy.group.columns[0] for wavy, _ in found]
-        polynomials = Polynomials.of([table for _, table in found])
-        shape = len(found), polynomials.coefficients.shape[-1], len(products)
-        owners = self.precisions.new_zeros(shape)
-        for q, bundles in enumerate(products):
-            for place, own in (member for bundle in bundles for member in bundle):
-                owners[place, own, q] = 1.0
-        return Smooth(columns, polynomials, products, owners)
-
-    def _error(self, group: Group, reach: float) -> Float[Tensor, " q"]:
-        """Return how much a normal deviation of the same variance changes each Gaussian."""
-        precisions = self.precisions[:, group.columns[0]].clamp_max(NARROWEST_WAVE)
-        if not group.is_difference:
-            return torch.full_like(precisions, torch.inf)
-        assert group.deviations is not None
-        waves = Waves.of(precisions, reach)
-        t = torch.linspace(0, reach, 65).to(precisions)
-        f = Shifted.of(group.deviations, waves)(t, torch.zeros_like(t).long())
-        truth = torch.stack([part @ part[0] for part in f.split(waves.sizes, dim=-1)])  # (q, t)
-        normal = self._normal(precisions.unsqueeze(-1), t.square(), _variance(group).to(t))
-        return (truth - normal).abs().amax(-1)
-
-    @staticmethod
-    def _normal(precision: Tensor, t2: Tensor, variance: Tensor) -> Tensor:
-        # E exp(-½ λ (t + δ)²) for δ ~ N(0, v)
-        widening = 1 + precision * variance
-        return widening.rsqrt() * torch.exp(-0.5 * precision / widening * t2)
-
-    def _quadratics(self, group: Group, budget: float) -> Quadratics:
-        precisions = self.precisions[:, list(group.columns)]
-        if budget > 0:
-            tolerance = budget / (2 * len(self.plan.differences))
-            views = group.views.enough(precisions, self.weights, tolerance)
+    def _function(self, group: Group, numbers: list[int], tolerances: Tensor | None) -> Function:
+        columns = list(group.columns)
+        precisions = self.precisions[numbers][:, columns]
+        if tolerances is None:
+            views = [group.views.for_fits(precisions.requires_grad)] * len(precisions)
         else:
-            views = [group.views.for_fits(self.precisions.requires_grad)] * len(precisions)
-        return Quadratics.of(views, precisions)
+            views = group.views.enough(precisions, tolerances[numbers].reciprocal(), 1.0)
+        return Function(columns, numbers, Quadratics.of(views, precisions))
 
     def _kindwise(self, group: Group) -> dict[tuple[int, int], Quadratics]:
         """Return one function of the difference for each pair of kinds."""
@@ -235,18 +138,10 @@ class Terms:
     def _normal_columns(self) -> tuple[list[int], Tensor, Tensor]:
         """Return columns, their precisions with normal deviations, and the heights of all terms."""
         columns = [g.columns[0] for g in self.plan.normal]
-        masks = [torch.ones(len(self.precisions), dtype=torch.bool) for _ in columns]
-        groups = [*self.plan.normal]
-        for group, kept in zip(self.plan.waves, self._keep, strict=True):
-            if not bool(kept.all()):
-                columns.append(group.columns[0])
-                masks.append(~kept)
-                groups.append(group)
-        if not columns:
-            return [], self.precisions[:, :0], self.precisions.new_ones(len(self.precisions))
-        used = torch.stack(masks, dim=-1).to(self.precisions.device)
-        variances = torch.stack([_variance(g) for g in groups]).to(self.precisions)
-        precisions = torch.where(used, self.precisions[:, columns], 0.0)
+        precisions = self.precisions[:, columns]
+        found = [2 * g.deviations[0].variances[0, 0, 0] for g in self.plan.normal if g.deviations]
+        variances = torch.stack(found).to(precisions) if found else precisions[:0].sum(0)
+        # E exp(-½ λ (t + δ)²) for δ ~ N(0, v)
         widening = 1 + precisions * variances
         return columns, precisions / widening, widening.prod(-1).rsqrt()
 
@@ -256,24 +151,38 @@ class Terms:
     def size(self) -> int:
         """Numbers that are held at a time, per pair of designs."""
         n = len(self.precisions)
-        functions = [*self.differences, *(q for by in self.kindwise for q in by.values())]
+        functions = [f.quadratics for f in self.differences]
+        functions += [q for by in self.kindwise for q in by.values()]
         quadratics = sum(sum(q.coefficients.shape) for q in functions)
         pairs = sum(g.shape[0] ** 2 * n * len(g.columns) ** 2 for g in self.plan.pairs)
-        return 2 * n + 2 * len(self._normals[0]) + quadratics + pairs
+        return 2 * n + quadratics + pairs + (0 if self.logs else 2 * len(self._normals[0]))
 
-    def look(self, f: Float[Tensor, "*batch n f"]) -> "Looked":
-        """Work out what concerns designs one by one."""
-        if self.smooth is None:
+    def look(self, f: Float[Tensor, "*batch n f"], weighed: bool = False) -> "Looked":
+        """Work out what concerns designs one by one.
+
+        Args:
+            f: The designs.
+            weighed: Whether others will be compared with these.
+        """
+        if self.logs is None:
             return Looked(f)
-        kind = f[..., self.plan.d].long()
-        return Looked(f, self.smooth.polynomials(f[..., self.smooth.columns], kind))
+        values = self.logs.values(f)
+        return Looked(f, values, self.logs.weighed(values) if weighed else None)
+
+    def look_again(self, f: Float[Tensor, "*batch n f"]) -> "Looked":
+        """Look at designs that others are compared with, unless they are those of last time."""
+        if (
+            self._last is None
+            or self._last[0].shape != f.shape
+            or not torch.equal(self._last[0], f)
+        ):
+            self._last = (f, self.look(f, weighed=True))
+        return self._last[1]
 
     def __call__(self, one: "Looked", two: "Looked", diag: bool) -> Float[Tensor, "q ..."]:
         """Compare all pairs of designs, or matching ones, under every Gaussian."""
         f1, f2 = one.f, two.f
-        terms = self._normal_terms(f1, f2, diag)
-        for group, quadratics in zip(self.plan.differences, self.differences, strict=True):
-            terms = terms * quadratics(_differences(f1, f2, list(group.columns), diag))
+        terms = self._first_terms(one, two, diag)
         for group, functions in zip(self.plan.kindwise, self.kindwise, strict=True):
             t = _differences(f1, f2, list(group.columns), diag)
             terms = terms * self._by_kind(functions, t, f1, f2, diag)
@@ -281,7 +190,31 @@ class Terms:
             p, q = self.plan.landing(group, f1), self.plan.landing(group, f2)
             own = self.precisions[:, list(group.columns)]
             terms = terms * over_pairs_of_components(p, q, own, diag)
-        return self._times_waves(terms, one, two, diag)
+        if not self.differences and not self.wavy:
+            return terms
+        each = list(terms)
+        for function in self.differences:
+            factors = function.quadratics(_differences(f1, f2, function.columns, diag))
+            for number, factor in zip(function.seen_by, factors, strict=True):
+                each[number] = each[number] * factor
+        for wavy in self.wavy:
+            parts = [self._features(wavy, f).split(wavy.waves.sizes, dim=-1) for f in (f1, f2)]
+            for number, a, b in zip(wavy.seen_by, *parts, strict=True):
+                each[number] = each[number] * ((a * b).sum(-1) if diag else a @ b.mT)
+        return torch.stack(each)
+
+    def _first_terms(self, one: "Looked", two: "Looked", diag: bool) -> Tensor:
+        """Multiply over all columns that are normal, or whose logarithm is a polynomial."""
+        if self.logs is None:
+            return self._normal_terms(one.f, two.f, diag)
+        assert one.values is not None
+        if not diag:
+            assert two.weighed is not None
+            return self.logs.terms(one.values, two.weighed)
+        if one is two:
+            return self.logs.diagonal(one.values)
+        assert two.values is not None
+        return self.logs.matching(one.values, two.values)
 
     def _by_kind(
         self,
@@ -306,53 +239,17 @@ class Terms:
 
     def _normal_terms(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         columns, precisions, heights = self._normals
-        if not columns:
-            pairs = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2]) + f1.shape[-2:-1]
-            pairs = pairs if diag else (*pairs, f2.shape[-2])
-            return heights.reshape(-1, *[1] * len(pairs)).expand(-1, *pairs)
         t2 = _differences(f1, f2, columns, diag).square()
         exponents = (-0.5 * precisions) @ t2.flatten(1)
         return (heights.unsqueeze(-1) * exponents.exp()).unflatten(-1, t2.shape[1:])
 
-    def _times_waves(self, terms: Tensor, one: "Looked", two: "Looked", diag: bool) -> Tensor:
-        if not self.wavy and self.smooth is None:
-            return terms
-        each = list(terms)
-        for wavy in self.wavy:
-            parts = [self._features(wavy, v.f).split(wavy.waves.sizes, dim=-1) for v in (one, two)]
-            for q, a, b in zip(wavy.seen_by, *parts, strict=True):
-                each[q] = each[q] * _product(a, b, diag)
-        if self.smooth is not None and diag:
-            return torch.stack(each) * self.smooth.diagonal(one, two)
-        for q, bundles in enumerate(self.smooth.products if self.smooth else ()):
-            for bundle in bundles:
-                a, b = one.multiplied(bundle), two.multiplied(bundle)
-                each[q] = each[q] * _product(a, b, diag)
-        return torch.stack(each)
-
     def _features(self, wavy: Wavy, f: Tensor) -> Tensor:
-        if wavy.group.is_brought:
-            landing = self.plan.landing(wavy.group, f)
-            return landing_features(landing.clamped(-FARTHEST, 1 + FARTHEST), wavy.waves)
-        return self._of_column(wavy, f[..., list(wavy.group.columns)], f[..., self.plan.d].long())
-
-    def _of_column(self, wavy: Wavy, x: Tensor, kind: Tensor) -> Tensor:
-        x = x.clamp(-FARTHEST, 1 + FARTHEST)
+        c = wavy.group.columns[0]
         if wavy.shifted is not None:
-            return wavy.shifted(x.squeeze(-1), kind)
-        landing = self.plan.landing_of(wavy.group, x, kind)
+            x = f[..., c].clamp(-FARTHEST, 1 + FARTHEST)
+            return wavy.shifted(x, f[..., self.plan.d].long())
+        landing = self.plan.landing(wavy.group, f)
         return landing_features(landing.clamped(-FARTHEST, 1 + FARTHEST), wavy.waves)
-
-
-def _product(a: Tensor, b: Tensor, diag: bool) -> Tensor:
-    return (a * b).sum(-1) if diag else a @ b.mT
-
-
-def _variance(group: Group) -> Float[Tensor, ""]:
-    """Return the variance of the difference of two deviations in one column."""
-    assert group.deviations is not None
-    _, variances = group.deviations[0].moments()
-    return 2 * variances[0, 0]
 
 
 def _differences(

@@ -4,6 +4,7 @@ import copy
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
@@ -12,8 +13,11 @@ from botorch.models.gpytorch import GPyTorchModel
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
+from airbo.measures import Mean, Measure
+from airbo.measures.posterior import SEARCH, Noise
 from airbo.observed import Direction
-from airbo.optimizer.recommendation import Predictor, Recommendation
+from airbo.optimizer.objective import Objective, check_acquisition
+from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
 from airbo.optimizer.record import NOT_GIVEN, History, Points, as_table, check_names, read, read_one
 from airbo.optimizer.search import initial_design, next_design, reproducible
 from airbo.optimizer.state import State, understood
@@ -65,6 +69,8 @@ class Optimizer:
         deployment: NamedUncertainty = None,
         n_initial: int | None = None,
         initial: Literal["sobol", "random"] = "sobol",
+        measure: Measure | None = None,
+        noise: Noise = "measurement",
     ) -> None:
         """Start with nothing known.
 
@@ -85,6 +91,10 @@ class Optimizer:
             n_initial: Designs that are spread over the space before the model chooses; by default
                 2 (d + 1), at least 5 and at most 20.
             initial: How these are spread: scrambled Sobol or uniform random.
+            measure: What counts of the values f(x') over where a design lands, one of
+                ``airbo.measures``; by default their mean.
+            noise: ``"measurement"``: observation noise says nothing about the product, and no
+                measure counts it; ``"product"``: single products differ by it, too.
         """
         self.space = space if isinstance(space, Space) else Space(space)
         check_names(self.space)
@@ -101,6 +111,10 @@ class Optimizer:
         self.acquisition = acquisition
         self._acquisition = find_acquisition(acquisition)
         self.seed = whole_number("seed", seed, least=0)
+        self.measure = Mean() if measure is None else measure
+        self.noise: Noise = noise
+        self._objective = Objective(self._surrogate, self.measure, noise, self.seed)
+        check_acquisition(self._acquisition, self.measure)
         by_dimension = min(max(5, 2 * (self.space.d + 1)), 20)
         self.n_initial = (
             by_dimension if n_initial is None else whole_number("n_initial", n_initial, least=1)
@@ -157,7 +171,9 @@ class Optimizer:
             if n < self.n_initial or not history.known:
                 Z = initial_design(history, self.initial, self.seed)
             else:
-                Z = next_design(history, self._model(), self._surrogate, self._acquisition)
+                model = self._model()
+                judged = self._objective.judged(model, value_unit(history.values), SEARCH)
+                Z = next_design(history, model, judged, self._surrogate, self._acquisition)
         [design] = history.points.cube.to_designs(Z)
         history.ask(design)
         return dict(design)
@@ -236,7 +252,7 @@ class Optimizer:
 
     @_alone
     def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> Recommendation:
-        """Return the design with the best expected value under the deployment uncertainty.
+        """Return the design that is best by the measure, under the deployment uncertainty.
 
         Args:
             policy: ``"observed"``: among the designs that were tried, the paper's outcome;
@@ -259,7 +275,7 @@ class Optimizer:
 
     @_alone
     def predict(self, designs: Any) -> pd.DataFrame:
-        """Return mean and standard deviation of the expected value of designs.
+        """Return mean and standard deviation of the measure of designs.
 
         Args:
             designs: One dict, several dicts, or a table.
@@ -270,8 +286,31 @@ class Optimizer:
         means, stds = self._predictor().predict(cube.from_columns(X))
         return pd.DataFrame(rows).assign(mean=means.numpy(), std=stds.numpy())
 
-    def _predictor(self) -> Predictor:
-        return Predictor(self._surrogate, self._model(), value_unit(self._history.values))
+    @_alone
+    def evaluate(
+        self,
+        design: Mapping[str, Any],
+        measure: Measure | None = None,
+        noise: Noise | None = None,
+    ) -> Evaluation:
+        """Return what the model says about any measure of any design, where it will be used.
+
+        Args:
+            design: The design, tried or not.
+            measure: What is asked; by default what the optimizer decides by.
+            noise: As for ``Optimizer``, and by default as there.
+        """
+        plain = self.space.checked(design, allow_outside=True)
+        asked = replace(
+            self._objective,
+            measure=self.measure if measure is None else measure,
+            noise=self.noise if noise is None else noise,
+        )
+        return self._predictor(asked).evaluate(plain)
+
+    def _predictor(self, objective: Objective | None = None) -> Predictor:
+        unit = value_unit(self._history.values)
+        return Predictor(objective or self._objective, self._model(), unit)
 
     def _model(self) -> GPyTorchModel:
         """Return the model that the optimizer uses."""
@@ -319,6 +358,8 @@ class Optimizer:
             deployment=self._deployment,
             n_initial=self.n_initial,
             initial=self.initial,
+            measure=self.measure,
+            noise=self.noise,
         )
         other._history = self._history.copy()
         return other
@@ -340,6 +381,8 @@ class Optimizer:
             "seed": self.seed,
             "n_initial": self.n_initial,
             "initial": self.initial,
+            "measure": self.measure,
+            "noise": self.noise,
         }
         history = self._history
         return State(settings, history.observations, history.pending, history.n_asked).to_json()

@@ -23,24 +23,23 @@ from torch import Tensor
 
 from airbo.acquisition import RandomizedUCB
 from airbo.embeddings.features import Nominal
+from airbo.measures import Mean
 from airbo.models import UncertainInputGP
 from airbo.observed import Direction
 from airbo.optimizer.optimizer import Optimizer
 from airbo.optimizer.recommendation import Recommendation
 from airbo.optimizer.record import Observation
-from airbo.optimizer.search import reproducible, without_numerical_warnings
+from airbo.optimizer.search import free_designs, reproducible, without_numerical_warnings
 from airbo.space import Design
 
-STEPS = (5, 10, 20)
+HORIZONS = (5, 10, 20)
 """Numbers of further experiments that are looked at."""
 N_FUTURES = 128
-N_DRAWS = 2048
+N_TRUTHS = 2048
 """Truths that the probability is counted over."""
-N_POOL = 1024
-"""Designs all over the space, of which the promising ones are looked at."""
-N_BEST, N_NEAR, N_ELSEWHERE = 64, 32, 32
+N_PROMISING, N_AROUND, N_ELSEWHERE = 64, 32, 32
 """Designs that are looked at: promising ones, some around the recommended one, and any others."""
-NEAR = 0.05
+AROUND = 0.05
 """Standard deviation of those around the recommended design, in ranges."""
 TOLERANCE = 0.05
 """What makes no difference, as a share of the range of the observed values."""
@@ -88,7 +87,7 @@ class Outlook:
 
 def look_ahead(
     optimizer: Optimizer,
-    steps: Sequence[int] = STEPS,
+    steps: Sequence[int] = HORIZONS,
     tolerance: float | None = None,
     policy: Literal["observed", "anywhere"] | None = None,
 ) -> Outlook:
@@ -101,6 +100,11 @@ def look_ahead(
             the range of the observed values.
         policy: Which designs may be recommended; as for ``Optimizer.recommend``.
     """
+    if optimizer.measure != Mean():
+        raise ValueError(
+            "What further experiments can bring is known for the mean only; this optimizer decides "
+            f"by {optimizer.measure!r}."
+        )
     with optimizer._lock, without_numerical_warnings():
         look = _Look(optimizer, policy)
         with reproducible(optimizer.seed, 2), torch.no_grad():
@@ -148,16 +152,22 @@ class _Look:
         cube, points = self.history.points.cube, self.history.points
         best = points.of([self.best.design])
         tried = points.of([d for d in self.history.tried if d != self.best.design])
-        pool = cube.unfold(cube.round(torch.rand(N_POOL, cube.space.d, dtype=torch.float64)))
-        near = cube.fold(best) + NEAR * torch.randn(N_NEAR, cube.space.d, dtype=torch.float64)
-        near = cube.unfold(cube.round(near.clamp(0, 1)))
+        pool = free_designs(cube, best[:0])
         mean, std = self._moments(pool)
         promising = (mean + 2 * std).argsort(descending=True)
-        few = torch.cat([promising[:N_BEST], promising[N_BEST:][:: -(-N_POOL // N_ELSEWHERE)]])
-        Z = torch.cat([best, tried, pool[few], near])
+        others = promising[N_PROMISING:]
+        few = torch.cat([promising[:N_PROMISING], others[:: len(others) // N_ELSEWHERE + 1]])
+        Z = torch.cat([best, tried, pool[few], self._around(best)])
         known = torch.full((len(Z),), self.anywhere)
         known[: 1 + len(tried)] = True
         return Z, known
+
+    def _around(self, best: Float[Tensor, "1 m"]) -> Float[Tensor, "n m"]:
+        """Return designs near the recommended one that are allowed."""
+        cube, points = self.history.points.cube, self.history.points
+        F = cube.fold(best) + AROUND * torch.randn(N_AROUND, cube.space.d, dtype=torch.float64)
+        designs = cube.to_designs(cube.unfold(cube.round(F.clamp(0, 1))))
+        return points.of([design for design in designs if cube.space.meets(design)])
 
     def _moments(self, Z: Tensor) -> tuple[Tensor, Tensor]:
         parts = [self.model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
@@ -215,7 +225,7 @@ class _Joint:
 
     def probability(self, tolerance: float) -> float:
         """Return how often the first design is as good as the best, but for the tolerance."""
-        truths = self.draw(N_DRAWS)[:, self.use]
+        truths = self.draw(N_TRUTHS)[:, self.use]
         regret = truths.amax(-1) - truths[:, 0]
         return regret.le(tolerance).double().mean().item()
 

@@ -49,8 +49,8 @@ def _about_gains(outlook: Outlook, unit: str | None) -> Iterator[str]:
 def _about_chance(outlook: Outlook, name: str, unit: str | None) -> Iterator[str]:
     tolerance = with_unit(number(outlook.tolerance, 2), unit)
     yield (
-        f"The probability that no other design is better by more than {tolerance} of {name} is "
-        f"{percent(outlook.probability)}."
+        f"By the model, the probability that no other design is better by more than {tolerance} of "
+        f"{name} is {percent(outlook.probability)}."
     )
 
 

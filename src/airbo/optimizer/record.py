@@ -61,14 +61,6 @@ class Points:
         points = [self._points[key] for key in keys]
         return torch.stack(points) if points else self.cube.bounds[:0]
 
-    def executed(self, observations: Sequence[Observation]) -> Float[Tensor, "n {self.cube.m}"]:
-        """Return designs as points of the cube, with what was measured in its place."""
-        Z = self.of([o.design for o in observations])
-        for i, o in enumerate(observations):
-            if o.executed:
-                Z[i] = self.cube.from_columns(self.columns(o))[0]
-        return Z
-
     def columns(self, o: Observation) -> Float[Tensor, "1 {self.cube.space.d}"]:
         """Return the columns of a design, with what was measured in its place."""
         self.of([o.design])

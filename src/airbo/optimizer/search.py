@@ -13,6 +13,7 @@ import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.exceptions.warnings import BotorchWarning
 from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import Model
 from botorch.optim.optimize import optimize_acqf
 from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from jaxtyping import Bool, Float
@@ -23,12 +24,15 @@ from torch.quasirandom import SobolEngine
 from airbo.acquisition import Acquisition, InformationAbout, Situation, believing
 from airbo.cube import Cube
 from airbo.embeddings.features import Nominal
+from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import Surrogate
 from airbo.optimizer.within import Within
 
 N_RESTARTS, N_RAW = 8, 256
+N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
+"""The same where designs are judged by draws of a measure, which cost more and are less smooth."""
 MAX_STEPPED = 20
 """Numbers with more values than this are searched as if continuous, and rounded."""
 MAX_ENUMERATED = 2000
@@ -71,9 +75,13 @@ def _initial_points(
 
 
 def next_design(
-    history: History, model: GPyTorchModel, surrogate: Surrogate, acquisition: Acquisition
+    history: History,
+    model: GPyTorchModel,
+    judged: Model,
+    surrogate: Surrogate,
+    acquisition: Acquisition,
 ) -> Float[Tensor, "1 m"]:
-    """Maximize the acquisition over the space.
+    """Maximize the acquisition of what a model says about the measure over the space.
 
     Where designs are tried under another uncertainty than they will be used under, this is the
     design to learn about, and what is proposed is the experiment that teaches most about it.
@@ -87,7 +95,7 @@ def next_design(
     )
     taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
     with without_numerical_warnings():
-        Z = best_design(acquisition(model, situation), points.cube, **taken)
+        Z = best_design(acquisition(judged, situation), points.cube, **taken)
         if experiments == deployment or not isinstance(model, UncertainInputGP):
             return Z
         if isinstance(model.features, Nominal):
@@ -214,6 +222,10 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
     numbers = {c: cube.values(c) for c in few}
     box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d)
     settings: dict[str, Any] = {"q": 1, "num_restarts": N_RESTARTS, "raw_samples": N_RAW}
+    if isinstance(function.model, MeasureModel):
+        settings |= {"num_restarts": N_RESTARTS_MEASURED, "raw_samples": N_RAW_MEASURED}
+        steps = ["maxiter_continuous"] if categories or numbers else ["maxiter", "maxfun"]
+        settings["options"] = dict.fromkeys(steps, N_STEPS_MEASURED)
     if categories or numbers:
         F, _ = optimize_acqf_mixed_alternating(
             _OfFolded(function, cube) if categories else function,

@@ -8,7 +8,8 @@ from typing import Any
 
 from airbo.acquisition import OWN
 from airbo.coordinates import NamedUncertainty, by_columns
-from airbo.optimizer.record import Observation
+from airbo.measures import Mean, Measure, measure_from
+from airbo.optimizer.record import NOT_GIVEN, Observation
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty, from_dict
 
@@ -30,9 +31,10 @@ class State:
 
     def to_json(self) -> str:
         """Write the state; what only code can say is marked as such."""
+        settings = {name: _described(value) for name, value in self.settings.items()}
         data = {
             "airbo_optimizer": VERSION,
-            **{name: _described(value) for name, value in self.settings.items()},
+            **{n: v for n, v in settings.items() if _ADDED_LATER.get(n, NOT_GIVEN) != v},
             "n_asked": self.n_asked,
             "pending": [*self.pending],
             "observations": [_described_observation(o) for o in self.observations],
@@ -52,6 +54,7 @@ class State:
         """
         data = _versioned(text)
         with understood():
+            data = {**_ADDED_LATER, **data}
             settings = {name: _setting(name, data[name], given) for name in _READERS}
             observations = [
                 _observation(settings["space"], row, fields, uncertainties)
@@ -92,6 +95,8 @@ def _described(value: Any) -> Any:
             return value.to_dict()
         except TypeError:  # it holds a callable
             return IN_CODE
+    if isinstance(value, Measure):
+        return value.to_dict()
     if is_dataclass(value) and type(value) in _ACQUISITIONS.values():
         return {"kind": type(value).__name__, **asdict(value)}  # type: ignore[arg-type]
     return IN_CODE if callable(value) else value
@@ -162,4 +167,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "seed": _as_it_is,
     "n_initial": _as_it_is,
     "initial": _as_it_is,
+    "measure": measure_from,
+    "noise": _as_it_is,
 }
+
+_ADDED_LATER = {"measure": Mean().to_dict(), "noise": "measurement"}
+"""What states of 0.1.0 do not say, because there was nothing else then."""

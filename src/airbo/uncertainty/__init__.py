@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airbo.uncertainty.external import SciPy, Torch
     from airbo.uncertainty.gaussian import Normal
     from airbo.uncertainty.learning import learn
+    from airbo.uncertainty.measured import conditional
     from airbo.uncertainty.mixture import GaussianMixture
     from airbo.uncertainty.product import Product
     from airbo.uncertainty.relative import LogNormal, Relative
@@ -53,6 +54,7 @@ __all__ = [
     "Uniform",
     "Varying",
     "base_draws",
+    "conditional",
     "from_dict",
     "from_json",
     "learn",
@@ -73,6 +75,7 @@ _HOMES = {
     "Torch": "external",
     "Normal": "gaussian",
     "learn": "learning",
+    "conditional": "measured",
     "GaussianMixture": "mixture",
     "Product": "product",
     "LogNormal": "relative",

@@ -8,6 +8,8 @@ from typing import Any
 from airbo.coordinates import ByName
 from airbo.integrations.optuna.attributes import group, within
 from airbo.integrations.optuna.trials import FinishedTrial, Trials
+from airbo.measures import Measure
+from airbo.measures.posterior import Noise
 from airbo.optimizer import Optimizer
 from airbo.optimizer.surrogate import SurrogateFactory
 
@@ -25,6 +27,9 @@ class Bridge:
     surrogate: str | SurrogateFactory
     acquisition: Any
     n_startup_trials: int
+    measure: Measure | None = None
+    """What counts of the values over where the answer may land; None: their mean."""
+    noise: Noise = "measurement"
     names: Collection[str] = ()
     """Names of parameters that are known in advance."""
 
@@ -74,6 +79,8 @@ class Bridge:
             seed,
             deployment=None if deployment is None else self._used("deployment", deployment, trials),
             n_initial=max(self.n_startup_trials, 1),
+            measure=self.measure,
+            noise=self.noise,
         )
 
     def _used(self, what: str, given: ByName, trials: Trials) -> ByName:

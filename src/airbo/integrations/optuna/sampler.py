@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import ByName, by_columns
-from airbo.digits import Digits, rounded
+from airbo.digits import Digits, as_held
 from airbo.integrations.optuna.attributes import (
     DESIGN,
     check_by_name,
@@ -26,6 +26,8 @@ from airbo.integrations.optuna.bridge import Bridge
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import FIXED, Trials, has_rival, is_usable
+from airbo.measures import Mean, Measure, check_measure
+from airbo.measures.posterior import Noise
 from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
@@ -56,6 +58,8 @@ class AIRBOSampler(BaseSampler):
         deployment: ByName | None = None,
         surrogate: str | SurrogateFactory = "default",
         acquisition: Any = "ucb-random",
+        measure: Measure | None = None,
+        noise: Noise = "measurement",
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         search_space: Space | Mapping[str, BaseDistribution] | None = None,
@@ -72,6 +76,9 @@ class AIRBOSampler(BaseSampler):
             deployment: Where the answer may land when it is used; by default as in the trials.
             surrogate: As for ``airbo.Optimizer``.
             acquisition: As for ``airbo.Optimizer``.
+            measure: What counts of the values over where the answer may land, one of
+                ``airbo.measures``; by default their mean.
+            noise: As for ``airbo.Optimizer``.
             n_startup_trials: Trials that are spread over the space before the model chooses.
             independent_sampler: Draws the first trials, and parameters that not all trials have. By
                 default the first trials are a Sobol sequence as soon as the parameters are known,
@@ -95,6 +102,8 @@ class AIRBOSampler(BaseSampler):
             surrogate,
             acquisition,
             whole_number("n_startup_trials", n_startup_trials, least=0),
+            check_measure(Mean() if measure is None else measure),
+            noise,
             names=() if self._given is None else tuple(self._given.distributions),
         )
         if independent_sampler is not None and self._given and self._given.constraints:
@@ -156,7 +165,7 @@ class AIRBOSampler(BaseSampler):
             if self._independent_sampler is not None and self._bridge.is_start(trials):
                 return None
             design = self._bridge.optimizer(trials, self.seed).ask(number=trial.number)
-            design = rounded(space.space.parameters, self._digits, design)
+            design = as_held(space.space, self._digits, design)
             fixed = space.design(trial.system_attrs.get(FIXED, {}))
             design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 

@@ -1,0 +1,349 @@
+r"""What Gaussians see of P_x as exponentials of polynomials, as long as hyper-parameters stay.
+
+Between two designs, and within one group of columns, a Gaussian base kernel sees a positive and
+smooth function that is nearly a Gaussian itself. So its logarithm is nearly quadratic, and a
+polynomial of low degree gives it to 1e-5:
+
+.. math:: \log g_q(x, x') = v(x)^\top M_q \, v(x'), \qquad v(x) = (1, z, z^2, \dots), \quad
+          z = 2 (x - \text{low}) / (\text{high} - \text{low}) - 1
+
+Logarithms of independent groups add up. So all groups together take one matrix product and one
+exponential. Where a Gaussian is narrower than the shape of P_x, no polynomial does; such pairs of
+a Gaussian and a group are left to other ways.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from airbo.embeddings.dependent import Quadratics
+from airbo.embeddings.mixture import Mixture
+from airbo.embeddings.plan import Group, Plan
+from airbo.uncertainty import base_draws
+
+MOST_POWERS = 130
+"""Polynomials of one group at the most: beyond, sums of Gaussians cost less."""
+DEGREES = (2, 4, 6, 8, 10)
+N_NODES, N_CHECKS = 16, 7
+"""Designs of one column that a polynomial is fitted to, and further ones where it is checked."""
+EXPONENTIAL, WAVES = 120, 4
+"""What an exponential costs, in multiplications, and what waves cost, in exponentials."""
+FAINT = 1e-3
+"""Least weight of a difference in a fit: polynomials must not grow where a Gaussian is 0."""
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """Logarithms within one group, under every Gaussian."""
+
+    powers: Int64[Tensor, "f b"]
+    """Of every column of the group, in every polynomial."""
+    forms: Float[Tensor, "q kf kf"]
+    """M_q, kind by kind."""
+    diagonals: Float[Tensor, "q kf"]
+    """The same for a design and itself, as a polynomial of the one."""
+    good: Bool[Tensor, " q"]
+    """Whether the polynomial is good enough."""
+
+    def only_good(self) -> "_Forms":
+        good = self.good.to(self.forms)
+        forms, diagonals = self.forms * good[:, None, None], self.diagonals * good[:, None]
+        return _Forms(self.powers, forms, diagonals, self.good)
+
+
+class Logarithms:
+    """The logarithms of all groups whose designs bring nothing along."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        precisions: Float[Tensor, "q d"],
+        seen: Float[Tensor, "2 d"],
+        tolerances: Float[Tensor, " q"],
+    ) -> None:
+        """Find polynomials for designs within a range.
+
+        Args:
+            plan: The groups of columns.
+            precisions: Of every Gaussian in every column.
+            seen: Lowest and highest design in every column.
+            tolerances: Largest error of what each Gaussian sees of one group.
+        """
+        self.d, self.n_gaussians = plan.d, len(precisions)
+        self.middle, self.half = (seen[0] + seen[1]) / 2, (seen[1] - seen[0]) / 2
+        self.limit = torch.full_like(self.half, torch.inf)
+        self.left: dict[int, list[int]] = {}
+        """Gaussians that see too much of a group, by the number of the group."""
+        one = torch.zeros(1, 1, dtype=torch.long)
+        found: list[tuple[tuple[int, ...], _Forms]]
+        found = [((0,), _Forms(one, *_constant(precisions)))]
+        known: dict[object, _Forms] = {}
+        for number, group in enumerate(plan.groups):
+            columns = list(group.columns)
+            if group.is_brought or (len(columns) > 1 and not group.is_difference):
+                continue
+            if group.is_normal:
+                found.append((group.columns, _of_normal(group, precisions, self.half)))
+                self.left[number] = []
+                continue
+            self.limit[columns] = 1.0
+            own, half = precisions[:, columns], self.half[columns]
+            key = (
+                group.signature,
+                tuple(half.tolist()),
+                tuple(self.middle[columns].tolist()),
+                tuple(own.flatten().tolist()),
+            )
+            if key not in known:
+                known[key] = (
+                    _of_difference(group, own, half, tolerances)
+                    if group.is_difference
+                    else _of_column(plan, group, own[:, 0], seen[:, columns[0]], tolerances)
+                )
+            forms = known[key]
+            found.append((group.columns, forms.only_good()))
+            self.left[number] = (~forms.good).nonzero().flatten().tolist()
+        self._assemble(found)
+
+    def _assemble(self, found: Sequence[tuple[tuple[int, ...], _Forms]]) -> None:
+        """Put the polynomials of all groups in one list; they share the constant."""
+        self.degree = max(int(f.powers.max()) for _, f in found)
+        most = max(f.powers.shape[1] for _, f in found)
+        like = found[0][1].forms
+        index, kinds, places = [[0] * most], [-1], []
+        for columns, f in found:
+            n_kinds = f.forms.shape[-1] // len(f.powers)
+            own = []
+            for kind in range(n_kinds):
+                for powers in f.powers.tolist():
+                    if n_kinds == 1 and not any(powers):
+                        own.append(0)
+                        continue
+                    own.append(len(index))
+                    at = [c * (self.degree + 1) + k for c, k in zip(columns, powers, strict=True)]
+                    index.append(at + [0] * (most - len(at)))
+                    kinds.append(kind if n_kinds > 1 else -1)
+            places.append(torch.tensor(own))
+        n = len(index)
+        self.forms = like.new_zeros(self.n_gaussians, n, n)
+        self.diagonals = like.new_zeros(self.n_gaussians, n)
+        for place, (_, f) in zip(places, found, strict=True):
+            self.forms[:, place.unsqueeze(-1), place] += f.forms
+            self.diagonals[:, place] += f.diagonals
+        device = like.device
+        self.index = torch.tensor(index, device=device).mT
+        self.kinds = torch.tensor(kinds, device=device) if max(kinds) >= 0 else None
+
+    def values(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n p"]:
+        """Evaluate the polynomials at designs."""
+        z = (f[..., : self.d] - self.middle) / self.half
+        z = z.clamp(-self.limit, self.limit)
+        powers = [torch.ones_like(z), z]
+        while len(powers) <= self.degree:
+            powers.append(powers[-1] * z)
+        table = torch.stack(powers, dim=-1).flatten(-2)  # z_c^k
+        first, *others = (table[..., at] for at in self.index)
+        for other in others:
+            first = first * other
+        if self.kinds is None:
+            return first
+        kind = f[..., self.d].unsqueeze(-1)
+        return first * ((self.kinds == kind) | (self.kinds < 0))
+
+    def weighed(self, values: Float[Tensor, "*batch n p"]) -> Float[Tensor, "*batch qn p"]:
+        """Return M_q v(x') of every Gaussian and design."""
+        q, p = self.diagonals.shape
+        sides = values @ self.forms.movedim(0, 1).reshape(p, q * p)
+        return sides.unflatten(-1, (q, p)).transpose(-2, -3).flatten(-3, -2)
+
+    def terms(
+        self, values: Float[Tensor, "*batch n p"], weighed: Float[Tensor, "*batch qk p"]
+    ) -> Float[Tensor, "q *batch n k"]:
+        """Return exp(v(x)ᵀ M_q v(x')) for all pairs."""
+        exponents = (weighed @ values.mT).unflatten(-2, (self.n_gaussians, -1))
+        return exponents.exp().movedim(-3, 0).mT
+
+    def matching(
+        self, values: Float[Tensor, "*batch n p"], others: Float[Tensor, "*batch n p"]
+    ) -> Float[Tensor, "q *batch n"]:
+        """Compare matching designs of two lists."""
+        sides = self.weighed(others).unflatten(-2, (self.n_gaussians, -1))
+        return (sides * values.unsqueeze(-3)).sum(-1).exp().movedim(-2, 0)
+
+    def diagonal(self, values: Float[Tensor, "*batch n p"]) -> Float[Tensor, "q *batch n"]:
+        """Compare designs with themselves."""
+        return (values @ self.diagonals.mT).exp().movedim(-1, 0)
+
+
+def _constant(precisions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    q = len(precisions)
+    good = torch.ones(q, dtype=torch.bool, device=precisions.device)
+    return precisions.new_zeros(q, 1, 1), precisions.new_zeros(q, 1), good
+
+
+def _of_normal(group: Group, precisions: Tensor, half: Tensor) -> _Forms:
+    """Write log E exp(-½ λ (x - x' + δ)²), δ ~ N(0, v), which is quadratic."""
+    [c] = group.columns
+    assert group.deviations is not None
+    widening = 1 + precisions[:, c] * 2 * group.deviations[0].variances[0, 0, 0].to(half)
+    a = precisions[:, c] / widening * half[c].square()  # in the units of z
+    forms = a.new_zeros(len(a), 3, 3)
+    forms[:, 0, 0] = -0.5 * widening.log()
+    forms[:, 1, 1] = a
+    forms[:, 0, 2] = forms[:, 2, 0] = -0.5 * a
+    diagonals = forms[:, 0] * torch.tensor([1.0, 0.0, 0.0]).to(a)
+    return _Forms(torch.arange(3).unsqueeze(-1), forms, diagonals, a.isfinite())
+
+
+def _of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor) -> _Forms:
+    """Fit polynomials of the difference."""
+    b = len(group.columns)
+    t = _differences(b).to(half)
+    whole = group.rule if b == 1 else group.views.views[-1]
+    at = (t * 2 * half).mT
+    e = torch.cat([Quadratics.of([whole], own)(at) for own in precisions.split(1)])
+    e = e.clamp_min(1e-300).log()
+    n = len(t) // 2  # the others are to check
+    weights = e[:, :n].exp().clamp_min(FAINT)
+    tried = []
+    for degree in DEGREES:
+        if degree > 2 and math.comb(b + degree, b) > MOST_POWERS:
+            break
+        even = _even_powers(b, degree)
+        V = _monomials(t, even)
+        sides = weights.unsqueeze(-1) * V[:n], (weights * e[:, :n]).unsqueeze(-1)
+        c = torch.linalg.lstsq(*sides).solution
+        errors = ((c.mT @ V.mT).squeeze(-2).exp() - e.exp()).abs().amax(-1)
+        tried.append((degree, c.squeeze(-1), errors <= tolerances))
+    others = group.views.enough(precisions, tolerances.reciprocal(), 1.0) if b > 1 else []
+    degree, c, good = _enough(tried, b, [v.n_components for v in others])
+    where, factors = _binomial(b, degree)
+    padded = torch.cat([c, torch.zeros_like(c[:, :1])], dim=-1)
+    forms = padded[:, where] * factors.to(c)
+    diagonals = torch.zeros_like(forms[:, 0])
+    diagonals[:, 0] = forms[:, 0, 0]
+    return _Forms(_powers(b, degree), forms, diagonals, good)
+
+
+def _of_column(
+    plan: Plan, group: Group, precisions: Tensor, seen: Tensor, tolerances: Tensor
+) -> _Forms:
+    """Fit polynomials of two designs, and of one where both are the same."""
+    low, high = seen.unbind()
+    nodes = torch.cos(math.pi * (torch.arange(N_NODES).to(seen) + 0.5) / N_NODES)
+    checks = torch.linspace(-0.97, 0.93, N_CHECKS).to(seen)
+    z = torch.cat([nodes, checks])
+    x = ((low + high) / 2 + (high - low) / 2 * z).unsqueeze(-1)
+    n_kinds = len(group.deviations or group.blocks or ())
+    kinds = [torch.full(z.shape, k, device=x.device) for k in range(n_kinds)]
+    e = _log_between([plan.landing_of(group, x, kind) for kind in kinds], precisions)
+    values = e.exp()  # (q, kinds, z, kinds, z)
+    itself = e.diagonal(dim1=-3, dim2=-1).diagonal(dim1=-3, dim2=-2)  # (q, z, kinds)
+    tried = []
+    for degree in DEGREES:
+        V = z.unsqueeze(-1) ** torch.arange(degree + 1).to(z)
+        fit = torch.linalg.pinv(V[:N_NODES])
+        at_nodes = e[:, :, :N_NODES, :, :N_NODES]
+        forms = torch.einsum("pi,qkilj,rj->qkplr", fit, at_nodes, fit)
+        fitted = torch.einsum("ip,qkplr,jr->qkilj", V, forms, V)
+        errors = (fitted.exp() - values).abs().amax((1, 2, 3, 4))
+        diagonals = torch.einsum("pi,qik->qkp", fit, itself[:, :N_NODES])
+        fitted = torch.einsum("ip,qkp->qik", V, diagonals)
+        errors = torch.maximum(errors, (fitted.exp() - itself.exp()).abs().amax((1, 2)))
+        flat = forms.flatten(3, 4).flatten(1, 2), diagonals.flatten(1)
+        tried.append((degree, flat, errors <= tolerances))
+    degree, (forms, diagonals), good = _enough(tried, 1, [])
+    return _Forms(torch.arange(degree + 1).unsqueeze(-1), forms, diagonals, good)
+
+
+def _enough(
+    tried: Sequence[tuple[int, Any, Tensor]], b: int, n_gaussians: Sequence[int]
+) -> tuple[int, Any, Tensor]:
+    """Return the degree that costs least, with the sums of Gaussians that it leaves."""
+
+    def cost(found: tuple[int, Any, Tensor]) -> int:
+        degree, _, good = found
+        left = [n for n, is_good in zip(sizes, good.tolist(), strict=True) if not is_good]
+        return math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left)
+
+    sizes = n_gaussians or [WAVES] * len(tried[0][-1])
+    return min(tried, key=cost)
+
+
+def _log_between(
+    landings: Sequence[Mixture], precisions: Float[Tensor, " q"]
+) -> Float[Tensor, "q kinds z kinds z"]:
+    """Return the logarithm of what Gaussians see between designs of one column, under all kinds."""
+    rows = []
+    for a in landings:
+        for b in landings:
+            t2 = (a.means.squeeze(-1)[:, None, :, None] - b.means.squeeze(-1)[:, None]).square()
+            v = a.variances.squeeze(-1)[:, None, :, None] + b.variances.squeeze(-1)[:, None]
+            w = a.weights.log()[:, None, :, None] + b.weights.log()[:, None]
+            each = []
+            for precision in precisions:
+                widening = 1 + precision * v
+                exponent = -0.5 * (precision * t2 / widening + widening.log()) + w
+                each.append(torch.logsumexp(exponent.flatten(-2), dim=-1))
+            rows.append(torch.stack(each))
+    k, n = len(landings), landings[0].weights.shape[0]
+    return torch.stack(rows, dim=1).reshape(-1, k, k, n, n).transpose(2, 3)
+
+
+@lru_cache(maxsize=16)
+def _powers(b: int, degree: int) -> Int64[Tensor, "f b"]:
+    """Return the powers of all polynomials of several variables, the constant first."""
+    powers = [p for p in product(range(degree + 1), repeat=b) if sum(p) <= degree]
+    return torch.tensor(sorted(powers, key=sum))
+
+
+@lru_cache(maxsize=16)
+def _even_powers(b: int, degree: int) -> Int64[Tensor, "f b"]:
+    """Return those that do not change where all variables change sign."""
+    powers = _powers(b, degree)
+    return powers[powers.sum(-1) % 2 == 0]
+
+
+def _monomials(t: Float[Tensor, "p b"], powers: Int64[Tensor, "f b"]) -> Float[Tensor, "p f"]:
+    return (t.unsqueeze(1) ** powers.to(t)).prod(-1)
+
+
+@lru_cache(maxsize=16)
+def _binomial(b: int, degree: int) -> tuple[Int64[Tensor, "f f"], Float[Tensor, "f f"]]:
+    """Say how an even polynomial of (z - z') / 2 is made of products of powers of z and of z'.
+
+    Returns:
+        The place of the coefficient of every product, and what it is multiplied with.
+    """
+    powers = _powers(b, degree).tolist()
+    place = {tuple(p): i for i, p in enumerate(_even_powers(b, degree).tolist())}
+    where = torch.full((len(powers), len(powers)), len(place))
+    factors = torch.zeros(len(powers), len(powers), dtype=torch.float64)
+    for i, one in enumerate(powers):
+        for j, two in enumerate(powers):
+            both = tuple(k + m for k, m in zip(one, two, strict=True))
+            if both in place:
+                where[i, j] = place[both]
+                choices = math.prod(map(math.comb, both, one))
+                factors[i, j] = choices * (-1) ** sum(two) / 2 ** sum(both)
+    return where, factors
+
+
+@lru_cache(maxsize=16)
+def _differences(b: int) -> Float[Tensor, "p b"]:
+    """Return differences of two designs, in units of the largest: one half to fit, one to check."""
+    if b == 1:
+        t = torch.linspace(0, 1, 129, dtype=torch.float64).unsqueeze(-1)
+        return torch.cat([t[::2], t[1::2]])
+    u = base_draws(512, b + 1, seed=0)
+    corners = torch.tensor(list(product((-1.0, 0.0, 1.0), repeat=min(b, 4)))).to(u)
+    corners = torch.nn.functional.pad(corners, (0, b - corners.shape[-1]))
+    t = (2 * u[:, :-1] - 1) * u[:, -1:].sqrt()
+    return torch.cat([corners, t])
