@@ -16,7 +16,7 @@ Direction = Literal["maximize", "minimize"]
 """Whether larger or smaller values are better."""
 
 VALUE, STATUS, EXECUTED_COLUMN = "value", "status", "executed_"
-OK, FAILED = "ok", "failed"
+OK, FAILED, INFEASIBLE = "ok", "failed", "infeasible"
 LARGEST = 1e100
 """Values beyond this are penalties, not measurements. Their squares could overflow."""
 
@@ -46,6 +46,11 @@ def check_value(value: Any) -> float | None:
             "If the experiment failed, report that instead."
         )
     return None if math.isnan(real) else real
+
+
+def is_usable(value: float | None) -> bool:
+    """Say whether a value can be a measurement: not infinite, and no penalty."""
+    return value is not None and math.isfinite(value) and abs(value) <= LARGEST
 
 
 def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) -> dict[str, Any]:

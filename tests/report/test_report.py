@@ -13,9 +13,10 @@ from plotly.offline import get_plotlyjs
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.report import Findings, write_report
+from airbo.report import Findings, Logbook, write_report
 from airbo.report.frame import add_answer, add_settings
 from airbo.report.page import Page
+from tests.campaign.common import campaign
 from tests.report.common import HOSTILE, hostile, milling, one, optimizer, ten
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
@@ -234,3 +235,28 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatc
         write_report(one(n=1, failed=[0]), path, history=0)
     assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
     assert path.read_bytes() == b"old"
+
+
+def test_failures_and_changes_are_on_the_page(tmp_path):
+    c = campaign(tmp_path)
+    c.ask(3)
+    c = c.signed("Ann <b>")
+    c.tell(0, 1.0)
+    c.fail(1)
+    c.note(1, "the <i>tool</i> broke")
+    c.tell(2, 139.0)
+    c.undo()
+    c.tell(2, 1.39)
+    c.exclude(0, "loose sensor")
+    path = write_report(
+        c.optimizer(), tmp_path / "r.html", history=0, logbook=Logbook.of(c), date="today"
+    )
+    page = path.read_text(encoding="utf-8")
+    text = words_of(page)
+    assert "1 failed x = " in text
+    assert "the <i>tool</i> broke" in text
+    assert "0 left out: loose sensor" in text
+    assert "<i>tool" not in page
+    [history] = re.findall(r"<h2>History</h2>(.*?)</section>", page, re.DOTALL)
+    assert history.count("Ann &lt;b&gt;") == len(c.history()) == 7
+    assert len(re.findall("<tr class=faded>.*?139", history)) == 1

@@ -8,7 +8,7 @@ from typing import Any
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import FileError, Mistake
 from airbo.campaign.limits import check_place
-from airbo.observed import EXECUTED_COLUMN, FAILED, OK, STATUS, VALUE, check_value
+from airbo.observed import EXECUTED_COLUMN, FAILED, INFEASIBLE, OK, STATUS, VALUE, check_value
 from airbo.parameters import Categorical
 from airbo.sheets import Sheet, SheetError
 from airbo.space import Design, Space
@@ -30,8 +30,11 @@ class TableRow:
 
     line: int
     design: Design
-    value: float | None
+    value: Any
+    """The value, or outcomes by name; None if the experiment failed."""
     executed: dict[str, Any] = field(default_factory=dict)
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
 
 
 @dataclass
@@ -67,19 +70,24 @@ class TableColumns:
     space: Space
     value_name: str = VALUE
     value_unit: str | None = None
+    outcomes: Mapping[str, str | None] | None = None
+    """Units of the outcomes by name, where there are several; there is no value then."""
 
     @classmethod
     def of(cls, settings: Settings) -> "TableColumns":
         """Return those of a campaign."""
-        return cls(settings.space, settings.value_name, settings.value_unit)
+        named = settings.named
+        units = None if named is None else {name: o.unit for name, o in named.items()}
+        return cls(settings.space, settings.value_name, settings.value_unit, units)
 
     @property
     def known(self) -> list[str]:
         """What a column can be called, but for units."""
         names = self.space.names
         own = [] if self.value_name in names else [self.value_name]
+        values = [VALUE, *own] if self.outcomes is None else [*self.outcomes]
         measured = [EXECUTED_COLUMN + n for n in names]
-        return list(dict.fromkeys([*names, VALUE, *own, STATUS, *_OURS, *measured]))
+        return list(dict.fromkeys([*names, *values, STATUS, *_OURS, *measured]))
 
     def meaning(self, column: str) -> str:
         """Return the name of a column without its unit, ``value`` for the value; or refuse it.
@@ -98,9 +106,12 @@ class TableColumns:
                 f"column {column!r} is in {unit!r}, and the campaign file says {own!r}."
             )
         is_value = name == self.value_name and name not in self.space.names
+        is_value = is_value and self.outcomes is None
         return VALUE if is_value and name not in (STATUS, *_OURS) else name
 
     def _unit(self, name: str) -> str | None:
+        if self.outcomes is not None and name in self.outcomes:
+            return self.outcomes[name]
         parameter = self.space.parameters.get(name.removeprefix(EXECUTED_COLUMN))
         return self.value_unit if parameter is None else unit_of(parameter)
 
@@ -129,7 +140,7 @@ def parse_rows(
     rows: list[TableRow] = []
     if found.mistakes:
         return rows
-    reader = _RowReader(sheet, columns.space, found, allow_outside)
+    reader = _RowReader(sheet, columns.space, found, allow_outside, columns.outcomes)
     try:
         for line, cells in sheet.rows:
             if not any(cells[len(header) :]):  # spreadsheets add empty cells at the end
@@ -159,7 +170,9 @@ def _header(
             if not ignore_others and column:
                 hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
                 found.add(1, f"{error}{hint}")
-    needed = (*columns.space.names, VALUE)
+    needed = (*columns.space.names, *((VALUE,) if columns.outcomes is None else ()))
+    if columns.outcomes and not set(columns.outcomes) & set(meanings):
+        found.add(1, f"the header has none of the outcomes {quoted(columns.outcomes)}.")
     missing = [_called(name, columns) for name in needed if name not in meanings]
     if missing:
         there = f"; it has {quoted(header)}" if any(header) else ""
@@ -185,6 +198,7 @@ class _RowReader:
     space: Space
     found: TableMistakes
     allow_outside: bool
+    outcomes: Mapping[str, str | None] | None = None
 
     def row(self, line: int, cells: Mapping[str | None, str]) -> list[TableRow]:
         """Return the experiment of a row; nothing if it has mistakes, or was not done."""
@@ -200,9 +214,13 @@ class _RowReader:
             for name in self.space.names
             if cells.get(column := EXECUTED_COLUMN + name)
         }
-        value = self._value(line, cells[VALUE], status)
+        several = self.outcomes is not None
+        value = self._outcomes(line, cells, status) if several else None
+        if not several:
+            value = self._value(line, cells[VALUE], status)
         is_good = len(self.found.mistakes) == n_before
-        return [TableRow(line, design, value, executed)] if is_good else []
+        cannot = several and status == INFEASIBLE
+        return [TableRow(line, design, value, executed, cannot)] if is_good else []
 
     def _designed(self, name: str, cell: str) -> Any:
         parameter = self.space.parameters[name]
@@ -231,6 +249,21 @@ class _RowReader:
             raise ValueError(f"{column}: {name!r} is logarithmic and must be > 0, got {number}.")
         check_place(self.space, {name: number}, column)
         return number
+
+    def _outcomes(self, line: int, cells: Mapping[str | None, str], status: str) -> Any:
+        """Return the outcomes that were measured, by name; None if the experiment failed."""
+        if status in (FAILED, INFEASIBLE):
+            return None
+        if status not in ("", OK):
+            known = quoted((OK, FAILED, INFEASIBLE, *_SKIPPED))
+            self.found.add(line, f"status must be one of {known}, got {status!r}.")
+        given = {name: cells[name] for name in self.outcomes or () if cells.get(name)}
+        if not given:
+            self.found.add(line, "no outcome was measured; if it failed, its status is 'failed'.")
+        return {n: self._try(line, self._outcome, n, cell) for n, cell in given.items()}
+
+    def _outcome(self, name: str, cell: str) -> float | None:
+        return check_value(number_of(self._number(name, cell), name))
 
     def _value(self, line: int, cell: str, status: str) -> float | None:
         if status == FAILED:

@@ -206,6 +206,7 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         noise=settings.noise,
         n_startup_trials=settings.n_initial,
         search_space=settings.space,
+        outcomes=settings.outcomes,
         seed=settings.seed,
         digits=digits_of(settings),
     )
@@ -262,14 +263,28 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         settings.seed,
         deployment=settings.deployment,
         n_initial=settings.n_initial,
-        measure=settings.measure,
+        measure=None if settings.outcomes else settings.measure,
         noise=settings.noise,
+        outcomes=settings.outcomes,
     )
     for e in experiments:
         if e.counts:
             under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-            optimizer.tell(e.design, e.value, e.executed, under, allow_outside=True)
+            told = (e.design, _told(settings, e), e.executed, under)
+            infeasible = e.infeasible and settings.outcomes is not None
+            optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
     for e in experiments:
         if e.is_pending:
             optimizer.expect(e.design, allow_outside=True)
     return optimizer
+
+
+def _told(settings: Settings, e: Experiment) -> Any:
+    """Return what an experiment gave, as an optimizer is told it.
+
+    One that was told before the file had names for outcomes has the value of the first objective.
+    """
+    if settings.outcomes is None or (e.value is None and not e.outcomes):
+        return e.value
+    known = {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
+    return known or ({settings.value_name: e.value} if e.value is not None else None)

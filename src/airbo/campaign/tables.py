@@ -14,7 +14,7 @@ from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageErro
 from airbo.campaign.experiment import Experiment, Record
 from airbo.campaign.history import IMPORT
 from airbo.campaign.ledger import Ledger, Row
-from airbo.campaign.outcome import Listener, Outcome
+from airbo.campaign.outcome import Listener, Outcome, cannot_be_used
 from airbo.campaign.rows import (
     ASKED,
     BY,
@@ -28,7 +28,7 @@ from airbo.campaign.rows import (
     parse_rows,
 )
 from airbo.integrations.optuna.counting import STAGED
-from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE
+from airbo.observed import EXECUTED_COLUMN, INFEASIBLE, STATUS, VALUE
 from airbo.sheets import Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 from airbo.space import Space
 
@@ -87,7 +87,8 @@ def _outcomes(listener: Listener, rows: Sequence[TableRow], found: TableMistakes
     outcomes = []
     for row in rows:
         try:
-            outcomes.append(listener.added(row.design, row.value, row.executed))
+            said = listener.added(row.design, row.value, row.executed)
+            outcomes.append(cannot_be_used(listener.settings, said) if row.infeasible else said)
         except CampaignError as error:
             found.add(row.line, str(error))
     return outcomes
@@ -128,12 +129,14 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
     import pandas as pd
 
     measured = [n for n in space.names if any(n in e.executed for e in experiments)]
+    named = dict.fromkeys(name for e in experiments for name in e.outcomes)
     rows = [
         {
             TRIAL: e.number,
             **e.design,
-            VALUE: math.nan if e.value is None else e.value,
-            STATUS: e.outcome if e.excluded is None else EXCLUDED,
+            **{name: e.outcomes.get(name, math.nan) for name in named},
+            **({} if named else {VALUE: math.nan if e.value is None else e.value}),
+            STATUS: _status(e),
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
             ASKED: _time(e.asked),
             TOLD: _time(e.told),
@@ -146,7 +149,7 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
     columns = [
         TRIAL,
         *space.names,
-        VALUE,
+        *(named or (VALUE,)),
         STATUS,
         *(EXECUTED_COLUMN + n for n in measured),
         ASKED,
@@ -162,6 +165,12 @@ def to_csv(table: "pd.DataFrame") -> str:
     stream = io.StringIO()
     safe.to_csv(stream, index=False, header=[harmless(str(name)) for name in table.columns])
     return stream.getvalue()
+
+
+def _status(e: Experiment) -> str:
+    if e.excluded is not None:
+        return EXCLUDED
+    return INFEASIBLE if e.infeasible else e.outcome
 
 
 def to_excel(table: "pd.DataFrame") -> bytes:

@@ -158,6 +158,7 @@ def report(
         from airbo.campaign.errors import CampaignError
 
         campaign = open_campaign(file)
+        campaign.settings.check_one_value("airbo report")
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")
         path = output or file.with_suffix(".html")

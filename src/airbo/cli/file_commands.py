@@ -138,6 +138,8 @@ def _headline(settings: "Settings") -> str:
     goal = f"{settings.direction} the expected {value}"
     if settings.measure != measures.Mean():
         goal = f"{settings.direction} {value}, by the {settings.measure.words}"
+    if settings.outcomes is not None:
+        goal = "; ".join(want.words(name) for name, want in settings.outcomes.items())
     return (
         f"Campaign {settings.name!r}: {goal}. Surrogate "
         f"{settings.surrogate}, acquisition {settings.acquisition}, {settings.n_initial} designs "
@@ -146,10 +148,13 @@ def _headline(settings: "Settings") -> str:
 
 
 def _described(settings: "Settings") -> dict[str, Any]:
+    from airbo.outcomes import outcomes_to_dict
+
     return {
         "name": settings.name,
         "direction": settings.direction,
         "value": {"name": settings.value_name, "unit": settings.value_unit},
+        **({} if settings.outcomes is None else {"outcomes": outcomes_to_dict(settings.outcomes)}),
         **settings.space.to_dict(),
         "uncertainty": settings.described_uncertainty,
         "deployment": settings.described_deployment,

@@ -44,7 +44,7 @@ class Beliefs:
     cube: Cube
     model: GPyTorchModel
     unit: float
-    """What a value of the model counts, negative if values are to be small."""
+    """What a value of the model is multiplied with; negative where smaller is better."""
 
     @classmethod
     def of(cls, optimizer: Optimizer) -> "Beliefs":
@@ -56,7 +56,7 @@ class Beliefs:
         return cls(Cube(optimizer.space), optimizer.model, unit)
 
     def under(self, uncertainty: InputUncertainty) -> "Beliefs":
-        """Return the same beliefs about designs that land otherwise."""
+        """Return the same beliefs about designs that land differently."""
         model = copy.deepcopy(self._over_distributions)
         model.deployment = in_cube(self.cube.space, uncertainty)
         return replace(self, model=model)

@@ -20,6 +20,7 @@ from airbo.digits import Digits, digits_for
 from airbo.models import ERBFGP, UGP
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
+from airbo.optimizer.outlook import Outlook, look_ahead
 from airbo.parameters import Float, Parameter
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.space import Space
@@ -75,7 +76,7 @@ class Findings:
 
     @property
     def sign(self) -> int:
-        """1 if values are to be large, -1 if small."""
+        """1 where larger is better, -1 where smaller is."""
         return 1 if self.optimizer.direction == "maximize" else -1
 
     @cached_property
@@ -106,6 +107,13 @@ class Findings:
     def doubt(self) -> str | None:
         """Why the model cannot tell yet which design is best; None if it can."""
         return self._answer[1]
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """What further experiments can bring, and what the recommendation rests on."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TooLittleDataWarning)  # ``doubt`` says it
+            return look_ahead(self.optimizer)
 
     @cached_property
     def center(self) -> Array[Tensor, "1 d"]:

@@ -5,7 +5,6 @@ import numpy as np
 from airbo import __version__, words
 from airbo.observed import EXECUTED_COLUMN
 from airbo.optimizer import Design
-from airbo.optimizer.outlook import Outlook, look_ahead
 from airbo.optimizer.outlook_words import percent, sentences
 from airbo.optimizer.surrogate import SURROGATES
 from airbo.report.beliefs import Estimate
@@ -34,9 +33,8 @@ def add_answer(page: Page, findings: Findings) -> None:
         )
     else:
         page.lead(f"Set this to get the best {findings.name} on average.")
-    outlook = look_ahead(findings.optimizer)
-    page.answer(_settings(findings), _tiles(findings, outlook))
-    page.points(sentences(outlook, findings.space, findings.name, findings.unit))
+    page.answer(_settings(findings), _tiles(findings))
+    page.points(sentences(findings.outlook, findings.space, findings.name, findings.unit))
     page.note(_what_it_means(findings))
 
 
@@ -55,7 +53,7 @@ def _remark(findings: Findings, name: str) -> str:
     return at_end + ("" if name not in findings.uncertain else f"lands at {_lands(findings, name)}")
 
 
-def _tiles(findings: Findings, outlook: Outlook) -> list[Tile]:
+def _tiles(findings: Findings) -> list[Tile]:
     best, unit = findings.best, findings.unit
     estimate = Estimate(np.array(best.mean), np.array(best.std))
     tiles = [
@@ -70,7 +68,7 @@ def _tiles(findings: Findings, outlook: Outlook) -> list[Tile]:
         tiles.append(
             Tile("Single runs", words.with_unit(words.interval(single), unit), "19 of 20 lie here")
         )
-    return [*tiles, _gained(findings), _left(findings, outlook)]
+    return [*tiles, _gained(findings), _left(findings)]
 
 
 def _gained(findings: Findings) -> Tile:
@@ -96,7 +94,8 @@ def _best_at_first(findings: Findings) -> Design | None:
     return inside[0] if inside else None
 
 
-def _left(findings: Findings, outlook: Outlook) -> Tile:
+def _left(findings: Findings) -> Tile:
+    outlook = findings.outlook
     gain, sign = outlook.gains[AHEAD], "+" if findings.sign > 0 else "−"
     shown = words.with_unit(f"{sign}{words.number(gain, 2)}", findings.unit)
     tolerance = words.with_unit(words.number(outlook.tolerance, 2), findings.unit)

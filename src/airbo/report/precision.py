@@ -22,7 +22,7 @@ from airbo.words import label, listed, plus_minus
 FACTORS = (0.5, 2.0)
 ALL = "all together"
 MAX_SEARCHES = 12
-"""Beyond this many other uncertainties, a best design is sought for the joint ones only."""
+"""With more other uncertainties, the best design is looked up for the joint ones only."""
 N_SPREAD, N_LOCAL, N_EARLIER = 96, 32, 32
 RADII = (0.1, 0.03)
 
@@ -47,7 +47,7 @@ class Offer:
     same: Found | None
     """The recommended design; None if this cannot be: see ``impossible``."""
     best: Found | None = None
-    """The best design for it, against the best design of today; None if it was not sought."""
+    """The best design for it, against the best design of today; None if nobody looked."""
     impossible: str | None = None
     """Why these parameters cannot land so."""
 

@@ -308,7 +308,7 @@ def _offer_row(findings: Findings, offer: Offer, strict: float) -> list[str]:
     if offer.same is None:
         return [who, f"not possible. {offer.impossible}", "", "", "", ""]
     best = _found_cells(findings, offer.best, strict)
-    design = _in_digits(findings, offer.best.design) if offer.best else "not sought"
+    design = _in_digits(findings, offer.best.design) if offer.best else "not looked up"
     return [who, *_found_cells(findings, offer.same, strict), design, *best]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 SECONDS = 900
 """A job that takes longer hangs."""
 _PRELOADED = ["airbo.serve.thinking", "airbo.integrations.optuna.sampler", "airbo.report"]
+"""What the fork server imports."""
 
 Deliver = Callable[[Any], None]
 """Takes what a job finds, as soon as it is found."""
