@@ -49,7 +49,7 @@ def check_value(value: Any) -> float | None:
 
 
 def is_usable(value: float | None) -> bool:
-    """Say whether a value can be a measurement: not infinite, and no penalty."""
+    """Return whether a value can be a measurement: finite, and not a penalty."""
     return value is not None and math.isfinite(value) and abs(value) <= LARGEST
 
 

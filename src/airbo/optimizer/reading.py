@@ -23,11 +23,11 @@ from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
 NOT_GIVEN: Any = object()
-"""Stands for a value that was left out; None says that the experiment failed."""
+"""Default of a value that was not passed; None means that the experiment failed."""
 
 
 Check = Callable[[Observation], None]
-"""Refuses an observation that no model could use."""
+"""Raises ``ValueError`` for an observation that no model could use."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,14 @@ def read(
         return found
     if not isinstance(told, pd.DataFrame):
         if value is NOT_GIVEN:
-            raise TypeError("tell(design, value) needs a value; None says that it failed.")
+            raise TypeError(
+                "tell(design, value) needs a value. Pass None if the experiment failed."
+            )
         design: Any = told.to_dict() if isinstance(told, pd.Series) else told
         measured: Any = executed or {}
         return [read_one(rules, design, value, measured, uncertainty, allow_outside, infeasible)]
     if executed is not None:
-        raise ValueError("In a table, executed inputs stand in columns executed_<name>.")
+        raise ValueError("In a table, put executed inputs into columns executed_<name>.")
     if infeasible:
         raise ValueError(f"In a table, the column {STATUS!r} says what is {INFEASIBLE!r}.")
     return _read_table(rules, told, value, uncertainty, allow_outside)
@@ -135,7 +137,7 @@ def measured_values(
 
 
 def from_lists(designs: Sequence[Any], values: Any, executed: Any) -> list[tuple[Any, Any, Any]]:
-    """Put designs, values and measured executed inputs together."""
+    """Combine designs, values and measured executed inputs."""
     rows = [values, [None] * len(designs) if executed is None else executed]
     for name, row in zip(("values", "executed inputs"), rows, strict=True):
         if (
