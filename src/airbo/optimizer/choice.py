@@ -1,4 +1,4 @@
-"""Which designs to use, where there are limits or several objectives."""
+"""Recommendations if there are limits or several objectives."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from airbo.space import Design
 from airbo.words import listed
 
 CONFIDENCE = 0.9
-"""How sure the model has to be that the limits are kept."""
+"""Required probability, according to the model, that the limits are kept."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Choice:
         return [j.recommended(self.goals, reason) for j in self._front(safe)]
 
     def _candidates(self) -> list[Judged]:
-        """Judge the designs that were tried and, if any may be recommended, others besides."""
+        """Judge the tried designs, and others if the policy allows designs anywhere."""
         tried = self.history.tried
         others = [] if self.policy == "observed" else self._others()
         return judge(self.goals, self.history, [*tried, *others])
@@ -65,7 +65,7 @@ class Choice:
         return cube.to_designs(Z)
 
     def _front(self, judged: Sequence[Judged]) -> list[Judged]:
-        """Return the undominated ones, by the first objective."""
+        """Return the undominated designs, ordered by the first objective."""
         if not judged:
             return []
         Y = torch.tensor([j.worth for j in judged], dtype=torch.float64)
@@ -73,7 +73,7 @@ class Choice:
         return sorted(front, key=lambda j: j.worth, reverse=True)
 
     def _compromise(self, front: Sequence[Judged]) -> Recommendation:
-        """Recommend the design that gives up least, by the objective by which it gives up most."""
+        """Recommend the design whose largest loss in any objective is smallest."""
         Y = torch.tensor([j.worth for j in front], dtype=torch.float64)
         best, span = Y.amax(0), Y.amax(0) - Y.amin(0)
         given_up = ((best - Y) / torch.where(span > 0, span, 1.0)).amax(-1)  # (n,)
@@ -85,7 +85,7 @@ class Choice:
         return front[i].recommended(self.goals, reason)
 
     def _most_likely(self, judged: Sequence[Judged]) -> Recommendation:
-        """Recommend what is most likely to keep the limits, with a warning."""
+        """Recommend the design that is most likely to keep the limits, and warn."""
         best = max(judged, key=lambda j: (j.holds, j.worth))
         reason = (
             f"No design is known to keep all limits with a confidence of {self.confidence:g} "

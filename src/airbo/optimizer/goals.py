@@ -1,4 +1,4 @@
-"""Several outcomes: one model each, joint draws of what is wanted of them, and the next design."""
+"""Several outcomes: one model for each, joint draws of their measures, and the next design."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,12 +26,12 @@ from airbo.optimizer.surrogate import FittedModel, value_unit
 from airbo.outcomes import FEASIBLE, AtLeast, Limit, Want, objectives
 
 SEARCH_LIMITS = replace(SEARCH, n_executed=64)
-"""While looking for a design: limits are about the tails of P_x."""
+"""Effort of a search with limits, which depend on the tails of P_x."""
 
 
 @dataclass(frozen=True)
 class OutcomeGoal:
-    """One outcome: what is wanted of it, and how its values become a model."""
+    """One outcome: its goal, and the surrogate that models its values."""
 
     name: str
     outcome: Want
@@ -41,7 +41,7 @@ class OutcomeGoal:
 
     @classmethod
     def of(cls, name: str, outcome: Want, like: Objective) -> "OutcomeGoal":
-        """Give an outcome a surrogate of its own, alike but for the direction."""
+        """Give an outcome a surrogate of its own, which differs only in the direction."""
         measure: Measure
         if isinstance(outcome, Limit):
             surrogate, measure = like.surrogate, InSpec(*outcome.bounds)
@@ -56,7 +56,7 @@ class OutcomeGoal:
         return {**self.__dict__, "last": FittedModel()}
 
     def history(self, whole: History) -> History:
-        """Return what is known of this outcome."""
+        """Return the observations of this outcome."""
         return whole.feasibility if self.name == FEASIBLE else whole.of(self.name)
 
     def model(self, whole: History) -> GPyTorchModel:
@@ -67,7 +67,7 @@ class OutcomeGoal:
         return self.last.of(known, self.objective.surrogate)
 
     def unit(self, whole: History) -> float:
-        """Return what its model counts values in."""
+        """Return the unit of the values of its model."""
         return value_unit(self.history(whole).values)
 
     def measured(self, whole: History, effort: Effort) -> MeasureModel:
@@ -80,7 +80,7 @@ class OutcomeGoal:
     def predictor(
         self, whole: History, measure: Measure | None = None, noise: Noise | None = None
     ) -> Predictor:
-        """Return what tells the measure of designs, or another one of the same outcome."""
+        """Return a predictor of the measure, or of another measure of the same outcome."""
         own = self.objective
         objective = replace(own, measure=measure or own.measure, noise=noise or own.noise)
         return Predictor(objective, self.model(whole), self.unit(whole))
@@ -88,14 +88,14 @@ class OutcomeGoal:
 
 @dataclass(frozen=True)
 class Goals:
-    """All outcomes of an experiment, where there are limits or several objectives."""
+    """All outcomes of an experiment, if there are limits or several objectives."""
 
     named: tuple[OutcomeGoal, ...]
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Want], like: Objective) -> "Goals":
-        """Make goals that are alike but for the outcome."""
-        works = {FEASIBLE: AtLeast(0.5)}  # 1 where an executed input works, and 0 elsewhere
+        """Build one goal per outcome, all with the same surrogate settings."""
+        works = {FEASIBLE: AtLeast(0.5)}  # 1 if an executed input works, otherwise 0
         return cls(
             tuple(OutcomeGoal.of(name, o, like) for name, o in {**outcomes, **works}.items())
         )
@@ -114,12 +114,12 @@ class Goals:
         raise ValueError(f"Unknown outcome {name!r}; there are {list(self.outcomes)}.")
 
     def used(self, history: History) -> list[OutcomeGoal]:
-        """Return the goals, the feasible one only where something was infeasible."""
+        """Return the goals; feasibility is one of them only if something was infeasible."""
         known = any(o.infeasible for o in history.observations)
         return [goal for goal in self.named if known or goal.name != FEASIBLE]
 
     def are_known(self, history: History) -> bool:
-        """Say whether every outcome was measured at least once."""
+        """Return whether every outcome was measured at least once."""
         return all(goal.history(history).known for goal in self.used(history))
 
     def model(self, history: History) -> ModelListGP:
@@ -140,7 +140,7 @@ class Goals:
         return columns
 
     def next_design(self, history: History) -> Float[Tensor, "1 m"]:
-        """Return the design that is expected to add most to those known.
+        """Return the design that is expected to improve most on the known ones.
 
         Where designs are tried under another uncertainty than they will be used under, this is the
         design to learn about, and what is proposed is the experiment that teaches most about it.
@@ -158,7 +158,7 @@ class Goals:
 
 
 def one_direction(outcomes: Mapping[str, Want] | None, given: Direction) -> Direction:
-    """Return the direction of the first objective, where outcomes have names."""
+    """Return the direction of the first objective, if outcomes have names."""
     if outcomes is None:
         return given
     own = next(iter(objectives(outcomes).values())).direction
@@ -168,7 +168,7 @@ def one_direction(outcomes: Mapping[str, Want] | None, given: Direction) -> Dire
 
 
 def one_measure(outcomes: Mapping[str, Want] | None, given: Measure | None) -> Measure:
-    """Return the measure of the first objective, where outcomes have names."""
+    """Return the measure of the first objective, if outcomes have names."""
     if outcomes is None:
         return Mean() if given is None else given
     own = next(iter(objectives(outcomes).values())).measure
@@ -178,7 +178,7 @@ def one_measure(outcomes: Mapping[str, Want] | None, given: Measure | None) -> M
 
 
 class OutcomeDraws(Draws):
-    """Joint draws of what is wanted of the outcomes, over P_x as designs will be used."""
+    """Joint draws of objectives and margins of designs, under the uncertainty in use."""
 
     def __init__(self, goals: list[OutcomeGoal], history: History, effort: Effort) -> None:
         super().__init__()
@@ -201,7 +201,7 @@ class OutcomeDraws(Draws):
 
 
 def margin(limit: Limit, values: Float[Tensor, "*draws s"], unit: float) -> Float[Tensor, "*draws"]:
-    r"""Return by how much a limit is kept with its probability, from draws of values over P_x.
+    r"""Return the margin by which a limit is kept with its probability, from draws over P_x.
 
     .. math:: P(f(x') \text{ is within}) \ge p \iff q_{1-p}(\min(f(x') - low, high - f(x'))) \ge 0
 
@@ -220,7 +220,7 @@ def _scale(measured: MeasureModel) -> float:
 
 
 class _InformationAboutAll(AcquisitionFunction):
-    """How much an experiment would teach about one design in use, over all outcomes."""
+    """How much one experiment would reduce the variances of all outcomes of one design in use."""
 
     def __init__(self, goals: Goals, history: History, design: Float[Tensor, "1 m"]) -> None:
         super().__init__(model=goals.model(history))
@@ -239,6 +239,6 @@ class _InformationAboutAll(AcquisitionFunction):
                 self.variances.append(model.posterior(design).variance.item())
 
     def forward(self, X: Tensor) -> Tensor:
-        """Return the sum of the shares by which the variances of all outcomes fall."""
+        """Return the relative drops in variance, summed over all outcomes."""
         parts = zip(self.parts, self.variances, strict=True)
         return torch.stack([part(X) / variance for part, variance in parts]).sum(0)

@@ -1,4 +1,4 @@
-"""What the models hold of designs, over all outcomes."""
+"""Predictions of all outcomes of designs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ from airbo.outcomes import Limit, objectives
 from airbo.space import Design
 
 MAX_VALUES = 2**22
-"""Values of f that fit into memory."""
+"""Number of values of f that fit into memory."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One design, and what the models hold of it."""
+    """One design and the predictions of its outcomes."""
 
     design: Design
     worth: tuple[float, ...]
-    """The objectives, larger is better."""
+    """The objectives; larger is better."""
     outcomes: Mapping[str, OutcomeEstimate]
     holds: float
-    """Probability that all limits are kept as often as they were asked to be."""
+    """Probability that every limit is kept with its required probability."""
 
     def recommended(self, goals: Goals, reason: str) -> Recommendation:
-        """Recommend the design."""
+        """Turn the design into a recommendation."""
         first = self.outcomes[next(iter(objectives(goals.outcomes)))]
         holds = self.holds if len(self.outcomes) > len(self.worth) else None
         return Recommendation(
@@ -45,7 +45,7 @@ class Judged:
 
 
 def judge(goals: Goals, history: History, designs: Sequence[Design]) -> list[Judged]:
-    """Say what the models hold of designs when they are used."""
+    """Predict the outcomes of designs in use."""
     Z = history.points.of(designs)
     columns = [_Column.of(goal, history, Z) for goal in goals.used(history)]
     limits = [c.kept for c in columns if c.kept is not None]
@@ -67,7 +67,7 @@ class _Column:
     estimates: list[OutcomeEstimate]
     worth: Float[Tensor, " n"] | None = None
     kept: Bool[Tensor, "draws n"] | None = None
-    """Of a limit: in which draws it is kept as often as it was asked to be."""
+    """For a limit: the draws in which it is kept with its required probability."""
 
     @classmethod
     def of(cls, goal: OutcomeGoal, history: History, Z: Float[Tensor, "n m"]) -> "_Column":

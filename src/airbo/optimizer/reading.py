@@ -1,4 +1,4 @@
-"""From what a user tells to observations, or to an error that says what is wrong with it."""
+"""From a user's report to observations, with errors that say what is wrong."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,16 +32,16 @@ Check = Callable[[Observation], None]
 
 @dataclass(frozen=True)
 class Rules:
-    """What observations must keep to."""
+    """Rules that observations must meet."""
 
     space: Space
     check: Check
     outcomes: Mapping[str, Want] | None = None
-    """None: there is one, without a name."""
+    """None: a single outcome without a name."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of tables that hold what was measured."""
+        """Names of the table columns with measured values."""
         return (VALUE,) if self.outcomes is None else tuple(self.outcomes)
 
 
@@ -151,7 +151,7 @@ def from_lists(designs: Sequence[Any], values: Any, executed: Any) -> list[tuple
 
 
 def check_names(space: Space, outcomes: Collection[str] | None = None) -> None:
-    """Refuse parameters and outcomes that would share a column with something else in a table."""
+    """Refuse names of parameters and outcomes that tables use for other columns."""
     ours = {STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for name in space.names:
         if name in ours or name in ((VALUE,) if outcomes is None else outcomes):
@@ -215,7 +215,7 @@ def from_table(
 
 
 def _value_columns(rules: Rules, table: pd.DataFrame, value: Any) -> tuple[str, ...]:
-    """Return the columns that may hold what was measured; at least one has to be there."""
+    """Return the columns that may hold measured values; at least one must be there."""
     if rules.outcomes is not None and value is not NOT_GIVEN:
         raise TypeError("In a table, the outcomes stand in columns with their names.")
     columns = rules.columns if value is NOT_GIVEN else (value,)

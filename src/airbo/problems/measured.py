@@ -26,19 +26,19 @@ class Measured(Protocol):
         """Return the measure of values that count alike, larger being better."""
 
     def inside(self, sign: int, unit: float) -> "Measured":
-        """Return the same measure for values that were multiplied with ``sign / unit``."""
+        """Return the same measure for values that were multiplied by ``sign / unit``."""
 
     def factor(self, sign: int, unit: float) -> float:
-        """Return what turns the measure of such values into that of the user's."""
+        """Return the factor from the measure of such values to that in the user's units."""
 
 
 def sign_of(direction: Direction) -> int:
-    """Return what turns values into ones that are maximized."""
+    """Return the factor that makes larger values better."""
     return 1 if direction == "maximize" else -1
 
 
 def direction_of(measure: Measured, direction: Direction) -> Direction:
-    """Say whether a large or a small measure is good; a share within limits should be large."""
+    """Return whether larger or smaller measures are better; for a share in spec, larger."""
     return "maximize" if measure.factor(sign_of(direction), 1.0) > 0 else "minimize"
 
 

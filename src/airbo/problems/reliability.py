@@ -1,4 +1,4 @@
-"""Machine parts that must keep limits although they are not made exactly as they are drawn.
+"""Machine parts that must keep limits although they cannot be made exactly.
 
 BoTorch's constrained test functions, under tolerances in percent.
 """
@@ -22,7 +22,7 @@ from airbo.problems.optimum import Optimum
 from airbo.uncertainty import InputUncertainty, Normal, Relative, base_draws
 
 LEVEL = 0.95
-"""The probability with which every limit has to hold."""
+"""The probability with which every limit must hold."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ReliableDesign:
     function: Any = field(repr=False, compare=False)
     """One of BoTorch's constrained test functions."""
     units: tuple[float, ...]
-    """What each limit is measured in."""
+    """The unit of each limit."""
     best: tuple[float, ...]
     """The cheapest design that is reliable, found by ``python -m experiments.measures.truths``."""
     uncertainty: InputUncertainty = field(default_factory=lambda: Relative(Normal(0.02)))
@@ -58,7 +58,7 @@ class ReliableDesign:
 
     @property
     def bounds(self) -> Float[Tensor, "2 d"]:
-        """Smallest and largest designs; executed inputs may leave them."""
+        """Bounds of the designs, low and high; executed inputs may lie outside."""
         return torch.tensor(self.function._bounds, dtype=torch.float64).mT.contiguous()
 
     def cost(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
@@ -66,13 +66,13 @@ class ReliableDesign:
         return self.function._evaluate_true(X).clamp_min(1e-12).log()
 
     def margins(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n k"]:
-        """Return how far parts are from every limit; below 0 where they miss it."""
+        """Return the margin of parts to every limit; negative if they violate it."""
         margin = self.function._evaluate_slack_true(X) / X.new_tensor(self.units)
         margin = margin.nan_to_num(nan=-1e6, posinf=1e6, neginf=-1e6)
         return margin.sign() * margin.abs().log1p()
 
     def measured(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n k1"]:
-        """Return what an experiment measures of parts: the cost, and then every margin."""
+        """Return what an experiment on parts measures: the log cost, then every margin."""
         return torch.cat([self.cost(X).unsqueeze(-1), self.margins(X)], dim=-1)
 
     # -- the truth
@@ -90,7 +90,7 @@ class ReliableDesign:
         return (self.reliability(X).amin(-1) >= LEVEL).double()
 
     def cost_gap(self, X: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
-        """Return by which share designs cost more than the cheapest reliable one."""
+        """Return how much more designs cost than the cheapest reliable one, as a share."""
         return (self.expected_cost(X) - self.robust_optimum.value).expm1()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a study wants of its trials, as outcomes of an optimizer."""
+"""The objectives and constraints of a study, as outcomes of an optimizer."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ from airbo.observed import Direction, is_usable
 from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives
 
 CONSTRAINT = "constraint:"
-"""Beginning of the name of the outcome that is a constraint of Optuna."""
+"""Prefix of the name of an outcome that is a constraint of Optuna."""
 
 
 @dataclass(frozen=True)
 class Wants:
-    """What a sampler says of the outcomes of a study."""
+    """The settings of a sampler for the outcomes of a study."""
 
     given: Mapping[str, Want] | None = None
-    """The outcomes, where somebody has named them."""
+    """The outcomes by name, if they were given."""
     probability: float = 0.95
     """Share of executed inputs that must keep each constraint."""
     measure: Measure = field(default_factory=Mean)
-    """What counts of objectives that nobody has named."""
+    """The measure of objectives without a name."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class Wanted:
     """The objectives and limits of a study."""
 
     direction: Direction = "minimize"
-    """Of the first objective."""
+    """Direction of the first objective."""
     names: tuple[str, ...] = ("value",)
     """Names of the objectives, in the order of the values of a trial."""
     outcomes: Mapping[str, Want] | None = None
-    """None: a trial has one value and nothing else."""
+    """None: a trial has a single value."""
 
     @classmethod
     def of(cls, study: Study, trials: Iterable[FrozenTrial], wants: Wants) -> "Wanted":
-        """Read what the study wants; its trials say what constraints there are."""
+        """Read the objectives of a study, and the constraints from its trials."""
         directions: list[Direction] = [
             "maximize" if d == StudyDirection.MAXIMIZE else "minimize" for d in study.directions
         ]
@@ -64,7 +64,7 @@ class Wanted:
         return cls(directions[0], tuple(names), {**wanted, **limits})
 
     def told(self, trial: FrozenTrial, use_pruned: bool) -> Any:
-        """Return what a trial gave, as an optimizer is told it; None if it failed.
+        """Return the result of a trial in the form of ``Optimizer.tell``; None if it failed.
 
         What else was measured in a trial that failed is known all the same.
         """
@@ -82,6 +82,6 @@ class Wanted:
 def _checked(directions: list[Direction], given: Mapping[str, Want]) -> Direction:
     """Return the first direction, if the outcomes have the directions of the study."""
     own = [aim.direction for aim in objectives(given).values()]
-    if directions not in (own, own[:1]):  # the others may stand in the attribute alone
+    if directions not in (own, own[:1]):  # the others may be in the attribute only
         raise ValueError(f"The study has the directions {directions}, and outcomes have {own}.")
     return own[0]
