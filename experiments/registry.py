@@ -9,6 +9,7 @@ from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
+from experiments.measures.reliability import RELIABILITY
 from experiments.paper.ablation import ABLATION
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
@@ -48,6 +49,7 @@ BEYOND: dict[str, Experiment] = {
         NODES,
         OPTUNA_ASK,
         MEASURE_REGRET,
+        RELIABILITY,
         IN_SPEC,
     )
 }

@@ -32,7 +32,16 @@ def test_a_small_version_of_everything_runs_and_is_drawn(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["expectations", *THEORY, "quadrature-nodes", "optuna-ask", "measure-regret", "in-spec"]
+    "name",
+    [
+        "expectations",
+        *THEORY,
+        "quadrature-nodes",
+        "optuna-ask",
+        "measure-regret",
+        "reliability",
+        "in-spec",
+    ],
 )
 def test_a_small_version_of_what_is_beyond_the_paper_runs_and_is_drawn(name, tmp_path):
     experiment = KNOWN[name]

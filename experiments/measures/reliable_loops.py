@@ -1,0 +1,230 @@
+"""Design of parts that keep limits: ours, and BoTorch with chance constraints."""
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import torch
+from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+from botorch.acquisition.objective import MCAcquisitionObjective
+from botorch.acquisition.risk_measures import Expectation, VaR
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from botorch.models.transforms.input import InputPerturbation
+from botorch.optim.optimize import optimize_acqf
+from botorch.sampling.normal import SobolQMCNormalSampler
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from torch import Tensor
+
+import airbo
+from airbo.problems.reliability import LEVEL, ReliableDesign
+from airbo.uncertainty import base_draws
+from experiments.subjects.internals import N_RAW, initial_point, reproducible
+
+CONFIDENCE = 0.8
+"""How sure a method has to be that a design is reliable before it recommends it."""
+N_W = 32
+"""Perturbations, as in the other comparisons with BoTorch."""
+N_SAMPLES, N_RESTARTS = 64, 4
+SOFT = 1e-2
+"""Width over which a limit changes from missed to kept while searching."""
+N_ANYWHERE = 512
+"""Designs among which BoTorch looks for the one to recommend."""
+COST = "cost"
+
+Design = list[float]
+
+
+class ReliableLoop(Protocol):
+    """Says what to try next, hears what came of it, and says which design it would use."""
+
+    def ask(self) -> Design:
+        """Propose a design."""
+
+    def tell(self, design: Design, outcomes: Sequence[float]) -> None:
+        """Report the cost and every margin."""
+
+    def outcome(self) -> Design:
+        """Return the cheapest design that is held reliable."""
+
+
+class AirboLoop:
+    """``airbo.Optimizer`` with an objective and limits."""
+
+    def __init__(self, problem: ReliableDesign, exact: bool, n_initial: int, seed: int) -> None:
+        """Start with nothing known."""
+        low, high = problem.bounds.tolist()
+        space = {f"x{i}": b for i, b in enumerate(zip(low, high, strict=True))}
+        self.names = [COST, *(f"margin{k}" for k in range(problem.n_limits))]
+        limits = {name: airbo.AtLeast(0.0, probability=LEVEL) for name in self.names[1:]}
+        self.optimizer = airbo.Optimizer(
+            space,
+            None if exact else problem.uncertainty,
+            outcomes={COST: airbo.Minimize(), **limits},
+            deployment=problem.uncertainty if exact else None,
+            n_initial=n_initial,
+            seed=seed,
+        )
+
+    def ask(self) -> Design:
+        """Ask."""
+        return list(self.optimizer.ask().values())
+
+    def tell(self, design: Design, outcomes: Sequence[float]) -> None:
+        """Tell all outcomes."""
+        named = dict(zip(self.optimizer.space.names, design, strict=True))
+        self.optimizer.tell(named, dict(zip(self.names, outcomes, strict=True)))
+
+    def outcome(self) -> Design:
+        """Recommend."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return list(self.optimizer.recommend(confidence=CONFIDENCE).design.values())
+
+
+class ChanceLoop:
+    """``SingleTaskGP`` with ``InputPerturbation``: noisy EI under chance constraints."""
+
+    def __init__(
+        self,
+        problem: ReliableDesign,
+        exact: bool,
+        n_initial: int,
+        seed: int,
+        tolerant: bool = True,
+    ) -> None:
+        """Start from the same designs; without tolerances, limits hold for the design itself."""
+        self.problem, self.n_initial, self.seed, self.tolerant = problem, n_initial, seed, tolerant
+        self.n_w = N_W if tolerant else 1
+        self.low, high = problem.bounds
+        self.width = high - self.low
+        self.exact = exact
+        self.designs: list[Design] = []
+        self.rows: list[Sequence[float]] = []
+        self.model: SingleTaskGP | None = None
+
+    def ask(self) -> Design:
+        """Maximize noisy expected improvement of the expected cost, where limits are kept."""
+        n = len(self.designs)
+        if n < self.n_initial:
+            return self._to_user(initial_point("sobol", n, self.problem.d, self.seed))
+        with reproducible(self.seed, n), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            better = qLogNoisyExpectedImprovement(
+                self._fitted(),
+                X_baseline=self._to_cube(self.designs),
+                sampler=self._sampler(),
+                objective=self._objective(),
+                prune_baseline=False,
+            )
+            cube = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, self.problem.d)
+            Z, _ = optimize_acqf(better, cube, q=1, num_restarts=N_RESTARTS, raw_samples=N_RAW // 4)
+        return self._to_user(Z.detach())
+
+    def tell(self, design: Design, outcomes: Sequence[float]) -> None:
+        """Remember."""
+        self.designs.append(design)
+        self.rows.append(outcomes)
+        self.model = None
+
+    def outcome(self) -> Design:
+        """Return the cheapest design of those that are reliable with enough confidence.
+
+        Where experiments are not what is used, all over the box; otherwise among those tried.
+        """
+        Z = self._to_cube(self.designs)
+        if self.exact:
+            Z = torch.cat([Z, base_draws(N_ANYWHERE, self.problem.d, seed=self.seed)])
+        cost, keeps = self._judged(Z)
+        sure = keeps >= CONFIDENCE
+        best = torch.where(sure, cost, torch.inf).argmin() if sure.any() else keeps.argmax()
+        return self._to_user(Z[[int(best)]])
+
+    def _judged(self, Z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the expected cost, and the share of draws in which all limits are kept."""
+        costs, shares = [], []
+        model, sampler, objective = self._fitted(), self._sampler(), self._objective()
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for z in Z.split(32):
+                samples = sampler(model.posterior(z.unsqueeze(-2)))  # (S, n, n_w, m)
+                costs.append(objective.expected_cost(samples).squeeze(-1).mean(0))
+                kept = (objective.margins(samples) >= 0).all(0).squeeze(-1)
+                shares.append(kept.double().mean(0))
+        return torch.cat(costs), torch.cat(shares)
+
+    def _fitted(self) -> SingleTaskGP:
+        if self.model is None:
+            transform = InputPerturbation(self._perturbations) if self.tolerant else None
+            Y = torch.tensor(self.rows, dtype=torch.float64)
+            self.model = SingleTaskGP(self._to_cube(self.designs), Y, input_transform=transform)
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(self.model.likelihood, self.model))
+        return self.model
+
+    def _perturbations(self, Z: Tensor) -> Tensor:
+        """Return where designs of the unit cube land, relative to them."""
+        base = base_draws(self.n_w, self.problem.uncertainty.n_base(self.problem.d))
+        X = self.low + self.width * Z
+        return (self.problem.uncertainty.perturb(X, base) - X.unsqueeze(-2)) / self.width
+
+    def _objective(self) -> "ChanceObjective":
+        worst = max(row[0] for row in self.rows)
+        return ChanceObjective(self.n_w, self.problem.n_limits, worst)
+
+    def _sampler(self) -> SobolQMCNormalSampler:
+        return SobolQMCNormalSampler(torch.Size([N_SAMPLES]), seed=0)
+
+    def _to_cube(self, designs: Any) -> Tensor:
+        return (torch.as_tensor(designs, dtype=torch.float64) - self.low) / self.width
+
+    def _to_user(self, Z: Tensor) -> Design:
+        design: Design = (self.low + self.width * Z)[0].tolist()
+        return design
+
+
+class ChanceObjective(MCAcquisitionObjective):
+    """Minus the expected cost, weighted with whether every limit is kept in 95 of 100 parts.
+
+    BoTorch's own constraints are about single inputs; those about a whole set of perturbed inputs
+    have to go into the objective, as its objectives with feasibility weights do.
+    """
+
+    _verify_output_shape = False
+
+    def __init__(self, n_w: int, n_limits: int, worst: float) -> None:
+        """Count a design that keeps no limit as worse than the most expensive one."""
+        super().__init__()
+        self.cost = Expectation(n_w=n_w, preprocessing_function=partial(_output, 0))
+        self.limits = [
+            VaR(alpha=LEVEL, n_w=n_w, preprocessing_function=partial(_output, k + 1))
+            for k in range(n_limits)
+        ]
+        self.worst = worst
+
+    def forward(self, samples: Tensor, X: Tensor | None = None) -> Tensor:
+        """Return one number per design."""
+        kept = (self.margins(samples) / SOFT).sigmoid().prod(0)
+        return kept * (self.worst + 1 - self.expected_cost(samples)) - self.worst - 1
+
+    def expected_cost(self, samples: Tensor) -> Tensor:
+        """Return the mean over perturbations."""
+        return self.cost(samples)
+
+    def margins(self, samples: Tensor) -> Tensor:
+        """Return what 95 of 100 parts reach of every margin, the limits first."""
+        return torch.stack([limit(samples) for limit in self.limits])
+
+
+def _output(k: int, Y: Tensor) -> Tensor:
+    return Y[..., k]
+
+
+AIRBO = "airbo, limits with a probability"
+CHANCE = "BoTorch InputPerturbation, chance constraints"
+NOMINAL = "BoTorch, limits of the design itself"
+METHODS: dict[str, Any] = {
+    AIRBO: AirboLoop,
+    CHANCE: ChanceLoop,
+    NOMINAL: partial(ChanceLoop, tolerant=False),
+}
