@@ -24,7 +24,7 @@ from airbo.integrations.optuna.attributes import (
 from airbo.observed import check_executed, check_value
 from airbo.outcomes import check_values
 from airbo.parameters import Categorical
-from airbo.space import Design
+from airbo.space import Design, Space
 
 if TYPE_CHECKING:
     from airbo.optimizer import Optimizer
@@ -211,10 +211,13 @@ class Listener:
         space, known = self.settings.space, dict(experiment.design)
         low = {name: p.decode(p.range[0]) for name, p in space.parameters.items()}
         try:  # the others may lie outside: they were asked for, or told, before the file changed
-            plain = space.checked({**low, **design}, self.allow_outside)
+            plain = Space(space.parameters).checked({**low, **design}, self.allow_outside)
+            moved = {name: plain[name] for name in design if plain[name] != known[name]}
+            if moved and not self.allow_outside and not space.meets({**known, **moved}):
+                space.check({**known, **moved})  # says which constraint
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
-        return {name: plain[name] for name in design if plain[name] != known[name]}
+        return moved
 
     def given_up(self, number: int, correct: bool = False) -> Outcome:
         """Say that nobody did an experiment, or will."""

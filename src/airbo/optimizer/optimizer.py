@@ -422,8 +422,8 @@ class Optimizer:
         return self._predictor(replace(self._objective, measure=own, noise=noise)).evaluate(plain)
 
     def _predictor(self, objective: Objective | None = None) -> Predictor:
-        unit = value_unit(self._record.values)
-        return Predictor(objective or self._objective, self._model(), unit)
+        model = self._model()
+        return Predictor(objective or self._objective, model, value_unit(self._record.values))
 
     def _model(self) -> GPyTorchModel:
         """Return the model that the optimizer uses."""
