@@ -7,6 +7,8 @@ from experiments.choosing.expectations import EXPECTATIONS
 from experiments.choosing.measuring import MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.harness.experiment import Experiment
+from experiments.measures.calibration import IN_SPEC
+from experiments.measures.regret import MEASURE_REGRET
 from experiments.paper.ablation import ABLATION
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
@@ -45,6 +47,8 @@ BEYOND: dict[str, Experiment] = {
         CHOOSING,
         NODES,
         OPTUNA_ASK,
+        MEASURE_REGRET,
+        IN_SPEC,
     )
 }
 """What the paper does not ask."""

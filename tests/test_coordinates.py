@@ -34,8 +34,11 @@ def test_parameters_that_are_not_named_are_hit_exactly():
     assert samples[..., 3].std() > 0
 
 
+FLOATS = Space({**MIXED.parameters, "n": (1.0, 5.0)})
+
+
 def test_groups_and_names_in_any_order_reach_their_columns():
-    P = by_columns(MIXED, {("n", "x"): JOINT, "d": unc.Uniform(0.0, 0.5)})
+    P = by_columns(FLOATS, {("n", "x"): JOINT, "d": unc.Uniform(0.0, 0.5)})
     covariance = P.covariance(X)[0]
     assert covariance[0, 3].item() == pytest.approx(0.01)
     assert covariance[2, 2].item() == pytest.approx(0.25 / 12, rel=1e-3)

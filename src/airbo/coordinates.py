@@ -6,8 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.in_cube import blocks_with_columns
 from airbo.space import Space
-from airbo.uncertainty import Exact, InputUncertainty, Product, base_draws
+from airbo.uncertainty import Exact, InputUncertainty, Product, Rounded, base_draws
+from airbo.uncertainty.columns import some_columns
 
 ByName = (
     Mapping[str, InputUncertainty]
@@ -39,10 +41,55 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
                 f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
                 "not supported. Leave it out to have it hit exactly."
             )
+    uncertainty = _on_integers(space, uncertainty)
     X = _corners(space)
     _check_rows(uncertainty, X)
     check_logs(space, uncertainty, X)
     return uncertainty
+
+
+def _on_integers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
+    """Let whole numbers land on whole numbers within their range; nothing else changes."""
+    integers = set(space.integer_columns) & set(uncertain_columns(uncertainty, space.d))
+    if not integers:
+        return uncertainty
+    blocks: list[InputUncertainty] = []
+    columns: list[tuple[int, ...]] = []
+    for block, own in blocks_with_columns(uncertainty, range(space.d)):
+        for part, some in _integers_apart(block, own, integers):
+            blocks.append(_rounded(part, some, space, integers))
+            columns.append(some)
+    rest = tuple(sorted(set(range(space.d)).difference(*columns)))
+    if rest:
+        blocks.append(Exact())
+        columns.append(rest)
+    return blocks[0] if len(blocks) == 1 and columns[0] == (0,) else Product(blocks, columns)
+
+
+def _integers_apart(
+    block: InputUncertainty, own: tuple[int, ...], integers: set[int]
+) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
+    """Split off the whole numbers of a block, each alone, where its columns are independent."""
+    whole = [[i] for i, c in enumerate(own) if c in integers]
+    others = [i for i, c in enumerate(own) if c not in integers]
+    groups = [*([others] if others else []), *whole]
+    parts = [some_columns(block, group) for group in groups] if len(groups) > 1 else [None]
+    if not whole or None in parts:
+        return [(block, own)]
+    placed = [tuple(own[i] for i in group) for group in groups]
+    return [(part, some) for part, some in zip(parts, placed, strict=True) if part is not None]
+
+
+def _rounded(
+    block: InputUncertainty, own: tuple[int, ...], space: Space, integers: set[int]
+) -> InputUncertainty:
+    whole = tuple(i for i, c in enumerate(own) if c in integers)
+    if not whole or isinstance(block, Rounded):
+        return block
+    low, high = (tuple(ends[own[i]] for i in whole) for ends in space.bounds)
+    if len(whole) == 1:
+        return Rounded(block, low[0], high[0], None if len(own) == 1 else whole)
+    return Rounded(block, low, high, None if len(whole) == len(own) else whole)
 
 
 def _check_rows(uncertainty: InputUncertainty, X: Float[Tensor, "n d"]) -> None:

@@ -34,7 +34,7 @@ def in_cube(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     """
     cube = Cube(space)
     blocks, columns = [], []
-    for block, own in _blocks(uncertainty, range(space.d)):
+    for block, own in blocks_with_columns(uncertainty, range(space.d)):
         for part, some in _straight_and_bent(block, own, cube.axes):
             blocks.append(rescaled(part, cube.axes.of(some)))
             columns.append(tuple(cube.position(c) for c in some))
@@ -52,7 +52,7 @@ def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
     unit = (0.0,) * len(axes.names), (1.0,) * len(axes.names)
     if (axes.low, axes.high) == unit and axes.is_linear:
         return uncertainty
-    parts = list(_blocks(uncertainty, range(len(axes.names))))
+    parts = list(blocks_with_columns(uncertainty, range(len(axes.names))))
     columns = [own for _, own in parts]
     blocks = [rescaled(block, axes.of(own)) for block, own in parts]
     rest = tuple(sorted(set(range(len(axes.names))).difference(*columns)))
@@ -61,14 +61,14 @@ def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
     return Product([*blocks, Exact()], [*columns, rest]) if rest else Product(blocks, columns)
 
 
-def _blocks(
+def blocks_with_columns(
     uncertainty: InputUncertainty, columns: Sequence[int]
 ) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
     """Yield the independent blocks of an uncertainty, with their columns, without exact ones."""
     if isinstance(uncertainty, Product):
         layout = uncertainty.layout(len(columns))
         for block, own in zip(uncertainty.blocks, layout, strict=True):
-            yield from _blocks(block, [columns[i] for i in own])
+            yield from blocks_with_columns(block, [columns[i] for i in own])
     elif not isinstance(uncertainty, Exact):
         yield uncertainty, tuple(columns)
 

@@ -288,8 +288,8 @@ class Space:
 
     def hint(self, name: object) -> str:
         """Say which known name is near an unknown one."""
-        near = difflib.get_close_matches(str(name), self.names, n=1)
-        return f"; did you mean {near[0]!r}?" if near else f"; there are {list(self.names)}"
+        near = closest(str(name), self.names)
+        return f"; did you mean {near!r}?" if near else f"; there are {list(self.names)}"
 
     def _two_dimensional(self, array: Any) -> Columns:
         rows = array[None] if array.ndim == 1 else array
@@ -312,6 +312,19 @@ class Space:
                     )
                 design[name] = parameter.choices[int(number)]
         return design
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that somebody may have meant, if there is one.
+
+    >>> closest("sped", ["speed", "depth"]), closest("target", ["storage", "value"])
+    ('speed', None)
+    """
+    by_lower = {name.lower(): name for name in known}
+    lower = word.lower()
+    begun = [name for name in by_lower if len(lower) > 2 and name.startswith(lower)]
+    near = begun[:1] or difflib.get_close_matches(lower, by_lower, n=1, cutoff=0.75)
+    return by_lower[near[0]] if near else None
 
 
 def _parameter(name: str, given: Any) -> Parameter:

@@ -15,6 +15,7 @@ from airbo.cli.app import app
 from airbo.cli.dashboard import page
 from airbo.cli.telling import report_in
 from airbo.cli.unattended import AS_CTRL_C
+from airbo.uncertainty.kinds import WORDS
 from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
@@ -129,7 +130,7 @@ def test_check_draws_the_uncertainty(here):
     write(here, MILL)
     printed = airbo_("check").stdout
     assert "█" in printed
-    assert "121.082 m/min" in printed
+    assert "121.1 m/min" in printed
     assert (here / "campaign_uncertainty.png").read_bytes().startswith(b"\x89PNG")
     write(here, edited(LINE, "std = 0.05", "std = 0.05, clip_low = 0.0"))
     lands = data("check", "--no-picture")["lands"]
@@ -213,11 +214,71 @@ def test_init_from_flags_writes_a_file_that_check_understands(here):
 
 
 def test_init_asks_questions(here):
-    answers = ["drill", "maximize", "depth", "mm", "power", "1", "9", "kW", "0.2", "bit", "A,B", ""]
+    answers = [
+        "drill",
+        "maximize",
+        "depth",
+        "mm",
+        "power",
+        "1",
+        "9",
+        "n",
+        "kW",
+        "0.2",
+        "bit",
+        "A,B",
+        "",
+    ]
     airbo_("init", input="\n".join(answers) + "\n")
     said = data("check", "--no-picture")
     assert [p["name"] for p in said["parameters"]] == ["power", "bit"]
     assert said["uncertainty"][0]["uncertainty"] == {"kind": "Normal", "std": 0.2}
+
+
+def test_init_asks_for_whole_numbers_log_scales_percent_and_logs(here):
+    (here / "log.csv").write_text("-0.5\n0.5\n")
+    answers = ["drill", "maximize", "depth", "mm", "passes", "1", "5", "y", "", "0.5",
+               "dose", "0.1", "10", "y", "mg", "?", "5%", "speed", "50", "200", "n", "", "log.csv",
+               "force", "1", "5.5", "N", "uniform:-10%:5%", ""]  # fmt: skip
+    said = airbo_("init", input="\n".join(answers) + "\n").output
+    assert "a standard deviation, in percent of the value" in said
+    found = data("check", "--no-picture")
+    kinds = [(p["type"], p.get("log", False)) for p in found["parameters"]]
+    assert kinds == [("integer", False), ("float", True), ("float", False), ("float", False)]
+    made = [row["uncertainty"] for row in found["uncertainty"]]
+    assert [u["kind"] for u in made] == ["Normal", "Relative", "Empirical", "Relative"]
+    assert made[3]["share"] == {"kind": "Uniform", "low": -0.1, "high": 0.05}
+
+
+def test_init_takes_log_integer_and_step_behind_the_unit(here):
+    airbo_(
+        "init", "--parameter", "dose=0.1:10:mol%:log", "--parameter", "n=1:9:integer:log",
+        "--parameter", "angle=0:90:°:step=15", "--uncertainty", "dose=normal:5%",
+        "--uncertainty", "angle=lognormal:2%",
+    )  # fmt: skip
+    dose, n, angle = data("check", "--no-picture")["parameters"]
+    assert (dose["type"], dose["log"], dose["unit"]) == ("float", True, "mol%")
+    assert (n["type"], n["log"], n["unit"]) == ("integer", True, None)
+    assert (angle["step"], angle["unit"]) == (15.0, "°")
+
+
+def test_the_comments_of_a_new_file_say_what_is_in_force_and_show_every_kind(here):
+    flags = [f for name in "abcde" for f in ("--parameter", f"{name}=10:20")]
+    airbo_("init", *flags)
+    text = (here / "campaign.toml").read_text()
+    before = data("check", "--no-picture")
+    in_force = re.sub(r"(?m)^# (seed|n_initial|surrogate|acquisition) =", r"\1 =", text)
+    assert in_force.count("n_initial = 12") == 1
+    (here / "campaign.toml").write_text(in_force)
+    assert data("check", "--no-picture") == before
+    examples = re.findall(r"(?m)^#   (\{ kind = .*? \})(?:  .*)?$", text)
+    (here / "log.csv").write_text("-0.5\n0.5\n")
+    assert {re.search(r'kind = "(.*?)"', e)[1] for e in examples} | {"ring"} == set(WORDS)
+    for example in examples:
+        if "..." not in example:
+            written = text.replace("[parameters.a]", f"[parameters.a]\nuncertainty = {example}", 1)
+            (here / "campaign.toml").write_text(written)
+            assert len(data("check", "--no-picture")["uncertainty"]) == 1
 
 
 def test_init_never_overwrites_by_accident(here):
@@ -230,7 +291,7 @@ def test_init_never_overwrites_by_accident(here):
 
 
 def test_init_asks_again_where_an_answer_makes_no_sense(here):
-    answers = ["drill", "max", "maximize", "depth", "", "power", "0,5", ".5", "0.4", "9", "kW",
+    answers = ["drill", "max", "maximize", "depth", "", "power", "0,5", ".5", "0.4", "9", "n", "kW",
                "much", "-1", "0.2", "power", ""]  # fmt: skip
     said = airbo_("init", input="\n".join(answers) + "\n").output
     assert said.count("Error: ") == 6
@@ -241,9 +302,11 @@ def test_init_asks_again_where_an_answer_makes_no_sense(here):
 @pytest.mark.parametrize(
     ("flags", "code", "message"),
     [
-        (["--parameter", "x=a:b"], 2, "--parameter x=a:b: it must be a number, got 'a'"),
+        (["--parameter", "x=a:b"], 2, "--parameter x=a:b: the range must be a number, got 'a'"),
         (["--parameter", "x=0:1", "--uncertainty", "x=normal:abc"], 2, "must be a number"),
         (["--parameter", "x=1:0"], 3, "low must be < high"),
+        (["--parameter", "x=0:1:m:s"], 2, "at most one unit"),
+        (["--parameter", "x=0:1", "--uncertainty", "x=normal:a%"], 2, "or percent, such as 5%"),
         (["--parameter", "x"], 2, "is written as speed=50:200:m/min"),
         (["--parameter", "x=0:1", "--uncertainty", "y=normal:1"], 2, "names 'y'"),
         (["--parameter", "x=0:1", "--uncertainty", "x=odd:1"], 2, "is written as one of"),

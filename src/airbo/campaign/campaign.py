@@ -14,7 +14,7 @@ from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
 from airbo.campaign.history import Change, table_of_changes
 from airbo.campaign.opened import OpenCampaign
-from airbo.campaign.outcome import Listener, Outcome, Told, check_once
+from airbo.campaign.outcome import Listener, Outcome, Told, cannot_be_used, check_once
 from airbo.campaign.plausible import check_plausible
 from airbo.campaign.storage import explained, explains
 from airbo.campaign.study import optimizer_from, range_changes, recommended, sampler_of
@@ -22,6 +22,7 @@ from airbo.campaign.tables import Imported, import_table, table_of
 from airbo.campaign.undo import take_back
 from airbo.integrations.optuna import UNCERTAINTY, distributions_of
 from airbo.integrations.optuna.counting import EXCLUDE, INCLUDE, NOTE
+from airbo.observed import OK, STATUS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +115,8 @@ class Campaign(OpenCampaign):
         Args:
             what: The number of the experiment, or a design: a pending one, or one that was never
                 asked for.
-            value: The observed value; None or NaN if the experiment failed.
+            value: The observed value, or, where the file has outcomes, a dict of those that were
+                measured; None or NaN if the experiment failed.
             design: Parameters that you set otherwise than asked, where ``what`` is a number.
             executed: Parameters of the executed input, where they were measured. A correction
                 keeps what was measured before; ``{}`` says that nothing was.
@@ -154,6 +156,7 @@ class Campaign(OpenCampaign):
         again: bool = False,
         allow_outside: bool = False,
         sure: bool = False,
+        infeasible: bool = False,
     ) -> list[Told]:
         """Report several experiments; if anything is wrong with one, none of them is stored.
 
@@ -166,12 +169,15 @@ class Campaign(OpenCampaign):
             again: As for ``tell``.
             allow_outside: As for ``tell``.
             sure: As for ``tell``.
+            infeasible: As for ``fail``.
         """
         listener = self._listener(uncertainty, allow_outside)
         understood = [
             listener.outcome(what, value, executed, correct, again, design)
             for what, value in outcomes
         ]
+        if infeasible:
+            understood = [cannot_be_used(self.settings, outcome) for outcome in understood]
         check_once(understood)
         if not sure:
             check_plausible(self.settings, listener.record, understood)
@@ -194,9 +200,18 @@ class Campaign(OpenCampaign):
         return Listener.of(self.settings, record, uncertainty, allow_outside, stamp)
 
     @explains
-    def fail(self, what: int | Mapping[str, Any], *, correct: bool = False) -> Told:
-        """Report that an experiment was tried and gave no value."""
-        return self.tell(what, None, correct=correct)
+    def fail(
+        self, what: int | Mapping[str, Any], *, correct: bool = False, infeasible: bool = False
+    ) -> Told:
+        """Report that an experiment was tried and gave no value.
+
+        Args:
+            what: As for ``tell``.
+            correct: As for ``tell``.
+            infeasible: Whether it failed because its design cannot be used; needs outcomes.
+        """
+        [told] = self.tell_all([(what, None)], correct=correct, infeasible=infeasible)
+        return told
 
     @explains
     def give_up(self, number: int, *, correct: bool = False) -> Told:
@@ -300,8 +315,8 @@ class Campaign(OpenCampaign):
         """Take over experiments that were done before: all rows, or none.
 
         Args:
-            source: A CSV file, or a table, with a column for each parameter and ``value``; where
-                there is such, ``status`` (ok or failed) and ``executed_<name>``.
+            source: A CSV or Excel file, or a table, with a column for each parameter and for the
+                value; where there is such, ``status`` (ok or failed) and ``executed_<name>``.
             again: Whether a table that was imported before counts once more.
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
@@ -348,6 +363,7 @@ class Campaign(OpenCampaign):
             settings.described_uncertainty,
             self._overdue(record, datetime.now()),
             range_changes(self.ledger.study, settings),
+            settings.outcomes is not None,
         )
 
     @explains
@@ -361,7 +377,7 @@ class Campaign(OpenCampaign):
 
     def _informed(self) -> "Optimizer":
         optimizer = self.optimizer()
-        if not optimizer.observations["value"].notna().any():
+        if not (optimizer.observations[STATUS] == OK).any():
             raise CampaignError("There is nothing to recommend yet: no experiment gave a value.")
         return optimizer
 

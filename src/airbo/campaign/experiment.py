@@ -8,7 +8,14 @@ from typing import Any, Literal
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.campaign.errors import CampaignError
-from airbo.integrations.optuna.attributes import EXECUTED, GAVE_UP, STAMP, UNCERTAINTY
+from airbo.integrations.optuna.attributes import (
+    EXECUTED,
+    GAVE_UP,
+    INFEASIBLE_DESIGN,
+    OUTCOMES,
+    STAMP,
+    UNCERTAINTY,
+)
 from airbo.integrations.optuna.counting import NOTE, STAGED, Counted
 from airbo.space import Design, Space
 
@@ -33,6 +40,10 @@ class Experiment:
     told: datetime | None = None
     uncertainty: Any = None
     """Description of what it was made under; None: not recorded."""
+    outcomes: Mapping[str, float] = field(default_factory=dict)
+    """Measured outcomes by name, where there are several."""
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
     run: Mapping[str, Any] | None = None
     """The process that runs it unattended."""
     excluded: str | None = None
@@ -138,6 +149,8 @@ def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -
         asked=trial.datetime_start,
         told=_local(stamp["told"]) if "told" in stamp else trial.datetime_complete,
         uncertainty=trial.user_attrs.get(UNCERTAINTY),
+        outcomes=(trial.user_attrs.get(OUTCOMES) or {}) if outcome == "ok" else {},
+        infeasible=outcome == "failed" and bool(trial.user_attrs.get(INFEASIBLE_DESIGN)),
         run=trial.user_attrs.get(RUN),
         by=stamp.get("by"),
         trial=trial.number,
@@ -155,7 +168,10 @@ def _outcome(trial: FrozenTrial) -> Stage:
         return "ok"
     if GAVE_UP in trial.user_attrs:
         return "given up"
-    return "failed" if trial.state.is_finished() else "pending"
+    if not trial.state.is_finished():
+        return "pending"
+    # a trial of Optuna has no value, where the first objective was not measured
+    return "ok" if trial.user_attrs.get(OUTCOMES) else "failed"
 
 
 @dataclass(frozen=True)
@@ -182,6 +198,7 @@ def status_of(
     under: list[dict[str, Any]],
     overdue: list[Experiment],
     changes: list[str],
+    several: bool = False,
 ) -> Status:
     """Count experiments and say what is unusual.
 
@@ -191,9 +208,10 @@ def status_of(
         under: Description of the uncertainty that the file names.
         overdue: Pending experiments that the next ask gives up.
         changes: What else has changed in the file.
+        several: Whether there are several outcomes, of which no single one says what is best.
     """
     outcomes = [e.outcome for e in record.experiments]
-    ok = [e for e in record.experiments if e.value is not None]
+    ok = [e for e in record.experiments if e.outcome == "ok"]
     known = [e for e in ok if e.counts]
     return Status(
         n_ok=len(ok),
@@ -202,7 +220,7 @@ def status_of(
         n_excluded=sum(e.excluded is not None for e in record.experiments),
         pending=[e for e in record.experiments if e.is_pending],
         overdue=overdue,
-        best=max(known, key=lambda e: sign * (e.value or 0.0), default=None),
+        best=None if several else max(known, key=lambda e: sign * (e.value or 0.0), default=None),
         notes=[
             *_about_uncertainty(under, record),
             *changes,

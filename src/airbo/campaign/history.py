@@ -342,6 +342,10 @@ def table_of_changes(changes: Sequence[Change]) -> "pd.DataFrame":
 
 def outcome_words(experiment: Experiment) -> str:
     """Say what came of an experiment, in short."""
+    if experiment.outcomes:
+        return ", ".join(f"{name} = {shown(value)}" for name, value in experiment.outcomes.items())
+    if experiment.infeasible:
+        return f"{experiment.outcome}, its design cannot be used"
     return experiment.outcome if experiment.value is None else shown(experiment.value)
 
 
@@ -350,10 +354,15 @@ def _measured(experiment: Experiment) -> str:
     return f", measured {said}" if said else ""
 
 
+def _came_of(experiment: Experiment) -> tuple[object, ...]:
+    infeasible = experiment.infeasible
+    return experiment.outcome, experiment.value, dict(experiment.outcomes), infeasible
+
+
 def differences(before: Experiment, after: Experiment) -> list[str]:
     """Say what a correction changed."""
     found = []
-    if (before.outcome, before.value) != (after.outcome, after.value):
+    if _came_of(before) != _came_of(after):
         found.append(f"{outcome_words(before)} → {outcome_words(after)}")
     for name, value in after.design.items():
         if before.design[name] != value:

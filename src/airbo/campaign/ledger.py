@@ -27,6 +27,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from airbo.campaign.bulk import add_all, close_all
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import (
     Experiment,
@@ -93,8 +94,7 @@ class Ledger:
     def record(self) -> Record:
         """Read all experiments; finish what somebody committed and could not finish."""
         counted = Counted.of(self.study)
-        for trial in counted.to_finish:
-            self._finish_row(trial)
+        self._finish_rows(counted.to_finish)
         for trial in counted.left_over:
             self.give_up(trial._trial_id)
         return record_of(counted, self.space)
@@ -272,16 +272,18 @@ class Ledger:
         numbers = sorted(t.number for t in mine)
         first = {"trial": numbers[0]} if numbers else {}
         self.study.set_user_attr(key, {**mark(numbers), **first, "token": token})
-        for trial in mine:
-            self._finish_row(trial)
+        self._finish_rows(mine)
         return numbers
 
     def _stage(self, rows: Sequence[Row], key: str, token: str) -> list[FrozenTrial]:
         self._discard([t for t in self._staged() if _is_left(t, key)])
         at = datetime.now(UTC).isoformat()
-        for row in rows:
-            note = {"key": key, "token": token, "at": at, **row.note}
-            self.study.add_trial(self._trial(row, TrialState.RUNNING, {STAGED: note}))
+        notes = [{"key": key, "token": token, "at": at, **row.note} for row in rows]
+        staged = [
+            self._trial(row, TrialState.RUNNING, {STAGED: note})
+            for row, note in zip(rows, notes, strict=True)
+        ]
+        add_all(self.storage, self.study._study_id, staged)
         mine = [t for t in self._staged() if t.user_attrs[STAGED]["token"] == token]
         if len(mine) < len(rows):
             self._discard(mine)
@@ -300,16 +302,14 @@ class Ledger:
         for trial in trials:
             self.give_up(trial._trial_id)
 
-    def _finish_row(self, trial: FrozenTrial) -> None:
-        note = trial.user_attrs[STAGED]
-        outcome = note.get("outcome")
-        if outcome == GIVEN_UP:
-            self.give_up(trial._trial_id)
-        elif outcome != PENDING:
-            try:
-                self._close(trial._trial_id, note["value"])
-            except UpdateFinishedTrialError:
-                return  # somebody else finished it, with the same outcome
+    def _finish_rows(self, trials: Sequence[FrozenTrial]) -> None:
+        """Finish rows as their notes say; who else did so wrote the same."""
+        notes = [(trial._trial_id, trial.user_attrs[STAGED]) for trial in trials]
+        for trial_id, note in notes:
+            if note.get("outcome") == GIVEN_UP:
+                self.give_up(trial_id)
+        told = [(i, note["value"]) for i, note in notes if "outcome" not in note]
+        close_all(self.storage, told)
 
     def _trial(
         self, row: Row, state: TrialState, staged: Mapping[str, Any] | None = None

@@ -14,12 +14,15 @@ from airbo.campaign.limits import check_place
 from airbo.campaign.study import optimizer_from
 from airbo.integrations.optuna.attributes import (
     EXECUTED,
+    INFEASIBLE_DESIGN,
+    OUTCOMES,
     STAMP,
     UNCERTAINTY,
     describe_uncertainty,
     read_uncertainty,
 )
 from airbo.observed import check_executed, check_value
+from airbo.outcomes import check_values
 from airbo.parameters import Categorical
 from airbo.space import Design
 
@@ -67,13 +70,18 @@ class Outcome:
     """Whether nobody did the experiment, or will."""
     stamp: Mapping[str, Any] = field(default_factory=dict)
     """Who says it, and when."""
+    outcomes: Mapping[str, float] | None = None
+    """What was measured, where the campaign has several outcomes; ``value`` is the first objective,
+    if that was."""
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
 
     @property
     def outcome(self) -> Stage:
         """What became of the experiment."""
         if self.gave_up:
             return "given up"
-        return "failed" if self.value is None else "ok"
+        return "failed" if self.value is None and not self.outcomes else "ok"
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -81,7 +89,9 @@ class Outcome:
         under = self.in_force if self.uncertainty is None else self.uncertainty
         executed = {EXECUTED: dict(self.executed)} if self.executed else {}
         stamp = {STAMP: dict(self.stamp)} if self.stamp else {}
-        return {UNCERTAINTY: under, **executed, **stamp}
+        several = {} if self.outcomes is None else {OUTCOMES: dict(self.outcomes)}
+        cannot = {INFEASIBLE_DESIGN: True} if self.infeasible else {}
+        return {UNCERTAINTY: under, **executed, **stamp, **several, **cannot}
 
     @property
     def moves(self) -> bool:
@@ -101,6 +111,8 @@ class Outcome:
         measured = own == known or _same(own, known)
         silent = not self.executed and not fully
         same = (experiment.outcome, experiment.value) == (self.outcome, self.value)
+        same = same and dict(experiment.outcomes) == dict(self.outcomes or {})
+        same = same and experiment.infeasible == self.infeasible
         return same and not self.moves and said and (measured or silent)
 
     def check_free(self) -> None:
@@ -108,6 +120,8 @@ class Outcome:
         known = self.experiment
         if known is None or not known.has_outcome or self.correct or self.agrees(known):
             return
+        if known.outcomes and known.outcomes.items() <= (self.outcomes or {}).items():
+            return  # what was measured later contradicts nothing
         raise AlreadyTold(f"Experiment {known.number} was told before: {in_words(known)}.")
 
 
@@ -178,6 +192,8 @@ class Listener:
     ) -> Outcome:
         """Complete what is said with what is known: a correction keeps what nobody speaks of."""
         keeps = executed is None and experiment.has_outcome
+        if said.outcomes:  # what was measured at another time
+            said = self._with_outcomes(said, {**experiment.outcomes, **said.outcomes})
         return replace(
             said,
             experiment=experiment,
@@ -185,6 +201,10 @@ class Listener:
             executed=experiment.executed if keeps else said.executed,
             in_force=self._in_force(experiment),
         )
+
+    def _with_outcomes(self, said: Outcome, outcomes: Mapping[str, float]) -> Outcome:
+        """Complete what is said of several outcomes."""
+        return replace(said, outcomes=outcomes, value=outcomes.get(self.settings.value_name))
 
     def _moved(self, experiment: Experiment, design: Mapping[str, Any]) -> dict[str, Any]:
         """Check parameters that were set otherwise than asked."""
@@ -231,14 +251,17 @@ class Listener:
         try:
             plain = space.checked(design, allow_outside)
             measured = check_executed(space, plain, executed or {})
-            number = check_value(value)
+            wanted = self.settings.outcomes
+            several = None if wanted is None else check_values(wanted, value) or {}
+            number = check_value(value) if several is None else None
             check_place(space, plain, "the design")
             check_place(space, measured, "executed")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
-        return Outcome(
+        said = Outcome(
             plain, number, measured, self.uncertainty, self._in_force(None), stamp=self.stamp
         )
+        return said if several is None else self._with_outcomes(said, several)
 
     def _in_force(self, experiment: Experiment | None) -> Any:
         known = None if experiment is None else experiment.uncertainty
@@ -272,11 +295,11 @@ class Listener:
             return
         try:
             under = read_uncertainty(outcome.attributes[UNCERTAINTY])
-            self._optimizer.tell(
-                outcome.design, outcome.value, outcome.executed, under, allow_outside=True
-            )
+            told = outcome.value if outcome.outcomes is None else outcome.outcomes or None
+            self._optimizer.tell(outcome.design, told, outcome.executed, under, allow_outside=True)
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
+        self._accepted.append(outcome.attributes[UNCERTAINTY])
 
     def _is_unusual(self, outcome: Outcome) -> bool:
         """Say whether only a model can tell that the outcome can be used.
@@ -286,7 +309,10 @@ class Listener:
         """
         under, measured = outcome.attributes[UNCERTAINTY], set(outcome.executed)
         return (
-            all(e.uncertainty != under for e in self.record.experiments)
+            (
+                under not in self._accepted
+                and all(e.uncertainty != under for e in self.record.experiments)
+            )
             or not self._is_inside(outcome.design)
             or any(measured & (own := set(row["parameters"])) not in (set(), own) for row in under)
         )
@@ -299,8 +325,22 @@ class Listener:
         return True
 
     @cached_property
+    def _accepted(self) -> list[Any]:
+        """Uncertainties that a model can use, as an earlier row showed."""
+        return []
+
+    @cached_property
     def _optimizer(self) -> "Optimizer":
         return optimizer_from(self.settings, [])
+
+
+def cannot_be_used(settings: Settings, outcome: Outcome) -> Outcome:
+    """Say of a failed experiment that its design cannot be used."""
+    if settings.outcomes is None:
+        raise CampaignError("Infeasible designs need [outcomes] in the campaign file.")
+    cannot = replace(outcome, infeasible=True)
+    cannot.check_free()
+    return cannot
 
 
 def check_once(outcomes: Sequence[Outcome]) -> None:
@@ -317,6 +357,8 @@ def check_once(outcomes: Sequence[Outcome]) -> None:
 
 def in_words(experiment: Experiment) -> str:
     """Say what came of an experiment."""
+    if experiment.outcomes:
+        return ", ".join(f"{name} = {value!r}" for name, value in experiment.outcomes.items())
     return "it failed" if experiment.value is None else f"its value is {experiment.value!r}"
 
 

@@ -17,6 +17,7 @@ from airbo.digits import Digits, as_held, digits_for
 from airbo.integrations.optuna import read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
+from airbo.words import same_unit
 
 if TYPE_CHECKING:
     from airbo.integrations.optuna import AIRBOSampler
@@ -155,7 +156,7 @@ def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
             return f"the choices of {name!r} were {before} and are now {after}"
     elif old.log != new.log:
         return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
-    if _unit(old) != _unit(new):
+    if _unit(old) is not None and not same_unit(_unit(old), _unit(new)):
         return f"the unit of {name!r} was {_unit(old)!r} and is now {_unit(new)!r}"
     return ""
 
@@ -205,6 +206,7 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         noise=settings.noise,
         n_startup_trials=settings.n_initial,
         search_space=settings.space,
+        outcomes=settings.outcomes,
         seed=settings.seed,
         digits=digits_of(settings),
     )
@@ -261,14 +263,28 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         settings.seed,
         deployment=settings.deployment,
         n_initial=settings.n_initial,
-        measure=settings.measure,
+        measure=None if settings.outcomes else settings.measure,
         noise=settings.noise,
+        outcomes=settings.outcomes,
     )
     for e in experiments:
         if e.counts:
             under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-            optimizer.tell(e.design, e.value, e.executed, under, allow_outside=True)
+            told = (e.design, _told(settings, e), e.executed, under)
+            infeasible = e.infeasible and settings.outcomes is not None
+            optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
     for e in experiments:
         if e.is_pending:
             optimizer.expect(e.design, allow_outside=True)
     return optimizer
+
+
+def _told(settings: Settings, e: Experiment) -> Any:
+    """Return what an experiment gave, as an optimizer is told it.
+
+    One that was told before the file had names for outcomes has the value of the first objective.
+    """
+    if settings.outcomes is None or (e.value is None and not e.outcomes):
+        return e.value
+    known = {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
+    return known or ({settings.value_name: e.value} if e.value is not None else None)

@@ -64,6 +64,7 @@ _add(
     files.init,
     "airbo init",
     "airbo init --name milling --parameter speed=50:200:m/min --uncertainty speed=normal:2",
+    "airbo init --parameter dose=0.1:10:mol%:log --uncertainty dose=normal:5%",
 )
 _add(files.check, "airbo check", "airbo check other.toml --no-picture", "airbo check --data")
 _add(experiments.ask, "airbo ask", "airbo ask -n 4 --json")
@@ -85,10 +86,10 @@ _add(changes.include, "airbo include 7")
 _add(changes.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
 _add(experiments.recommend, "airbo recommend", "airbo recommend --anywhere --json")
-_add(data.import_, "airbo import before.csv", name="import")
+_add(data.import_, "airbo import before.csv", "airbo import before.xlsx", name="import")
 _add(
     data.export,
-    "airbo export -o experiments.csv",
+    "airbo export -o experiments.csv  (or .xlsx)",
     "airbo export --json",
     "airbo export --history -o history.csv  (who changed what, and when)",
     "airbo export --damaged -o rescued.csv  (what can be read of a damaged storage)",

@@ -197,6 +197,8 @@ def as_data(e: Any) -> dict[str, Any]:
         "design": e.design,
         "outcome": e.outcome,
         "value": e.value,
+        **({"outcomes": dict(e.outcomes)} if e.outcomes else {}),
+        **({"infeasible": True} if e.infeasible else {}),
         "executed": dict(e.executed),
         "asked": e.asked,
         "told": e.told,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def import_(
-    data: Annotated[Path, typer.Argument(help="A CSV file with a header.")],
+    data: Annotated[Path, typer.Argument(help="A CSV or Excel file with a header.")],
     again: Annotated[bool, typer.Option("--again", help="Count the same table again.")] = False,
     allow_outside: Annotated[
         bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
@@ -40,17 +40,21 @@ def import_(
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Take over experiments that were done before: all rows of a CSV file, or none.
+    """Take over experiments that were done before: all rows of a CSV or Excel file, or none.
 
-    The header names the parameters and "value"; "status" (ok or failed) and "executed_<name>" are
-    optional. Every mistake is named with its line. The same table twice counts once.
+    The header names the parameters and the value, by its name in the campaign file or as "value";
+    units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
+    Commas, semicolons or tabs between cells and decimal commas are understood. Every mistake is
+    named with its line. The same table twice counts once.
     """
     with reporting(as_json) as out:
         campaign = open_campaign(file)
-        done = campaign.import_table(
-            data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
-            uncertainty=read_under(campaign.settings, uncertainty),
-        )  # fmt: skip
+        under = read_under(campaign.settings, uncertainty)
+        with out.err.status(f"Importing {data.name} ..."):
+            done = campaign.import_table(
+                data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
+                uncertainty=under,
+            )  # fmt: skip
         count = f"{len(done.numbers)} experiments"
         if done.already:
             out.show(f"These {count} were imported before. Nothing changed; --again counts them.")
@@ -62,7 +66,8 @@ def import_(
 
 def export(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file; default: print it.")
+        Path | None,
+        typer.Option("--output", "-o", help="A .csv or .xlsx file; - or nothing: print CSV."),
     ] = None,
     damaged: Annotated[
         bool, typer.Option("--damaged", help="What can be read of a damaged storage.")
@@ -73,10 +78,11 @@ def export(
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Write all experiments as CSV, which `airbo import` reads; or the history of all changes."""
+    """Write all experiments as CSV or Excel, which `airbo import` reads; or all changes."""
     with reporting(as_json) as out:
         from airbo.campaign.storage import write_whole
-        from airbo.campaign.tables import to_csv
+        from airbo.campaign.tables import to_csv, to_excel
+        from airbo.sheets import EXCEL
 
         if damaged:
             table = _rescued(file, out)
@@ -84,8 +90,9 @@ def export(
             campaign = open_campaign(file)
             table = campaign.export_history() if history else campaign.export()
         what = "changes" if history else "experiments"
-        if output is not None:
-            write_whole(output, to_csv(table))
+        if output is not None and str(output) != "-":
+            is_excel = output.suffix.lower() == EXCEL
+            write_whole(output, to_excel(table) if is_excel else to_csv(table))
             out.show(f"Wrote {len(table)} {what} to {output}.")
         elif not as_json:
             typer.echo(to_csv(table), nl=False)
@@ -151,6 +158,7 @@ def report(
         from airbo.campaign.errors import CampaignError
 
         campaign = open_campaign(file)
+        campaign.settings.check_one_value("airbo report")
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")
         path = output or file.with_suffix(".html")

@@ -20,7 +20,8 @@ from airbo.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from airbo.campaign import Campaign, Told
+    from airbo.campaign import Campaign, Settings, Told
+    from airbo.optimizer import Recommendation
     from airbo.optimizer.outlook import Outlook
 
 
@@ -41,7 +42,9 @@ def ask(
             asked = campaign.ask(n)
         out.show(design_table(campaign.settings, asked, title="Try these designs"))
         first = asked[0].number
-        out.show(f"Then: airbo tell {first} VALUE   (or, without a value: airbo fail {first})")
+        named = campaign.settings.outcomes or {}
+        value = " ".join(f"{name}=VALUE" for name in named) or "VALUE"
+        out.show(f"Then: airbo tell {first} {value}   (or, without a value: airbo fail {first})")
         out.result({"asked": [as_data(e) for e in asked]})
 
 
@@ -50,7 +53,7 @@ def tell(
         list[str],
         typer.Argument(
             help="NUMBER VALUE, NUMBER=VALUE ..., NAME=VALUE ... VALUE, or, where you set another "
-            "value than asked, NUMBER NAME=VALUE ... VALUE."
+            "value than asked, NUMBER NAME=VALUE ... VALUE. With outcomes: NUMBER OUTCOME=VALUE ..."
         ),
     ],
     executed: Annotated[
@@ -83,7 +86,7 @@ def tell(
 
         campaign = open_campaign(file)
         space = campaign.settings.space
-        report = report_in(words, space)
+        report = report_in(words, space, campaign.settings.outcomes)
         measured = named_values(executed or [], space)
         if measured and len(report.outcomes) > 1:
             raise CampaignError("--executed is for one experiment at a time.")
@@ -103,6 +106,9 @@ def fail(
     gave_up: Annotated[
         bool, typer.Option("--gave-up", help="The experiment was not run and will not be.")
     ] = False,
+    infeasible: Annotated[
+        bool, typer.Option("--infeasible", help="It failed because the design cannot be used.")
+    ] = False,
     correct: Annotated[bool, typer.Option("--correct", help="Replace what was told.")] = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -117,19 +123,20 @@ def fail(
         if gave_up:
             told = campaign.give_up_all(numbers, correct=correct)
         else:
-            told = campaign.tell_all([(n, None) for n in numbers], correct=correct)
+            failed = [(n, None) for n in numbers]
+            told = campaign.tell_all(failed, correct=correct, infeasible=infeasible)
         show_told(out, campaign, told)
 
 
 def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
     """Say what telling did."""
-    from airbo.cli.views import value_with_unit
+    from airbo.cli.views import outcome_with_unit
     from airbo.words import shown
 
     settings = campaign.settings
     for t in told:
         e = t.experiment
-        outcome = e.outcome if e.value is None else value_with_unit(settings, e.value)
+        outcome = outcome_with_unit(settings, e)
         words = {
             "told": f"Experiment {e.number}: {outcome}.",
             "already told": f"Experiment {e.number} was told before: {outcome}. Nothing changed.",
@@ -190,6 +197,25 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         )
 
 
+def show_compromise(out: Output, settings: "Settings", best: "Recommendation") -> None:
+    """Say which design to use where there are several outcomes, and what to expect of each."""
+    from dataclasses import asdict
+
+    from airbo.cli.views import outcome_line
+    from airbo.words import assignments
+
+    out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}")
+    for name, estimate in best.outcomes.items():
+        out.show(outcome_line(settings, name, estimate))
+    out.show(
+        "Values are means over where the design lands; ± is one standard deviation of what the "
+        "model does not know."
+    )
+    found = {name: asdict(estimate) for name, estimate in best.outcomes.items()}
+    out.result({"design": best.design, "outcomes": found, "holds": best.holds,
+                "reason": best.reason})  # fmt: skip
+
+
 def recommend(
     anywhere: Annotated[
         bool, typer.Option("--anywhere", help="Look at all designs, not only those tried.")
@@ -212,9 +238,12 @@ def recommend(
         policy: Literal["anywhere"] | None = "anywhere" if anywhere else None
         with out.working("Fitting the model and looking ahead ..."):
             one_thread()
-            if settings.measure == measures.Mean():  # what lies ahead is known of expected values
+            if settings.measure == measures.Mean() and settings.named is None:
+                # what lies ahead is known of expected values
                 outlook = campaign.look_ahead(tolerance, policy)
             best = outlook.recommendation if outlook else campaign.recommend(policy)
+        if settings.named is not None:
+            return show_compromise(out, settings, best)
         out.show(f"Use {assignments(settings.space, best.design)}.")
         out.show(what_to_expect(settings, best))
         data = {"design": best.design, "mean": best.mean, "std": best.std,

@@ -71,7 +71,8 @@ def _serve(
             f"The page needs packages that are not installed ({error.name}): "
             "pip install 'airbo[serve]'."
         ) from None
-    Campaign.open(file).close()  # what is wrong with it is said here, not in the page
+    with Campaign.open(file) as campaign:  # what is wrong with it is said here, not in the page
+        campaign.settings.check_one_value("airbo serve")
     doors = Doors.of(
         host, [*own_names(), *names], os.environ.get(TOKEN_VARIABLE) or None, read_only
     )

@@ -1,12 +1,12 @@
 """What stands behind ``airbo tell``: numbers, values and designs, in any number of words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from airbo.campaign.errors import CampaignError
 from airbo.space import Space
-from airbo.words import number_of, value_of
+from airbo.words import nearest, number_of, value_of
 
 USAGE = (
     "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, airbo tell speed=120 depth=0.5 1.25, or, "
@@ -18,14 +18,24 @@ USAGE = (
 class Report:
     """What stands behind ``airbo tell``."""
 
-    outcomes: list[tuple[int | dict[str, Any], float]]
-    """Experiments by number, or a design, with their values."""
+    outcomes: list[tuple[int | dict[str, Any], Any]]
+    """Experiments by number, or a design, with their values, or their outcomes by name."""
     design: dict[str, Any] | None = None
     """Parameters that were set otherwise than asked."""
 
 
-def report_in(words: Sequence[str], space: Space) -> Report:
-    """Read the words of ``airbo tell``."""
+def report_in(
+    words: Sequence[str], space: Space, outcomes: Collection[str] | None = None
+) -> Report:
+    """Read the words of ``airbo tell``.
+
+    Args:
+        words: What stands behind it.
+        space: The parameters.
+        outcomes: Names of the outcomes, where the campaign has several.
+    """
+    if outcomes is not None:
+        return _report_of_several(words, space, outcomes)
     try:
         pairs = [word.strip().partition("=") for word in words]
         by_number = {n: v for n, eq, v in pairs if eq and _is_number(n)}
@@ -44,6 +54,30 @@ def report_in(words: Sequence[str], space: Space) -> Report:
     except ValueError as error:
         raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
     raise CampaignError(f"This is not understood: {' '.join(words)!r}. Please {USAGE}.")
+
+
+def _report_of_several(words: Sequence[str], space: Space, outcomes: Collection[str]) -> Report:
+    """Read a number or a design, and outcomes by name."""
+    try:
+        pairs = [word.strip().partition("=") for word in words]
+        bare = [n for n, eq, _ in pairs if not eq]
+        measured = {n: number_of(v, n) for n, eq, v in pairs if eq and n in outcomes}
+        rest = {n: v for n, eq, v in pairs if eq and n not in outcomes}
+        for name in rest:
+            if name not in space.names:
+                raise ValueError(f"unknown name {name!r}{nearest(name, [*outcomes, *space.names])}")
+        design = {n: value_of(space, n, v) for n, v in rest.items()}
+        if measured and len(bare) == 1 and _is_number(bare[0]):
+            return Report([(int(bare[0]), measured)], design or None)
+        if measured and design and not bare:
+            return Report([(design, measured)])
+    except ValueError as error:
+        raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
+    example = " ".join(f"{name}=1.25" for name in outcomes)
+    raise CampaignError(
+        f"This is not understood: {' '.join(words)!r}. Please write: airbo tell 3 {example}; leave "
+        "out what was not measured."
+    )
 
 
 def named_values(words: Sequence[str], space: Space) -> Mapping[str, float]:

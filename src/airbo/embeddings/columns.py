@@ -41,18 +41,20 @@ class Waves:
     """Number of waves per Gaussian."""
 
     @classmethod
-    def of(cls, precisions: Float[Tensor, " q"], reach: float) -> "Waves":
+    def of(cls, precisions: Float[Tensor, " q"], reach: float, margin: float = MARGIN) -> "Waves":
         """Find the waves of Gaussians for points at most ``reach`` apart."""
-        parts = [_waves(precision, reach) for precision in precisions]
+        parts = [_waves(precision, reach, margin) for precision in precisions]
         frequencies, phases, amplitudes = (torch.cat(v) for v in zip(*parts, strict=True))
         return cls(frequencies, phases, amplitudes, tuple(len(part[0]) for part in parts))
 
 
-def _waves(precision: Float[Tensor, ""], reach: float) -> tuple[Tensor, Tensor, Tensor]:
+def _waves(
+    precision: Float[Tensor, ""], reach: float, margin: float
+) -> tuple[Tensor, Tensor, Tensor]:
     # the sum repeats itself with the period T = 2π/Δ; at T - t the next Gaussian must be 0
     root = math.sqrt(max(precision.item(), 1e-12))
-    step = 2 * math.pi / (reach + MARGIN / root)
-    k = torch.arange(math.ceil(MARGIN * root / step) + 1).to(precision)
+    step = 2 * math.pi / (reach + margin / root)
+    k = torch.arange(math.ceil(margin * root / step) + 1).to(precision)
     w = k * step
     a = step * (-0.5 * w.square() / precision).exp() / (2 * math.pi * precision).sqrt()
     a = torch.where(k > 0, 2 * a, a).sqrt()

@@ -27,6 +27,7 @@ from airbo.uncertainty import (
     Product,
     Relative,
     Ring,
+    Rounded,
     Uniform,
     Varying,
     base_draws,
@@ -227,6 +228,16 @@ def _(u: LogNormal, X: Tensor, r: Resolution) -> list[Mixture]:
             _mixture((c,), factors.weights, x * factors.means, x.square() * factors.spread)
         )
     return landed
+
+
+@_mixtures.register
+def _(u: Rounded, X: Tensor, r: Resolution) -> list[Mixture]:
+    found = u.landings(X)
+    if found is not None:
+        values, likely = found
+        return [Mixture((0,), likely, values.unsqueeze(-1))]
+    alone = u.columns is None and (u.independent_columns or X.shape[-1] == 1)
+    return _mixtures(u.unrounded, X, r) if alone else [_cells(u, X, r)]
 
 
 @_mixtures.register

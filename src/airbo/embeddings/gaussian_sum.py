@@ -4,15 +4,19 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import numpy as np
 import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 from jaxtyping import Float
+from scipy.linalg import qr, solve_triangular
 from torch import Tensor
 
 SHORTER = 2e-5
 """Largest change of a base kernel, as a share of its value at distance 0, when it is shortened."""
 MATERN_TOLERANCE = 2e-5
 """How far the Gaussians that stand for a Matérn kernel are from it, where its value at 0 is 1."""
+SAME = 1e-7
+"""Difference of two Gaussians, on average, below which one may stand for the other."""
 _LENGTHS = range(4, 26)
 _NEGLIGIBLE = 1e-9
 
@@ -79,6 +83,25 @@ class GaussianSum:
         return replace(
             whole, weights=short[0].to(whole.weights), precisions=short[1].to(whole.weights)
         )
+
+
+def skeleton(seen: Float[Tensor, "q p"]) -> tuple[Tensor, Float[Tensor, "q r"]]:
+    """Find Gaussians of which all others are sums.
+
+    Args:
+        seen: Values of every Gaussian at many pairs of designs.
+
+    Returns:
+        The numbers of those to keep, and how much of each is in every one: seen = shares seen[kept]
+        to about ``SAME``.
+    """
+    _, R, order = qr(seen.mT.cpu().numpy(), mode="economic", pivoting=True)
+    size = np.abs(R.diagonal())
+    r = int((size > SAME * np.sqrt(seen.shape[1])).sum())
+    shares = np.empty((r, len(order)))
+    shares[:, order] = solve_triangular(R[:r, :r], R[:r])
+    kept = torch.from_numpy(order[:r].astype(np.int64)).to(seen.device)
+    return kept, torch.from_numpy(shares.T.copy()).to(seen)
 
 
 def _projected(w: Tensor, lam: Tensor, n: int, farthest: float) -> tuple[Tensor, Tensor]:

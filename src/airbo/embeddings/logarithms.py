@@ -23,6 +23,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from airbo.embeddings.columns import Waves, landing_features
 from airbo.embeddings.dependent import Quadratics
 from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Group, Plan
@@ -30,11 +31,17 @@ from airbo.uncertainty import base_draws
 
 MOST_POWERS = 130
 """Polynomials of one group at the most: beyond, sums of Gaussians cost less."""
-DEGREES = (2, 4, 6, 8, 10)
-N_NODES, N_CHECKS = 16, 7
+DEGREES, HIGHER = (2, 4, 6, 8, 10), (12, 16, 20)
+"""The higher ones are for P_x that changes with one column."""
+WEIGHTED = (6, 8, 10)
+"""Degrees at which what is faint counts less, if that helps."""
+N_NODES, N_CHECKS = 24, 7
 """Designs of one column that a polynomial is fitted to, and further ones where it is checked."""
 EXPONENTIAL, WAVES = 120, 4
 """What an exponential costs, in multiplications, and what waves cost, in exponentials."""
+TAIL, PRECISE, LOST = 6.0, 8.0, 1e-10
+"""Standard deviations beyond which a Gaussian is not followed, and where it counts as 0 if its
+logarithm is needed; value below which waves do not give that logarithm."""
 FAINT = 1e-3
 """Least weight of a difference in a fit: polynomials must not grow where a Gaussian is 0."""
 
@@ -242,18 +249,23 @@ def _of_column(
     z = torch.cat([nodes, checks])
     x = ((low + high) / 2 + (high - low) / 2 * z).unsqueeze(-1)
     n_kinds = len(group.deviations or group.blocks or ())
-    kinds = [torch.full(z.shape, k, device=x.device) for k in range(n_kinds)]
-    e = _log_between([plan.landing_of(group, x, kind) for kind in kinds], precisions)
-    values = e.exp()  # (q, kinds, z, kinds, z)
+    kinds = torch.arange(n_kinds, device=x.device).repeat_interleave(len(x))
+    landing = plan.landing_of(group, x.repeat(n_kinds, 1), kinds)
+    shape = (n_kinds, len(x), n_kinds, len(x))
+    e = _log_between(landing, precisions).reshape(-1, *shape)
+    values = e.exp()
     itself = e.diagonal(dim1=-3, dim2=-1).diagonal(dim1=-3, dim2=-2)  # (q, z, kinds)
+    at_nodes = e[:, :, :N_NODES, :, :N_NODES]
     tried = []
-    for degree in DEGREES:
+    for degree in (*DEGREES, *HIGHER):
         V = z.unsqueeze(-1) ** torch.arange(degree + 1).to(z)
         fit = torch.linalg.pinv(V[:N_NODES])
-        at_nodes = e[:, :, :N_NODES, :, :N_NODES]
         forms = torch.einsum("pi,qkilj,rj->qkplr", fit, at_nodes, fit)
-        fitted = torch.einsum("ip,qkplr,jr->qkilj", V, forms, V)
-        errors = (fitted.exp() - values).abs().amax((1, 2, 3, 4))
+        errors = _largest_error(V, forms, values)
+        bad = errors > tolerances
+        if degree in WEIGHTED and bool(bad.any()):
+            forms[bad] = _weighted_forms(V[:N_NODES], at_nodes[bad])
+            errors = _largest_error(V, forms, values)
         diagonals = torch.einsum("pi,qik->qkp", fit, itself[:, :N_NODES])
         fitted = torch.einsum("ip,qkp->qik", V, diagonals)
         errors = torch.maximum(errors, (fitted.exp() - itself.exp()).abs().amax((1, 2)))
@@ -261,6 +273,24 @@ def _of_column(
         tried.append((degree, flat, errors <= tolerances))
     degree, (forms, diagonals), good = _enough(tried, 1, [])
     return _Forms(torch.arange(degree + 1).unsqueeze(-1), forms, diagonals, good)
+
+
+def _largest_error(V: Tensor, forms: Tensor, values: Tensor) -> Float[Tensor, " q"]:
+    fitted = torch.einsum("ip,qkplr,jr->qkilj", V, forms, V)
+    return (fitted.exp() - values).abs().amax((1, 2, 3, 4))
+
+
+def _weighted_forms(
+    V: Float[Tensor, "z p"], e: Float[Tensor, "q kinds z kinds z"]
+) -> Float[Tensor, "q kinds p kinds p"]:
+    """Fit forms where a Gaussian is not faint: elsewhere its logarithm may be as it likes."""
+    both = torch.einsum("ip,jr->ijpr", V, V).flatten(2, 3).flatten(0, 1)
+    e = e.transpose(2, 3)  # (q, kinds, kinds, z, z)
+    flat = e.flatten(-2)
+    weights = flat.exp().clamp_min(FAINT).unsqueeze(-1)
+    found = torch.linalg.lstsq(weights * both, weights * flat.unsqueeze(-1)).solution
+    forms = found.squeeze(-1).unflatten(-1, (V.shape[1], V.shape[1])).transpose(2, 3)
+    return (forms + forms.movedim((1, 2), (3, 4))) / 2
 
 
 def _enough(
@@ -271,30 +301,37 @@ def _enough(
     def cost(found: tuple[int, Any, Tensor]) -> int:
         degree, _, good = found
         left = [n for n, is_good in zip(sizes, good.tolist(), strict=True) if not is_good]
-        return math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left)
+        return float(math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left))
 
     sizes = n_gaussians or [WAVES] * len(tried[0][-1])
     return min(tried, key=cost)
 
 
-def _log_between(
-    landings: Sequence[Mixture], precisions: Float[Tensor, " q"]
-) -> Float[Tensor, "q kinds z kinds z"]:
-    """Return the logarithm of what Gaussians see between designs of one column, under all kinds."""
-    rows = []
-    for a in landings:
-        for b in landings:
-            t2 = (a.means.squeeze(-1)[:, None, :, None] - b.means.squeeze(-1)[:, None]).square()
-            v = a.variances.squeeze(-1)[:, None, :, None] + b.variances.squeeze(-1)[:, None]
-            w = a.weights.log()[:, None, :, None] + b.weights.log()[:, None]
-            each = []
-            for precision in precisions:
-                widening = 1 + precision * v
-                exponent = -0.5 * (precision * t2 / widening + widening.log()) + w
-                each.append(torch.logsumexp(exponent.flatten(-2), dim=-1))
-            rows.append(torch.stack(each))
-    k, n = len(landings), landings[0].weights.shape[0]
-    return torch.stack(rows, dim=1).reshape(-1, k, k, n, n).transpose(2, 3)
+def _log_between(landing: Mixture, precisions: Float[Tensor, " q"]) -> Float[Tensor, "q r r"]:
+    """Return the logarithm of what Gaussians see between designs of one column."""
+    m, spread = landing.means, TAIL * landing.variances.sqrt()
+    reach = ((m + spread).max() - (m - spread).min()).item()
+    each = []
+    for precision in precisions:
+        f = landing_features(landing, Waves.of(precision.unsqueeze(0), reach, PRECISE))
+        seen = f @ f.mT
+        lost = bool(seen.min() < LOST)  # then its logarithm is, too
+        each.append(_by_pairs(landing, precision) if lost else seen.log())
+    return torch.stack(each)
+
+
+def _by_pairs(landing: Mixture, precision: Tensor) -> Float[Tensor, "r r"]:
+    """Return the same from all pairs of components."""
+    r = len(landing.weights)
+    i, j = torch.triu_indices(r, r, device=precision.device)
+    w, m, v = landing.weights.log(), landing.means.squeeze(-1), landing.variances.squeeze(-1)
+    widening = 1 + precision * (v[i].unsqueeze(-1) + v[j].unsqueeze(-2))
+    t = m[i].unsqueeze(-1) - m[j].unsqueeze(-2)
+    exponents = -0.5 * (precision * t.square() / widening + widening.log())
+    exponents = exponents + w[i].unsqueeze(-1) + w[j].unsqueeze(-2)
+    upper = precision.new_zeros(r, r)
+    upper[i, j] = torch.logsumexp(exponents.flatten(-2), dim=-1)
+    return upper + upper.triu(1).mT
 
 
 @lru_cache(maxsize=16)

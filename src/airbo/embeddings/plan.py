@@ -163,6 +163,11 @@ class Plan:
         )
 
     @property
+    def brings(self) -> bool:
+        """Whether designs bring distributions of their own."""
+        return bool(self._brought)
+
+    @property
     def on_a_line(self) -> bool:
         """Whether there is one column, and it is not normal."""
         return self.d == 1 and not self.normal

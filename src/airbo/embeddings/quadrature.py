@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from airbo.embeddings.discretize import Resolution
 from airbo.embeddings.embedding import MAX_REMEMBERED, PORTION, Embedding, is_same
 from airbo.embeddings.fitting import PairTables, products
-from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
+from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum, skeleton
 from airbo.embeddings.line import Line, line_of
 from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Plan, plan_of
@@ -21,6 +21,9 @@ TAIL = 6.0
 """Standard deviations beyond which a Gaussian is not followed."""
 N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
+N_FEWER, N_SAMPLED, NEIGHBOURS = 200, 16, (1e-3, 4e-3, 0.016, 0.06, 0.15, 0.4)
+"""Observations from which on a fit looks for Gaussians that it can do without, observations that it
+looks at, and distances of their neighbours."""
 N_TOGETHER = 300
 """Observations up to which a fit keeps all it needs for gradients; else it works it out again."""
 TOO_LIGHT = 1e-6
@@ -189,11 +192,33 @@ class QuadratureEmbedding(Embedding):
 
     def _with_moving_weights(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
         """Work out every Gaussian once per fit, where that does not take too much memory."""
+        base = self._fewer(base, f)
         if len(f) ** 2 * len(base.weights) > MAX_REMEMBERED:
             return self._again_in_every_step(base, f, diag)
         each = self.remembered("each", f, lambda: self._each(base.detached(), f))
         each = each.diagonal(dim1=-2, dim2=-1) if diag else each
         return torch.tensordot(base.weights, each, dims=1)
+
+    def _fewer(self, base: GaussianSum, f: Float[Tensor, "n f"]) -> GaussianSum:
+        """Replace Gaussians by sums of others that look the same at every distance.
+
+        The new weights are linear in the old ones, so that the likelihood stays smooth.
+        """
+        if self.plan.brings or len(f) < N_FEWER:
+            return base
+
+        def find() -> tuple[Tensor, Tensor]:
+            # some designs, the corners of all, and neighbours of theirs at all distances
+            some = f[:: max(1, len(f) // N_SAMPLED)][: N_SAMPLED + 2].clone()
+            some[:2, : self.d] = torch.stack([f.amin(0), f.amax(0)])[:, : self.d]
+            away = some.repeat(len(NEIGHBOURS), 1)
+            shift = torch.tensor(NEIGHBOURS).to(f).repeat_interleave(len(some))
+            signs = torch.where(torch.arange(self.d) % 2 == 0, 1.0, -1.0).to(f)
+            away[:, : self.d] += shift.unsqueeze(-1) * signs / self.d**0.5
+            return skeleton(self._each(base.detached(), torch.cat([some, away])).flatten(1))
+
+        kept, shares = self.remembered("fewer", torch.cat([f.flatten(), base.precisions]), find)
+        return replace(base, weights=base.weights @ shares, precisions=base.precisions[kept])
 
     def _with_moving_widths(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
         """Look up single columns in tables, which are made once per fit."""
@@ -225,7 +250,8 @@ class QuadratureEmbedding(Embedding):
 
     def _again_in_every_step(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
         """Sum over the Gaussians that count at present; what a step remembers does not grow."""
-        counts = base.weights.detach() > TOO_LIGHT * base.weights.detach().sum()
+        sizes = base.weights.detach().abs()
+        counts = sizes > TOO_LIGHT * base.weights.detach().sum()
         kept = replace(base, weights=base.weights[counts], precisions=base.precisions[counts])
         terms = self._terms_of_steps(kept)
         if diag:
@@ -238,7 +264,7 @@ class QuadratureEmbedding(Embedding):
         if base.moves:
             return Terms(self.plan, base, self.seen, self._extent())
         with torch.no_grad():
-            share = base.weights / base.at_zero
+            share = base.weights.abs() / base.at_zero
             key = torch.cat([base.precisions, share.log2().ceil(), self.seen.flatten()])
             return self.remembered(
                 "steps",

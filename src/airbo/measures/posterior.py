@@ -108,6 +108,9 @@ class AllDraws(MCSampler):
         assert isinstance(posterior, MeasurePosterior)
         return posterior.draws
 
+    def _update_base_samples(self, posterior: Posterior, base_sampler: MCSampler) -> None:
+        """Do nothing: the draws are those of the model."""
+
 
 @GetSampler.register(MeasurePosterior)  # type: ignore[untyped-decorator]
 def _all_draws(posterior: MeasurePosterior, sample_shape: Size, **_: Any) -> AllDraws:

@@ -1,8 +1,8 @@
 """Which design to use, and what to expect of it."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -32,16 +32,39 @@ class TooLittleDataWarning(UserWarning):
 
 
 @dataclass(frozen=True)
+class OutcomeEstimate:
+    """What the model holds of one outcome of a design."""
+
+    mean: float
+    """Expected value, or the measure that an objective has, in the user's units."""
+    std: float
+    """Standard deviation of that: what the model does not know."""
+    within: float | None = None
+    """Of a limit: the share of executed inputs that keep it."""
+    within_std: float | None = None
+    """Standard deviation of that share: what the model does not know."""
+    holds: float | None = None
+    """Probability that the share is as large as it was asked to be."""
+
+
+@dataclass(frozen=True)
 class Recommendation:
     """The design that the model holds best by the measure, by default in expectation."""
 
     design: Design
     mean: float
-    """The measure of the design, as the model expects it, in the user's units and direction."""
+    """The measure of the design, as the model expects it, in the user's units and direction; with
+    several objectives, that of the first."""
     std: float
     """Standard deviation of that: what the model does not know."""
     capability: Capability | None = None
     """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
+    outcomes: Mapping[str, OutcomeEstimate] = field(default_factory=dict)
+    """All outcomes by name, where there are several."""
+    holds: float | None = None
+    """Probability that all limits are kept as often as they were asked to be."""
+    reason: str = ""
+    """How the design was chosen, where there are limits or several objectives."""
 
 
 @dataclass(frozen=True)

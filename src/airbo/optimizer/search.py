@@ -140,7 +140,7 @@ def free_designs(
     avoid: Float[Tensor, "k {cube.m}"] | None = None,
 ) -> Float[Tensor, "free {cube.m}"]:
     """Return designs all over the space that may be proposed."""
-    pool = _pool(cube)
+    pool = spread_designs(cube)
     return pool[~_taken(pool, exclude, pool[:0] if avoid is None else avoid)]
 
 
@@ -200,7 +200,7 @@ def _search(
     function: AcquisitionFunction, cube: Cube, start: Tensor | None
 ) -> Float[Tensor, "1 m"]:
     if _is_small(cube):
-        return best_of(function, _pool(cube))
+        return best_of(function, spread_designs(cube))
     F = _search_within(function, cube) if cube.space.constraints else _search_folded(function, cube)
     Z = cube.unfold(cube.round(F))
     if start is None:
@@ -211,7 +211,11 @@ def _search(
 
 def _search_within(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
     """Climb with one number per parameter, where constraints hold."""
-    return Within(cube).best(_OfFolded(function, cube), cube.fold(_pool(cube)[:N_RAW])).detach()
+    return (
+        Within(cube)
+        .best(_OfFolded(function, cube), cube.fold(spread_designs(cube)[:N_RAW]))
+        .detach()
+    )
 
 
 def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
@@ -245,7 +249,7 @@ def _is_small(cube: Cube) -> bool:
     return len(counts) == cube.space.d and math.prod(counts.values()) <= MAX_ENUMERATED
 
 
-def _pool(cube: Cube) -> Float[Tensor, "n m"]:
+def spread_designs(cube: Cube) -> Float[Tensor, "n m"]:
     """Return all designs of a small discrete space, or many spread over any other."""
     d = cube.space.d
     if _is_small(cube):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from airbo.uncertainty.mixture import GaussianMixture
     from airbo.uncertainty.product import Product
     from airbo.uncertainty.relative import LogNormal, Relative
+    from airbo.uncertainty.rounded import Rounded
     from airbo.uncertainty.sampler import Sampler
     from airbo.uncertainty.scaled import Scaled, scale
     from airbo.uncertainty.spec import from_dict, from_json
@@ -47,6 +48,7 @@ __all__ = [
     "Product",
     "Relative",
     "Ring",
+    "Rounded",
     "Sampler",
     "Scaled",
     "SciPy",
@@ -80,6 +82,7 @@ _HOMES = {
     "Product": "product",
     "LogNormal": "relative",
     "Relative": "relative",
+    "Rounded": "rounded",
     "Sampler": "sampler",
     "Scaled": "scaled",
     "scale": "scaled",

@@ -12,6 +12,7 @@ from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.clipped import Clipped
 from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.relative import LogNormal, Relative
+from airbo.uncertainty.rounded import Rounded
 from airbo.uncertainty.scaled import Scaled
 
 
@@ -46,6 +47,22 @@ def _(u: Relative, columns: Sequence[int]) -> InputUncertainty | None:
 def _(u: Any, columns: Sequence[int]) -> InputUncertainty | None:
     inside = some_columns(u.uncertainty, columns)
     return None if inside is None else _chosen(u, columns, uncertainty=inside)
+
+
+@some_columns.register
+def _(u: Rounded, columns: Sequence[int]) -> InputUncertainty | None:
+    inside = some_columns(u.uncertainty, columns)
+    if inside is None:
+        return None
+    own = [i for i, c in enumerate(columns) if u.columns is None or c in u.columns]
+    if not own:
+        return inside
+    limits: dict[str, Any] = {"low": u.low, "high": u.high}
+    for name, limit in limits.items():
+        if isinstance(limit, tuple):  # one per rounded column
+            order = list(u.columns or range(len(limit)))
+            limits[name] = tuple(limit[order.index(columns[i])] for i in own)
+    return Rounded(inside, **limits, columns=None if len(own) == len(columns) else tuple(own))
 
 
 def _chosen(u: Any, columns: Sequence[int], **others: Any) -> Any:
