@@ -315,23 +315,23 @@ def _log_between(landing: Mixture, precisions: Float[Tensor, " q"]) -> Float[Ten
     for precision in precisions:
         f = landing_features(landing, Waves.of(precision.unsqueeze(0), reach, PRECISE))
         seen = f @ f.mT
-        lost = bool(seen.min() < LOST)  # then its logarithm is, too
-        each.append(_by_pairs(landing, precision) if lost else seen.log())
+        # where little is seen its logarithm is lost, and all pairs of components give it
+        lost = seen.triu().lt(LOST) & torch.ones_like(seen).triu().bool()
+        i, j = lost.nonzero().unbind(-1)
+        e = seen.clamp_min(LOST).log()
+        e[i, j] = e[j, i] = _by_pairs(landing, precision, i, j)
+        each.append(e)
     return torch.stack(each)
 
 
-def _by_pairs(landing: Mixture, precision: Tensor) -> Float[Tensor, "r r"]:
-    """Return the same from all pairs of components."""
-    r = len(landing.weights)
-    i, j = torch.triu_indices(r, r, device=precision.device)
+def _by_pairs(landing: Mixture, precision: Tensor, i: Tensor, j: Tensor) -> Float[Tensor, " p"]:
+    """Return the same from all pairs of components, for some pairs of designs."""
     w, m, v = landing.weights.log(), landing.means.squeeze(-1), landing.variances.squeeze(-1)
     widening = 1 + precision * (v[i].unsqueeze(-1) + v[j].unsqueeze(-2))
     t = m[i].unsqueeze(-1) - m[j].unsqueeze(-2)
     exponents = -0.5 * (precision * t.square() / widening + widening.log())
     exponents = exponents + w[i].unsqueeze(-1) + w[j].unsqueeze(-2)
-    upper = precision.new_zeros(r, r)
-    upper[i, j] = torch.logsumexp(exponents.flatten(-2), dim=-1)
-    return upper + upper.triu(1).mT
+    return torch.logsumexp(exponents.flatten(-2), dim=-1)
 
 
 @lru_cache(maxsize=16)

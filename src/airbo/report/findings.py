@@ -24,7 +24,7 @@ from airbo.optimizer.outlook import Outlook, look_ahead
 from airbo.parameters import Float, Parameter
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.space import Space
-from airbo.uncertainty import InputUncertainty, base_draws
+from airbo.uncertainty import InputUncertainty, base_draws, scale
 
 N_DRAWS = 4096
 
@@ -135,6 +135,11 @@ class Findings:
         if isinstance(self.beliefs.model, UGP | ERBFGP):
             return self.beliefs
         return Beliefs.of(self.optimizer.with_surrogate("ugp"))
+
+    @cached_property
+    def if_exact(self) -> Beliefs:
+        """The same about designs that are hit exactly."""
+        return self.what_if.under(scale(self.deployment, 0))
 
     @property
     def second_model(self) -> bool:

@@ -16,7 +16,6 @@ from airbo.parameters import Categorical, Parameter
 from airbo.report import style
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
-from airbo.uncertainty import scale
 from airbo.words import design, label, number, plus_minus, value
 
 N_POINTS, N_POINTS_IN_MANY = 41, 25
@@ -53,8 +52,7 @@ class Slice:
         findings = self.findings
         if not findings.uncertain:
             return None
-        exact = findings.what_if.under(scale(findings.deployment, 0))
-        return exact.expected(findings.along({self.name: self.values}))
+        return findings.if_exact.expected(findings.along({self.name: self.values}))
 
     @cached_property
     def was_tried(self) -> NDArray[np.bool_]:
