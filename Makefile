@@ -15,7 +15,7 @@ JOBS ?= 2
 READY := $(INSTALLED)-experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow coverage lowest newest check format build lock \
+.PHONY: help demo test slow coverage lowest newest check format audit build lock \
 	bench bench-quick paper paper-quick docs docs-figures
 
 help:  ## list the targets
@@ -52,6 +52,9 @@ check: $(INSTALLED)-dev  ## format, lint, types and import direction, without ch
 format: $(INSTALLED)-dev  ## format the code and repair what ruff can repair
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+audit: $(INSTALLED)-audit  ## known vulnerabilities of the versions in constraints.txt (needs the internet)
+	@$(BIN)/pip-audit --disable-pip --no-deps -r constraints.txt
 
 build: $(INSTALLED)-slow  ## the wheel and the source archive, checked, in dist/
 	@rm -rf dist

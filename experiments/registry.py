@@ -4,8 +4,11 @@ from dataclasses import replace
 
 from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
+from experiments.choosing.measuring import MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.harness.experiment import Experiment
+from experiments.measures.calibration import IN_SPEC
+from experiments.measures.regret import MEASURE_REGRET
 from experiments.paper.ablation import ABLATION
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
@@ -16,6 +19,7 @@ from experiments.paper.surrogates import SURROGATES
 from experiments.speed.nodes import NODES
 from experiments.speed.optuna_ask import OPTUNA_ASK
 from experiments.theory.bound import BOUND
+from experiments.theory.gain_growth import GAIN_GROWTH
 from experiments.theory.regret_growth import REGRET_GROWTH
 
 MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES)
@@ -29,7 +33,7 @@ VARIANTS: dict[str, Experiment] = {
 }
 """With expected improvement, as in the program that the authors published."""
 
-THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, BOUND)}
+THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, GAIN_GROWTH, BOUND)}
 """What the paper proves, beside what is measured."""
 
 BEYOND: dict[str, Experiment] = {
@@ -38,10 +42,13 @@ BEYOND: dict[str, Experiment] = {
         PREDICTING,
         FAMILY_PREDICTING,
         EXPECTATIONS,
+        MEASURING,
         SCREENING,
         CHOOSING,
         NODES,
         OPTUNA_ASK,
+        MEASURE_REGRET,
+        IN_SPEC,
     )
 }
 """What the paper does not ask."""

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from airbo import Categorical, Float, Integer, Space
+from tests.strategies import quietly
 
 floats = st.floats(-1e3, 1e3)
 positive = st.floats(1e-6, 1e3)
@@ -40,7 +41,7 @@ def spaces(draw):
         float_parameters(), grid_parameters(), integer_parameters(), categorical_parameters()
     )
     parameters = draw(st.lists(kinds, min_size=1, max_size=4))
-    return Space({f"p{i}": parameter for i, parameter in enumerate(parameters)})
+    return quietly(Space)({f"p{i}": parameter for i, parameter in enumerate(parameters)})
 
 
 def values(parameter):

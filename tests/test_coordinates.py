@@ -7,7 +7,6 @@ from airbo.coordinates import (
     by_columns,
     check_logs,
     uncertain_columns,
-    without,
 )
 from airbo.cube import Cube
 
@@ -35,8 +34,11 @@ def test_parameters_that_are_not_named_are_hit_exactly():
     assert samples[..., 3].std() > 0
 
 
+FLOATS = Space({**MIXED.parameters, "n": (1.0, 5.0)})
+
+
 def test_groups_and_names_in_any_order_reach_their_columns():
-    P = by_columns(MIXED, {("n", "x"): JOINT, "d": unc.Uniform(0.0, 0.5)})
+    P = by_columns(FLOATS, {("n", "x"): JOINT, "d": unc.Uniform(0.0, 0.5)})
     covariance = P.covariance(X)[0]
     assert covariance[0, 3].item() == pytest.approx(0.01)
     assert covariance[2, 2].item() == pytest.approx(0.25 / 12, rel=1e-3)
@@ -78,30 +80,8 @@ def test_a_logarithmic_parameter_may_be_uncertain_as_long_as_it_stays_positive()
         check_logs(MIXED, by_columns(MIXED, {"d": unc.Normal(1e-3)}), X - torch.tensor(0.0999))
 
 
-# -- measured columns
-
-
 def test_columns_that_are_uncertain_are_found_inside_products():
     assert uncertain_columns(by_columns(MIXED, {("n", "x"): JOINT}), 4) == [0, 3]
-
-
-def test_without_all_its_columns_nothing_is_uncertain():
-    assert without(JOINT, {0, 1}, 2) == unc.Exact()
-    assert without(JOINT, set(), 2) == JOINT
-
-
-def test_without_one_of_several_independent_columns_the_others_stay_as_they_are():
-    for P in (unc.Normal(0.1), by_columns(SQUARE, {"x": unc.Normal(0.1), "y": unc.Normal(0.1)})):
-        rest = without(P, {0}, 2).covariance(torch.zeros(1, 2, dtype=torch.float64))[0]
-        torch.testing.assert_close(rest, torch.diag(torch.tensor([0.0, 0.01])).double())
-
-
-@pytest.mark.parametrize(
-    "P", [JOINT, unc.Ring(0.1), unc.Varying(lambda x: unc.Normal(x))], ids=repr
-)
-def test_columns_that_are_uncertain_together_cannot_be_taken_apart(P):
-    with pytest.raises(ValueError, match="give all of them or none"):
-        without(P, {0}, 2)
 
 
 @pytest.mark.parametrize(
@@ -114,3 +94,16 @@ def test_columns_that_are_uncertain_together_cannot_be_taken_apart(P):
 def test_a_broken_sampler_is_refused_before_any_experiment(fn, message):
     with pytest.raises(ValueError, match=message):
         Optimizer({"x": (0.0, 1.0)}, unc.Sampler(fn))
+
+
+def test_a_function_that_looks_at_the_first_design_only_is_refused():
+    first_only = unc.Varying(lambda x: unc.Normal(0.1 + float(x[0, 0])))
+    with pytest.raises(ValueError, match=r"take x\[..., 0\], not x\[0\]"):
+        Optimizer({"x": (0.0, 1.0)}, first_only)
+
+
+def test_one_uncertainty_for_a_group_hits_its_parameters_independently_and_alike():
+    P = by_columns(SQUARE, {("x", "y"): unc.Beta(0.4, 0.2, scale=0.1)})
+    each = by_columns(SQUARE, dict.fromkeys("xy", unc.Beta(0.4, 0.2, scale=0.1)))
+    X, base = torch.rand(3, 2).double(), unc.base_draws(64, 2)
+    assert torch.equal(P.perturb(X, base), each.perturb(X, base))

@@ -7,15 +7,17 @@ import pytest
 from airbo import Integer, Space
 from airbo import uncertainty as unc
 from airbo.observed import check_executed, check_value
-from airbo.optimizer.record import History, Observation, Points, as_table, from_table
+from airbo.optimizer.reading import Rules, as_table, from_table
+from airbo.optimizer.record import History, Observation, Points
 
 SPACE = Space({"x": (0, 1), "n": Integer(1, 3), "t": ["A", "B"]})
+RULES = Rules(SPACE, check=lambda observation: None)
 DESIGN = {"x": 0.5, "n": 2, "t": "A"}
 
 
 def test_observations_become_a_table_with_their_types():
     rows = [Observation(DESIGN, 1.5), Observation(DESIGN, None, {"x": 0.6})]
-    table = as_table(SPACE, rows)
+    table = as_table(RULES, rows)
     assert [*table] == ["x", "n", "t", "value", "status", "executed_x"]
     assert table["n"].dtype == int
     assert table["status"].tolist() == ["ok", "failed"]
@@ -23,20 +25,20 @@ def test_observations_become_a_table_with_their_types():
 
 
 def test_a_table_without_observations_has_the_columns_all_the_same():
-    table = as_table(SPACE, [])
+    table = as_table(RULES, [])
     assert [*table] == ["x", "n", "t", "value", "status"]
     assert len(table) == 0
 
 
 def test_what_a_table_holds_is_what_was_put_into_it():
     rows = [Observation(DESIGN, 1.5, {"x": 0.6, "t": "B"}), Observation(DESIGN, 2.5)]
-    read = from_table(SPACE, as_table(SPACE, rows), "value")
-    assert read == [(o.design, o.value, o.executed) for o in rows]
+    read = from_table(RULES, as_table(RULES, rows))
+    assert read == [(o.design, o.value, o.executed, False) for o in rows]
 
 
 def test_columns_may_stand_in_any_order():
     table = pd.DataFrame([{"value": 1.0, "t": "A", "n": 2, "x": 0.5}])
-    assert from_table(SPACE, table, "value") == [(DESIGN, 1.0, {})]
+    assert from_table(RULES, table) == [(DESIGN, 1.0, {}, False)]
 
 
 def test_executed_inputs_become_plain_values():

@@ -53,8 +53,10 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
         f"airbo-{airbo.__version__}.dist-info",
     }
     data = {name for name in names if name.startswith("airbo/") and not name.endswith(".py")}
-    assert data == {"airbo/py.typed", "airbo/problems/push_table.npz"}
     source = ROOT / "src" / "airbo"
+    page = [*source.glob("serve/templates/*"), *source.glob("serve/static/*")]
+    page = {f"airbo/{path.relative_to(source).as_posix()}" for path in page}
+    assert data == {"airbo/py.typed", "airbo/problems/push_table.npz", *page}
     modules = {f"airbo/{path.relative_to(source).as_posix()}" for path in source.rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == modules
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import airbo
 from airbo import uncertainty as unc
@@ -67,3 +68,53 @@ def test_parameters_that_are_hit_together_are_named():
     P = unc.Product([unc.Ring(0.1), unc.Exact()], [(0, 2), (1,)])
     assert words.hit(space, P, "a") == "on a circle of radius 0.1; together with c"
     assert words.hit(space, P, "b") == "exactly"
+
+
+PERCENT = [
+    (unc.Relative(unc.Normal(0.05)), "±5% of the value (standard deviation)"),
+    (unc.Relative(unc.Uniform(-0.1, 0.1)), "anywhere within ±10% of the value"),
+    (unc.Relative(unc.Uniform(-0.1, 0.2)), "anywhere from −10% to 20% of the value"),
+    (unc.LogNormal(0.07), "±7% of the value (log-normal)"),
+    (
+        unc.GaussianMixture([[1.43]], [[[0.25]]]),
+        "normal, standard deviation 0.5 mm, on average 1.43 mm above the design",
+    ),
+    (
+        unc.GaussianMixture([[-1.0], [1.0]], [[[0.25]], [[0.04]]], [0.3, 0.7]),
+        "one of 2 normal distributions: 30% around −1 (±0.5), 70% around 1 (±0.2)",
+    ),
+    (unc.Empirical([0.1, -0.3]), "as in a log of 2 deviations, from −0.3 to 0.1 mm"),
+    (
+        unc.Piecewise([9.0], [unc.Exact(), unc.Normal(2.0)]),
+        "below 9 mm: hit exactly; from 9 mm on: normal, standard deviation 2 mm",
+    ),
+    (unc.SciPy(scipy.stats.laplace(scale=0.5)), "distributed as laplace (scale = 0.5)"),
+    (unc.Rounded(unc.Normal(1.0), 1, 5), "normal, standard deviation 1 mm, rounded to whole"),
+]
+
+
+@pytest.mark.parametrize(("uncertainty", "text"), PERCENT)
+def test_an_uncertainty_is_said_in_words_whether_it_is_an_object_or_a_description(
+    uncertainty, text
+):
+    assert words.kind(uncertainty, "mm").startswith(text)
+    assert words.kind(uncertainty.to_dict(), "mm") == words.kind(uncertainty, "mm")
+
+
+def test_no_kind_is_shown_as_code():
+    for uncertainty, _ in ALL_UNCERTAINTIES:
+        text = words.kind(uncertainty, "mm")
+        assert not any(sign in text for sign in ("<", "=(", "Sampler", "lambda", "{")), text
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "said"),
+    [
+        ("target", ["storage", "value"], "there are 'storage', 'value'"),
+        ("varying", ["ring", "normal"], "there are 'ring', 'normal'"),
+        ("unif", ["uniform", "normal"], "did you mean 'uniform'?"),
+        ("Sped", ["speed", "depth"], "did you mean 'speed'?"),
+    ],
+)
+def test_only_near_words_are_suggested(word, known, said):
+    assert said in words.nearest(word, known)

@@ -103,6 +103,8 @@ SAVEABLE = [
     (unc.Beta(0.4, 0.2).clipped(high=0.9), 1),
     (unc.Ring(0.5).clipped(-0.4, 0.6), 2),
     (unc.Scaled(unc.SciPy(scipy.stats.gamma(2, scale=0.1)), 0.5), 2),
+    (unc.Rounded(unc.Normal(0.8), -1, 2), 1),
+    (unc.Rounded(unc.Normal(cov=COV), -1, 2, columns=[1]), 2),
 ]
 """Those that can be written as JSON."""
 
@@ -141,6 +143,7 @@ WAYS = [
     # P varies along a line
     (unc.Piecewise([0.0], [unc.ChiSquared(0.5, scale=0.01), unc.ChiSquared(7, scale=0.01)]), 1),
     (unc.Varying(wavy_beta), 1),
+    (unc.Rounded(unc.Normal(0.8), -1, 2), 1),
     # P varies in the plane
     (unc.Varying(turning_normal), 2),
     (unc.Varying(moving_mixture), 2),

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from experiments.figures.calibrate import draw_calibrate
+from experiments.figures.measures import draw_measures
 from experiments.figures.modelling import draw_modelling
 from experiments.figures.problems import draw_problems
 from experiments.figures.readme import draw_readme
@@ -22,6 +23,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "kinds": draw_kinds,
     "problems": draw_problems,
     "calibrate": draw_calibrate,
+    "measures": draw_measures,
 }
 
 

@@ -19,6 +19,7 @@ from airbo.optimizer.search import (
     without_numerical_warnings,
 )
 from airbo.problems.expectation import estimate
+from airbo.problems.measured import estimate_measure
 from airbo.problems.optimum import Function, highest_point
 from airbo.problems.push import GOALS, QUADRANTS
 
@@ -34,6 +35,7 @@ __all__ = [
     "Parts",
     "UnseenInputLikelihood",
     "estimate",
+    "estimate_measure",
     "highest_point",
     "initial_point",
     "lengthscale_prior",

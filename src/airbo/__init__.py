@@ -7,17 +7,23 @@ if TYPE_CHECKING:
     from airbo.campaign import Campaign
     from airbo.optimizer import Optimizer
     from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
+    from airbo.outcomes import AtLeast, AtMost, Between, Maximize, Minimize
     from airbo.parameters import Categorical, Float, Integer
     from airbo.run import ExperimentError, Result, maximize, minimize
     from airbo.space import Space
 
 __version__ = "0.1.0"
 __all__ = [
+    "AtLeast",
+    "AtMost",
+    "Between",
     "Campaign",
     "Categorical",
     "ExperimentError",
     "Float",
     "Integer",
+    "Maximize",
+    "Minimize",
     "Optimizer",
     "Recommendation",
     "Result",
@@ -28,11 +34,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AtLeast": "airbo.outcomes",
+    "AtMost": "airbo.outcomes",
+    "Between": "airbo.outcomes",
     "Campaign": "airbo.campaign",
     "Categorical": "airbo.parameters",
     "ExperimentError": "airbo.run",
     "Float": "airbo.parameters",
     "Integer": "airbo.parameters",
+    "Maximize": "airbo.outcomes",
+    "Minimize": "airbo.outcomes",
     "Optimizer": "airbo.optimizer",
     "Recommendation": "airbo.optimizer.recommendation",
     "Result": "airbo.run",
@@ -47,6 +58,7 @@ _MODULES = {
     "embeddings",
     "integrations",
     "kernels",
+    "measures",
     "models",
     "optimizer",
     "problems",

@@ -11,9 +11,11 @@ from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.acquisition.analytic import LogExpectedImprovement, UpperConfidenceBound
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import Model
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
 from airbo.uncertainty import InputUncertainty
@@ -35,7 +37,7 @@ class Situation:
 class Acquisition(Protocol):
     """Builds a BoTorch acquisition function for a fitted model."""
 
-    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the function that the next design maximizes."""
 
 
@@ -50,7 +52,7 @@ class UCB:
         if not 0 <= self.beta < float("inf"):
             raise ValueError(f"beta must be finite and >= 0, got {self.beta}.")
 
-    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the bound; BoTorch takes the square of the paper's β."""
         return UpperConfidenceBound(believing(model, situation), beta=self.beta**2)
 
@@ -73,7 +75,7 @@ class RandomizedUCB:
         if not 0 <= self.mean_square < float("inf"):
             raise ValueError(f"mean_square must be finite and >= 0, got {self.mean_square}.")
 
-    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Draw β from torch's generator, which an optimizer seeds, and build the bound."""
         square = self.mean_square * torch.empty((), dtype=torch.float64).exponential_().item()
         return UCB(math.sqrt(square))(model, situation)
@@ -90,8 +92,10 @@ class TheoryUCB:
     delta: float = 0.1
     """Probability with which the confidence bound may fail."""
 
-    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the bound with the information gain of the model's observations."""
+        if not isinstance(model, GPyTorchModel):
+            raise ValueError("The β_n of the theorem is for the mean, not for another measure.")
         return UCB(self.beta(model))(model, situation)
 
     def beta(self, model: GPyTorchModel) -> float:
@@ -104,7 +108,7 @@ class TheoryUCB:
 class EI:
     """Expected improvement on the best posterior mean so far; noisy EI if designs are pending."""
 
-    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build LogEI, or qLogNEI."""
         if situation.X_pending is None:
             return LogExpectedImprovement(model, best_f=_best_mean(model, situation))
@@ -135,7 +139,7 @@ class FromFactory:
                     f"{', '.join(_OFFERED)}."
                 )
 
-    def __call__(self, model: GPyTorchModel, situation: Situation) -> AcquisitionFunction:
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Call the factory with what it asks for."""
         wanted = set(list(inspect.signature(self.factory).parameters)[1:]) & set(_OFFERED)
         if "X_pending" not in wanted:
@@ -149,12 +153,12 @@ class FromFactory:
         return made
 
 
-def _best_mean(model: GPyTorchModel, situation: Situation) -> Float[Tensor, ""]:
+def _best_mean(model: Any, situation: Situation) -> Float[Tensor, ""]:
     with torch.no_grad():
         return model.posterior(situation.X_observed).mean.max()
 
 
-_OFFERED: dict[str, Callable[[GPyTorchModel, Situation], Any]] = {
+_OFFERED: dict[str, Callable[[Model, Situation], Any]] = {
     "X_observed": lambda model, situation: situation.X_observed,
     "X_baseline": lambda model, situation: situation.X_observed,
     "X_pending": lambda model, situation: situation.X_pending,
@@ -220,7 +224,7 @@ class InformationAbout(AcquisitionFunction):
         return covariance[..., 0, 1].square() / (covariance[..., 1, 1] + noise)
 
 
-def believing(model: GPyTorchModel, situation: Situation) -> GPyTorchModel:
+def believing(model: Any, situation: Situation) -> Model:
     """Return the model as if pending designs had given what it expects of them.
 
     The mean stays where it is and the deviation shrinks around them, so that the next design goes
@@ -229,9 +233,11 @@ def believing(model: GPyTorchModel, situation: Situation) -> GPyTorchModel:
     X = situation.X_pending
     if X is None:
         return model
+    if isinstance(model, MeasureModel):
+        return model.believing(X, situation.uncertainty)
     under: dict[str, Any] = {}
     if isinstance(model, UncertainInputGP):
         under["uncertainty"] = situation.uncertainty or model.features.uncertainties[0]
     with torch.no_grad():
         expected = model.posterior(X, **under).mean
-    return cast(GPyTorchModel, model.condition_on_observations(X, expected, **under))
+    return cast(Model, model.condition_on_observations(X, expected, **under))

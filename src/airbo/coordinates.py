@@ -6,8 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.in_cube import blocks_with_columns
 from airbo.space import Space
-from airbo.uncertainty import Exact, InputUncertainty, Product, base_draws
+from airbo.uncertainty import Exact, InputUncertainty, Product, Rounded, base_draws
+from airbo.uncertainty.columns import some_columns
 
 ByName = (
     Mapping[str, InputUncertainty]
@@ -39,10 +41,67 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
                 f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
                 "not supported. Leave it out to have it hit exactly."
             )
+    uncertainty = _on_integers(space, uncertainty)
     X = _corners(space)
-    uncertainty.perturb(X, base_draws(4, uncertainty.n_base(space.d)))  # a broken function says so
+    _check_rows(uncertainty, X)
     check_logs(space, uncertainty, X)
     return uncertainty
+
+
+def _on_integers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
+    """Let whole numbers land on whole numbers within their range; nothing else changes."""
+    integers = set(space.integer_columns) & set(uncertain_columns(uncertainty, space.d))
+    if not integers:
+        return uncertainty
+    blocks: list[InputUncertainty] = []
+    columns: list[tuple[int, ...]] = []
+    for block, own in blocks_with_columns(uncertainty, range(space.d)):
+        for part, some in _integers_apart(block, own, integers):
+            blocks.append(_rounded(part, some, space, integers))
+            columns.append(some)
+    rest = tuple(sorted(set(range(space.d)).difference(*columns)))
+    if rest:
+        blocks.append(Exact())
+        columns.append(rest)
+    return blocks[0] if len(blocks) == 1 and columns[0] == (0,) else Product(blocks, columns)
+
+
+def _integers_apart(
+    block: InputUncertainty, own: tuple[int, ...], integers: set[int]
+) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
+    """Split off the whole numbers of a block, each alone, where its columns are independent."""
+    whole = [[i] for i, c in enumerate(own) if c in integers]
+    others = [i for i, c in enumerate(own) if c not in integers]
+    groups = [*([others] if others else []), *whole]
+    parts = [some_columns(block, group) for group in groups] if len(groups) > 1 else [None]
+    if not whole or None in parts:
+        return [(block, own)]
+    placed = [tuple(own[i] for i in group) for group in groups]
+    return [(part, some) for part, some in zip(parts, placed, strict=True) if part is not None]
+
+
+def _rounded(
+    block: InputUncertainty, own: tuple[int, ...], space: Space, integers: set[int]
+) -> InputUncertainty:
+    whole = tuple(i for i, c in enumerate(own) if c in integers)
+    if not whole or isinstance(block, Rounded):
+        return block
+    low, high = (tuple(ends[own[i]] for i in whole) for ends in space.bounds)
+    if len(whole) == 1:
+        return Rounded(block, low[0], high[0], None if len(own) == 1 else whole)
+    return Rounded(block, low, high, None if len(whole) == len(own) else whole)
+
+
+def _check_rows(uncertainty: InputUncertainty, X: Float[Tensor, "n d"]) -> None:
+    """Refuse a broken function, and one that does not look at every design by itself."""
+    base = base_draws(4, uncertainty.n_base(X.shape[-1]))
+    together = uncertainty.perturb(X, base)
+    alone = torch.cat([uncertainty.perturb(x, base) for x in X.split(1)])
+    if not torch.allclose(together, alone):
+        raise ValueError(
+            "A design lands elsewhere when other designs are looked at with it. A function in "
+            "Varying or Sampler gets many designs at once, one per row: take x[..., 0], not x[0]."
+        )
 
 
 def check_logs(
@@ -88,30 +147,6 @@ def uncertain_columns(uncertainty: InputUncertainty, d: int) -> list[int]:
             for column in uncertain_columns(block, len(own))
         )
     return list(range(d))
-
-
-def without(uncertainty: InputUncertainty, columns: set[int], d: int) -> InputUncertainty:
-    """Return the same uncertainty with some columns hit exactly.
-
-    Raises:
-        ValueError: If a column is uncertain together with others that are not in ``columns``.
-    """
-    if not columns:
-        return uncertainty
-    if set(uncertain_columns(uncertainty, d)) <= columns:
-        return Exact()
-    if isinstance(uncertainty, Product):
-        layout = uncertainty.layout(d)
-        blocks = [
-            without(block, {own.index(c) for c in columns if c in own}, len(own))
-            for block, own in zip(uncertainty.blocks, layout, strict=True)
-        ]
-        return Product(blocks, layout)
-    alike = uncertainty.dim is None and uncertainty.independent_columns and uncertainty.is_additive
-    if not alike:
-        raise ValueError("its parameters are uncertain together; give all of them or none")
-    rest = tuple(c for c in range(d) if c not in columns)
-    return Product([uncertainty, Exact()], [rest, tuple(sorted(columns))])
 
 
 def _product(space: Space, given: ByName) -> InputUncertainty:

@@ -1,6 +1,6 @@
 """P_x in the unit cube: what a model sees of an uncertainty in the user's units."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, singledispatch
 from typing import Any
@@ -12,19 +12,14 @@ from torch import Tensor
 from airbo.cube import Axes, Cube
 from airbo.space import Space
 from airbo.uncertainty import (
-    Beta,
-    ChiSquared,
     Clipped,
     Exact,
     InputUncertainty,
-    LogNormal,
-    Normal,
     Piecewise,
     Product,
-    Relative,
     Scaled,
-    Uniform,
 )
+from airbo.uncertainty.columns import some_columns
 from airbo.uncertainty.parameters import Numbers
 from airbo.uncertainty.scaled import stretch
 
@@ -39,7 +34,7 @@ def in_cube(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     """
     cube = Cube(space)
     blocks, columns = [], []
-    for block, own in _blocks(uncertainty, range(space.d)):
+    for block, own in blocks_with_columns(uncertainty, range(space.d)):
         for part, some in _straight_and_bent(block, own, cube.axes):
             blocks.append(rescaled(part, cube.axes.of(some)))
             columns.append(tuple(cube.position(c) for c in some))
@@ -57,7 +52,7 @@ def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
     unit = (0.0,) * len(axes.names), (1.0,) * len(axes.names)
     if (axes.low, axes.high) == unit and axes.is_linear:
         return uncertainty
-    parts = list(_blocks(uncertainty, range(len(axes.names))))
+    parts = list(blocks_with_columns(uncertainty, range(len(axes.names))))
     columns = [own for _, own in parts]
     blocks = [rescaled(block, axes.of(own)) for block, own in parts]
     rest = tuple(sorted(set(range(len(axes.names))).difference(*columns)))
@@ -66,14 +61,14 @@ def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
     return Product([*blocks, Exact()], [*columns, rest]) if rest else Product(blocks, columns)
 
 
-def _blocks(
+def blocks_with_columns(
     uncertainty: InputUncertainty, columns: Sequence[int]
 ) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
     """Yield the independent blocks of an uncertainty, with their columns, without exact ones."""
     if isinstance(uncertainty, Product):
         layout = uncertainty.layout(len(columns))
         for block, own in zip(uncertainty.blocks, layout, strict=True):
-            yield from _blocks(block, [columns[i] for i in own])
+            yield from blocks_with_columns(block, [columns[i] for i in own])
     elif not isinstance(uncertainty, Exact):
         yield uncertainty, tuple(columns)
 
@@ -178,29 +173,10 @@ def _(u: Piecewise, axes: Axes) -> InputUncertainty:
     return Piecewise(edges, [rescaled(piece, axes) for piece in u.pieces], u.column)
 
 
-def some_columns(uncertainty: InputUncertainty, columns: Sequence[int]) -> InputUncertainty | None:
-    """Return an uncertainty over some of its columns, None unless it treats each by itself."""
-    u = uncertainty
-    if isinstance(u, Exact | Uniform | Beta | ChiSquared | LogNormal) or (
-        isinstance(u, Normal) and u.cov is None
-    ):
-        return _each_parameter(u, lambda p: tuple(p[c] for c in columns))
-    if isinstance(u, Relative):
-        share = some_columns(u.share, columns)
-        return None if share is None else Relative(share)
-    if isinstance(u, InCube):
-        inside = some_columns(u.uncertainty, columns)
-        return None if inside is None else InCube(inside, u.axes.of(columns))
-    if isinstance(u, Clipped | Scaled):
-        inside = some_columns(u.uncertainty, columns)
-        limits = _each_parameter(u, lambda p: tuple(p[c] for c in columns))
-        return None if inside is None else replace(limits, uncertainty=inside)
-    return None
-
-
-def _each_parameter(u: Any, change: Callable[[tuple[float, ...]], Numbers]) -> Any:
-    """Change the parameters that have one number per column."""
-    return replace(u, **{n: change(v) for n, v in _values(u).items() if isinstance(v, tuple)})
+@some_columns.register
+def _(u: InCube, columns: Sequence[int]) -> InputUncertainty | None:
+    inside = some_columns(u.uncertainty, columns)
+    return None if inside is None else InCube(inside, u.axes.of(columns))
 
 
 def _values(u: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ Direction = Literal["maximize", "minimize"]
 """Whether large values are good, or small ones."""
 
 VALUE, STATUS, EXECUTED_COLUMN = "value", "status", "executed_"
-OK, FAILED = "ok", "failed"
+OK, FAILED, INFEASIBLE = "ok", "failed", "infeasible"
 LARGEST = 1e100
 """Larger values are penalties, not measurements, and their squares overflow."""
 
@@ -41,9 +41,14 @@ def check_value(value: Any) -> float | None:
     if abs(real) > LARGEST:
         raise ValueError(
             f"The value must not exceed {LARGEST:g} in size, got {real}; "
-            "None says that the experiment failed."
+            "if the experiment failed, say so instead."
         )
     return None if math.isnan(real) else real
+
+
+def is_usable(value: float | None) -> bool:
+    """Say whether a value can be a measurement: not infinite, and no penalty."""
+    return value is not None and math.isfinite(value) and abs(value) <= LARGEST
 
 
 def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) -> dict[str, Any]:

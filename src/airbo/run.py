@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from airbo.coordinates import NamedUncertainty
+from airbo.observed import OK, STATUS
 from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.optimizer import whole_number
 from airbo.space import Space
@@ -69,7 +70,8 @@ def maximize(
         seed: Fixes all choices.
         progress: Whether to show a progress bar with the current recommendation.
         callback: Called with the optimizer after every experiment.
-        **settings: As for ``Optimizer``: surrogate, acquisition, deployment, n_initial, initial.
+        **settings: As for ``Optimizer``: surrogate, acquisition, deployment, measure and
+            others.
 
     Returns:
         The recommended design, what to expect of it, and all observations. Ctrl-C ends the
@@ -145,7 +147,7 @@ def _described(error: Exception) -> str:
 
 
 def _has_values(optimizer: Optimizer) -> bool:
-    return bool(optimizer.observations["value"].notna().any())
+    return bool((optimizer.observations[STATUS] == OK).any())
 
 
 class _Bar:

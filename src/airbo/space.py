@@ -23,9 +23,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from airbo.constraints import Constraint, read_constraints
 from airbo.parameters import Categorical, Float, Integer, Parameter, finite_number
+
+if TYPE_CHECKING:
+    from airbo.polytope import Polytope
 
 Design = dict[str, Any]
 Columns = list[list[float]]
@@ -43,14 +47,25 @@ class Space:
     [[80.0, 2.0, 1.0]]
     >>> space.to_designs([[80.0, 2.0, 1.0]])
     [{'speed': 80.0, 'passes': 2, 'tool': 'B'}]
+
+    Constraints are linear equations and inequalities between parameters that are numbers. They bind
+    designs; executed inputs may miss them, as they may miss the bounds.
+
+    >>> mixture = {"water": (0.0, 1.0), "ethanol": (0.0, 0.5), "oil": (0.1, 1.0)}
+    >>> space = Space(mixture, constraints=["water + ethanol + oil == 1", "ethanol <= 2 * water"])
+    >>> space.check({"water": 0.1, "ethanol": 0.4, "oil": 0.5})
+    Traceback (most recent call last):
+    ValueError: The design misses the constraint 'ethanol <= 2 * water' by 0.2.
     """
 
     names: tuple[str, ...]
     """Names of the parameters, in the order of the columns."""
+    constraints: tuple[str, ...]
+    """What designs have to meet, as it was written."""
 
     _parameters: tuple[Parameter, ...]
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, parameters: Mapping[str, Any], constraints: Iterable[str] = ()) -> None:
         if not isinstance(parameters, Mapping):
             raise ValueError(f"A space is made from a dict of parameters, got {parameters!r}.")
         if not parameters:
@@ -61,9 +76,30 @@ class Space:
         object.__setattr__(self, "names", tuple(parameters))
         made = tuple(_parameter(name, given) for name, given in parameters.items())
         object.__setattr__(self, "_parameters", made)
+        if isinstance(constraints, str | Mapping) or not isinstance(constraints, Iterable):
+            raise ValueError(
+                f'constraints is a list of texts, as in ["a + b <= 1"], got {constraints!r}.'
+            )
+        object.__setattr__(self, "constraints", tuple(constraints))
+        self._check_constraints()
+
+    def _check_constraints(self) -> None:
+        """Refuse constraints that contradict each other, or the bounds."""
+        limited = {c for limit in self.limits for c, w in enumerate(limit.weights) if w}
+        alone = len(self.limits) == 1 and not limited & self.n_values.keys()
+        if not self.limits or alone:  # one by one they were checked when they were read
+            return
+        texts = list(dict.fromkeys(constraint.text for constraint in self.polytope.conflict()))
+        if len(texts) == 1:
+            raise ValueError(f"Constraint {texts[0]!r}: no design between the bounds can meet it.")
+        if texts:
+            raise ValueError(
+                f"No design between the bounds can meet these constraints together: {texts}."
+            )
 
     def __repr__(self) -> str:
-        return f"Space({self.parameters})"
+        constraints = f", constraints={list(self.constraints)}" if self.constraints else ""
+        return f"Space({self.parameters}{constraints})"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -80,12 +116,12 @@ class Space:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the space in values that JSON can hold."""
-        return {
-            "parameters": [
-                {"name": name, "type": parameter.kind, **_jsonable(parameter)}
-                for name, parameter in self.parameters.items()
-            ]
-        }
+        parameters = [
+            {"name": name, "type": parameter.kind, **_jsonable(parameter)}
+            for name, parameter in self.parameters.items()
+        ]
+        constraints = {"constraints": list(self.constraints)} if self.constraints else {}
+        return {"parameters": parameters, **constraints}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Space":
@@ -105,7 +141,7 @@ class Space:
                 parameters[name] = kinds[kind](**arguments)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"Parameter {name!r}: {error}") from error
-        return cls(parameters)
+        return cls(parameters, data.get("constraints", ()))
 
     # -- designs <-> columns
 
@@ -114,7 +150,8 @@ class Space:
 
         Args:
             design: A value for every parameter.
-            allow_outside: Whether numbers may lie outside the bounds, as executed inputs do.
+            allow_outside: Whether numbers may lie outside the bounds and miss the constraints, as
+                executed inputs do.
         """
         self._row(design, allow_outside)
 
@@ -168,13 +205,59 @@ class Space:
                 row.append(parameter.encode(design[name], allow_outside))
             except ValueError as error:
                 raise ValueError(f"Parameter {name!r}: {error}") from None
+        if self.limits and not allow_outside:
+            self._check_limits(row)
         return row
+
+    def _check_limits(self, row: list[float]) -> None:
+        for limit in self.limits:
+            if not limit.holds(row):
+                missed = f"{limit.excess(row):.3g}"
+                raise ValueError(f"The design misses the constraint {limit.text!r} by {missed}.")
+
+    def meets(self, design: Mapping[str, Any]) -> bool:
+        """Say whether a design, inside the bounds or not, meets all constraints."""
+        return not self.limits or all(
+            limit.holds(self._row(design, allow_outside=True)) for limit in self.limits
+        )
+
+    def mended(self, design: Mapping[str, Any], keep: Iterable[str] = ()) -> Design | None:
+        """Return the nearest design that meets all constraints.
+
+        Args:
+            design: A value for every parameter.
+            keep: Names of parameters whose values must stay.
+
+        Returns:
+            None if no design has these values and meets the constraints.
+        """
+        if self.meets(design):
+            return self.checked(design, allow_outside=True)
+        from numpy import array
+
+        row = self._row(design, allow_outside=True)
+        fixed = {column: row[column] for column in map(self.names.index, keep)}
+        found = self.polytope.nearest(array(row), fixed)
+        return None if found is None else self._design(found.tolist())
 
     def _design(self, row: Iterable[float]) -> Design:
         named = zip(self.names, self._parameters, row, strict=True)
         return {name: parameter.decode(number) for name, parameter, number in named}
 
     # -- what the columns hold
+
+    @cached_property
+    def limits(self) -> tuple[Constraint, ...]:
+        """The constraints, as numbers over columns."""
+        return read_constraints(self.constraints, self.parameters)
+
+    @cached_property
+    def polytope(self) -> "Polytope":
+        """The designs that meet all constraints; it needs NumPy and SciPy."""
+        from airbo.polytope import Polytope
+
+        steps = tuple(_step(p) for p in self._parameters)
+        return Polytope(self.limits, *self.bounds, steps)
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -205,8 +288,8 @@ class Space:
 
     def hint(self, name: object) -> str:
         """Say which known name is near an unknown one."""
-        near = difflib.get_close_matches(str(name), self.names, n=1)
-        return f"; did you mean {near[0]!r}?" if near else f"; there are {list(self.names)}"
+        near = closest(str(name), self.names)
+        return f"; did you mean {near!r}?" if near else f"; there are {list(self.names)}"
 
     def _two_dimensional(self, array: Any) -> Columns:
         rows = array[None] if array.ndim == 1 else array
@@ -229,6 +312,19 @@ class Space:
                     )
                 design[name] = parameter.choices[int(number)]
         return design
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that somebody may have meant, if there is one.
+
+    >>> closest("sped", ["speed", "depth"]), closest("target", ["storage", "value"])
+    ('speed', None)
+    """
+    by_lower = {name.lower(): name for name in known}
+    lower = word.lower()
+    begun = [name for name in by_lower if len(lower) > 2 and name.startswith(lower)]
+    near = begun[:1] or difflib.get_close_matches(lower, by_lower, n=1, cutoff=0.75)
+    return by_lower[near[0]] if near else None
 
 
 def _parameter(name: str, given: Any) -> Parameter:
@@ -257,6 +353,12 @@ def _distance(parameter: Parameter, a: float, b: float) -> float:
     if min(a, b) <= 0:  # has no logarithm: as far as can be from all that have one
         return 0.0 if a == b else math.inf
     return abs(math.log(a / b)) / math.log(high / low)
+
+
+def _step(parameter: Parameter) -> float | None:
+    """Return the distance between two values of a parameter; None: there is one between any two."""
+    low, high = parameter.range
+    return None if parameter.n_values is None else (high - low) / (parameter.n_values - 1)
 
 
 def _jsonable(parameter: Parameter) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Values, designs and uncertainties as people write and read them: the one place for words."""
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from airbo.parameters import Categorical, Float, Integer, Parameter
-from airbo.space import Space
-from airbo.uncertainty.kinds import is_exact, said
+from airbo.space import Space, closest
+from airbo.uncertainty.kinds import is_exact
+from airbo.uncertainty.sayings import said
 
 
 @runtime_checkable
@@ -33,14 +33,29 @@ def value_of(space: Space, name: str, text: str) -> Any:
     parameter = space.parameters[name]
     text = text.strip()
     if isinstance(parameter, Categorical):
-        for choice in parameter.choices:
-            if text == str(choice) or text == repr(choice):
-                return choice
+        for is_meant in (_is_written_so, _is_same_number):
+            for choice in parameter.choices:
+                if is_meant(choice, text):
+                    return choice
         raise ValueError(f"{name} must be one of {quoted(parameter.choices)}, got {text!r}.")
     number = number_of(text, name)
     if isinstance(parameter, Integer) and number.is_integer():
         return int(number)
     return number
+
+
+def _is_written_so(choice: Any, text: str) -> bool:
+    return text in (str(choice), repr(choice))
+
+
+def _is_same_number(choice: Any, text: str) -> bool:
+    """Spreadsheets write 1.0 as 1, and True as TRUE."""
+    if isinstance(choice, bool):
+        return text.lower() == str(choice).lower()
+    try:
+        return not isinstance(choice, str) and float(text) == choice
+    except ValueError:
+        return False
 
 
 def number_of(text: str, what: str) -> float:
@@ -56,11 +71,10 @@ def number_of(text: str, what: str) -> float:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Say which known word is near an unknown one."""
+    """Say which known word is near an unknown one; where none is, list them."""
     known = list(known)
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=1)
-    return f"; did you mean {by_lower[near[0]]!r}?" if near else f"; there are {quoted(known)}."
+    near = closest(word, known)
+    return f"; did you mean {near!r}?" if near else f"; there are {quoted(known)}."
 
 
 def quoted(words: Iterable[Any]) -> str:
@@ -87,6 +101,12 @@ def number(value: float | int, digits: int = 4) -> str:
     else:
         text = f"{value:.{digits}g}"
     return _minus("0" if text in ("-0", "") else text)
+
+
+def fixed(value: float, places: int) -> str:
+    """Write a number with so many digits behind the point, zeros too."""
+    text = f"{value:.{max(0, places)}f}"
+    return _minus(text.lstrip("-") if float(text) == 0 else text)
 
 
 def plus_minus(estimate: MeanAndStd, signed: bool = False) -> str:
@@ -123,6 +143,22 @@ def _minus(text: str) -> str:
 def unit_of(parameter: Parameter) -> str | None:
     """Return the unit of a parameter, if it has one."""
     return parameter.unit if isinstance(parameter, Float | Integer) else None
+
+
+def same_unit(one: str | None, other: str | None) -> bool:
+    """Say whether two units are one that is spelled differently: C and °C, um and µm.
+
+    >>> same_unit("C", "°C"), same_unit("mm", "m"), same_unit("m/s^2", "m/s²")
+    (True, False, True)
+    """
+    return _spelled_alike(one or "") == _spelled_alike(other or "")
+
+
+_SPELLINGS = str.maketrans("µμ⁰¹²³⁴⁵⁶⁷⁸⁹⁻−·×", "uu0123456789--**", " °^_")
+
+
+def _spelled_alike(unit: str) -> str:
+    return unit.strip().translate(_SPELLINGS).removeprefix("deg")
 
 
 def with_unit(value: Any, unit: str | None) -> str:

@@ -142,8 +142,11 @@ def test_failed_is_not_given_up(tmp_path):
     assert list(c.optimizer().observations["status"]) == ["failed"]
     assert c.optimizer().pending == []
     assert c.give_up(1).done == "already told"
-    with pytest.raises(AlreadyTold, match="cannot be given up"):
+    with pytest.raises(AlreadyTold, match="Experiment 0 was told before: it failed"):
         c.give_up(0)
+    told = c.give_up(0, correct=True)
+    assert (told.done, told.changes) == ("corrected", ["failed → given up"])
+    assert c.optimizer().observations.empty
 
 
 def test_what_was_given_up_can_be_told_late(tmp_path):
@@ -301,13 +304,19 @@ def test_the_order_of_parameters_does_not_matter(tmp_path):
     assert values(other) == [1.0]
 
 
-def test_a_correction_replaces_the_whole_report(tmp_path):
+def test_a_correction_keeps_what_it_does_not_speak_of(tmp_path):
     c = campaign(tmp_path)
-    c.ask()
+    [asked] = c.ask()
     wide = {"x": unc.Normal(0.2)}
-    c.tell(0, 1.0, executed={"x": 0.9})
+    before = c.tell(0, 1.0, executed={"x": 0.9}).experiment
     assert c.tell(0, 1.0).done == "already told"
-    assert c.tell(0, 1.0, correct=True).done == "corrected"
+    assert c.tell(0, 1.0, correct=True).done == "already told"
+    told = c.tell(0, 2.0, correct=True)
+    assert (told.done, told.changes) == ("corrected", ["1 → 2"])
+    assert told.experiment.executed == {"x": 0.9}
+    assert (told.experiment.asked, told.experiment.told) == (asked.asked, before.told)
+    told = c.tell(0, 1.0, correct=True, executed={})
+    assert told.changes == ["2 → 1", "executed x 0.9 → not measured"]
     assert c.experiment(0).executed == {}
     with pytest.raises(AlreadyTold):
         c.tell(0, 1.0, uncertainty=wide)
@@ -352,14 +361,13 @@ def test_an_uncertainty_that_a_model_refuses_is_not_told(tmp_path):
     assert c.tell(0, 1.0, uncertainty=c.settings.described_uncertainty).done == "told"
 
 
-def test_part_of_what_is_missed_together_cannot_be_measured_alone(tmp_path):
+def test_part_of_what_is_missed_together_may_be_measured_alone(tmp_path):
     group = '[[uncertainty]]\nparameters = ["x", "y"]\nkind = "ring"\nradius = 0.01\n'
     text = edited(LINE, 'uncertainty = { kind = "normal", std = 0.05 }\n', "")
     c = campaign(tmp_path, f"{text}[parameters.y]\nlow = 0\nhigh = 1\n{group}")
     c.ask()
-    with pytest.raises(CampaignError, match="uncertain together"):
-        c.tell(0, 1.0, executed={"x": 0.5})
-    assert c.tell(0, 1.0, executed={"x": 0.5, "y": 0.5}).done == "told"
+    assert c.tell(0, 1.0, executed={"x": 0.5}).done == "told"
+    assert c.tell({"x": 0.2, "y": 0.5}, 1.0, executed={"x": 0.2, "y": 0.5}).done == "added"
 
 
 def test_the_same_new_design_twice_in_one_report_counts_once(tmp_path):

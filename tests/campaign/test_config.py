@@ -14,6 +14,7 @@ from airbo.campaign import FileError, Settings, StorageError
 from airbo.campaign.config import parse_uncertainty
 from airbo.campaign.toml_errors import Lines
 from airbo.integrations.optuna import read_uncertainty
+from airbo.measures import InSpec
 from airbo.uncertainty.kinds import WORDS
 from tests.campaign.common import LINE, MILL, edited, line_of, settings, write
 
@@ -41,6 +42,13 @@ def test_a_file_says_what_it_says():
     assert s.deployment is None
     assert (s.surrogate, s.acquisition, s.seed, s.n_initial) == ("nominal", "ucb-random", 3, 4)
     assert (s.unit("speed"), s.unit("tool")) == ("m/min", "")
+
+
+def test_a_file_can_name_a_measure():
+    text = LINE.replace('surrogate = "nominal"', 'measure = "in-spec:..0.2"\nnoise = "product"')
+    read = settings(text)
+    read.check()
+    assert (read.measure, read.noise) == (InSpec(high=0.2), "product")
 
 
 def test_what_is_left_out_is_as_for_the_optimizer():
@@ -161,6 +169,10 @@ WRONG = [
     (LINE, "n_initial = 1000", 'direction = "up"', 3, "must be one of 'maximize', 'minimize', got"),
     (LINE, '"nominal"', '"gp"', 2, "surrogate must be one of 'default', 'expectation'"),
     (LINE, "n_initial = 1000", 'acquisition = "pi"', 3, "acquisition must be one of 'ucb-random'"),
+    (LINE, "n_initial = 1000", 'measure = "median"', 3, "measure: There is no measure 'median'"),
+    (LINE, "n_initial = 1000", 'measure = "cvar:90"', 3, "level must lie between 0 and 1"),
+    (LINE, "n_initial = 1000", 'measure = "cvar:0.9"', 3, "NominalGP has no model of f itself"),
+    (LINE, "n_initial = 1000", 'noise = "both"', 3, "noise must be one of 'measurement'"),
     (LINE, "low = 0.0", "", 5, "parameters.x: low is missing"),
     (LINE, "low = 0.0", "low = 2.0", 6, "low must be < high"),
     (LINE, "low = 0.0", "low = inf", 6, "low must be finite"),

@@ -23,7 +23,10 @@ ROWS = "x,value,executed_x\n0.25,1.0,\n0.5,2.0,0.52\n"
 def content(experiments):
     """All that people see of experiments."""
     return {
-        e.number: (e.design["x"], e.outcome, e.value, dict(e.executed), e.asked, e.told)
+        e.number: (
+            (e.design["x"], e.outcome, e.value, dict(e.executed), e.asked, e.told),
+            (e.excluded, e.notes, e.by),
+        )
         for e in experiments
     }
 
@@ -117,6 +120,29 @@ def flipped(data, place, bit):
     changed = bytearray(data)
     changed[place] ^= 1 << bit
     return bytes(changed)
+
+
+def test_a_change_that_is_lost_is_noticed(tmp_path):
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    with Campaign.open(write(folder)) as c:
+        c.ask()
+        c.tell_all([(0, 1.5), ({"x": 0.5}, 2.5)])
+        n_lines = [len((folder / FILES["journal"]).read_bytes().splitlines())]
+        for change in (
+            lambda: c.exclude(0, "loose"),
+            lambda: c.note(1, "new batch"),
+            lambda: c.tell(1, 30.0, correct=True),
+            c.undo,
+            lambda: c.tell(0, 6.0, correct=True, design={"x": 0.4}),
+            lambda: c.give_up(1, correct=True),
+        ):
+            change()
+            n_lines.append(len((folder / FILES["journal"]).read_bytes().splitlines()))
+        whole = folder, FILES["journal"], content(c.experiments)
+    for n in range(n_lines[0], n_lines[-1]):
+        cut = lambda text, n=n: b"".join(text.splitlines(keepends=True)[:n])  # noqa: E731
+        assert assert_noticed(whole, damaged(whole, tmp_path / str(n), cut))
 
 
 def test_single_bits_that_flip_change_nothing_or_are_noticed(whole, tmp_path):
@@ -255,7 +281,7 @@ def test_what_optuna_itself_writes_is_legal_and_sealed_from_then_on(whole, tmp_p
     with Campaign.open(path) as c:
         assert c.experiment(trial.number).value == 8.0
         assert c.experiment(4).value == 4.5
-        assert c.seal.broken(c._held()) == []
+        assert c.seal.broken(c.held()) == []
         assert f"trial {trial.number}" in c.seal.facts
 
 

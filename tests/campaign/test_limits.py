@@ -80,7 +80,7 @@ def test_an_outlier_that_is_accepted_never_breaks_an_ask(tmp_path, surrogate):
     text = edited(LINE, '"nominal"', f'"{surrogate}"').replace("n_initial = 1000", "n_initial = 2")
     c = campaign(tmp_path, text)
     c.tell({"x": 0.5}, 1.0)
-    c.tell({"x": 0.25}, 2.0, executed={"x": -999.0})
+    c.tell({"x": 0.25}, 2.0, executed={"x": -999.0}, sure=True)
     c.tell({"x": 1.0 + FARTHEST_RANGES}, 1e100, allow_outside=True)
     [asked] = c.ask()
     assert 0 <= asked.design["x"] <= 1

@@ -1,5 +1,6 @@
 """Somebody else acts, or a process is killed, in the worst moment: nothing is lost or doubled."""
 
+import itertools
 import os
 import socket
 import sqlite3
@@ -7,6 +8,7 @@ import subprocess
 import time
 from datetime import datetime, timedelta
 
+import pandas as pd
 import pytest
 
 from airbo import Campaign
@@ -15,6 +17,7 @@ from airbo.campaign.experiment import elapsed
 from airbo.campaign.runner import Command, CommandResult, this_process
 from airbo.integrations.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, edited, meanwhile, with_database, write
+from tests.campaign.processes import WRITES
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
 
@@ -235,6 +238,144 @@ def test_a_table_imported_by_two_at_once_counts_once(two, monkeypatch, tmp_path)
     for c in (ours, theirs, reopened(ours)):
         assert sorted(values(c).values()) == [1.0, 2.0]
         assert sorted(optimizer_of(c.study).observations["value"]) == [1.0, 2.0]
+
+
+# -- changing one's mind
+
+
+def seen(campaign):
+    """All that people see, and all that a model knows."""
+    rows = [
+        (e.number, e.design["x"], e.outcome, e.value, dict(e.executed), e.excluded, e.notes)
+        for e in campaign.experiments
+    ]
+    return rows, sorted(optimizer_of(campaign.study).observations["value"].dropna())
+
+
+CHANGES = {
+    "undo a tell": lambda c: c.undo(),
+    "undo a correction": lambda c: c.undo(),
+    "undo an import": lambda c: c.undo(),
+    "undo a new design": lambda c: c.undo(),
+    "undo another design than asked": lambda c: c.undo(),
+    "exclude": lambda c: c.exclude(2, "loose"),
+    "note": lambda c: c.note(1, "smoke"),
+    "another design than asked": lambda c: c.tell(1, 4.0, design={"x": 0.91}),
+    "correct to given up": lambda c: c.give_up(2, correct=True),
+}
+BEFORE = {
+    "undo a tell": lambda c: c.tell(0, 1.0, executed={"x": 0.1}),
+    "undo a correction": lambda c: c.tell(2, 7.0, correct=True),
+    "undo an import": lambda c: c.import_table(pd.DataFrame({"x": [0.1, 0.2], "value": [1, 2]})),
+    "undo a new design": lambda c: c.tell({"x": 0.3}, 3.0),
+    "undo another design than asked": lambda c: c.tell(1, 4.0, design={"x": 0.91}),
+}
+
+
+def killed_before(monkeypatch, storage, n):
+    """End the process just before write number ``n`` to a storage."""
+    count = itertools.count()
+
+    def counted(called):
+        def write(*args, **kwargs):
+            if next(count) == n:
+                raise Killed
+            return called(*args, **kwargs)
+
+        return write
+
+    for name in WRITES:
+        monkeypatch.setattr(storage, name, counted(getattr(storage, name)))
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_there_whole_or_not_at_all_wherever_its_writer_is_killed(
+    tmp_path, monkeypatch, name
+):
+    change, prepare = CHANGES[name], BEFORE.get(name, lambda c: None)
+    outcomes = []
+    for n in itertools.count():
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        ours = Campaign.open(write(folder))
+        ours.ask(2)
+        ours.tell({"x": 0.5}, 5.0)
+        prepare(ours)
+        before = seen(ours)
+        with monkeypatch.context() as patch:
+            killed_before(patch, ours.storage, n)
+            try:
+                change(ours)
+            except Killed:
+                outcomes.append(seen(reopened(ours)) == before)
+                theirs = reopened(ours)
+                if outcomes[-1]:
+                    change(theirs)  # nothing had happened: it can be repeated
+                assert seen(theirs) == after(tmp_path / f"{n} after", prepare, change)
+                continue
+        break
+    assert outcomes == sorted(outcomes, reverse=True)  # from one write on, it is there
+    assert outcomes[0]
+
+
+def after(folder, prepare, change):
+    """What there is where nobody is killed."""
+    folder.mkdir()
+    c = Campaign.open(write(folder))
+    c.ask(2)
+    c.tell({"x": 0.5}, 5.0)
+    prepare(c)
+    change(c)
+    return seen(c)
+
+
+def test_two_that_undo_at_once_take_back_one_change(two, monkeypatch):
+    ours, theirs = two
+    ours.ask()
+    ours.tell({"x": 0.5}, 1.0)
+    ours.tell(0, 2.0)
+    meanwhile(monkeypatch, ours.storage, "set_study_user_attr", theirs.undo)
+    ours.undo()
+    for c in (ours, theirs, reopened(ours)):
+        assert values(c) == {1: 1.0}
+        assert [e.number for e in c.experiments if e.is_pending] == [0]
+    assert theirs.tell(0, 3.0).done == "told"
+    with pytest.raises(AlreadyTold):
+        ours.tell(0, 4.0)
+    assert values(reopened(ours)) == {0: 3.0, 1: 1.0}
+
+
+def test_what_was_told_after_one_undo_survives_the_other(two, monkeypatch):
+    ours, theirs = two
+    ours.ask()
+    ours.tell(0, 2.0)
+
+    def undo_and_tell():
+        theirs.undo()
+        theirs.tell(0, 3.0)
+
+    meanwhile(monkeypatch, ours.storage, "set_study_user_attr", undo_and_tell)
+    ours.undo()
+    assert values(ours) == values(theirs) == values(reopened(ours)) == {0: 3.0}
+
+
+def test_a_correction_survives_an_undo_in_the_same_moment(two, monkeypatch):
+    ours, theirs = two
+    ours.ask()
+    ours.tell(0, 2.0)
+    correct = lambda: theirs.tell(0, 3.0, correct=True)  # noqa: E731
+    meanwhile(monkeypatch, ours.storage, "set_study_user_attr", correct)
+    ours.undo()
+    assert values(ours) == values(theirs) == values(reopened(ours)) == {0: 3.0}
+
+
+def test_another_design_gives_way_to_who_told_the_experiment_first(two, monkeypatch):
+    ours, theirs = two
+    ours.ask()
+    meanwhile(monkeypatch, ours.storage, "set_study_user_attr", lambda: theirs.tell(0, 1.0))
+    with pytest.raises(AlreadyTold):
+        ours.tell(0, 2.0, design={"x": 0.9})
+    assert values(ours) == values(theirs) == values(reopened(ours)) == {0: 1.0}
 
 
 # -- giving up

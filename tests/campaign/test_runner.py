@@ -33,6 +33,14 @@ def test_the_last_line_is_the_value(tmp_path):
     assert go(c, "echo {x}") == []
 
 
+def test_what_is_executed_is_what_is_stored(tmp_path):
+    c = campaign(tmp_path)
+    go(c, "echo {x:.1f}")
+    assert len(c.experiments) == 3
+    assert all(e.value == e.design["x"] == round(e.design["x"], 1) for e in c.experiments)
+    assert list(c.optimizer().observations["x"]) == [e.value for e in c.experiments]
+
+
 def test_no_shell_sees_the_command():
     design = {"speed": 1.0, "depth": 2.0, "passes": 3, "tool": "$(rm -rf a) 'b' {depth}"}
     command = Command("do --s={speed} '{tool}; ls' {passes}", MILL_SPACE)
@@ -52,6 +60,7 @@ def test_no_shell_sees_the_command():
         ("", "empty"),
         ("do {passes:.1q}", "not readable: .*format"),
         ("do {tool:.3f}", "not readable: .*format"),
+        ("do {speed:.1f} {speed}", "writes {speed} in two ways"),
     ],
 )
 def test_commands_that_name_something_else_are_refused(template, message):

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from airbo import uncertainty as unc
 from airbo.campaign import Settings
 from airbo.cli.app import app
+from airbo.uncertainty.learning.belief import believe
 
 CAMPAIGN = """\
 name = "mixing"
@@ -110,3 +111,105 @@ def test_groups_are_drawn_and_accepted_by_a_campaign(here):
 )
 def test_refusals(log, words, message, code):
     assert message in calibrate(*words, code=code).output
+
+
+MEASURED = """\
+name = "mixing"
+n_initial = 1000
+surrogate = "nominal"
+storage = "journal:///campaign.journal"
+
+[parameters.temp]
+low = 60.0
+high = 120.0
+uncertainty = { kind = "normal", std = 2.0 }
+
+[parameters.flow]
+low = 5.0
+high = 50.0
+uncertainty = { kind = "normal", std = "5%" }
+
+[parameters.passes]
+type = "integer"
+low = 1
+high = 4
+uncertainty = { kind = "normal", std = 0.8 }
+"""
+
+
+@pytest.fixture
+def measured(here):
+    """A campaign in which the file is right."""
+    rng = np.random.default_rng(3)
+    n = 40
+    temp, flow, passes = rng.uniform(60, 120, n), rng.uniform(5, 50, n), rng.integers(1, 5, n)
+    landed = np.clip(np.floor(passes + rng.normal(0, 0.8, n) + 0.5), 1, 4)
+    rows = zip(
+        temp, flow, passes, temp + rng.normal(0, 2, n), flow * rng.normal(1, 0.05, n), landed,
+        strict=True,
+    )  # fmt: skip
+    header = "temp,flow,passes,executed_temp,executed_flow,executed_passes,value\n"
+    text = "".join(",".join(map(str, row)) + ",1.0\n" for row in rows)
+    (here / "done.csv").write_text(header + text)
+
+    def begin(file):
+        (here / "campaign.toml").write_text(file)
+        result = CliRunner().invoke(app, ["import", "done.csv"])
+        assert result.exit_code == 0, result.output
+
+    return begin
+
+
+def beliefs(*words):
+    found = json.loads(calibrate("--json", "--no-picture", *words).stdout)["beliefs"]
+    return {b["parameter"]: b["believable"] for b in found}
+
+
+def test_a_file_that_is_right_is_believed(measured, here):
+    measured(MEASURED)
+    assert beliefs() == {"temp": True, "flow": True, "passes": True}
+    printed = " ".join(calibrate().stdout.split())
+    assert (
+        "flow: the file says ±5% of the value (standard deviation). That is believable" in printed
+    )
+    assert "For campaign.toml:" in printed
+    assert (here / "campaign_calibration.png").read_bytes()[:4] == b"\x89PNG"
+
+
+BIASED = 'kind = "gaussian-mixture", means = [[3.0]], covs = [[[4.0]]]'
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "parameter", "words"),
+    [
+        ("std = 2.0", "std = 0.9", "temp", "times as large"),
+        ("std = 2.0", "std = 6.0", "temp", "the deviations are smaller"),
+        ('kind = "normal", std = 2.0', 'kind = "exact"', "temp", "hit exactly"),
+        ('kind = "normal", std = 2.0', BIASED, "temp", "the mean lies below what it expects"),
+        ('std = "5%"', 'std = "1%"', "flow", "times as large"),
+        ("std = 0.8", "std = 0.1", "passes", "not believable"),
+    ],
+)
+def test_a_file_that_is_wrong_is_not_believed(measured, right, wrong, parameter, words):
+    assert right in MEASURED
+    measured(MEASURED.replace(right, wrong))
+    expected = {"temp": True, "flow": True, "passes": True, parameter: False}
+    assert beliefs() == expected
+    text = json.loads(calibrate("--json", "--no-picture").stdout)["beliefs"]
+    [said] = [b["text"] for b in text if b["parameter"] == parameter]
+    assert words in said
+
+
+def test_without_measured_inputs_it_says_how_to_get_them(here):
+    (here / "campaign.toml").write_text(MEASURED)
+    assert "--executed temp=" in calibrate(code=1).stderr
+
+
+def test_a_right_file_is_refused_in_one_case_of_a_hundred_or_less():
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(400):
+        x = rng.uniform(1, 2, (15, 1))
+        belief = believe("x", unc.Normal(0.5), x, 0, x[:, 0] + rng.normal(0, 0.5, 15), "")
+        refused += not belief.is_believable
+    assert refused <= 4 + 3 * 2  # 400 times 1%, and three standard deviations

@@ -5,14 +5,17 @@ import re
 import signal
 import subprocess
 import sys
+from wsgiref.util import setup_testing_defaults
 
 import pytest
 from typer.testing import CliRunner
 
 import airbo
 from airbo.cli.app import app
-from airbo.cli.telling import outcomes_in
+from airbo.cli.dashboard import page
+from airbo.cli.telling import report_in
 from airbo.cli.unattended import AS_CTRL_C
+from airbo.uncertainty.kinds import WORDS
 from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
@@ -57,7 +60,8 @@ def test_a_day_in_json(here):
     assert (now["ok"], now["failed"], now["pending"]) == (3, 1, [])
     assert now["best_observed"]["value"] == -1.5
     best = data("recommend")
-    assert set(best) == {"design", "mean", "std", "unit"}
+    assert set(best) == {"design", "mean", "std", "unit", "outlook"}
+    assert best["outlook"]["gains"].keys() == {"5", "10", "20"}
     assert best["unit"] == "µm"
     rows = data("export")["experiments"]
     assert [r["value"] for r in rows] == [-1.5, 3, None, -0.7]
@@ -118,7 +122,7 @@ def test_people_read_units(here):
     assert "Experiment 0: 1.25 µm." in airbo_("tell", 0, 1.25).stdout
     assert re.search(r"speed = [\d.]+ m/min", airbo_("status").stdout)
     told = airbo_("recommend")
-    assert re.search(r"Expected roughness: .* µm ± .* µm", told.stdout)
+    assert re.search(r"Expected roughness: [\d.]+ ± [\d.]+ µm", told.stdout)
     assert "cannot tell this design from the others" in told.stderr.replace("\n", " ")
 
 
@@ -126,7 +130,7 @@ def test_check_draws_the_uncertainty(here):
     write(here, MILL)
     printed = airbo_("check").stdout
     assert "█" in printed
-    assert "121.082 m/min" in printed
+    assert "121.1 m/min" in printed
     assert (here / "campaign_uncertainty.png").read_bytes().startswith(b"\x89PNG")
     write(here, edited(LINE, "std = 0.05", "std = 0.05, clip_low = 0.0"))
     lands = data("check", "--no-picture")["lands"]
@@ -210,11 +214,71 @@ def test_init_from_flags_writes_a_file_that_check_understands(here):
 
 
 def test_init_asks_questions(here):
-    answers = ["drill", "maximize", "depth", "mm", "power", "1", "9", "kW", "0.2", "bit", "A,B", ""]
+    answers = [
+        "drill",
+        "maximize",
+        "depth",
+        "mm",
+        "power",
+        "1",
+        "9",
+        "n",
+        "kW",
+        "0.2",
+        "bit",
+        "A,B",
+        "",
+    ]
     airbo_("init", input="\n".join(answers) + "\n")
     said = data("check", "--no-picture")
     assert [p["name"] for p in said["parameters"]] == ["power", "bit"]
     assert said["uncertainty"][0]["uncertainty"] == {"kind": "Normal", "std": 0.2}
+
+
+def test_init_asks_for_whole_numbers_log_scales_percent_and_logs(here):
+    (here / "log.csv").write_text("-0.5\n0.5\n")
+    answers = ["drill", "maximize", "depth", "mm", "passes", "1", "5", "y", "", "0.5",
+               "dose", "0.1", "10", "y", "mg", "?", "5%", "speed", "50", "200", "n", "", "log.csv",
+               "force", "1", "5.5", "N", "uniform:-10%:5%", ""]  # fmt: skip
+    said = airbo_("init", input="\n".join(answers) + "\n").output
+    assert "a standard deviation, in percent of the value" in said
+    found = data("check", "--no-picture")
+    kinds = [(p["type"], p.get("log", False)) for p in found["parameters"]]
+    assert kinds == [("integer", False), ("float", True), ("float", False), ("float", False)]
+    made = [row["uncertainty"] for row in found["uncertainty"]]
+    assert [u["kind"] for u in made] == ["Normal", "Relative", "Empirical", "Relative"]
+    assert made[3]["share"] == {"kind": "Uniform", "low": -0.1, "high": 0.05}
+
+
+def test_init_takes_log_integer_and_step_behind_the_unit(here):
+    airbo_(
+        "init", "--parameter", "dose=0.1:10:mol%:log", "--parameter", "n=1:9:integer:log",
+        "--parameter", "angle=0:90:°:step=15", "--uncertainty", "dose=normal:5%",
+        "--uncertainty", "angle=lognormal:2%",
+    )  # fmt: skip
+    dose, n, angle = data("check", "--no-picture")["parameters"]
+    assert (dose["type"], dose["log"], dose["unit"]) == ("float", True, "mol%")
+    assert (n["type"], n["log"], n["unit"]) == ("integer", True, None)
+    assert (angle["step"], angle["unit"]) == (15.0, "°")
+
+
+def test_the_comments_of_a_new_file_say_what_is_in_force_and_show_every_kind(here):
+    flags = [f for name in "abcde" for f in ("--parameter", f"{name}=10:20")]
+    airbo_("init", *flags)
+    text = (here / "campaign.toml").read_text()
+    before = data("check", "--no-picture")
+    in_force = re.sub(r"(?m)^# (seed|n_initial|surrogate|acquisition) =", r"\1 =", text)
+    assert in_force.count("n_initial = 12") == 1
+    (here / "campaign.toml").write_text(in_force)
+    assert data("check", "--no-picture") == before
+    examples = re.findall(r"(?m)^#   (\{ kind = .*? \})(?:  .*)?$", text)
+    (here / "log.csv").write_text("-0.5\n0.5\n")
+    assert {re.search(r'kind = "(.*?)"', e)[1] for e in examples} | {"ring"} == set(WORDS)
+    for example in examples:
+        if "..." not in example:
+            written = text.replace("[parameters.a]", f"[parameters.a]\nuncertainty = {example}", 1)
+            (here / "campaign.toml").write_text(written)
+            assert len(data("check", "--no-picture")["uncertainty"]) == 1
 
 
 def test_init_never_overwrites_by_accident(here):
@@ -227,7 +291,7 @@ def test_init_never_overwrites_by_accident(here):
 
 
 def test_init_asks_again_where_an_answer_makes_no_sense(here):
-    answers = ["drill", "max", "maximize", "depth", "", "power", "0,5", ".5", "0.4", "9", "kW",
+    answers = ["drill", "max", "maximize", "depth", "", "power", "0,5", ".5", "0.4", "9", "n", "kW",
                "much", "-1", "0.2", "power", ""]  # fmt: skip
     said = airbo_("init", input="\n".join(answers) + "\n").output
     assert said.count("Error: ") == 6
@@ -238,9 +302,11 @@ def test_init_asks_again_where_an_answer_makes_no_sense(here):
 @pytest.mark.parametrize(
     ("flags", "code", "message"),
     [
-        (["--parameter", "x=a:b"], 2, "--parameter x=a:b: it must be a number, got 'a'"),
+        (["--parameter", "x=a:b"], 2, "--parameter x=a:b: the range must be a number, got 'a'"),
         (["--parameter", "x=0:1", "--uncertainty", "x=normal:abc"], 2, "must be a number"),
         (["--parameter", "x=1:0"], 3, "low must be < high"),
+        (["--parameter", "x=0:1:m:s"], 2, "at most one unit"),
+        (["--parameter", "x=0:1", "--uncertainty", "x=normal:a%"], 2, "or percent, such as 5%"),
         (["--parameter", "x"], 2, "is written as speed=50:200:m/min"),
         (["--parameter", "x=0:1", "--uncertainty", "y=normal:1"], 2, "names 'y'"),
         (["--parameter", "x=0:1", "--uncertainty", "x=odd:1"], 2, "is written as one of"),
@@ -277,22 +343,54 @@ def test_a_run_that_is_asked_to_end_takes_its_command_with_it(here, ending):
     assert [signal.getsignal(number) for number in AS_CTRL_C] == before
 
 
-def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypatch):
-    import optuna_dashboard
+def asked_for(app, path, method="GET", host="localhost:8080", **more):
+    """Send a request to a page; return the status and what it answers."""
+    found = []
+    environ = {"PATH_INFO": path, "REQUEST_METHOD": method, "HTTP_HOST": host, **more}
+    setup_testing_defaults(environ)
+    body = b"".join(app(environ, lambda status, headers, *_: found.append(status)))
+    return found[0], body
 
+
+def test_the_dashboard_shows_what_counts_and_changes_nothing(here):
     write(here, LINE)
-    calls = []
-    monkeypatch.setattr(optuna_dashboard, "run_server", lambda s, **where: calls.append(where))
-    assert "http://127.0.0.1:8080/" in airbo_("dashboard").stdout
-    assert "Everybody" in airbo_("dashboard", "--host", "0.0.0.0", "--port", 9).stderr
-    assert calls == [{"host": "127.0.0.1", "port": 8080}, {"host": "0.0.0.0", "port": 9}]
+    with airbo.Campaign.open("campaign.toml") as c:
+        c.tell_all([({"x": i / 10}, 10.0 + i) for i in range(5)])
+        c.tell(3, 139.0, correct=True)
+        c.tell(3, 13.9, correct=True)
+        c.tell({"x": 0.9}, 99.0)
+        c.undo()
+        c.tell({"x": 0.8}, 77.0)
+        c.exclude(8, "loose")
+        app = page(c, "127.0.0.1", 8080)
+        status, body = asked_for(app, "/api/studies/0")
+        assert status.startswith("200")
+        found = json.loads(body)
+        assert [t["number"] for t in found["trials"]] == [0, 1, 2, 3, 4]
+        assert found["best_trials"][0]["values"] == [14.0]
+        for method in ("DELETE", "POST", "PUT"):
+            assert asked_for(app, "/api/studies/0", method)[0].startswith("405")
+        for host in ("evil.example", "evil.example:8080", ""):
+            assert asked_for(app, "/api/studies/0", host=host)[0].startswith("403")
+        assert asked_for(app, "/api/studies/0", host="[::1]:8080")[0].startswith("200")
+        everywhere = page(c, "0.0.0.0", 8080)
+        assert asked_for(everywhere, "/api/studies/0", host="lab7:8080")[0].startswith("200")
+        assert asked_for(everywhere, "/api/studies/0", "DELETE", "lab7:8080")[0].startswith("405")
+        assert len(c.experiments) == 6
+
+
+def test_the_dashboard_listens_on_loopback_unless_told_otherwise(here, monkeypatch):
+    write(here, LINE)
+    monkeypatch.setattr(airbo.cli.dashboard._Server, "serve_forever", lambda self: None)
+    assert "http://127.0.0.1:" in airbo_("dashboard", "--port", 0).stdout
+    assert "Everybody" in airbo_("dashboard", "--host", "0.0.0.0", "--port", 0).stderr
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
     assert "pip install 'airbo[dashboard]'" in airbo_("dashboard", code=1).stderr
 
 
 def test_every_command_has_help_with_examples_and_json():
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
-    assert len(names) == 14
+    assert len(names) >= 18
     for name in names:
         text = airbo_(name, "--help").stdout
         assert f"airbo {name}" in text.split("Examples:")[1]
@@ -311,7 +409,12 @@ def test_every_command_has_help_with_examples_and_json():
     ],
 )  # fmt: skip
 def test_words_of_tell(words, expected):
-    assert outcomes_in(words.split(), SPACE) == expected
+    assert report_in(words.split(), SPACE).outcomes == expected
+
+
+def test_words_of_tell_with_another_design_than_asked():
+    report = report_in(["3", "speed=91", "tool=A", "1.5"], SPACE)
+    assert (report.outcomes, report.design) == ([(3, 1.5)], {"speed": 91.0, "tool": "A"})
 
 
 @pytest.mark.parametrize("words", ["3=1 4", "3=1 3=2", "1 2 3", "speed=60 3=1", "x 1", "speed=60"])
@@ -319,7 +422,7 @@ def test_words_that_are_not_understood(words):
     from airbo.campaign import CampaignError
 
     with pytest.raises(CampaignError):
-        outcomes_in(words.split(), SPACE)
+        report_in(words.split(), SPACE)
 
 
 BRACKETS = """\
@@ -352,4 +455,51 @@ def test_giving_up_several_gives_up_all_or_none(here):
     airbo_("ask", "-n", 2)
     assert "no experiment 99" in airbo_("fail", 1, 99, "--gave-up", code=1).stderr
     assert len(data("status")["pending"]) == 2
-    assert "--correct does not go" in airbo_("fail", 1, "--gave-up", "--correct", code=1).stderr
+    airbo_("tell", 1, 5)
+    assert "told before" in airbo_("fail", 1, "--gave-up", code=1).stderr
+    assert "5 → given up" in airbo_("fail", 1, "--gave-up", "--correct").stdout
+
+
+def test_nothing_is_final(here, monkeypatch):
+    write(here, MILL)
+    monkeypatch.setenv("AIRBO_USER", "Ann")
+    airbo_("ask", "-n", 2)
+    airbo_("tell", 0, 1.5, "--executed", "speed=101")
+    said = airbo_("tell", 0, 2.5, "--correct").stdout
+    assert "Experiment 0 is corrected: 1.5 → 2.5." in said
+    assert "The executed input stays as it was measured: speed = 101." in said
+    said = airbo_("tell", 1, "speed=91", 3).stdout
+    assert "→ 91" in said
+    assert "Pending again: 1." in airbo_("undo").stdout
+    assert "Taken back: corrected (experiment 0): 1.5 → 2.5." in airbo_("undo").stdout
+    assert data("exclude", 0, "--why", "loose")["experiment"]["excluded"] == "loose"
+    assert "1 of them excluded" in airbo_("status").stdout
+    assert data("include", 0)["experiment"]["excluded"] is None
+    assert data("note", 0, "new batch")["experiment"]["notes"] == ["new batch"]
+    assert data("undo")["undone"][0]["what"] == "noted"
+    changes = data("export", "--history")["changes"]
+    assert [c["what"] for c in changes] == [
+        "told", "corrected", "told", "undone", "undone", "excluded", "included", "noted", "undone",
+    ]  # fmt: skip
+    assert {c["by"] for c in changes} == {"Ann"}
+    assert [c["undone"] for c in changes[:3]] == [False, True, True]
+    assert "executed speed 101 → not measured" in airbo_(
+        "tell", 0, 1.5, "--correct", "--not-measured"
+    ).stdout  # fmt: skip
+
+
+def test_a_slip_of_the_hand_is_questioned(here, monkeypatch):
+    write(here, MILL)
+    airbo_("ask", "-n", 2)
+    slip = ("tell", 0, 1.5, "--executed", "speed=9999")
+    message = airbo_(*slip, code=1).stderr.replace("\n", " ")
+    assert "speed: an executed input of 9999 is far outside the range 50 to 200 m/min." in message
+    assert "add --yes" in message
+    assert "sure=True" not in message
+    assert len(data("status")["pending"]) == 2
+    monkeypatch.setattr(airbo.cli.command, "somebody_is_there", lambda: True)
+    assert "Nothing was stored" in airbo_(*slip, input="n\n", code=1).stderr
+    assert len(data("status")["pending"]) == 2
+    assert "1.5" in airbo_(*slip, input="y\n").stdout
+    monkeypatch.setattr(airbo.cli.command, "somebody_is_there", lambda: False)
+    assert "1.5" in airbo_("tell", 1, 1.5, "--executed", "speed=9999", "--yes").stdout

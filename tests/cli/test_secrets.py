@@ -24,7 +24,7 @@ MARKS = ("s3cr", "w0rd")
 COMMANDS = [
     ["check", "--no-picture"], ["ask"], ["tell", "0", "1.5"], ["fail", "0"], ["status"],
     ["recommend"], ["export", "-o", "all.csv"], ["import", "before.csv"], ["report"],
-    ["dashboard"], ["run", "--command", "echo 1", "--budget", "2"],
+    ["dashboard"], ["serve", "--port", "0"], ["run", "--command", "echo 1", "--budget", "2"],
     ["restore"], ["check", "--data"], ["export", "--damaged"],
 ]  # fmt: skip
 PLACES = {

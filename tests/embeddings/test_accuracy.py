@@ -37,6 +37,11 @@ CASES = {
     "varying beta 3": (unc.Varying(wavy_beta), box(3, 0.0, 1.0)),
     "normal 10": (unc.Normal(0.1), box(10, 0.0, 1.0)),
     "beta 10": (BETA, box(10, 0.0, 1.0)),
+    "rounded 1": (unc.Rounded(unc.Normal(1.0), 1, 5), box(1, 1.0, 5.0)),
+    "rounded 2": (
+        unc.Product([unc.Rounded(unc.LogNormal(0.4), 1, 9), unc.Normal(0.1)]),
+        torch.tensor([[1.0, 0.0], [9.0, 1.0]], dtype=torch.float64),
+    ),
     "ring and normal 10": (unc.Product([unc.Ring(0.5), unc.Normal(0.1)]), box(10)),
 }
 

@@ -31,7 +31,9 @@ def test_a_small_version_of_everything_runs_and_is_drawn(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["expectations", *THEORY, "quadrature-nodes", "optuna-ask"])
+@pytest.mark.parametrize(
+    "name", ["expectations", *THEORY, "quadrature-nodes", "optuna-ask", "measure-regret", "in-spec"]
+)
 def test_a_small_version_of_what_is_beyond_the_paper_runs_and_is_drawn(name, tmp_path):
     experiment = KNOWN[name]
     tasks = experiment.tasks(min(2, experiment.repeats), quick=True)

@@ -2,9 +2,7 @@
 
 import pytest
 import torch
-from botorch.acquisition.joint_entropy_search import qJointEntropySearch
 from botorch.acquisition.thompson_sampling import PathwiseThompsonSampling
-from botorch.acquisition.utils import get_optimal_samples
 from botorch.sampling.pathwise import draw_kernel_feature_paths, draw_matheron_paths
 from gpytorch.kernels import PeriodicKernel
 
@@ -85,15 +83,6 @@ def test_botorch_draws_functions(kind):
     torch.testing.assert_close(paths(X), values)  # a function
     thompson = PathwiseThompsonSampling(model)
     assert thompson(designs(6, 2, seed=2).reshape(3, 2, 2)).shape == (3,)
-
-
-def test_entropy_search_has_optima():
-    model = surrogate(UGP, unc.Normal(0.3), 2)
-    inputs, outputs = get_optimal_samples(
-        model, box(2), num_optima=2, raw_samples=32, num_restarts=2
-    )
-    search = qJointEntropySearch(model, inputs, outputs, estimation_type="LB")
-    assert torch.isfinite(search(designs(3, 2, seed=1).unsqueeze(-2))).all()
 
 
 def test_a_kernel_without_a_spectrum_is_refused():

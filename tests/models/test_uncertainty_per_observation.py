@@ -4,8 +4,11 @@ import pytest
 import torch
 
 from airbo import uncertainty as unc
+from airbo.embeddings import Quadrature, default_base_kernel
+from airbo.kernels import IntegralKernel
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from tests.surrogates import (
+    SAMPLE_KINDS,
     SURROGATES_AND_WAYS,
     box,
     designs,
@@ -150,3 +153,23 @@ def test_a_better_machine_is_predicted_with_the_sharper_peak():
     blurred = model.posterior(peak).mean.item()
     assert blurred == pytest.approx(1.0, abs=0.05)
     assert model.posterior(peak, uncertainty=unc.Normal(0.05)).mean.item() > blurred + 0.02
+
+
+@pytest.mark.parametrize("n_later", [1, 4])
+@pytest.mark.parametrize(("uncertainty", "d"), SAMPLE_KINDS)
+def test_an_uncertainty_that_comes_later_gives_the_same_numbers_as_one_known_before(
+    uncertainty, d, n_later
+):
+    later = [unc.Exact(), unc.Normal(0.2), unc.Normal(0.35), unc.Normal(0.5)][:n_later]
+    kernel = default_base_kernel(d).double()
+    before = Quadrature().embed([uncertainty, *later], kernel, box(d), 0)
+    after = Quadrature().embed([uncertainty], kernel, box(d), 0)
+    X = designs(3, d)
+    with torch.no_grad():
+        IntegralKernel(after)(after(X)).to_dense()  # it has been used already
+        numbers = [[e.number_of(u) for u in (uncertainty, *later)] for e in (before, after)]
+        assert numbers[0] == numbers[1]
+        column = torch.tensor(numbers[0]).to(X).repeat_interleave(3).unsqueeze(-1)
+        rows = torch.cat([X.repeat(1 + n_later, 1), column], dim=-1)
+        ours, theirs = (IntegralKernel(e)(e(rows)).to_dense() for e in (after, before))
+    torch.testing.assert_close(ours, theirs, atol=1e-9, rtol=1e-9)

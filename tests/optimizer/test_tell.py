@@ -294,16 +294,6 @@ def test_parameters_that_are_hit_independently_can_be_measured_alone(P):
     assert modelled == [pytest.approx([0.55, 0.5]), pytest.approx([0.55, 0.6])]
 
 
-def test_a_part_of_parameters_that_are_uncertain_together_is_refused():
-    joint = {("x", "y"): unc.Normal(cov=[[0.02, 0.01], [0.01, 0.02]])}
-    optimizer = cheap(SQUARE, joint)
-    before = optimizer.to_json()
-    with pytest.raises(ValueError, match=r"executed: of \['x'\].*give all of them or none"):
-        optimizer.tell({"x": 0.5, "y": 0.5}, 1.0, executed={"x": 0.55})
-    assert optimizer.to_json() == before
-    optimizer.tell({"x": 0.5, "y": 0.5}, 1.0, executed={"x": 0.55, "y": 0.45})
-
-
 def test_a_category_that_was_executed_in_place_of_the_one_asked_for_is_modelled():
     swapped, asked = (cheap({"x": (0, 1), "t": ["A", "B"]}) for _ in range(2))
     for x, tool in [(0.1, "A"), (0.5, "B"), (0.9, "A")]:

@@ -75,11 +75,48 @@ def test_axes_have_units_and_scales(found):
 
 
 def test_whole_numbers_and_choices_are_points_with_bars(found, fine):
-    passes = traces(parameter_figure(Slice(found, "passes")))["expected in use"]
-    assert (passes.mode, list(passes.x)) == ("markers", [1, 2, 3, 4, 5])
+    figure = parameter_figure(Slice(found, "passes"))
+    shown = [trace for trace in figure.data if trace.name == "expected in use"]
+    assert {trace.mode for trace in shown} == {"markers"}
+    assert sorted(x for trace in shown for x in trace.x) == [1, 2, 3, 4, 5]
     tool = traces(parameter_figure(Slice(found, "tool")))["expected in use"]
     assert (tool.mode, list(tool.x)) == ("markers", ["A", "B &amp; C"])
     assert (np.array(tool.error_y.array) > 0).all()
+
+
+def test_what_nobody_tried_is_faded():
+    opt = airbo.Optimizer({"n": airbo.Integer(1, 5), "x": (0.0, 1.0)}, surrogate="nominal")
+    for n, x in ((1, 0.0), (2, 0.05), (5, 0.1), (2, 0.15)):
+        opt.tell({"n": n, "x": x}, x)
+    opt.tell({"n": 3, "x": 0.9}, None)  # failed: nothing was seen there
+    findings = Findings(opt)
+    points = parameter_figure(Slice(findings, "n")).data
+    opacity = {int(x): t.opacity for t in points if t.name == "expected in use" for x in t.x}
+    assert {n for n, o in opacity.items() if o == 1} == {1, 2, 5}
+    assert {n for n, o in opacity.items() if o < 0.5} == {3, 4}
+    lines = [t for t in parameter_figure(Slice(findings, "x")).data if t.mode == "lines"]
+    solid, dotted = lines
+    assert (solid.opacity, solid.line.dash) == (1, None)
+    assert max(solid.x) < 0.5
+    assert dotted.opacity < 0.5
+    assert dotted.x[0] == solid.x[-1]  # no gap between the two
+    assert max(dotted.x) == 1
+
+
+def test_all_observations_stand_on_every_slice_the_nearest_ones_darkest(found):
+    for name in found.space.names:
+        observed = traces(parameter_figure(Slice(found, name)))["observed"]
+        table = found.optimizer.observations.dropna(subset="value")
+        assert list(observed.y) == pytest.approx(list(table["value"]))
+        at_best = int(
+            np.argmax(
+                [
+                    all(row[n] == found.best.design[n] for n in found.space.names)
+                    for row in table.to_dict("records")
+                ]
+            )
+        )
+        assert observed.marker.opacity[at_best] == pytest.approx(1) == max(observed.marker.opacity)
 
 
 def test_many_whole_numbers_are_thinned_out_and_stay_whole(fine):

@@ -3,7 +3,7 @@
 import pytest
 
 from airbo.report import write_report
-from tests.report.browser import CHROMIUM, MISSING, Browser
+from tests.browser import CHROMIUM, MISSING, Browser
 from tests.report.common import HOSTILE, hostile, milling, optimizer
 
 pytestmark = [
@@ -14,7 +14,8 @@ pytestmark = [
 DRAWN = "[...document.querySelectorAll('.chart')].filter(c => c.querySelector('.main-svg')).length"
 SHOWN = "document.querySelectorAll('.chart:not(.hidden)').length"
 EMPTY = """[...document.querySelectorAll('.chart:not(.hidden) .plot')].filter(
-    c => c.querySelectorAll('.trace, .contour, .heatmaplayer image').length == 0).length"""
+    c => !c.querySelector('.trace, .contour, .heatmaplayer image, .barlayer path')).length"""
+READY = "document.body.dataset.drawn"
 TOO_WIDE = "document.documentElement.scrollWidth - window.innerWidth"
 
 
@@ -33,7 +34,9 @@ def test_all_charts_are_drawn_without_complaint_or_request(browser, tmp_path):
     opt = milling(n=3, failed=[1], surrogate="ugp")
     opt.ask(2)
     browser.open(write_report(opt, tmp_path / "r.html", history=2))
-    n_charts = 1 + 4 + 3 + 1  # progress, parameters, pairs of numbers, precision
+    browser.wait(READY)
+    # trust, importances, parameters, pairs of numbers, progress, precision
+    n_charts = 1 + 1 + 4 + 3 + 1 + 1
     assert browser.run(SHOWN) == browser.run(DRAWN) == n_charts
     assert browser.run(EMPTY) == 0
     assert browser.run(TOO_WIDE) <= 0
@@ -45,6 +48,7 @@ def test_a_chosen_pair_is_drawn_and_fits_a_phone(browser, tmp_path):
     path = write_report(opt, tmp_path / "r.html", history=0)
     browser.resize(390, 800)
     browser.open(path)
+    browser.wait(READY)
     assert browser.run(TOO_WIDE) <= 0
     before = browser.run(DRAWN)
     browser.run(
@@ -62,8 +66,19 @@ def test_a_chosen_pair_is_drawn_and_fits_a_phone(browser, tmp_path):
 def test_nothing_in_a_name_or_a_title_runs(browser, tmp_path):
     names = {"title": HOSTILE, "value_name": HOSTILE, "value_unit": HOSTILE, "date": HOSTILE}
     browser.open(write_report(hostile(), tmp_path / "r.html", history=1, **names))
+    browser.wait(READY)
     assert browser.run("typeof window.hacked") == "undefined"
     assert browser.run("document.querySelector('h1').textContent") == HOSTILE
     titles = "[...document.querySelectorAll('.xtitle')].map(t => t.textContent)"
     assert f"{HOSTILE} ({HOSTILE})" in browser.run(titles)
+    check_silent(browser)
+
+
+def test_charts_fit_the_paper(browser, tmp_path):
+    browser.open(write_report(milling(n=3, surrogate="ugp"), tmp_path / "r.html", history=0))
+    browser.wait(READY)
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    browser.wait("plots().every(p => p.querySelector('.main-svg').clientWidth <= 680)")
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    browser.wait("plots().some(p => p.querySelector('.main-svg').clientWidth > 700)")
     check_silent(browser)

@@ -8,7 +8,8 @@ import pytest
 import airbo
 from airbo import uncertainty as unc
 from airbo.report import Findings, precision, precision_figure, precision_offers
-from airbo.report.precision import ALL, gains, verdict
+from airbo.report.beliefs import Estimate
+from airbo.report.precision import ALL, change_verdict, gains, strictness
 from tests.report.common import milling, one, optimizer, ten
 
 STD = 0.1
@@ -45,8 +46,23 @@ def test_changes_agree_with_the_truth(found, offers):
 
 def test_worse_machines_are_called_worse_in_both_directions(found, offers):
     *_, doubled = offers
-    assert "worse" in verdict(found, doubled.same.change)
+    assert "worse" in change_verdict(found, doubled.same.change)
     assert gains(found, [doubled]) == []
+
+
+def test_the_more_is_compared_the_clearer_a_change_has_to_be(found, offers):
+    assert strictness(offers[:1]) == pytest.approx(1.96, abs=0.01)
+    assert strictness(offers) == pytest.approx(2.50, abs=0.01)  # 4 changes: 0.05 / 4, two-sided
+    change = Estimate(np.array(found.sign * 2.2), np.array(1.0))
+    assert change_verdict(found, change, strictness(offers[:1])).endswith(": better")
+    assert change_verdict(found, change, strictness(offers)).endswith(": no clear difference")
+
+
+def test_chance_alone_seldom_makes_a_clear_change(found, offers):
+    rng, k = np.random.default_rng(0), 4
+    limit = strictness(offers)
+    clear = (np.abs(rng.normal(size=(2000, k))) > limit).any(axis=1).mean()
+    assert clear < 0.05 + 3 * (0.05 * 0.95 / 2000) ** 0.5
 
 
 def test_the_best_design_is_at_least_as_good_as_the_recommended(found, offers):

@@ -15,6 +15,7 @@ from airbo import uncertainty as unc
 from airbo.models import ERBFGP, MMDGP, UGP, NominalGP
 from airbo.theory import (
     information_gain,
+    information_gain_bound,
     information_gains,
     max_information_gain,
     model_information_gain,
@@ -106,3 +107,21 @@ def test_the_gain_of_any_botorch_model_is_the_same_in_training_and_after():
     assert model_information_gain(model.eval()) == pytest.approx(before)
     assert not model.training
     torch.testing.assert_close(model.posterior(10 * X).mean, mean)
+
+
+def test_the_rate_of_theorem_2_has_its_power_and_its_logarithm():
+    # d = 2, r = 4: n^(6/10) log n
+    assert information_gain_bound(100, 2, 4) == pytest.approx(100**0.6 * math.log(100))
+    assert information_gain_bound(100, 2, math.inf) == pytest.approx(math.log(100))
+    assert information_gain_bound(1, 3, 2) == 0
+
+
+def test_the_rate_of_theorem_2_is_lower_for_smooth_kernels_and_few_parameters():
+    assert information_gain_bound(50, 1, 4) < information_gain_bound(50, 1, 2)
+    assert information_gain_bound(50, 1, 4) < information_gain_bound(50, 2, 4)
+
+
+@pytest.mark.parametrize(("n", "d", "r", "name"), [(0, 1, 1, "n"), (9, 0, 1, "d"), (9, 1, -1, "r")])
+def test_the_rate_of_theorem_2_refuses_what_is_no_number_of_anything(n, d, r, name):
+    with pytest.raises(ValueError, match=f"^{name} must be at least"):
+        information_gain_bound(n, d, r)

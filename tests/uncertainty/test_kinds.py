@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from airbo import uncertainty as unc
-from airbo.uncertainty.kinds import KINDS, check_width, clipped, described, said, width_of
+from airbo.uncertainty.kinds import KINDS, check_width, clipped, described, width_of
+from airbo.uncertainty.sayings import said
 from tests.uncertainties import SAVEABLE
 
 

@@ -11,7 +11,7 @@ from airbo import uncertainty as unc
     ("fn", "message"),
     [
         (lambda x: unc.Normal(0.1 if x < 5 else 0.2), "Piecewise instead of if"),
-        (lambda x: unc.Normal(0.1 * np.abs(x.numpy())), "calculates with torch"),
+        (lambda x: unc.Normal(0.1 * np.abs(x.numpy())), "calculate with torch"),
     ],
     ids=["if", "numpy"],
 )

@@ -6,11 +6,13 @@ from airbo.campaign.errors import (
     AlreadyTold,
     CampaignError,
     DamageError,
+    Doubtful,
     FileError,
     Mistake,
     StorageError,
 )
 from airbo.campaign.experiment import Experiment, Status
+from airbo.campaign.history import Change
 from airbo.campaign.outcome import Told
 from airbo.campaign.tables import Imported
 
@@ -18,7 +20,9 @@ __all__ = [
     "AlreadyTold",
     "Campaign",
     "CampaignError",
+    "Change",
     "DamageError",
+    "Doubtful",
     "Experiment",
     "FileError",
     "Imported",

@@ -1,7 +1,7 @@
 """A campaign: ask, tell and recommend over days, kept in an Optuna storage."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -9,109 +9,38 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from optuna import Study
 from optuna.exceptions import UpdateFinishedTrialError
-from optuna.storages import BaseStorage
 
-from airbo.campaign.config import Settings
-from airbo.campaign.errors import AlreadyTold, CampaignError
-from airbo.campaign.experiment import (
-    RUN,
-    Experiment,
-    Record,
-    Status,
-    elapsed,
-    read_record,
-    status_of,
-)
-from airbo.campaign.journal import mend_journal
-from airbo.campaign.ledger import Ledger
-from airbo.campaign.outcome import Listener, Told, check_once, in_words
-from airbo.campaign.seal import Held
-from airbo.campaign.storage import close_storage, explained, explains, open_storage, reading
-from airbo.campaign.study import (
-    CAMPAIGN,
-    check_there,
-    open_study,
-    optimizer_from,
-    range_changes,
-    sampler_of,
-    seal_of,
-)
+from airbo.campaign.errors import CampaignError
+from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
+from airbo.campaign.history import Change, table_of_changes
+from airbo.campaign.opened import OpenCampaign
+from airbo.campaign.outcome import Listener, Outcome, Told, cannot_be_used, check_once
+from airbo.campaign.plausible import check_plausible
+from airbo.campaign.storage import explained, explains
+from airbo.campaign.study import optimizer_from, range_changes, recommended, sampler_of
 from airbo.campaign.tables import Imported, import_table, table_of
+from airbo.campaign.undo import take_back
 from airbo.integrations.optuna import UNCERTAINTY, distributions_of
+from airbo.integrations.optuna.counting import EXCLUDE, INCLUDE, NOTE
+from airbo.observed import OK, STATUS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.coordinates import NamedUncertainty
     from airbo.optimizer import Optimizer, Recommendation
+    from airbo.optimizer.outlook import Outlook
 
 INTERRUPTED = timedelta(hours=1)
 """An ask that takes longer than this was interrupted."""
 
 
-class Campaign:
+class Campaign(OpenCampaign):
     """Experiments that last for days, shared by several people or machines.
 
     All state is in the storage, and every method reads it again: several processes can work on one
     campaign, and one that is killed loses nothing that it has reported.
     """
-
-    def __init__(self, settings: Settings, storage: BaseStorage) -> None:
-        """Take up a campaign; ``Campaign.open`` is the usual way."""
-        self.settings = settings
-        self.url = settings.storage
-        self.storage = storage
-        with explained(self.url), reading(self.url):
-            self.seal = seal_of(settings)
-            study = open_study(storage, settings, begun=bool(self.seal and self.seal.facts))
-            self.ledger = Ledger(settings.space, study, storage)
-            read_record(study, settings.space)
-            if self.seal is not None:
-                self.seal.check(self._held())
-                with suppress(PermissionError):  # who may only look acknowledges nothing
-                    self._acknowledge()
-                    if self.url.is_journal:
-                        mend_journal(self.seal.storage)
-
-    @classmethod
-    def open(cls, path: str | Path = "campaign.toml") -> "Campaign":
-        """Open the campaign of a file, and begin it if it is new.
-
-        Raises:
-            DamageError: If the storage lacks something that was told, or has it otherwise.
-            CampaignError: If the file has mistakes, the storage cannot be used, or it belongs to
-                another campaign.
-        """
-        return cls.open_copy(Settings.read(path))
-
-    @classmethod
-    def open_copy(cls, settings: Settings) -> "Campaign":
-        """Open the campaign that settings describe; they may name another storage than the file."""
-        check_there(settings)
-        storage = open_storage(settings.storage, settings.path.parent)
-        try:
-            return cls(settings, storage)
-        except CampaignError:
-            close_storage(storage)
-            raise
-
-    def close(self) -> None:
-        """Close the connections to the storage; leaving a ``with`` block does so too."""
-        close_storage(self.storage)
-
-    def __enter__(self) -> "Campaign":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _held(self) -> Held:
-        return Held.by(self.ledger.study, CAMPAIGN, self.settings.space.names)
-
-    def _acknowledge(self) -> None:
-        """Seal what the storage holds: what follows may be reported to the user."""
-        if self.seal is not None:
-            self.seal.add(self._held())
 
     @cached_property
     def study(self) -> Study:
@@ -152,7 +81,8 @@ class Campaign:
             if elapsed(trial.datetime_start, now) > INTERRUPTED:
                 self.ledger.give_up(trial._trial_id)
         given_up = [e for e in self._overdue(record, now) if self.ledger.give_up(e.trial_id)]
-        self._acknowledge()
+        if given_up:
+            self._acknowledge()
         return given_up
 
     def _overdue(self, record: Record, now: datetime) -> list[Experiment]:
@@ -170,11 +100,13 @@ class Campaign:
         what: int | Mapping[str, Any],
         value: Any,
         *,
+        design: Mapping[str, Any] | None = None,
         executed: Mapping[str, Any] | None = None,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         correct: bool = False,
         again: bool = False,
         allow_outside: bool = False,
+        sure: bool = False,
     ) -> Told:
         """Report what an experiment gave.
 
@@ -183,25 +115,32 @@ class Campaign:
         Args:
             what: The number of the experiment, or a design: a pending one, or one that was never
                 asked for.
-            value: The observed value; None or NaN if the experiment failed.
-            executed: Parameters of the executed input, where they were measured.
+            value: The observed value, or, where the file has outcomes, a dict of those that were
+                measured; None or NaN if the experiment failed.
+            design: Parameters that you set otherwise than asked, where ``what`` is a number.
+            executed: Parameters of the executed input, where they were measured. A correction
+                keeps what was measured before; ``{}`` says that nothing was.
             uncertainty: What this experiment was made under, by name, if not what the file says; or
                 its description, as :func:`airbo.integrations.optuna.describe_uncertainty` gives it.
             correct: Whether to replace another outcome that was told before.
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.
+            sure: Whether to store numbers that look like a slip of the hand.
 
         Raises:
             AlreadyTold: If the experiment has another outcome and ``correct`` is not set.
+            Doubtful: If a number looks like a slip of the hand and ``sure`` is not set.
             CampaignError: If there is no such experiment, or something is wrong with the report.
         """
         [told] = self.tell_all(
             [(what, value)],
+            design=design,
             executed=executed,
             uncertainty=uncertainty,
             correct=correct,
             again=again,
             allow_outside=allow_outside,
+            sure=sure,
         )
         return told
 
@@ -210,27 +149,41 @@ class Campaign:
         self,
         outcomes: Sequence[tuple[int | Mapping[str, Any], Any]],
         *,
+        design: Mapping[str, Any] | None = None,
         executed: Mapping[str, Any] | None = None,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         correct: bool = False,
         again: bool = False,
         allow_outside: bool = False,
+        sure: bool = False,
+        infeasible: bool = False,
     ) -> list[Told]:
         """Report several experiments; if anything is wrong with one, none of them is stored.
 
         Args:
             outcomes: Pairs of a number or design and its value.
-            executed: As for ``tell``; this and the others hold for all.
+            design: As for ``tell``; this and the others hold for all.
+            executed: As for ``tell``.
             uncertainty: As for ``tell``.
             correct: As for ``tell``.
             again: As for ``tell``.
             allow_outside: As for ``tell``.
+            sure: As for ``tell``.
+            infeasible: As for ``fail``.
         """
         listener = self._listener(uncertainty, allow_outside)
         understood = [
-            listener.outcome(what, value, executed, correct, again) for what, value in outcomes
+            listener.outcome(what, value, executed, correct, again, design)
+            for what, value in outcomes
         ]
+        if infeasible:
+            understood = [cannot_be_used(self.settings, outcome) for outcome in understood]
         check_once(understood)
+        if not sure:
+            check_plausible(self.settings, listener.record, understood)
+        return self._write(understood, again)
+
+    def _write(self, understood: Sequence[Outcome], again: bool = False) -> list[Told]:
         told: list[Told] = []
         for i, outcome in enumerate(understood):
             is_new = outcome.experiment is None and not again
@@ -238,41 +191,105 @@ class Campaign:
                 told.append(Told(told[understood.index(outcome)].experiment, "already told"))
             else:
                 told.append(self.ledger.write(outcome))
-        self._acknowledge()
+        self._acknowledge(told)
         return told
 
-    def _listener(self, uncertainty: Any, allow_outside: bool) -> Listener:
-        return Listener.of(self.settings, self.ledger.record(), uncertainty, allow_outside)
+    def _listener(self, uncertainty: Any = None, allow_outside: bool = False) -> Listener:
+        record = self.ledger.record()
+        stamp = self._stamp(record)
+        return Listener.of(self.settings, record, uncertainty, allow_outside, stamp)
 
     @explains
-    def fail(self, what: int | Mapping[str, Any], *, correct: bool = False) -> Told:
-        """Report that an experiment was tried and gave no value."""
-        return self.tell(what, None, correct=correct)
+    def fail(
+        self, what: int | Mapping[str, Any], *, correct: bool = False, infeasible: bool = False
+    ) -> Told:
+        """Report that an experiment was tried and gave no value.
+
+        Args:
+            what: As for ``tell``.
+            correct: As for ``tell``.
+            infeasible: Whether it failed because its design cannot be used; needs outcomes.
+        """
+        [told] = self.tell_all([(what, None)], correct=correct, infeasible=infeasible)
+        return told
 
     @explains
-    def give_up(self, number: int) -> Told:
-        """Report that nobody will do an experiment; its design says nothing to the model."""
-        experiment = self._to_give_up(number)
-        if experiment.outcome == "given up":
-            return Told(experiment, "already told")
-        ours = self.ledger.give_up(experiment.trial_id)
-        self._acknowledge()
-        return Told(self._to_give_up(number), "told" if ours else "already told")
+    def give_up(self, number: int, *, correct: bool = False) -> Told:
+        """Report that nobody will do an experiment; its design says nothing to the model.
 
-    def _to_give_up(self, number: int) -> Experiment:
-        experiment = self.experiment(number)
-        if experiment.has_outcome:
-            raise AlreadyTold(
-                f"Experiment {number} was told: {in_words(experiment)}. It cannot be given up."
-            )
-        return experiment
+        Args:
+            number: Of the experiment.
+            correct: Whether to replace an outcome that was told before.
+        """
+        [told] = self.give_up_all([number], correct=correct)
+        return told
 
     @explains
-    def give_up_all(self, numbers: Sequence[int]) -> list[Told]:
+    def give_up_all(self, numbers: Sequence[int], *, correct: bool = False) -> list[Told]:
         """Give up several experiments; if anything is wrong with one, none of them is given up."""
-        for number in numbers:
-            self._to_give_up(number)
-        return [self.give_up(number) for number in numbers]
+        listener = self._listener()
+        return self._write([listener.given_up(number, correct) for number in numbers])
+
+    # -- changing one's mind
+
+    @explains
+    def undo(self) -> list[Change]:
+        """Take back the last change: a report, an import, a correction, an exclusion or a note.
+
+        An experiment that was asked for is pending again. Called again, it takes back the change
+        before. What is taken back stays in the history; to have it again, tell it again.
+
+        Returns:
+            What was taken back: all that was said in the same call.
+
+        Raises:
+            CampaignError: If there is nothing to take back.
+        """
+        record = self.ledger.record()
+        last = self._history(record).last
+        if not last:
+            raise CampaignError("There is nothing to undo: nothing was told yet.")
+        take_back(self.ledger, record, last, self._stamp(record))
+        self._acknowledge()
+        return last
+
+    @explains
+    def exclude(self, number: int, why: str) -> Experiment:
+        """Keep an experiment, but do not let the model know it, and say why."""
+        record = self.ledger.record()
+        known = record.get(number)
+        if not known.has_outcome:
+            raise CampaignError(
+                f"Experiment {number} has no outcome that could be excluded: it is {known.outcome}."
+            )
+        return self._changed(record, EXCLUDE, number, why)
+
+    @explains
+    def include(self, number: int) -> Experiment:
+        """Let the model know an experiment again that was excluded."""
+        record = self.ledger.record()
+        if record.get(number).excluded is None:
+            raise CampaignError(f"Experiment {number} is not excluded.")
+        return self._changed(record, INCLUDE, number, "the model knows it again")
+
+    @explains
+    def note(self, number: int, text: str) -> Experiment:
+        """Write something about an experiment, for people to read."""
+        record = self.ledger.record()
+        record.get(number)
+        return self._changed(record, NOTE, number, text)
+
+    def _changed(self, record: Record, what: str, number: int, text: str) -> Experiment:
+        if not text.strip():
+            raise CampaignError("The text is empty.")
+        self.ledger.change(what, self._stamp(record), [number], text=text.strip())
+        self._acknowledge()
+        return self.ledger.experiment(number)
+
+    @explains
+    def history(self) -> list[Change]:
+        """Return every change of the campaign, the oldest first: who, when, what."""
+        return self._history(self.ledger.record()).changes
 
     @explains
     def claim(self, number: int, process: Mapping[str, Any]) -> bool:
@@ -298,8 +315,8 @@ class Campaign:
         """Take over experiments that were done before: all rows, or none.
 
         Args:
-            source: A CSV file, or a table, with a column for each parameter and ``value``; where
-                there is such, ``status`` (ok or failed) and ``executed_<name>``.
+            source: A CSV or Excel file, or a table, with a column for each parameter and for the
+                value; where there is such, ``status`` (ok or failed) and ``executed_<name>``.
             again: Whether a table that was imported before counts once more.
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
@@ -317,6 +334,11 @@ class Campaign:
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""
         return table_of(self.settings.space, self.experiments)
+
+    @explains
+    def export_history(self) -> "pd.DataFrame":
+        """Return every change as a table: when, who, what, which experiments."""
+        return table_of_changes(self.history())
 
     # -- looking
 
@@ -341,15 +363,43 @@ class Campaign:
             settings.described_uncertainty,
             self._overdue(record, datetime.now()),
             range_changes(self.ledger.study, settings),
+            settings.outcomes is not None,
         )
 
     @explains
     def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> "Recommendation":
-        """Return the design with the best expected value; see ``Optimizer.recommend``."""
+        """Return the design with the best expected value; see ``Optimizer.recommend``.
+
+        A design that nobody has tried has the digits that the machine can hold.
+        """
+        optimizer = self._informed()
+        return recommended(self.settings, optimizer, optimizer.recommend(policy))
+
+    def _informed(self) -> "Optimizer":
         optimizer = self.optimizer()
-        if not optimizer.observations["value"].notna().any():
+        if not (optimizer.observations[STATUS] == OK).any():
             raise CampaignError("There is nothing to recommend yet: no experiment gave a value.")
-        return optimizer.recommend(policy)
+        return optimizer
+
+    @explains
+    def look_ahead(
+        self,
+        tolerance: float | None = None,
+        policy: Literal["observed", "anywhere"] | None = None,
+    ) -> "Outlook":
+        """Say what further experiments can bring, and what the recommendation rests on.
+
+        Args:
+            tolerance: A difference of expected values that does not matter to you; by default a
+                twentieth of the range of the observed values.
+            policy: As for ``recommend``.
+        """
+        from airbo.optimizer.outlook import look_ahead
+
+        optimizer = self._informed()
+        found = look_ahead(optimizer, tolerance=tolerance, policy=policy)
+        best = recommended(self.settings, optimizer, found.recommendation)
+        return replace(found, recommendation=best)
 
     @explains
     def optimizer(self) -> "Optimizer":

@@ -11,14 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from airbo.campaign.errors import FileError, Mistake, StorageError
+from airbo import measures
+from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.campaign.limits import check_parameter
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
 from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
+from airbo.campaign.wants import NamedOutcome, first_objective, read_outcomes
+from airbo.measures import Measure
 from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE, Direction
+from airbo.outcomes import Want
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
 
@@ -37,8 +41,9 @@ PASSWORD_FILE = "storage_password_file"
 RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 MOST_HOURS = 1_000_000
 _TOP = (
-    "name", "direction", "value", "seed", "surrogate", "acquisition", "n_initial", "storage",
-    PASSWORD_FILE, "give_up_after_hours", "parameters", "uncertainty", "deployment",
+    "name", "direction", "value", "seed", "surrogate", "acquisition", "measure", "noise",
+    "n_initial", "storage", PASSWORD_FILE, "give_up_after_hours", "parameters",
+    "constraints", "uncertainty", "deployment", "outcomes",
 )  # fmt: skip
 
 
@@ -52,6 +57,8 @@ class Settings:
     value_name: str
     """What is measured, for people to read."""
     value_unit: str | None
+    named: Mapping[str, NamedOutcome] | None
+    """The outcomes by name, where there are several; value_name is then the first objective."""
     space: Space
     missed: tuple[Missed, ...]
     """Where designs may land in the experiments."""
@@ -59,6 +66,10 @@ class Settings:
     """Where the recommended design may land when it is used; None: as in the experiments."""
     surrogate: str
     acquisition: str
+    measure: Measure
+    """What counts of the values over where a design lands."""
+    noise: Literal["measurement", "product"]
+    """Whether observation noise counts as a property of the product."""
     seed: int
     n_initial: int
     storage: StorageURL
@@ -92,6 +103,24 @@ class Settings:
     def unit(self, name: str) -> str:
         """Return the unit of a parameter, or nothing."""
         return getattr(self.space.parameters[name], "unit", None) or ""
+
+    @property
+    def outcomes(self) -> dict[str, Want] | None:
+        """What is wanted of each outcome; None: there is one value."""
+        named = self.named
+        return None if named is None else {name: outcome.want for name, outcome in named.items()}
+
+    def check_one_value(self, what: str) -> None:
+        """Refuse what knows one value only.
+
+        Args:
+            what: The command.
+        """
+        if self.named is not None:
+            raise CampaignError(
+                f"{what} knows one value per experiment, and this campaign has the outcomes "
+                f"{', '.join(self.named)}. `airbo recommend` and `airbo export` know them all."
+            )
 
     # -- as plain data
 
@@ -129,12 +158,19 @@ class Settings:
     @cached_property
     def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
         from airbo.acquisition import ACQUISITIONS
+        from airbo.optimizer.objective import check_acquisition, check_knows_f
         from airbo.optimizer.surrogate import SURROGATES
 
         notes = self.top.notes
         notes.mistakes.clear()
         self.top.one_of("surrogate", tuple(SURROGATES), self.surrogate)
         self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
+        try:
+            if not notes.mistakes:
+                check_knows_f(SURROGATES[self.surrogate], self.measure)
+                check_acquisition(ACQUISITIONS[self.acquisition], self.measure)
+        except ValueError as error:
+            self.top.note(str(error), "measure")
         made: list[Any] = [
             None
             if group is None
@@ -200,33 +236,51 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
     value = top.sub("value") or TomlTable({}, ("value",), top.notes)
     value.only(["name", "unit"])
     parameters = _parameters(top)
+    space = _space(top, parameters)
     missed = read_missed(tables_of(top, "uncertainty"), parameters, path.parent, "uncertainty")
+    named = read_outcomes(top, (*parameters, *RESERVED))
     others: dict[str, Any] = {
         "direction": top.one_of("direction", ("maximize", "minimize"), "maximize"),
         "value_name": value.get("name", "a text in quotes", "value"),
         "value_unit": value.get("unit", "a text in quotes"),
+        "named": named,
+        **first_objective(named),
         "surrogate": top.get("surrogate", "a text in quotes", "default"),
         "acquisition": top.get("acquisition", "a text in quotes", "ucb-random"),
+        "measure": _measure(top),
+        "noise": top.one_of("noise", ("measurement", "product"), "measurement"),
         "seed": _at_least(top, "seed", "a whole number", 0, 0),
-        "n_initial": _at_least(top, "n_initial", "a whole number", 1, _n_initial(len(parameters))),
+        "n_initial": _at_least(
+            top, "n_initial", "a whole number", 1, n_initial_for(len(parameters))
+        ),
         "storage": _storage(top, path),
         "give_up_after_hours": _hours(top),
         "missed_in_use": _in_use(top, parameters, path.parent),
     }
-    if not parameters or name is None or top.notes.mistakes:
+    if space is None or name is None or top.notes.mistakes:
         return None
     kept = {key: value for key, value in top.values.items() if key != "storage"}
     return Settings(
         path=path,
         name=name,
-        space=Space(parameters),
+        space=space,
         missed=missed,
         top=replace(top, values=kept),
         **others,
     )
 
 
-def _n_initial(d: int) -> int:
+def _measure(top: TomlTable) -> Measure:
+    text = top.get("measure", "a text in quotes", "mean")
+    try:
+        return measures.from_text(text)
+    except ValueError as error:
+        top.note(f"measure: {error}", "measure")
+        return measures.Mean()
+
+
+def n_initial_for(d: int) -> int:
+    """Return how many designs are spread over ``d`` parameters before the model chooses."""
     return min(20, max(5, 2 * (d + 1)))
 
 
@@ -284,6 +338,18 @@ def _in_use(
 
 
 # -- parameters
+
+
+def _space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | None:
+    """Read the constraints; parameters that have mistakes of their own are not there."""
+    texts = top.get("constraints", "a list", [])
+    if not parameters or top.notes.mistakes:
+        return None
+    try:
+        return Space(parameters, texts)
+    except ValueError as error:
+        top.note(str(error), "constraints")
+        return None
 
 
 def _parameters(top: TomlTable) -> dict[str, Parameter]:

@@ -10,6 +10,11 @@ class CampaignError(Exception):
     exit_code = 1
     """What the command line ends with."""
 
+    @property
+    def on_command_line(self) -> str:
+        """What the command line says; the message itself is for Python."""
+        return str(self)
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -56,3 +61,28 @@ class DamageError(StorageError):
 
 class AlreadyTold(CampaignError):
     """The experiment has another outcome already."""
+
+    def __init__(self, said: str) -> None:
+        """Say what was told, and how to replace it."""
+        self._said = said
+        super().__init__(f"{said} correct=True replaces that; undo() takes back the last change.")
+
+    @property
+    def on_command_line(self) -> str:
+        """Say it with the option of the command line."""
+        return f"{self._said} --correct replaces that; airbo undo takes back the last change."
+
+
+class Doubtful(CampaignError):
+    """Something that was said is possible, but looks like a slip of the hand."""
+
+    def __init__(self, doubts: Sequence[str]) -> None:
+        """Say what looks wrong, and how to insist on it."""
+        self.doubts = list(doubts)
+        self._said = f"{' '.join(self.doubts)} Nothing was stored."
+        super().__init__(f"{self._said} If it is right: sure=True.")
+
+    @property
+    def on_command_line(self) -> str:
+        """Say it with the option of the command line."""
+        return f"{self._said} If it is right, add --yes."

@@ -1,16 +1,22 @@
 """Trials of a study, seen as the experiments of a campaign; and where the campaign stands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.campaign.errors import CampaignError
-from airbo.integrations.optuna import EXECUTED, GAVE_UP, UNCERTAINTY
-from airbo.integrations.optuna.counting import STAGED, Counted
+from airbo.integrations.optuna.attributes import (
+    EXECUTED,
+    GAVE_UP,
+    INFEASIBLE_DESIGN,
+    OUTCOMES,
+    STAMP,
+    UNCERTAINTY,
+)
+from airbo.integrations.optuna.counting import NOTE, STAGED, Counted
 from airbo.space import Design, Space
 
 RUN = "airbo:run"
@@ -34,8 +40,18 @@ class Experiment:
     told: datetime | None = None
     uncertainty: Any = None
     """Description of what it was made under; None: not recorded."""
+    outcomes: Mapping[str, float] = field(default_factory=dict)
+    """Measured outcomes by name, where there are several."""
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
     run: Mapping[str, Any] | None = None
     """The process that runs it unattended."""
+    excluded: str | None = None
+    """Why the model does not know it; None: the model does."""
+    notes: tuple[str, ...] = ()
+    """What people wrote about it."""
+    by: str | None = None
+    """Who told it; None: not recorded."""
     trial: int = -1
     """Number of the trial that counts; another one after a correction."""
     trial_id: int = -1
@@ -49,6 +65,11 @@ class Experiment:
     def has_outcome(self) -> bool:
         """Whether it was told, as a value or as failed."""
         return self.outcome in ("ok", "failed")
+
+    @property
+    def counts(self) -> bool:
+        """Whether the model knows its outcome."""
+        return self.has_outcome and self.excluded is None
 
     def age(self, now: datetime | None = None) -> timedelta:
         """Return how long ago it was asked."""
@@ -69,8 +90,8 @@ class Record:
     """Trials without a whole design: somebody is choosing it, or was interrupted."""
     staged: list[FrozenTrial]
     """Rows of imports and corrections that were not committed."""
-    to_finish: list[FrozenTrial]
-    """Rows that are committed, and that somebody who was interrupted has not finished."""
+    counted: Counted
+    """What was read."""
 
     def get(self, number: int) -> Experiment:
         """Return the experiment that people call ``number``."""
@@ -82,32 +103,43 @@ class Record:
         return found
 
 
-def read_record(study: Study, space: Space) -> Record:
-    """Read the trials of a study, once, and sort them."""
-    counted = Counted.of(study)
-    origins = {new: old for old, new in counted.replacements.items()}
-    record = Record([], [], [], counted.to_finish)
+def record_of(counted: Counted, space: Space) -> Record:
+    """Sort the trials of a study."""
+    record = Record([], [], [], counted)
+    notes = notes_of(counted)
     for trial in counted.trials:
-        if STAGED in trial.user_attrs and trial.state == TrialState.RUNNING:
+        if _is_staged(counted, trial):
             record.staged.append(trial)
         elif set(space.names) <= set(trial.params):
-            number = _origin(trial.number, origins)
-            record.experiments.append(experiment_of(trial, space, number))
+            number = counted.number(trial.number)
+            found = experiment_of(trial, space, number)
+            why = counted.excluded.get(number)
+            record.experiments.append(replace(found, excluded=why, notes=notes.get(number, ())))
         elif not trial.state.is_finished() and GAVE_UP not in trial.user_attrs:
             record.unfinished_asks.append(trial)
     record.experiments.sort(key=lambda e: e.number)
     return record
 
 
-def _origin(number: int, origins: Mapping[int, int]) -> int:
-    while number in origins:
-        number = origins[number]
-    return number
+def _is_staged(counted: Counted, trial: FrozenTrial) -> bool:
+    unfinished = STAGED in trial.user_attrs and not trial.state.is_finished()
+    return unfinished and not counted.is_committed(trial)
+
+
+def notes_of(counted: Counted) -> dict[int, tuple[str, ...]]:
+    """Return what people wrote, by the number of the experiment."""
+    found: dict[int, tuple[str, ...]] = {}
+    for change in counted.standing(NOTE):
+        for number in change["numbers"]:
+            found[number] = (*found.get(number, ()), change["text"])
+    return found
 
 
 def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -> Experiment:
     """Return the experiment that a trial is; by default it is called by the trial's number."""
     outcome = _outcome(trial)
+    is_known = outcome != "pending"
+    stamp = trial.user_attrs.get(STAMP, {}) if is_known else {}
     return Experiment(
         number=trial.number if number is None else number,
         design={name: trial.params[name] for name in space.names},
@@ -115,12 +147,20 @@ def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -
         value=trial.value if outcome == "ok" else None,
         executed=trial.user_attrs.get(EXECUTED) or {},
         asked=trial.datetime_start,
-        told=trial.datetime_complete,
+        told=_local(stamp["told"]) if "told" in stamp else trial.datetime_complete,
         uncertainty=trial.user_attrs.get(UNCERTAINTY),
+        outcomes=(trial.user_attrs.get(OUTCOMES) or {}) if outcome == "ok" else {},
+        infeasible=outcome == "failed" and bool(trial.user_attrs.get(INFEASIBLE_DESIGN)),
         run=trial.user_attrs.get(RUN),
+        by=stamp.get("by"),
         trial=trial.number,
         trial_id=trial._trial_id,
     )
+
+
+def _local(text: str) -> datetime:
+    """Read a time as Optuna gives times: local ones."""
+    return datetime.fromisoformat(text).astimezone().replace(tzinfo=None)
 
 
 def _outcome(trial: FrozenTrial) -> Stage:
@@ -128,7 +168,10 @@ def _outcome(trial: FrozenTrial) -> Stage:
         return "ok"
     if GAVE_UP in trial.user_attrs:
         return "given up"
-    return "failed" if trial.state.is_finished() else "pending"
+    if not trial.state.is_finished():
+        return "pending"
+    # a trial of Optuna has no value, where the first objective was not measured
+    return "ok" if trial.user_attrs.get(OUTCOMES) else "failed"
 
 
 @dataclass(frozen=True)
@@ -138,6 +181,8 @@ class Status:
     n_ok: int
     n_failed: int
     n_given_up: int
+    n_excluded: int
+    """Those among them that the model does not know, because somebody excluded them."""
     pending: list[Experiment]
     overdue: list[Experiment]
     """Those of the pending ones that the next ask gives up."""
@@ -153,6 +198,7 @@ def status_of(
     under: list[dict[str, Any]],
     overdue: list[Experiment],
     changes: list[str],
+    several: bool = False,
 ) -> Status:
     """Count experiments and say what is unusual.
 
@@ -162,16 +208,19 @@ def status_of(
         under: Description of the uncertainty that the file names.
         overdue: Pending experiments that the next ask gives up.
         changes: What else has changed in the file.
+        several: Whether there are several outcomes, of which no single one says what is best.
     """
     outcomes = [e.outcome for e in record.experiments]
-    ok = [e for e in record.experiments if e.value is not None]
+    ok = [e for e in record.experiments if e.outcome == "ok"]
+    known = [e for e in ok if e.counts]
     return Status(
         n_ok=len(ok),
         n_failed=outcomes.count("failed"),
         n_given_up=outcomes.count("given up"),
+        n_excluded=sum(e.excluded is not None for e in record.experiments),
         pending=[e for e in record.experiments if e.is_pending],
         overdue=overdue,
-        best=max(ok, key=lambda e: sign * (e.value or 0.0), default=None),
+        best=None if several else max(known, key=lambda e: sign * (e.value or 0.0), default=None),
         notes=[
             *_about_uncertainty(under, record),
             *changes,

@@ -96,7 +96,7 @@ def _description(
     if len(table.notes.mistakes) > n_before:
         return None
     try:
-        description = kind.described(kind.from_file(given, place))
+        description = kind.read(given, place)
         return clipped(description, *(table.values.get(limit) for limit in _LIMITS))
     except (ValueError, TypeError, OSError) as error:
         table.note_error(error)

@@ -2,22 +2,27 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import AlreadyTold, CampaignError
-from airbo.campaign.experiment import Experiment, Record
+from airbo.campaign.experiment import Experiment, Record, Stage
+from airbo.campaign.history import differences
 from airbo.campaign.limits import check_place
 from airbo.campaign.study import optimizer_from
 from airbo.integrations.optuna.attributes import (
     EXECUTED,
+    INFEASIBLE_DESIGN,
+    OUTCOMES,
+    STAMP,
     UNCERTAINTY,
     describe_uncertainty,
     read_uncertainty,
 )
 from airbo.observed import check_executed, check_value
+from airbo.outcomes import check_values
 from airbo.parameters import Categorical
 from airbo.space import Design
 
@@ -36,6 +41,13 @@ class Told:
 
     experiment: Experiment
     done: Done
+    before: Experiment | None = None
+    """What was known of the experiment until then; None: nothing was."""
+
+    @property
+    def changes(self) -> list[str]:
+        """What is different now, in words."""
+        return [] if self.before is None else differences(self.before, self.experiment)
 
 
 @dataclass(frozen=True)
@@ -54,13 +66,37 @@ class Outcome:
     """What it is about; None: a design that nobody asked for."""
     correct: bool = False
     """Whether it may replace another outcome."""
+    gave_up: bool = False
+    """Whether nobody did the experiment, or will."""
+    stamp: Mapping[str, Any] = field(default_factory=dict)
+    """Who says it, and when."""
+    outcomes: Mapping[str, float] | None = None
+    """What was measured, where the campaign has several outcomes; ``value`` is the first objective,
+    if that was."""
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
+
+    @property
+    def outcome(self) -> Stage:
+        """What became of the experiment."""
+        if self.gave_up:
+            return "given up"
+        return "failed" if self.value is None and not self.outcomes else "ok"
 
     @property
     def attributes(self) -> dict[str, Any]:
         """The attributes of the trial that holds it."""
         under = self.in_force if self.uncertainty is None else self.uncertainty
         executed = {EXECUTED: dict(self.executed)} if self.executed else {}
-        return {UNCERTAINTY: under, **executed}
+        stamp = {STAMP: dict(self.stamp)} if self.stamp else {}
+        several = {} if self.outcomes is None else {OUTCOMES: dict(self.outcomes)}
+        cannot = {INFEASIBLE_DESIGN: True} if self.infeasible else {}
+        return {UNCERTAINTY: under, **executed, **stamp, **several, **cannot}
+
+    @property
+    def moves(self) -> bool:
+        """Whether another design was set than the one that was asked for."""
+        return self.experiment is not None and self.design != self.experiment.design
 
     def agrees(self, experiment: Experiment, fully: bool = False) -> bool:
         """Say whether an experiment has this outcome already.
@@ -74,17 +110,19 @@ class Outcome:
         own, known = dict(self.executed), dict(experiment.executed)
         measured = own == known or _same(own, known)
         silent = not self.executed and not fully
-        return experiment.value == self.value and said and (measured or silent)
+        same = (experiment.outcome, experiment.value) == (self.outcome, self.value)
+        same = same and dict(experiment.outcomes) == dict(self.outcomes or {})
+        same = same and experiment.infeasible == self.infeasible
+        return same and not self.moves and said and (measured or silent)
 
     def check_free(self) -> None:
         """Refuse to contradict what was told before, unless that is meant."""
         known = self.experiment
         if known is None or not known.has_outcome or self.correct or self.agrees(known):
             return
-        raise AlreadyTold(
-            f"Experiment {known.number} was told before: {in_words(known)}. "
-            "To replace that, say so: --correct on the command line, correct=True in Python."
-        )
+        if known.outcomes and known.outcomes.items() <= (self.outcomes or {}).items():
+            return  # what was measured later contradicts nothing
+        raise AlreadyTold(f"Experiment {known.number} was told before: {in_words(known)}.")
 
 
 @dataclass(frozen=True)
@@ -97,10 +135,17 @@ class Listener:
     """Description of what the experiments were made under, where that is said."""
     allow_outside: bool = False
     """Whether designs that were not asked for may lie outside the ranges."""
+    stamp: Mapping[str, Any] = field(default_factory=dict)
+    """Who says it, and when."""
 
     @classmethod
     def of(
-        cls, settings: Settings, record: Record, uncertainty: Any, allow_outside: bool
+        cls,
+        settings: Settings,
+        record: Record,
+        uncertainty: Any = None,
+        allow_outside: bool = False,
+        stamp: Mapping[str, Any] | None = None,
     ) -> "Listener":
         """Take an uncertainty by name, or its description."""
         if uncertainty is not None and not isinstance(uncertainty, list):
@@ -112,7 +157,7 @@ class Listener:
                 raise CampaignError(
                     f"Each uncertainty must be an airbo.uncertainty, got {uncertainty!r}."
                 ) from None
-        return cls(settings, record, uncertainty, allow_outside)
+        return cls(settings, record, uncertainty, allow_outside, stamp or {})
 
     def outcome(
         self,
@@ -121,6 +166,7 @@ class Listener:
         executed: Mapping[str, Any] | None = None,
         correct: bool = False,
         again: bool = False,
+        design: Mapping[str, Any] | None = None,
     ) -> Outcome:
         """Find out what is meant, and check it; see ``Campaign.tell``."""
         if isinstance(what, Mapping):
@@ -128,11 +174,59 @@ class Listener:
             experiment = self._experiment_with(said, again)
         else:
             experiment = self.record.get(what)
-            said = self._said(experiment.design, value, executed, allow_outside=True)
-        outcome = replace(
-            said, experiment=experiment, in_force=self._in_force(experiment), correct=correct
-        )
+            moved = {**experiment.design, **self._moved(experiment, design or {})}
+            said = self._said(moved, value, executed, allow_outside=True)
+        if experiment is not None:
+            said = self._about(said, experiment, executed, is_moved=bool(design))
+        outcome = replace(said, correct=correct)
         self._check(outcome)
+        outcome.check_free()
+        return outcome
+
+    def _about(
+        self,
+        said: Outcome,
+        experiment: Experiment,
+        executed: Mapping[str, Any] | None,
+        is_moved: bool,
+    ) -> Outcome:
+        """Complete what is said with what is known: a correction keeps what nobody speaks of."""
+        keeps = executed is None and experiment.has_outcome
+        if said.outcomes:  # what was measured at another time
+            said = self._with_outcomes(said, {**experiment.outcomes, **said.outcomes})
+        return replace(
+            said,
+            experiment=experiment,
+            design=said.design if is_moved else experiment.design,
+            executed=experiment.executed if keeps else said.executed,
+            in_force=self._in_force(experiment),
+        )
+
+    def _with_outcomes(self, said: Outcome, outcomes: Mapping[str, float]) -> Outcome:
+        """Complete what is said of several outcomes."""
+        return replace(said, outcomes=outcomes, value=outcomes.get(self.settings.value_name))
+
+    def _moved(self, experiment: Experiment, design: Mapping[str, Any]) -> dict[str, Any]:
+        """Check parameters that were set otherwise than asked."""
+        space, known = self.settings.space, dict(experiment.design)
+        low = {name: p.decode(p.range[0]) for name, p in space.parameters.items()}
+        try:  # the others may lie outside: they were asked for, or told, before the file changed
+            plain = space.checked({**low, **design}, self.allow_outside)
+        except (ValueError, TypeError) as error:
+            raise CampaignError(str(error)) from None
+        return {name: plain[name] for name in design if plain[name] != known[name]}
+
+    def given_up(self, number: int, correct: bool = False) -> Outcome:
+        """Say that nobody did an experiment, or will."""
+        known = self.record.get(number)
+        said = self._said(known.design, None, None, allow_outside=True)
+        outcome = replace(
+            said,
+            experiment=known,
+            in_force=self._in_force(known),
+            correct=correct,
+            gave_up=True,
+        )
         outcome.check_free()
         return outcome
 
@@ -157,12 +251,17 @@ class Listener:
         try:
             plain = space.checked(design, allow_outside)
             measured = check_executed(space, plain, executed or {})
-            number = check_value(value)
+            wanted = self.settings.outcomes
+            several = None if wanted is None else check_values(wanted, value) or {}
+            number = check_value(value) if several is None else None
             check_place(space, plain, "the design")
             check_place(space, measured, "executed")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
-        return Outcome(plain, number, measured, self.uncertainty, self._in_force(None))
+        said = Outcome(
+            plain, number, measured, self.uncertainty, self._in_force(None), stamp=self.stamp
+        )
+        return said if several is None else self._with_outcomes(said, several)
 
     def _in_force(self, experiment: Experiment | None) -> Any:
         known = None if experiment is None else experiment.uncertainty
@@ -196,11 +295,11 @@ class Listener:
             return
         try:
             under = read_uncertainty(outcome.attributes[UNCERTAINTY])
-            self._optimizer.tell(
-                outcome.design, outcome.value, outcome.executed, under, allow_outside=True
-            )
+            told = outcome.value if outcome.outcomes is None else outcome.outcomes or None
+            self._optimizer.tell(outcome.design, told, outcome.executed, under, allow_outside=True)
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
+        self._accepted.append(outcome.attributes[UNCERTAINTY])
 
     def _is_unusual(self, outcome: Outcome) -> bool:
         """Say whether only a model can tell that the outcome can be used.
@@ -210,7 +309,10 @@ class Listener:
         """
         under, measured = outcome.attributes[UNCERTAINTY], set(outcome.executed)
         return (
-            all(e.uncertainty != under for e in self.record.experiments)
+            (
+                under not in self._accepted
+                and all(e.uncertainty != under for e in self.record.experiments)
+            )
             or not self._is_inside(outcome.design)
             or any(measured & (own := set(row["parameters"])) not in (set(), own) for row in under)
         )
@@ -223,8 +325,22 @@ class Listener:
         return True
 
     @cached_property
+    def _accepted(self) -> list[Any]:
+        """Uncertainties that a model can use, as an earlier row showed."""
+        return []
+
+    @cached_property
     def _optimizer(self) -> "Optimizer":
         return optimizer_from(self.settings, [])
+
+
+def cannot_be_used(settings: Settings, outcome: Outcome) -> Outcome:
+    """Say of a failed experiment that its design cannot be used."""
+    if settings.outcomes is None:
+        raise CampaignError("Infeasible designs need [outcomes] in the campaign file.")
+    cannot = replace(outcome, infeasible=True)
+    cannot.check_free()
+    return cannot
 
 
 def check_once(outcomes: Sequence[Outcome]) -> None:
@@ -234,13 +350,15 @@ def check_once(outcomes: Sequence[Outcome]) -> None:
         if outcome.experiment is None:
             continue
         number = outcome.experiment.number
-        own = {"value": outcome.value, **outcome.attributes}
+        own = {"value": outcome.value, "design": outcome.design, **outcome.attributes}
         if said.setdefault(number, own) != own:
             raise CampaignError(f"Experiment {number} is reported twice, with different outcomes.")
 
 
 def in_words(experiment: Experiment) -> str:
     """Say what came of an experiment."""
+    if experiment.outcomes:
+        return ", ".join(f"{name} = {value!r}" for name, value in experiment.outcomes.items())
     return "it failed" if experiment.value is None else f"its value is {experiment.value!r}"
 
 

@@ -16,11 +16,11 @@ from airbo.campaign.campaign import Campaign
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError, DamageError, StorageError
 from airbo.campaign.experiment import Experiment
+from airbo.campaign.history import numbers_in
 from airbo.campaign.seal import SUFFIX, Facts, Held, Seal
 from airbo.campaign.storage import copy_whole
 from airbo.campaign.storage_url import JOURNAL, SQLITE, StorageURL
-from airbo.campaign.study import CAMPAIGN
-from airbo.integrations.optuna.counting import REPLACED
+from airbo.integrations.optuna.counting import CHANGE, REPLACED
 
 _BESIDE = ("-journal", "-wal", "-shm")
 """Files with which SQLite completes a database; those of another one would spoil it."""
@@ -68,8 +68,8 @@ def rescue(settings: Settings) -> Rescued:
     facts = {} if seal is None else seal.facts
     try:
         with _copied(settings, file, bool(facts)) as copy, Campaign.open_copy(copy) as found:
-            lost = _lost(facts, Held.by(found.ledger.study, CAMPAIGN, settings.space.names))
-            good = [e for e in found.experiments if e.trial not in lost]
+            lost = _lost(facts, found.held())
+            good = [e for e in found.experiments if not {e.trial, e.number} & lost]
     except StorageError as error:
         raise StorageError(
             f"Nothing of {file.name} can be read by airbo. "
@@ -88,6 +88,8 @@ def _lost(facts: Facts, held: Held) -> set[int]:
         name = key.partition(" ")[2].removeprefix(REPLACED)
         if name.isdigit():
             lost.add(int(name))
+        elif name.startswith(CHANGE):
+            lost.update(numbers_in(name.removeprefix(CHANGE).partition(":")[0]))
     return lost
 
 

@@ -20,6 +20,7 @@ from airbo.campaign.campaign import Campaign
 from airbo.campaign.errors import AlreadyTold, CampaignError
 from airbo.campaign.experiment import Experiment
 from airbo.observed import check_value
+from airbo.parameters import Float
 from airbo.space import Design, Space
 from airbo.words import number_of
 
@@ -59,17 +60,45 @@ class Command:
             ) from None
         if not words:
             raise CampaignError("The command is empty.")
+        forms = dict(self._forms)
+        for name, form in self._forms:
+            if forms[name] != form:
+                raise CampaignError(
+                    f"The command writes {{{name}}} in two ways, so it is not clear which value "
+                    "the experiment has; write it the same way everywhere."
+                )
 
     def arguments(self, design: Design) -> list[str]:
         """Put the values of a design in their places, in the format that stands there, if any."""
         return [_filled(word, design) for word in shlex.split(self.template)]
+
+    def executed(self, design: Design) -> Design:
+        """Return the design that the command gets: ``{speed:.1f}`` rounds it.
+
+        >>> space = Space({"speed": (50.0, 200.0)})
+        >>> Command("./mill {speed:.1f}", space).executed({"speed": 120.5403})
+        {'speed': 120.5}
+        """
+        found = dict(design)
+        for name, form in self._forms:
+            if isinstance(self.space.parameters[name], Float):
+                with suppress(ValueError):  # such as a percent sign: nothing to read back
+                    found[name] = float(format(design[name], form))
+        return found
+
+    @property
+    def _forms(self) -> list[tuple[str, str]]:
+        """The parameters in the command, and their formats."""
+        words = shlex.split(self.template)
+        parts = [part for word in words for part in string.Formatter().parse(word)]
+        return [(name, form or "") for _, name, form, _ in parts if name in self.space.names]
 
     def run(self, experiment: Experiment) -> "CommandResult":
         """Do the experiment; its value is the last line that the command prints."""
         environment = {
             **os.environ,
             "AIRBO_TRIAL": str(experiment.number),
-            "AIRBO_DESIGN": json.dumps(experiment.design),
+            "AIRBO_DESIGN": json.dumps(self.executed(experiment.design)),
         }
         with _held_back() as signals:  # what is just being started could not be ended
             process = self._start(experiment.design, environment)
@@ -264,7 +293,7 @@ def run_unattended(
         except BaseException:
             _give_back(campaign, experiment)
             raise
-        _tell(campaign, experiment, result)
+        _tell(campaign, experiment, result, command.executed(experiment.design))
         done = sum(e.has_outcome for e in campaign.experiments)
         steps.append(Step(experiment, result, done))
         on_step(steps[-1])
@@ -272,14 +301,25 @@ def run_unattended(
     return steps
 
 
-def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> None:
-    """Report a result; Ctrl-C comes after it, so that no value is lost."""
+def _tell(
+    campaign: Campaign, experiment: Experiment, result: CommandResult, design: Design
+) -> None:
+    """Report a result, and the design that was executed; Ctrl-C waits, so that no value is lost."""
+    moved = {name: value for name, value in design.items() if value != experiment.design[name]}
+
+    def tell() -> None:  # a program does not mistype
+        campaign.tell(
+            experiment.number, result.value, design=moved or None, allow_outside=True, sure=True
+        )
+
     with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
         try:
-            campaign.tell(experiment.number, result.value)
+            tell()
         except KeyboardInterrupt:
-            campaign.tell(experiment.number, result.value)
+            tell()
             raise
+        if result.value is None and result.reason:
+            campaign.note(experiment.number, result.reason)
 
 
 def _give_back(campaign: Campaign, experiment: Experiment) -> None:

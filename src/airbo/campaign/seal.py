@@ -23,7 +23,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from airbo.campaign.errors import DamageError
-from airbo.integrations.optuna.counting import STAGED
+from airbo.integrations.optuna.counting import CHANGE, STAGED, Counted
 
 SUFFIX = ".seal"
 _HEADER = b"airbo seal 1\n"
@@ -46,13 +46,11 @@ class Held:
     """The parameters of a design."""
 
     @classmethod
-    def by(cls, study: Study, about: str, names: Sequence[str]) -> "Held":
-        """Read a study; ``about`` is the attribute that says what the campaign is about."""
-        attributes = study.user_attrs  # first the marks: the trials that they commit are there
-        trials = study._get_trials(deepcopy=False, use_cache=False)
-        marks = {k: v for k, v in attributes.items() if k.startswith("airbo:") and k != about}
-        said = [study.study_name, study.direction.name, attributes.get(about)]
-        return cls(said, marks, {trial.number: trial for trial in trials}, names)
+    def of(cls, counted: Counted, study: Study, about: str, names: Sequence[str]) -> "Held":
+        """Take what was read; ``about`` is the attribute that says what the campaign is about."""
+        marks = {k: v for k, v in counted.marks.items() if k.startswith("airbo:") and k != about}
+        said = [study.study_name, study.direction.name, counted.marks.get(about)]
+        return cls(said, marks, counted.by_number, names)
 
     def facts(self, known: Mapping[str, str]) -> Facts:
         """Return what can be sealed and is not known yet."""
@@ -82,11 +80,13 @@ class Held:
         return [_moment(trial.datetime_start), *(trial.params.get(n) for n in sorted(self.names))]
 
     def _rows(self, key: str) -> str | None:
-        """Say how many rows a mark commits; a mark that replaces it commits as many."""
+        """Say what a mark commits; one that replaces an import's commits as many rows."""
         mark = self.marks.get(key)
         if not isinstance(mark, dict):
             return None
         n = self._n_rows.get((key, str(mark.get("token"))), 0)
+        if key.startswith(CHANGE):  # it is never replaced
+            return _digest([n, mark])
         first = self.trials.get(mark.get("trial", -1))
         staged = {} if first is None else first.user_attrs.get(STAGED, {})
         return _digest(n) if n and staged.get("token") == mark.get("token") else None
@@ -173,7 +173,9 @@ def _in_words(broken: Sequence[str], held: Held) -> str:
         _some("missing", missing),
         _some("without the outcome that was told", untold),
         _some("not what was told", changed),
-        "imports or corrections are lost" if any(k.startswith(_MARK) for k in broken) else "",
+        "imports, corrections or other changes are lost"
+        if any(k.startswith(_MARK) for k in broken)
+        else "",
         "it is not about the same campaign" if _CAMPAIGN in broken else "",
     ]
     return "; ".join(filter(None, said))

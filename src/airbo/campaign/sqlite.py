@@ -27,16 +27,17 @@ class SQLiteStorage(RDBStorage):
         self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
     ) -> bool:
         """Change the state of a trial that is not finished."""
-        with self._change():
+        with self.change():
             return super().set_trial_state_values(trial_id, state, values)
 
     def set_trial_user_attr(self, trial_id: int, key: str, value: Any) -> None:
         """Write an attribute of a trial that is not finished."""
-        with self._change():
+        with self.change():
             super().set_trial_user_attr(trial_id, key, value)
 
     @contextmanager
-    def _change(self) -> Iterator[None]:
+    def change(self) -> Iterator[None]:
+        """Begin transactions of this thread as ones that write."""
         self._changing.now = True
         try:
             yield

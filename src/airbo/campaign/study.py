@@ -1,6 +1,7 @@
 """The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import optuna
@@ -12,13 +13,15 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import DamageError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
-from airbo.integrations.optuna import distributions_of, read_uncertainty
+from airbo.digits import Digits, as_held, digits_for
+from airbo.integrations.optuna import read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
+from airbo.words import same_unit
 
 if TYPE_CHECKING:
     from airbo.integrations.optuna import AIRBOSampler
-    from airbo.optimizer import Optimizer
+    from airbo.optimizer import Optimizer, Recommendation
 
 CAMPAIGN = "airbo:campaign"
 """Study attribute: what the file said when the campaign began."""
@@ -153,7 +156,7 @@ def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
             return f"the choices of {name!r} were {before} and are now {after}"
     elif old.log != new.log:
         return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
-    if _unit(old) != _unit(new):
+    if _unit(old) is not None and not same_unit(_unit(old), _unit(new)):
         return f"the unit of {name!r} was {_unit(old)!r} and is now {_unit(new)!r}"
     return ""
 
@@ -167,8 +170,9 @@ def _unit(parameter: Parameter) -> str | None:
 
 
 def range_changes(study: Study, settings: Settings) -> list[str]:
-    """Say which ranges are not those that the campaign began with; that is allowed."""
-    old = Space.from_dict(study.user_attrs[CAMPAIGN]["space"]).parameters
+    """Say which ranges and constraints the campaign did not begin with; that is allowed."""
+    begun = Space.from_dict(study.user_attrs[CAMPAIGN]["space"])
+    old = begun.parameters
     changes = []
     for name, new in settings.space.parameters.items():
         before = old[name]
@@ -178,6 +182,11 @@ def range_changes(study: Study, settings: Settings) -> list[str]:
                 f"The range of {name!r} was {ranges[0]} when the campaign began and is now "
                 f"{ranges[1]}; experiments outside it are kept."
             )
+    if begun.constraints != settings.space.constraints:
+        changes.append(
+            f"The constraints were {list(begun.constraints)} when the campaign began and are now "
+            f"{list(settings.space.constraints)}; experiments that miss them are kept."
+        )
     return changes
 
 
@@ -193,10 +202,49 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         deployment=settings.deployment,
         surrogate=settings.surrogate,
         acquisition=settings.acquisition,
+        measure=settings.measure,
+        noise=settings.noise,
         n_startup_trials=settings.n_initial,
-        search_space=distributions_of(settings.space),
+        search_space=settings.space,
+        outcomes=settings.outcomes,
         seed=settings.seed,
+        digits=digits_of(settings),
     )
+
+
+def digits_of(settings: Settings) -> dict[str, Digits]:
+    """Return the digits that the machine can hold, by name: from how far it misses a design."""
+    import torch
+
+    from airbo.coordinates import by_columns
+
+    space = settings.space
+    low, high = (torch.tensor(bounds, dtype=torch.float64) for bounds in space.bounds)
+    X = torch.stack([low, (low + high) / 2, high])
+    C = by_columns(space, settings.uncertainty).covariance(X)
+    std = C.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt()  # (3, d)
+    found = {}
+    for column, (name, parameter) in enumerate(space.parameters.items()):
+        own = std[:, column] / (X[:, column].abs() if parameter.log else 1.0)
+        missed = [v for v in own.tolist() if v > 0]
+        digits = digits_for(parameter, min(missed, default=None))
+        if digits is not None:
+            found[name] = digits
+    return found
+
+
+def recommended(
+    settings: Settings, optimizer: "Optimizer", best: "Recommendation"
+) -> "Recommendation":
+    """Return a recommendation with the digits that the machine can hold.
+
+    A design that was tried stays as it is.
+    """
+    tried = optimizer.observations[list(settings.space.names)].to_dict("records")
+    if best.design in tried:
+        return best
+    design = as_held(settings.space, digits_of(settings), best.design)
+    return replace(best, design=design)
 
 
 def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":
@@ -215,12 +263,28 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         settings.seed,
         deployment=settings.deployment,
         n_initial=settings.n_initial,
+        measure=None if settings.outcomes else settings.measure,
+        noise=settings.noise,
+        outcomes=settings.outcomes,
     )
     for e in experiments:
-        if e.has_outcome:
+        if e.counts:
             under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-            optimizer.tell(e.design, e.value, e.executed, under, allow_outside=True)
+            told = (e.design, _told(settings, e), e.executed, under)
+            infeasible = e.infeasible and settings.outcomes is not None
+            optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
     for e in experiments:
         if e.is_pending:
             optimizer.expect(e.design, allow_outside=True)
     return optimizer
+
+
+def _told(settings: Settings, e: Experiment) -> Any:
+    """Return what an experiment gave, as an optimizer is told it.
+
+    One that was told before the file had names for outcomes has the value of the first objective.
+    """
+    if settings.outcomes is None or (e.value is None and not e.outcomes):
+        return e.value
+    known = {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
+    return known or ({settings.value_name: e.value} if e.value is not None else None)

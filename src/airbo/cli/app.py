@@ -6,7 +6,9 @@ from typing import Annotated, Any
 import typer
 
 import airbo
-from airbo.cli import calibrate, unattended
+from airbo.cli import calibrate, serve, unattended
+from airbo.cli import change_commands as changes
+from airbo.cli import dashboard as page
 from airbo.cli import data_commands as data
 from airbo.cli import experiment_commands as experiments
 from airbo.cli import file_commands as files
@@ -62,6 +64,7 @@ _add(
     files.init,
     "airbo init",
     "airbo init --name milling --parameter speed=50:200:m/min --uncertainty speed=normal:2",
+    "airbo init --parameter dose=0.1:10:mol%:log --uncertainty dose=normal:5%",
 )
 _add(files.check, "airbo check", "airbo check other.toml --no-picture", "airbo check --data")
 _add(experiments.ask, "airbo ask", "airbo ask -n 4 --json")
@@ -71,18 +74,24 @@ _add(
     "airbo tell 3=1.25 4=-1.31  (several at once)",
     "airbo tell speed=120 depth=0.5 1.25  (by its design, asked for or not)",
     "airbo tell 3 1.25 --executed speed=121.3  (the real speed was measured)",
+    "airbo tell 3 speed=125 1.25  (you set 125, not the speed that was asked for)",
     "airbo tell 3 1.52 --correct  (it was 1.52, not 1.25)",
     "airbo tell 5 1.1 --uncertainty 'speed = {kind = \"normal\", std = 5.0}'  (another machine)",
     cls=NumbersMayBeNegative,
 )
 _add(experiments.fail, "airbo fail 5", "airbo fail 6 7 --gave-up")
+_add(changes.undo, "airbo undo", "airbo undo  (again: the change before)")
+_add(changes.exclude, 'airbo exclude 7 --why "the sensor was loose"')
+_add(changes.include, "airbo include 7")
+_add(changes.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
 _add(experiments.recommend, "airbo recommend", "airbo recommend --anywhere --json")
-_add(data.import_, "airbo import before.csv", name="import")
+_add(data.import_, "airbo import before.csv", "airbo import before.xlsx", name="import")
 _add(
     data.export,
-    "airbo export -o experiments.csv",
+    "airbo export -o experiments.csv  (or .xlsx)",
     "airbo export --json",
+    "airbo export --history -o history.csv  (who changed what, and when)",
     "airbo export --damaged -o rescued.csv  (what can be read of a damaged storage)",
 )
 _add(
@@ -91,6 +100,12 @@ _add(
     "airbo restore  (the storage was changed on purpose)",
 )
 _add(data.report, "airbo report", "airbo report -o milling.html")
-_add(data.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
+_add(
+    serve.serve,
+    "airbo serve",
+    "airbo serve --host 0.0.0.0  (for a tablet; the link holds a token)",
+    "airbo serve --host 0.0.0.0 --read-only --port 8001  (to show it)",
+)
+_add(page.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
 calibrate.register(app)

@@ -1,11 +1,11 @@
-"""``airbo calibrate``: from a log of asked and actual values to an uncertainty."""
+"""``airbo calibrate``: from asked and actual values to an uncertainty."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airbo.cli.command import AsJson, Output, reporting
+from airbo.cli.command import DEFAULT, AsJson, File, Output, open_campaign, reporting
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,7 +18,10 @@ _SHOWN = 6
 
 
 def calibrate(
-    log: Annotated[Path, typer.Argument(help="A CSV file with a header.")],
+    log: Annotated[
+        Path | None,
+        typer.Argument(help="A CSV or Excel file with a header; default: the campaign's own."),
+    ] = None,
     pair: Annotated[
         list[str] | None,
         typer.Option(help="asked=actual or name:asked=actual, by the columns; again for more."),
@@ -36,6 +39,7 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", help="The picture; default: beside the log.")
     ] = None,
     picture: Annotated[bool, typer.Option(help="Write a PNG beside the log.")] = True,
+    file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Learn from a log of asked and actual values how accurate the machine is.
@@ -45,14 +49,57 @@ def calibrate(
     names the parameter, and two with its values. Rows stand in the order of time.
 
     It prints what it found, what it compared, and lines for campaign.toml.
+
+    Without a log, airbo looks at the executed inputs that were measured during the campaign, and
+    says whether the uncertainty in the file is believable.
     """
     with reporting(as_json) as out:
+        if log is None:
+            settings = {"lag": lag or 0, "settled": settled, "keep_outliers": keep_outliers}
+            return calibrate_campaign(file, settings, output, picture, out)
         found, learned = _learned(log, pair or [], lag, settled, keep_outliers)
-        drawn = _draw(log, output, learned, out) if picture else None
-        _show(out, found, learned)
+        path = output or log.with_name(f"{log.stem}_calibration.png")
+        drawn = _draw(path, log.name, learned, out) if picture else None
+        _show_log(out, found)
+        _show(out, learned)
         if drawn is not None:
             out.show("", f"Picture: {drawn}")
-        out.result(_as_data(found, learned) | {"picture": drawn})
+        pairs = {p.name: [p.asked, p.actual] for p in found.pairs}
+        data = {"pairs": pairs, "unused": found.unused, **_as_data(learned), "picture": drawn}
+        out.result(data)
+
+
+def calibrate_campaign(
+    file: Path, settings: dict[str, Any], output: Path | None, picture: bool, out: Output
+) -> None:
+    """Compare the inputs that were measured during a campaign with what its file says."""
+    from airbo.campaign.measured import beliefs, measured_inputs
+    from airbo.uncertainty import learn
+
+    campaign = open_campaign(file)
+    table = measured_inputs(campaign.settings, campaign.experiments)
+    found = beliefs(campaign.settings, table)
+    counts = ", ".join(f"{b.parameter} ({b.n})" for b in found)
+    n = len({e.number for e in table.experiments})
+    out.show(f"Executed inputs were measured in {n} experiments: {counts}.", "")
+    out.show(*(belief.text for belief in found))
+    names = [b.parameter for b in found if b.n >= 3]
+    learned = learn(table.asked[names], table.actual[names], **settings) if names else None
+    drawn = None
+    if learned is not None:
+        path = output or file.with_name(f"{file.stem}_calibration.png")
+        drawn = _draw(path, file.name, learned, out) if picture else None
+        out.show("", "What the measured inputs alone say:")
+        _show(out, learned)
+    if drawn is not None:
+        out.show("", f"Picture: {drawn}")
+    verdicts = [
+        {"parameter": b.parameter, "n": b.n, "p_value": b.p_value, "text": b.text,
+         "believable": b.is_believable}
+        for b in found
+    ]  # fmt: skip
+    data = {} if learned is None else _as_data(learned)
+    out.result({"beliefs": verdicts, **data, "picture": drawn})
 
 
 def register(app: typer.Typer) -> None:
@@ -61,6 +108,7 @@ def register(app: typer.Typer) -> None:
         "airbo calibrate log.csv",
         "airbo calibrate log.csv --pair speed:N_SET=N_MEAS --settled",
         "airbo calibrate log.csv --json --no-picture",
+        "airbo calibrate  (is the uncertainty in campaign.toml believable?)",
     )
     app.command(epilog="\n\n".join(["Examples:", *examples]))(calibrate)
 
@@ -84,7 +132,7 @@ def _learned(
     return log, learned
 
 
-def _draw(log: Path, output: Path | None, learned: "Learned", out: Output) -> Path | None:
+def _draw(path: Path, title: str, learned: "Learned", out: Output) -> Path | None:
     """Write the picture, where Matplotlib is installed."""
     from airbo.campaign.errors import StorageError
 
@@ -93,21 +141,23 @@ def _draw(log: Path, output: Path | None, learned: "Learned", out: Output) -> Pa
     except ImportError:
         out.note("A picture needs Matplotlib: pip install 'airbo[plot]'.")
         return None
-    path = output or log.with_name(f"{log.stem}_calibration.png")
     try:
-        path.write_bytes(picture(learned, log.name))
+        path.write_bytes(picture(learned, title))
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None
     return path
 
 
-def _show(out: Output, log: "Log", learned: "Learned") -> None:
+def _show_log(out: Output, log: "Log") -> None:
     listed = ", ".join(f"{p.name} ({p.asked} → {p.actual})" for p in log.pairs)
     out.show(f"{len(log.asked)} rows; asked → actual: {listed}.")
     if log.long_by is not None:
         out.show(f"The parameters stand below each other, named by column {log.long_by}.")
     if log.unused:
         out.show(f"Not used: {', '.join(log.unused)}.")
+
+
+def _show(out: Output, learned: "Learned") -> None:
     out.show("", *learned.text.split("\n"), "", _table(learned), "")
     out.show("For campaign.toml:", "")
     if not out.as_json:
@@ -135,7 +185,7 @@ def _table(learned: "Learned") -> "Table":
     return table
 
 
-def _as_data(log: "Log", learned: "Learned") -> dict[str, Any]:
+def _as_data(learned: "Learned") -> dict[str, Any]:
     candidates = [
         {
             "parameters": c.parameters, "name": c.name, "log_likelihood": c.log_likelihood,
@@ -145,8 +195,6 @@ def _as_data(log: "Log", learned: "Learned") -> dict[str, Any]:
         for c in learned.candidates
     ]  # fmt: skip
     return {
-        "pairs": {p.name: [p.asked, p.actual] for p in log.pairs},
-        "unused": log.unused,
         "text": learned.text,
         "toml": learned.toml,
         "uncertainty": learned.uncertainty.to_dict(),

@@ -5,10 +5,10 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console, RenderableType
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from airbo.campaign import Campaign, Settings
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="All numbers are right: do not ask.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DEFAULT = Path("campaign.toml")
+
+_Result = TypeVar("_Result")
 
 WIDTH_ELSEWHERE = 110
 """Columns of tables that go to a file or a pipe."""
@@ -67,6 +70,15 @@ class Output:
         else:
             self._err.print(message, style="red", markup=False, highlight=False)
 
+    @contextmanager
+    def working(self, text: str) -> Iterator[None]:
+        """Show on a terminal that something takes more than a moment."""
+        if self.as_json or not self._err.is_terminal:
+            yield
+            return
+        with self._err.status(Text(text)):
+            yield
+
     @property
     def err(self) -> Console:
         """Where progress is shown."""
@@ -95,7 +107,7 @@ def reporting(as_json: bool) -> Iterator[Output]:
             code, mistakes = _known(error)
             if code is None:
                 raise
-            out.error(str(error), code, mistakes)
+            out.error(_said(error), code, mistakes)
             raise typer.Exit(code) from None
     for text in dict.fromkeys(str(w.message) for w in caught if _is_for_users(w)):
         out.note(text)
@@ -108,6 +120,37 @@ def _known(error: Exception) -> tuple[int | None, list[dict[str, Any]]]:
         return None, []
     mistakes = error.mistakes if isinstance(error, FileError) else []
     return error.exit_code, [{"line": m.line, "text": m.text} for m in mistakes]
+
+
+def _said(error: Exception) -> str:
+    return str(getattr(error, "on_command_line", error))
+
+
+def somebody_is_there() -> bool:
+    """Say whether questions reach somebody who can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def insisting(out: Output, yes: bool, act: Callable[[bool], _Result]) -> _Result:
+    """Do something; where a number looks like a slip of the hand, ask, if somebody is there.
+
+    Args:
+        out: Where to ask.
+        yes: Whether the user has said already that all numbers are right.
+        act: What to do, given whether the numbers are right.
+    """
+    from airbo.campaign.errors import CampaignError, Doubtful
+
+    try:
+        return act(yes)
+    except Doubtful as error:
+        if out.as_json or not somebody_is_there():
+            raise
+        for doubt in error.doubts:
+            out.note(doubt)
+        if not typer.confirm("Is that right?", err=True):
+            raise CampaignError("Nothing was stored.") from None
+        return act(True)
 
 
 def _is_for_users(warning: warnings.WarningMessage) -> bool:
@@ -154,6 +197,12 @@ def as_data(e: Any) -> dict[str, Any]:
         "design": e.design,
         "outcome": e.outcome,
         "value": e.value,
+        **({"outcomes": dict(e.outcomes)} if e.outcomes else {}),
+        **({"infeasible": True} if e.infeasible else {}),
         "executed": dict(e.executed),
         "asked": e.asked,
+        "told": e.told,
+        "by": e.by,
+        "excluded": e.excluded,
+        "notes": list(e.notes),
     }

@@ -1,7 +1,6 @@
 """Commands about tables and pages."""
 
 import datetime
-import ipaddress
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def import_(
-    data: Annotated[Path, typer.Argument(help="A CSV file with a header.")],
+    data: Annotated[Path, typer.Argument(help="A CSV or Excel file with a header.")],
     again: Annotated[bool, typer.Option("--again", help="Count the same table again.")] = False,
     allow_outside: Annotated[
         bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
@@ -41,17 +40,21 @@ def import_(
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Take over experiments that were done before: all rows of a CSV file, or none.
+    """Take over experiments that were done before: all rows of a CSV or Excel file, or none.
 
-    The header names the parameters and "value"; "status" (ok or failed) and "executed_<name>" are
-    optional. Every mistake is named with its line. The same table twice counts once.
+    The header names the parameters and the value, by its name in the campaign file or as "value";
+    units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
+    Commas, semicolons or tabs between cells and decimal commas are understood. Every mistake is
+    named with its line. The same table twice counts once.
     """
     with reporting(as_json) as out:
         campaign = open_campaign(file)
-        done = campaign.import_table(
-            data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
-            uncertainty=read_under(campaign.settings, uncertainty),
-        )  # fmt: skip
+        under = read_under(campaign.settings, uncertainty)
+        with out.err.status(f"Importing {data.name} ..."):
+            done = campaign.import_table(
+                data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
+                uncertainty=under,
+            )  # fmt: skip
         count = f"{len(done.numbers)} experiments"
         if done.already:
             out.show(f"These {count} were imported before. Nothing changed; --again counts them.")
@@ -63,27 +66,38 @@ def import_(
 
 def export(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file; default: print it.")
+        Path | None,
+        typer.Option("--output", "-o", help="A .csv or .xlsx file; - or nothing: print CSV."),
     ] = None,
     damaged: Annotated[
         bool, typer.Option("--damaged", help="What can be read of a damaged storage.")
     ] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Every change instead: who, when, what.")
+    ] = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Write all experiments as CSV, which `airbo import` reads."""
+    """Write all experiments as CSV or Excel, which `airbo import` reads; or all changes."""
     with reporting(as_json) as out:
         from airbo.campaign.storage import write_whole
-        from airbo.campaign.tables import to_csv
+        from airbo.campaign.tables import to_csv, to_excel
+        from airbo.sheets import EXCEL
 
-        table = _rescued(file, out) if damaged else open_campaign(file).export()
-        if output is not None:
-            write_whole(output, to_csv(table))
-            out.show(f"Wrote {len(table)} experiments to {output}.")
+        if damaged:
+            table = _rescued(file, out)
+        else:
+            campaign = open_campaign(file)
+            table = campaign.export_history() if history else campaign.export()
+        what = "changes" if history else "experiments"
+        if output is not None and str(output) != "-":
+            is_excel = output.suffix.lower() == EXCEL
+            write_whole(output, to_excel(table) if is_excel else to_csv(table))
+            out.show(f"Wrote {len(table)} {what} to {output}.")
         elif not as_json:
             typer.echo(to_csv(table), nl=False)
         rows = json.loads(table.to_json(orient="records"))
-        out.result({"experiments": rows, "file": output})
+        out.result({what: rows, "file": output})
 
 
 def _rescued(file: Path, out: Output) -> "pd.DataFrame":
@@ -144,6 +158,7 @@ def report(
         from airbo.campaign.errors import CampaignError
 
         campaign = open_campaign(file)
+        campaign.settings.check_one_value("airbo report")
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")
         path = output or file.with_suffix(".html")
@@ -155,7 +170,7 @@ def report(
 def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> None:
     """Write the report of a campaign."""
     from airbo.campaign.errors import StorageError
-    from airbo.report import write_report
+    from airbo.report import Logbook, write_report
 
     one_thread()
     settings = campaign.settings
@@ -168,50 +183,8 @@ def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> 
             value_unit=settings.value_unit,
             date=datetime.date.today(),
             history=history,
+            logbook=Logbook.of(campaign),
             progress=out.err.is_terminal and not out.as_json,
         )
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None
-
-
-def dashboard(
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="At which port.", min=0, max=65535)] = 8080,
-    file: File = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
-    """Open optuna-dashboard on the storage of the campaign, for this machine only.
-
-    It has no password: --host 0.0.0.0 shows the campaign to everybody who reaches this machine.
-    """
-    with reporting(as_json) as out:
-        _serve(open_campaign(file), host, port, out)
-
-
-def _serve(campaign: "Campaign", host: str, port: int, out: Output) -> None:
-    """Serve optuna-dashboard until Ctrl-C."""
-    from airbo.campaign.errors import CampaignError, StorageError
-
-    try:
-        from optuna_dashboard import run_server  # type: ignore[import-untyped]
-    except ImportError:
-        raise CampaignError(
-            "The dashboard is not installed: pip install 'airbo[dashboard]'."
-        ) from None
-    if not _is_loopback(host):
-        out.note(f"Everybody who reaches this machine at {host}:{port} can see the campaign.")
-    out.show(f"http://{host}:{port}/ shows the campaign; Ctrl-C ends it.")
-    out.result({"url": f"http://{host}:{port}/"})
-    try:
-        run_server(campaign.storage, host=host, port=port)
-    except OSError as error:
-        raise StorageError(f"Cannot listen at {host}:{port}: {error.strerror}.") from None
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -25,14 +25,16 @@ def init(
     direction: Annotated[str, typer.Option(help="maximize or minimize.")] = "maximize",
     value: Annotated[str, typer.Option(help="What is measured: NAME:UNIT.")] = "value",
     parameter: Annotated[
-        list[str] | None, typer.Option(help="A real number: NAME=LOW:HIGH:UNIT.")
+        list[str] | None,
+        typer.Option(help="A real number: NAME=LOW:HIGH:UNIT; then :log, :integer, :step=STEP."),
     ] = None,
     integer: Annotated[
         list[str] | None, typer.Option(help="A whole number: NAME=LOW:HIGH:UNIT.")
     ] = None,
     choice: Annotated[list[str] | None, typer.Option(help="One of several: NAME=A,B,C.")] = None,
     uncertainty: Annotated[
-        list[str] | None, typer.Option(help="NAME=normal:STD, NAME=uniform:LOW:HIGH, NAME=log.csv.")
+        list[str] | None,
+        typer.Option(help="NAME=normal:2, NAME=normal:5%, NAME=uniform:LOW:HIGH, NAME=log.csv."),
     ] = None,
     storage: Annotated[str, typer.Option(help="URL of the storage; default: an SQLite file.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
@@ -89,6 +91,8 @@ def check(
         settings = Settings.read(file)
         settings.check()
         out.show(_headline(settings), views.parameter_table(settings))
+        if settings.space.constraints:
+            out.show(f"Designs meet: {'; '.join(settings.space.constraints)}.")
         found = sketch.landings(settings)
         if found:
             out.show(sketch.sketch_table("Where a design lands in the experiments", found))
@@ -127,21 +131,30 @@ def _check_data(settings: "Settings", out: Output) -> None:
 
 
 def _headline(settings: "Settings") -> str:
+    from airbo import measures
     from airbo.cli.views import heading
 
     value = heading(settings.value_name, settings.value_unit)
+    goal = f"{settings.direction} the expected {value}"
+    if settings.measure != measures.Mean():
+        goal = f"{settings.direction} {value}, by the {settings.measure.words}"
+    if settings.outcomes is not None:
+        goal = "; ".join(want.words(name) for name, want in settings.outcomes.items())
     return (
-        f"Campaign {settings.name!r}: {settings.direction} the expected {value}. Surrogate "
+        f"Campaign {settings.name!r}: {goal}. Surrogate "
         f"{settings.surrogate}, acquisition {settings.acquisition}, {settings.n_initial} designs "
         f"before the model chooses, seed {settings.seed}. Storage: {settings.storage}."
     )
 
 
 def _described(settings: "Settings") -> dict[str, Any]:
+    from airbo.outcomes import outcomes_to_dict
+
     return {
         "name": settings.name,
         "direction": settings.direction,
         "value": {"name": settings.value_name, "unit": settings.value_unit},
+        **({} if settings.outcomes is None else {"outcomes": outcomes_to_dict(settings.outcomes)}),
         **settings.space.to_dict(),
         "uncertainty": settings.described_uncertainty,
         "deployment": settings.described_deployment,

@@ -16,7 +16,7 @@ from airbo.cli.views import heading, text_table
 from airbo.coordinates import by_columns, uncertain_columns
 from airbo.cube import Cube
 from airbo.uncertainty import base_draws
-from airbo.words import with_unit
+from airbo.words import number, with_unit
 
 N_LANDINGS, N_BARS = 2048, 24
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -31,12 +31,15 @@ class Landing:
     unit: str
     asked: float
     samples: Float[Tensor, " s"]
+    is_whole: bool = False
+    """Whether it lands on whole numbers."""
 
     @property
     def quantiles(self) -> list[float]:
         """What 2.5%, 50% and 97.5% of the executed inputs stay below."""
         levels = torch.tensor(_QUANTILES, dtype=torch.float64)
-        return torch.quantile(self.samples, levels).tolist()
+        between = "nearest" if self.is_whole else "linear"
+        return torch.quantile(self.samples, levels, interpolation=between).tolist()
 
     @property
     def bars(self) -> str:
@@ -65,10 +68,18 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     columns = uncertain_columns(uncertainty, space.d)
     low, high = torch.tensor(space.bounds, dtype=torch.float64)
     middle = Cube(space).axes.to_columns(torch.full_like(low, 0.5))
+    whole = list(space.integer_columns)
+    middle[whole] = middle[whole].round()
     X = middle[None] if uncertainty.is_additive else torch.stack([low, middle, high])
     samples = uncertainty.perturb(X, base_draws(N_LANDINGS, uncertainty.n_base(space.d)))
     return [
-        Landing(space.names[c], settings.unit(space.names[c]), X[i, c].item(), samples[i, :, c])
+        Landing(
+            space.names[c],
+            settings.unit(space.names[c]),
+            X[i, c].item(),
+            samples[i, :, c],
+            is_whole=c in whole,
+        )
         for c in columns
         for i in range(len(X))
     ]
@@ -80,7 +91,7 @@ def sketch_table(title: str, found: list[Landing]) -> Table:
     rows = [
         [
             landing.name,
-            *(with_unit(v, landing.unit) for v in (landing.asked, *landing.quantiles)),
+            *(with_unit(number(v), landing.unit) for v in (landing.asked, *landing.quantiles)),
             landing.bars,
         ]
         for landing in found
@@ -119,7 +130,7 @@ def draw_landings(settings: Settings, path: Path) -> bool:
 
 def _draw_one(axis: Any, name: str, found: list[Landing]) -> None:
     for landing in found:
-        asked = with_unit(landing.asked, landing.unit)
+        asked = with_unit(number(landing.asked), landing.unit)
         line = axis.axvline(landing.asked, ls=":", lw=1.2, color="k")
         line.set_label("asked for" if landing is found[0] else None)
         axis.hist(

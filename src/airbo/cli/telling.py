@@ -1,17 +1,41 @@
 """What stands behind ``airbo tell``: numbers, values and designs, in any number of words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from airbo.campaign.errors import CampaignError
 from airbo.space import Space
-from airbo.words import number_of, value_of
+from airbo.words import nearest, number_of, value_of
 
-USAGE = "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, or airbo tell speed=120 depth=0.5 1.25"
+USAGE = (
+    "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, airbo tell speed=120 depth=0.5 1.25, or, "
+    "if you set another speed than asked in experiment 3, airbo tell 3 speed=120 1.25"
+)
 
 
-def outcomes_in(words: Sequence[str], space: Space) -> list[tuple[int | dict[str, Any], float]]:
-    """Read the words of ``airbo tell``: experiments by number, or a design, with their values."""
+@dataclass(frozen=True)
+class Report:
+    """What stands behind ``airbo tell``."""
+
+    outcomes: list[tuple[int | dict[str, Any], Any]]
+    """Experiments by number, or a design, with their values, or their outcomes by name."""
+    design: dict[str, Any] | None = None
+    """Parameters that were set otherwise than asked."""
+
+
+def report_in(
+    words: Sequence[str], space: Space, outcomes: Collection[str] | None = None
+) -> Report:
+    """Read the words of ``airbo tell``.
+
+    Args:
+        words: What stands behind it.
+        space: The parameters.
+        outcomes: Names of the outcomes, where the campaign has several.
+    """
+    if outcomes is not None:
+        return _report_of_several(words, space, outcomes)
     try:
         pairs = [word.strip().partition("=") for word in words]
         by_number = {n: v for n, eq, v in pairs if eq and _is_number(n)}
@@ -20,14 +44,40 @@ def outcomes_in(words: Sequence[str], space: Space) -> list[tuple[int | dict[str
         if len(by_number) < sum(bool(eq) and _is_number(n) for n, eq, _ in pairs):
             raise ValueError("a trial is named twice.")
         if by_number and not design and not bare:
-            return [(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
+            return Report(
+                [(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
+            )
         if design and not by_number and len(bare) == 1:
-            return [(design, number_of(bare[0], "the value"))]
-        if not design and not by_number and len(bare) == 2 and _is_number(bare[0]):
-            return [(int(bare[0]), number_of(bare[1], "the value"))]
+            return Report([(design, number_of(bare[0], "the value"))])
+        if not by_number and len(bare) == 2 and _is_number(bare[0]):
+            return Report([(int(bare[0]), number_of(bare[1], "the value"))], design or None)
     except ValueError as error:
         raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
     raise CampaignError(f"This is not understood: {' '.join(words)!r}. Please {USAGE}.")
+
+
+def _report_of_several(words: Sequence[str], space: Space, outcomes: Collection[str]) -> Report:
+    """Read a number or a design, and outcomes by name."""
+    try:
+        pairs = [word.strip().partition("=") for word in words]
+        bare = [n for n, eq, _ in pairs if not eq]
+        measured = {n: number_of(v, n) for n, eq, v in pairs if eq and n in outcomes}
+        rest = {n: v for n, eq, v in pairs if eq and n not in outcomes}
+        for name in rest:
+            if name not in space.names:
+                raise ValueError(f"unknown name {name!r}{nearest(name, [*outcomes, *space.names])}")
+        design = {n: value_of(space, n, v) for n, v in rest.items()}
+        if measured and len(bare) == 1 and _is_number(bare[0]):
+            return Report([(int(bare[0]), measured)], design or None)
+        if measured and design and not bare:
+            return Report([(design, measured)])
+    except ValueError as error:
+        raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
+    example = " ".join(f"{name}=1.25" for name in outcomes)
+    raise CampaignError(
+        f"This is not understood: {' '.join(words)!r}. Please write: airbo tell 3 {example}; leave "
+        "out what was not measured."
+    )
 
 
 def named_values(words: Sequence[str], space: Space) -> Mapping[str, float]:

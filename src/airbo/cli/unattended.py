@@ -42,6 +42,7 @@ def run(
     """
     with reporting(as_json) as out:
         campaign = open_campaign(file)
+        campaign.settings.check_one_value("airbo run")
         one_thread()
         steps = _watch(campaign, out, command, budget, timeout, max_failures)
         values = [s.result.value for s in steps]

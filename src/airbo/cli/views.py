@@ -2,13 +2,20 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from airbo.campaign.config import Settings
 from airbo.campaign.experiment import Experiment
-from airbo.words import choices, hit, shown, with_unit
+from airbo.measures import Mean, Target
+from airbo.outcomes import Limit
+from airbo.words import choices, hit, plus_minus, shown, with_unit
+
+if TYPE_CHECKING:
+    from airbo.optimizer import Recommendation
+    from airbo.optimizer.recommendation import OutcomeEstimate
 
 
 def heading(name: str, unit: str | None) -> str:
@@ -45,7 +52,7 @@ def design_table(
         [
             str(e.number),
             *(shown(value) for value in e.design.values()),
-            (shown(e.value) or e.outcome) if outcome else ago(e.age()),
+            outcome_in_short(e) if outcome else ago(e.age()),
         ]
         for e in experiments
     ]
@@ -55,6 +62,59 @@ def design_table(
 def value_with_unit(settings: Settings, value: float | None) -> str:
     """Write an observed value."""
     return with_unit(value, settings.value_unit)
+
+
+def outcome_in_short(e: Experiment) -> str:
+    """Write what came of an experiment, without units."""
+    several = ", ".join(f"{name} = {shown(value)}" for name, value in e.outcomes.items())
+    return several or shown(e.value) or e.outcome
+
+
+def outcome_with_unit(settings: Settings, e: Experiment) -> str:
+    """Write what came of an experiment."""
+    if e.outcomes and settings.named is not None:
+        units = {name: outcome.unit for name, outcome in settings.named.items()}
+        return ", ".join(f"{n} = {with_unit(v, units.get(n))}" for n, v in e.outcomes.items())
+    if e.infeasible:
+        return f"{e.outcome}, its design cannot be used"
+    return e.outcome if e.value is None else value_with_unit(settings, e.value)
+
+
+def outcome_line(settings: Settings, name: str, estimate: "OutcomeEstimate") -> str:
+    """Say what to expect of one outcome, and how surely its limit is kept."""
+    named = (settings.named or {}).get(name)
+    if estimate.within is None:
+        return f"{name}: {with_unit(plus_minus(estimate), named.unit if named else None)}"
+    if named is None or not isinstance(named.want, Limit):  # whether a design can be used
+        return f"{name}: {estimate.within:.1%} of executed inputs work."
+    asked = 100 * named.want.probability
+    return (
+        f"{name}: {with_unit(plus_minus(estimate), named.unit)}. It is {named.want.where} for "
+        f"{estimate.within:.1%} of executed inputs; {asked:g}% are asked for, and the probability "
+        f"that they are reached is {estimate.holds:.2f}."
+    )
+
+
+def what_to_expect(settings: Settings, best: "Recommendation") -> str:
+    """Say what to expect of a recommended design, by the measure of the campaign."""
+    unknown = "(± one standard deviation, model uncertainty)."
+    measure = settings.measure
+    if best.capability is not None:
+        return f"Expect {best.capability.words}. Brackets hold 90% of what the model believes."
+    if isinstance(measure, Target):
+        return (
+            f"Expected distance of {settings.value_name} to "
+            f"{value_with_unit(settings, measure.value)}: "
+            f"{value_with_unit(settings, max(0.0, -best.mean) ** 0.5)}, as the root of the mean "
+            "square over where the design lands."
+        )
+    value = with_unit(plus_minus(best), settings.value_unit)
+    if isinstance(measure, Mean):
+        return (
+            f"Expected {settings.value_name}: {value}, on average over where the design lands "
+            f"{unknown}"
+        )
+    return f"{settings.value_name}: {value}, the {measure.words} {unknown}"
 
 
 def ago(age: timedelta) -> str:

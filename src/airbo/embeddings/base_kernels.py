@@ -58,7 +58,6 @@ class RationalQuadraticSum(Kernel):
         """
         super().__init__(**kwargs)
         n = 1 if shared else len(RATIONAL_QUADRATIC_EXPONENTS)
-        self.register_buffer("exponents", torch.tensor(RATIONAL_QUADRATIC_EXPONENTS))
         self._register("lengthscales", n, lengthscale, prior)
         if self.ard_num_dims is not None:
             self._register("factors", self.ard_num_dims, 1.0, factor_prior)
@@ -82,6 +81,11 @@ class RationalQuadraticSum(Kernel):
         value = torch.as_tensor(value).to(raw).expand_as(raw)
         constraint = getattr(self, f"raw_{name}_constraint")
         self.initialize(**{f"raw_{name}": constraint.inverse_transform(value)})
+
+    @property
+    def exponents(self) -> Float[Tensor, " 5"]:
+        """The ``a_i``: constants, not a buffer, because GPyTorch takes buffers for batches."""
+        return self.raw_lengthscales.new_tensor(RATIONAL_QUADRATIC_EXPONENTS)
 
     @property
     def lengthscales(self) -> Float[Tensor, "*batch 5"]:

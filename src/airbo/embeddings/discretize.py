@@ -13,7 +13,7 @@ from torch import Tensor
 from airbo.cube import Axes
 from airbo.embeddings.mixture import Mixture, by_column, choose, coarsest, joined, moved, split
 from airbo.embeddings.rules import bisect, compress, gauss_rule
-from airbo.in_cube import InCube, some_columns
+from airbo.in_cube import InCube
 from airbo.uncertainty import (
     Beta,
     ChiSquared,
@@ -27,10 +27,12 @@ from airbo.uncertainty import (
     Product,
     Relative,
     Ring,
+    Rounded,
     Uniform,
     Varying,
     base_draws,
 )
+from airbo.uncertainty.columns import some_columns
 from airbo.uncertainty.parameters import per_design
 
 N_FINE = 2048
@@ -226,6 +228,16 @@ def _(u: LogNormal, X: Tensor, r: Resolution) -> list[Mixture]:
             _mixture((c,), factors.weights, x * factors.means, x.square() * factors.spread)
         )
     return landed
+
+
+@_mixtures.register
+def _(u: Rounded, X: Tensor, r: Resolution) -> list[Mixture]:
+    found = u.landings(X)
+    if found is not None:
+        values, likely = found
+        return [Mixture((0,), likely, values.unsqueeze(-1))]
+    alone = u.columns is None and (u.independent_columns or X.shape[-1] == 1)
+    return _mixtures(u.unrounded, X, r) if alone else [_cells(u, X, r)]
 
 
 @_mixtures.register

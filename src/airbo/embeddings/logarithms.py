@@ -298,10 +298,10 @@ def _enough(
 ) -> tuple[int, Any, Tensor]:
     """Return the degree that costs least, with the sums of Gaussians that it leaves."""
 
-    def cost(found: tuple[int, Any, Tensor]) -> int:
+    def cost(found: tuple[int, Any, Tensor]) -> float:
         degree, _, good = found
         left = [n for n, is_good in zip(sizes, good.tolist(), strict=True) if not is_good]
-        return math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left)
+        return float(math.comb(b + degree, b) * len(good) + EXPONENTIAL * sum(left))
 
     sizes = n_gaussians or [WAVES] * len(tried[0][-1])
     return min(tried, key=cost)

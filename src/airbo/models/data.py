@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from botorch.models.transforms import Standardize
+from botorch.models.transforms.outcome import OutcomeTransform
+from botorch.utils.types import _DefaultType
 from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import Likelihood
 from jaxtyping import Float
@@ -13,6 +16,7 @@ from torch import Tensor
 
 from airbo.embeddings import Embedding, Estimator, Quadrature
 from airbo.embeddings.features import Features
+from airbo.models import rows
 from airbo.uncertainty import Exact, InputUncertainty
 
 Uncertainties = InputUncertainty | Sequence[InputUncertainty | None] | None
@@ -32,7 +36,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """What a surrogate is given to make its parts from, beside the data."""
+    """What a surrogate makes its parts from, besides the data."""
 
     uncertainties: list[InputUncertainty]
     bounds: Float[Tensor, "2 d"]
@@ -53,6 +57,64 @@ class Given:
         base_kernel = (self.base_kernel or default(self.d)).to(self.bounds)
         estimator = self.estimator or Quadrature()
         return estimator.embed(self.uncertainties, base_kernel, self.bounds, self.seed)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Training data that were checked, numbered, transformed and folded."""
+
+    inputs: tuple[Tensor, ...]
+    """Rows, as :mod:`airbo.models.rows` describes them."""
+    Y: Float[Tensor, "*batch n 1"]
+    """Values, in the units of the model."""
+    Yvar: Float[Tensor, "*batch n 1"] | None
+    uncertainties: list[InputUncertainty]
+    bounds: Float[Tensor, "2 d"]
+    outcome_transform: OutcomeTransform | None
+
+    @classmethod
+    def of(
+        cls,
+        train_X: Tensor,
+        train_Y: Tensor,
+        uncertainty: Uncertainties,
+        bounds: Tensor | None,
+        deployment: InputUncertainty | None,
+        train_Yvar: Tensor | None,
+        outcome_transform: OutcomeTransform | _DefaultType | None,
+        fold: bool,
+    ) -> "Prepared":
+        """Prepare what a surrogate is given; see ``UncertainInputGP``."""
+        bounds = check_data(train_X, train_Y, train_Yvar, bounds)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
+        if isinstance(outcome_transform, _DefaultType):
+            outcome_transform = _standardize(train_Y)
+        Y, Yvar = train_Y, train_Yvar
+        if outcome_transform is not None:
+            Y, Yvar = outcome_transform.train()(Y=train_Y, Yvar=train_Yvar, X=train_X)
+        if fold:
+            if Yvar is not None or train_X.dim() > 2:
+                raise ValueError("fold_replicates takes one data set and no train_Yvar.")
+            inputs, Y = rows.folded(inputs, Y)
+        return cls(inputs, Y, Yvar, uncertainties, bounds, outcome_transform)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether rows stand for several observations."""
+        return len(self.inputs) > 2
+
+    def given(
+        self,
+        estimator: Estimator | None,
+        base_kernel: Kernel | None,
+        likelihood: Likelihood | None,
+        seed: int,
+    ) -> Given:
+        """Add what the parts of a surrogate are made from."""
+        noise = None if self.Yvar is None else self.Yvar.squeeze(-1)
+        return Given(
+            self.uncertainties, self.bounds, estimator, base_kernel, likelihood, seed, noise
+        )
 
 
 def check_data(
@@ -143,7 +205,13 @@ def _check_floating(name: str, given: object) -> None:
 
 
 def _bounds_of(X: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
-    """Take the range of the data; 1 around designs that do not vary."""
+    """Return the range of the data; a column that does not vary gets a range of width 1."""
     low, high = X.amin(dim=0), X.amax(dim=0)
     flat = low == high
     return torch.stack([torch.where(flat, low - 0.5, low), torch.where(flat, high + 0.5, high)])
+
+
+def _standardize(Y: Float[Tensor, "*batch n 1"]) -> Standardize:
+    """Standardize values; values that differ only by rounding errors count as equal."""
+    least = max(1e-12 * Y.abs().max().item(), 1e-300)
+    return Standardize(m=1, batch_shape=Y.shape[:-2], min_stdv=least)

@@ -1,4 +1,4 @@
-"""The surrogate of expected values that knows how far one observation may be from them."""
+"""The surrogate of expected values that knows how far an observation can lie from them."""
 
 import math
 
@@ -34,7 +34,7 @@ class ExpectationGP(UGP):
 
     @staticmethod
     def default_likelihood(given: Given, embedding: Embedding, kernel: ScaleKernel) -> Likelihood:
-        """Add to the noise what the unseen executed input does."""
+        """Add the variance that the unseen executed input causes to the noise."""
         if not embedding.base_kernel.is_stationary:
             name = type(embedding.base_kernel).__name__
             raise ValueError(f"ExpectationGP needs a stationary base kernel, got {name}.")

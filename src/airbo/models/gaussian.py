@@ -1,4 +1,4 @@
-"""Surrogates that take every P_x for a Gaussian."""
+"""Surrogates that treat every P_x as a Gaussian."""
 
 import math
 from copy import deepcopy

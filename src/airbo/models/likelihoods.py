@@ -1,4 +1,4 @@
-"""Noise of observations: of those at one unknown point of P_x, and of means of several."""
+"""Noise of single observations, each at an unknown point of P_x, and of means of replicates."""
 
 import math
 from abc import ABC, abstractmethod
@@ -64,7 +64,7 @@ class UnseenInputNoise(NoiseOfRows):
     """
 
     def __init__(self, noise: Module, features: Features, kernel: ScaleKernel) -> None:
-        """Add to ``noise``, with the features and the kernel of the model.
+        """Add to ``noise`` what follows from the features and the kernel of the model.
 
         Under the output scale there is a kernel that knows its value ``at_a_point``.
         """
@@ -79,7 +79,7 @@ class UnseenInputNoise(NoiseOfRows):
         return self.observation_noise.noise
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Add both."""
+        """Return the observation noise plus what unseen executed inputs add."""
         return self.unseen(inputs) + self._observation_noise(inputs[0])
 
     def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
@@ -107,6 +107,11 @@ class MeanNoise(NoiseOfRows):
         """Divide ``noise``, that of one observation."""
         super().__init__()
         self.of_one = noise
+        self._last: Tensor | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again: it holds on to gradients."""
+        return {**self.__dict__, "_last": None}
 
     @property
     def noise(self) -> Tensor:
@@ -124,9 +129,15 @@ class MeanNoise(NoiseOfRows):
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Divide by the number of observations that a row stands for."""
-        c = rows.counts(inputs)
-        each = self.each(inputs)
+        c, each = rows.counts(inputs), self.each(inputs)
+        if self.training and torch.is_grad_enabled():
+            self._last = each
         return each if c is None else each / c
+
+    def each_again(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+        """Return ``each`` as the likelihood has just computed it, if it has."""
+        last, self._last = self._last, None
+        return self.each(inputs) if last is None else last
 
     def each(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the noise variance of a single observation of every row."""
@@ -146,13 +157,13 @@ class WithinRows(AddedLossTerm):
     """
 
     def __init__(self, noise: MeanNoise, inputs: Sequence[Tensor]) -> None:
-        """Look at all rows."""
+        """Cover all rows."""
         self.noise, self.inputs = noise, inputs
 
     def loss(self, *params: Any) -> Float[Tensor, "*batch"]:
         """Return the sum over rows, to be added to the log likelihood."""
         c, within = (t.squeeze(-1) for t in self.inputs[2:])
-        variance = self.noise.each(self.inputs)
+        variance = self.noise.each_again(self.inputs)
         terms = (c - 1) * torch.log(2 * math.pi * variance) + c.log() + within / variance
         return -0.5 * terms.sum(-1)
 

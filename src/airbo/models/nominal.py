@@ -13,8 +13,8 @@ from airbo.models.data import Given, Parts
 class NominalGP(UncertainInputGP):
     """Plain Gaussian process on the designs: BoTorch's ``SingleTaskGP`` on the unit cube.
 
-    ``uncertainty`` and ``estimator`` are taken, so that all surrogates can be built alike, and not
-    used.
+    It accepts ``uncertainty`` and ``estimator``, so that all surrogates can be built alike, but
+    ignores them.
     """
 
     @classmethod

@@ -30,11 +30,11 @@ from airbo.models.base import UncertainInputGP
 from airbo.uncertainty import Exact, InputUncertainty, Normal, Product, base_draws
 
 N_WAVES = 512
-"""RandomWaves per path."""
+"""Random waves per path."""
 N_COSINES = 128
 """Cosines of Gaussian draws per path, for the kernel exp(-α MMD²)."""
 MAX_WAVES, MAX_NUMBERS = 2**16, 2**24
-"""RandomWaves and random numbers that paths may take together; many paths have fewer waves each."""
+"""Most random waves and numbers that all paths may use together; many paths get fewer each."""
 N_BASE_DRAWS = 256
 """Draws of P_x, where it changes with the design; where it does not, four times as many."""
 
@@ -205,7 +205,7 @@ class Paths(SamplePath):
     """Functions drawn from the posterior of a surrogate, in the units of the values."""
 
     def __init__(self, model: UncertainInputGP, shape: Size) -> None:
-        """Draw as many as ``shape`` says; gradients are by designs only."""
+        """Draw as many as ``shape`` says; only designs get gradients."""
         super().__init__()
         self.model = model.eval()
         self.prior = draw_prior(model, shape)
@@ -243,7 +243,7 @@ class Paths(SamplePath):
         return untransformed.squeeze(-1)
 
     def set_ensemble_as_batch(self, ensemble_as_batch: bool) -> None:
-        """Do nothing: there is one model."""
+        """Do nothing: there is only one model."""
 
 
 class PriorPaths(SamplePath):
@@ -259,7 +259,7 @@ class PriorPaths(SamplePath):
         return self.model.mean_module(x) + self.prior(self.model.numbered(x, None))
 
     def set_ensemble_as_batch(self, ensemble_as_batch: bool) -> None:
-        """Do nothing: there is one model."""
+        """Do nothing: there is only one model."""
 
 
 @DrawMatheronPaths.register(UncertainInputGP)  # type: ignore[untyped-decorator]

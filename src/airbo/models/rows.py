@@ -1,4 +1,4 @@
-"""What a row of the training data holds, beside the design: ``train_inputs`` of a surrogate.
+"""What a row of the training data holds, besides the design: ``train_inputs`` of a surrogate.
 
 There are one, two or four tensors:
 

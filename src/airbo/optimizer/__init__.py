@@ -2,7 +2,14 @@
 
 from airbo.observed import Direction
 from airbo.optimizer.optimizer import Optimizer
-from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
+from airbo.optimizer.recommendation import Evaluation, Recommendation, TooLittleDataWarning
 from airbo.space import Design
 
-__all__ = ["Design", "Direction", "Optimizer", "Recommendation", "TooLittleDataWarning"]
+__all__ = [
+    "Design",
+    "Direction",
+    "Evaluation",
+    "Optimizer",
+    "Recommendation",
+    "TooLittleDataWarning",
+]

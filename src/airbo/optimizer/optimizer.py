@@ -4,17 +4,25 @@ import copy
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import pandas as pd
 from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model_list_gp_regression import ModelListGP
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
+from airbo.measures import Measure
+from airbo.measures.posterior import SEARCH, Noise
 from airbo.observed import Direction
-from airbo.optimizer.recommendation import Predictor, Recommendation
-from airbo.optimizer.record import NOT_GIVEN, History, Points, as_table, check_names, read, read_one
+from airbo.optimizer.choice import CONFIDENCE, Choice
+from airbo.optimizer.goals import Goals, one_direction, one_measure
+from airbo.optimizer.objective import Objective, check_acquisition
+from airbo.optimizer.reading import NOT_GIVEN, Rules, as_table, check_names, read, read_one
+from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
+from airbo.optimizer.record import History, Points
 from airbo.optimizer.search import initial_design, next_design, reproducible
 from airbo.optimizer.state import State, understood
 from airbo.optimizer.surrogate import (
@@ -24,6 +32,7 @@ from airbo.optimizer.surrogate import (
     find_surrogate,
     value_unit,
 )
+from airbo.outcomes import Want, check_outcomes
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
@@ -65,6 +74,9 @@ class Optimizer:
         deployment: NamedUncertainty = None,
         n_initial: int | None = None,
         initial: Literal["sobol", "random"] = "sobol",
+        outcomes: Mapping[str, Want] | None = None,
+        measure: Measure | None = None,
+        noise: Noise = "measurement",
     ) -> None:
         """Start with nothing known.
 
@@ -85,22 +97,37 @@ class Optimizer:
             n_initial: Designs that are spread over the space before the model chooses; by default
                 2 (d + 1), at least 5 and at most 20.
             initial: How these are spread: scrambled Sobol or uniform random.
+            outcomes: What an experiment measures, by name, and what is wanted of it: ``Maximize``,
+                ``Minimize``, ``AtMost``, ``AtLeast`` or ``Between``; None: one value.
+            measure: What counts of the values f(x') over where a design lands, one of
+                ``airbo.measures``; by default their mean.
+            noise: ``"measurement"``: observation noise says nothing about the product, and no
+                measure counts it; ``"product"``: single products differ by it, too.
         """
         self.space = space if isinstance(space, Space) else Space(space)
-        check_names(self.space)
+        self.outcomes = None if outcomes is None else check_outcomes(outcomes)
+        check_names(self.space, self.outcomes)
         if direction not in ("maximize", "minimize"):
             raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}.")
         if initial not in ("sobol", "random"):
             raise ValueError(f"initial must be 'sobol' or 'random', got {initial!r}.")
         self.uncertainty = by_columns(self.space, uncertainty)
         self._deployment = None if deployment is None else by_columns(self.space, deployment)
-        self.direction: Direction = direction
+        self.direction: Direction = one_direction(self.outcomes, direction)
         self.surrogate = surrogate
         points, build = Points(self.space), find_surrogate(surrogate)
-        self._surrogate = Surrogate(points, build, self.uncertainty, self.deployment, direction)
+        under = (self.uncertainty, self.deployment)
+        self._surrogate = Surrogate(points, build, *under, self.direction)
         self.acquisition = acquisition
         self._acquisition = find_acquisition(acquisition)
         self.seed = whole_number("seed", seed, least=0)
+        self.measure = one_measure(self.outcomes, measure)
+        self.noise: Noise = noise
+        self._objective = Objective(self._surrogate, self.measure, noise, self.seed)
+        check_acquisition(self._acquisition, self.measure)
+        self._goals: Goals | None = None
+        if self.outcomes is not None and len(self.outcomes) > 1:
+            self._goals = self._several_goals()
         by_dimension = min(max(5, 2 * (self.space.d + 1)), 20)
         self.n_initial = (
             by_dimension if n_initial is None else whole_number("n_initial", n_initial, least=1)
@@ -120,6 +147,27 @@ class Optimizer:
         self.__dict__.update(state)
         self._own_model, self._shown_model = FittedModel(), FittedModel()
         self._lock = threading.RLock()
+
+    def _several_goals(self) -> Goals:
+        """Return what is wanted of all outcomes, whether a design can be used among them."""
+        assert self.outcomes is not None
+        if self.acquisition != "ucb-random":
+            raise ValueError(
+                "With limits or several objectives, designs are chosen by the expected improvement "
+                "of the front: leave acquisition out."
+            )
+        return Goals.of(self.outcomes, self._objective)
+
+    @property
+    def _record(self) -> History:
+        """What is known of the one outcome that a single model is made of."""
+        if self.outcomes is None or self._goals is not None:
+            return self._history
+        return self._history.of(next(iter(self.outcomes)))
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules(self.space, self._surrogate.check, self.outcomes)
 
     @property
     def deployment(self) -> InputUncertainty:
@@ -154,13 +202,24 @@ class Optimizer:
         history = self._history
         n = len(history.observations) + len(history.pending)
         with reproducible(self.seed, history.n_asked):
-            if n < self.n_initial or not history.known:
+            if n < self.n_initial or not self._can_choose():
                 Z = initial_design(history, self.initial, self.seed)
+            elif self._goals is not None:
+                self._models()
+                Z = self._goals.next_design(history)
             else:
-                Z = next_design(history, self._model(), self._surrogate, self._acquisition)
+                record, model = self._record, self._model()
+                judged = self._objective.judged(model, value_unit(record.values), SEARCH)
+                Z = next_design(record, model, judged, self._surrogate, self._acquisition)
         [design] = history.points.cube.to_designs(Z)
         history.ask(design)
         return dict(design)
+
+    def _can_choose(self) -> bool:
+        """Say whether every outcome was measured at least once."""
+        if self._goals is not None:
+            return self._goals.are_known(self._history)
+        return bool(self._record.known)
 
     # -- telling
 
@@ -172,24 +231,30 @@ class Optimizer:
         executed: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
         uncertainty: NamedUncertainty = None,
         allow_outside: bool = False,
+        infeasible: bool = False,
     ) -> None:
         """Report what an experiment gave. Nothing changes if anything is wrong with the report.
 
         Args:
             design: The design that was asked for, by the optimizer or by anybody else; a list of
                 them; or a table of observations, with a column for each parameter, one for the
-                value and, where executed inputs were measured, ``executed_<name>``.
-            value: The observed value; None or NaN if the experiment failed. With a list of designs,
-                a list of values. With a table, the name of the column of values, ``"value"`` if not
+                value, or for each outcome, and, where executed inputs were measured,
+                ``executed_<name>``.
+            value: The observed value, or a dict of outcomes, of which those that were not measured
+                may be left out; None or NaN if the experiment failed. With a list of designs, a
+                list of values. With a table, the name of the column of values, ``"value"`` if not
                 given.
             executed: Parameters of the executed input, where they were measured; with a list of
                 designs, a list.
             uncertainty: What this experiment was made under, if not what the others were.
             allow_outside: Whether designs may lie outside the bounds of the space.
+            infeasible: Whether a failed experiment failed because its design cannot be used. What
+                works is then a limit of its own. Other failures say nothing of their design.
         """
         under = None if uncertainty is None else by_columns(self.space, uncertainty)
-        check = self._surrogate.check
-        new = read(self.space, check, design, value, executed, under, allow_outside)
+        new = read(self._rules, design, value, executed, under, allow_outside, infeasible)
+        if self._goals is None and any(o.infeasible for o in new):
+            self._goals = self._several_goals()
         for observation in new:
             self._history.tell(observation)
 
@@ -217,7 +282,7 @@ class Optimizer:
     @_alone
     def observations(self) -> pd.DataFrame:
         """All experiments, failed ones too, in the order in which they were told."""
-        return as_table(self.space, self._history.observations)
+        return as_table(self._rules, self._history.observations)
 
     @property
     @_alone
@@ -230,36 +295,87 @@ class Optimizer:
     def model(self) -> GPyTorchModel:
         """The surrogate, fitted to all observations, in the unit cube and with maximized values.
 
-        It equals the one that the optimizer uses, which nothing done to this one changes.
+        It equals the one that the optimizer uses, which nothing done to this one changes. With
+        limits or several objectives it is the list of the models of all outcomes.
         """
+        if self._goals is not None:
+            return copy.deepcopy(self._models())
         return self._fitted(self._shown_model)
 
     @_alone
-    def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> Recommendation:
-        """Return the design with the best expected value under the deployment uncertainty.
+    def recommend(
+        self,
+        policy: Literal["observed", "anywhere"] | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> Recommendation:
+        """Return the design that is best by the measure, under the deployment uncertainty.
+
+        With limits, it is the best of those designs that keep them. With several objectives, it is
+        the compromise: the design of the front that gives up least, by the objective by which it
+        gives up most, in shares of the range of that objective along the front.
 
         Args:
             policy: ``"observed"``: among the designs that were tried, the paper's outcome;
                 ``"anywhere"``: in the whole space. By default the first, and the second if designs
                 are used under another uncertainty than they were tried under: what teaches most
                 about a design is then not that design.
+            confidence: How sure the model has to be that all limits are kept.
         """
-        if policy is None:
-            policy = "observed" if self.deployment == self.uncertainty else "anywhere"
-        if policy not in ("observed", "anywhere"):
-            raise ValueError(f"policy must be 'observed' or 'anywhere', got {policy!r}.")
-        predictor = self._predictor()
+        policy = self._policy(policy)
+        if self._goals is not None:
+            with reproducible(self.seed, 1):
+                return self._choice(policy, confidence).recommend()
+        predictor, record = self._predictor(), self._record
         if policy == "anywhere":
             with reproducible(self.seed, 1):
-                best = predictor.best_anywhere(self._history)
+                best = predictor.best_anywhere(record)
         else:
-            best = predictor.best_of(self._history.tried)
-        predictor.warn_if_blind(best, self._history)
+            best = predictor.best_of(record.tried)
+        predictor.warn_if_blind(best, record)
         return best
 
     @_alone
+    def front(
+        self,
+        policy: Literal["observed", "anywhere"] | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> list[Recommendation]:
+        """Return the designs that keep all limits and that no other one beats by all objectives.
+
+        They stand in the order of the first objective, the best first.
+
+        Args:
+            policy: As for ``recommend``.
+            confidence: As for ``recommend``.
+        """
+        if self._goals is None:
+            return [self.recommend(policy)]
+        with reproducible(self.seed, 1):
+            return self._choice(self._policy(policy), confidence).front()
+
+    def _policy(
+        self, given: Literal["observed", "anywhere"] | None
+    ) -> Literal["observed", "anywhere"]:
+        if given is None:
+            return "observed" if self.deployment == self.uncertainty else "anywhere"
+        if given not in ("observed", "anywhere"):
+            raise ValueError(f"policy must be 'observed' or 'anywhere', got {given!r}.")
+        return given
+
+    def _choice(self, policy: Literal["observed", "anywhere"], confidence: float) -> Choice:
+        assert self._goals is not None
+        self._models()
+        return Choice(self._goals, self._history, policy, confidence)
+
+    def _models(self) -> ModelListGP:
+        """Return the models of all outcomes, as the optimizer uses them."""
+        assert self._goals is not None
+        with reproducible(self.seed, 0):
+            return self._goals.model(self._history)
+
+    @_alone
     def predict(self, designs: Any) -> pd.DataFrame:
-        """Return mean and standard deviation of the expected value of designs.
+        """Return mean and standard deviation of the measure of designs.
 
         Args:
             designs: One dict, several dicts, or a table.
@@ -267,11 +383,47 @@ class Optimizer:
         cube = self._history.points.cube
         X = cube.columns(designs)
         rows = self.space.to_designs(X)
+        if self._goals is not None:
+            self._models()
+            predicted = self._goals.predicted(self._history, cube.from_columns(X))
+            return pd.DataFrame(rows).assign(**predicted)
         means, stds = self._predictor().predict(cube.from_columns(X))
         return pd.DataFrame(rows).assign(mean=means.numpy(), std=stds.numpy())
 
-    def _predictor(self) -> Predictor:
-        return Predictor(self._surrogate, self._model(), value_unit(self._history.values))
+    @_alone
+    def evaluate(
+        self,
+        design: Mapping[str, Any],
+        measure: Measure | None = None,
+        noise: Noise | None = None,
+        outcome: str | None = None,
+    ) -> Evaluation:
+        """Return what the model says about any measure of any design, where it will be used.
+
+        Args:
+            design: The design, tried or not.
+            measure: What is asked; by default what the optimizer decides by.
+            noise: As for ``Optimizer``, and by default as there.
+            outcome: Which outcome is meant, where there are several; by default the first
+                objective.
+        """
+        plain = self.space.checked(design, allow_outside=True)
+        noise = self.noise if noise is None else noise
+        if self._goals is not None:
+            self._models()
+            return (
+                self._goals.named_goal(outcome)
+                .predictor(self._history, measure, noise)
+                .evaluate(plain)
+            )
+        if outcome not in (None, *(self.outcomes or ())):
+            raise ValueError(f"Unknown outcome {outcome!r}; there is only one.")
+        own = self.measure if measure is None else measure
+        return self._predictor(replace(self._objective, measure=own, noise=noise)).evaluate(plain)
+
+    def _predictor(self, objective: Objective | None = None) -> Predictor:
+        unit = value_unit(self._record.values)
+        return Predictor(objective or self._objective, self._model(), unit)
 
     def _model(self) -> GPyTorchModel:
         """Return the model that the optimizer uses."""
@@ -279,7 +431,7 @@ class Optimizer:
 
     def _fitted(self, last: FittedModel) -> GPyTorchModel:
         """Return the model of all observations: the last one, if there are no others since."""
-        known = self._history.known
+        known = self._record.known
         if not known:
             raise ValueError("There is no model yet: no experiment has given a value.")
         with reproducible(self.seed, 0):
@@ -319,6 +471,9 @@ class Optimizer:
             deployment=self._deployment,
             n_initial=self.n_initial,
             initial=self.initial,
+            outcomes=self.outcomes,
+            measure=self.measure,
+            noise=self.noise,
         )
         other._history = self._history.copy()
         return other
@@ -340,6 +495,9 @@ class Optimizer:
             "seed": self.seed,
             "n_initial": self.n_initial,
             "initial": self.initial,
+            "measure": self.measure,
+            "noise": self.noise,
+            "outcomes": self.outcomes,
         }
         history = self._history
         return State(settings, history.observations, history.pending, history.n_asked).to_json()
@@ -375,10 +533,13 @@ class Optimizer:
         state = State.from_json(text, given, uncertainties or {})
         with understood():
             optimizer = cls(**state.settings)
-            space, check, history = optimizer.space, optimizer._surrogate.check, optimizer._history
+            space, rules, history = optimizer.space, optimizer._rules, optimizer._history
             for o in state.observations:
-                fields = (o.design, o.value, o.executed, o.uncertainty)
-                history.observations.append(read_one(space, check, *fields, allow_outside=True))
+                told = o.value if optimizer.outcomes is None else o.outcomes or None
+                fields = (o.design, told, o.executed, o.uncertainty, True, o.infeasible)
+                history.observations.append(read_one(rules, *fields))
+            if optimizer._goals is None and any(o.infeasible for o in history.observations):
+                optimizer._goals = optimizer._several_goals()
             history.pending = [
                 space.checked(design, allow_outside=True) for design in state.pending
             ]

@@ -1,8 +1,9 @@
 """Which design to use, and what to expect of it."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from botorch.acquisition.analytic import PosteriorMean
@@ -10,10 +11,20 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.measures import InSpec, Measure
+from airbo.measures.capability import Capability, middle_90
+from airbo.measures.posterior import COARSE, FINE, FOR_SHARES, SEARCH, Effort
+from airbo.optimizer.objective import Objective
 from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, without_numerical_warnings
-from airbo.optimizer.surrogate import Surrogate
 from airbo.space import Design
+
+N_FINALISTS = 8
+"""Designs that are looked at closely before one of them is recommended by a measure."""
+
+
+NORMAL_90 = 1.6449
+"""Standard deviations to both sides that hold 90% of a normal distribution."""
 
 
 class TooLittleDataWarning(UserWarning):
@@ -21,49 +32,147 @@ class TooLittleDataWarning(UserWarning):
 
 
 @dataclass(frozen=True)
+class OutcomeEstimate:
+    """What the model holds of one outcome of a design."""
+
+    mean: float
+    """Expected value, or the measure that an objective has, in the user's units."""
+    std: float
+    """Standard deviation of that: what the model does not know."""
+    within: float | None = None
+    """Of a limit: the share of executed inputs that keep it."""
+    within_std: float | None = None
+    """Standard deviation of that share: what the model does not know."""
+    holds: float | None = None
+    """Probability that the share is as large as it was asked to be."""
+
+
+@dataclass(frozen=True)
 class Recommendation:
-    """The design that the model holds best in expectation."""
+    """The design that the model holds best by the measure, by default in expectation."""
 
     design: Design
     mean: float
-    """Expected value of the design, in the user's units and direction."""
+    """The measure of the design, as the model expects it, in the user's units and direction; with
+    several objectives, that of the first."""
     std: float
-    """Standard deviation of that expectation: what the model does not know."""
+    """Standard deviation of that: what the model does not know."""
+    capability: Capability | None = None
+    """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
+    outcomes: Mapping[str, OutcomeEstimate] = field(default_factory=dict)
+    """All outcomes by name, where there are several."""
+    holds: float | None = None
+    """Probability that all limits are kept as often as they were asked to be."""
+    reason: str = ""
+    """How the design was chosen, where there are limits or several objectives."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model says about a measure of one design."""
+
+    design: Design
+    measure: Measure
+    mean: float
+    """The measure of the design, as the model expects it, in the user's units and direction."""
+    std: float
+    """Standard deviation of that: what the model does not know."""
+    interval: tuple[float, float]
+    """Where the measure lies with a probability of 90%."""
+    capability: Capability | None = None
+    """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, for JSON."""
+        capability = self.capability and self.capability.to_dict()
+        return {
+            "design": dict(self.design),
+            "measure": self.measure.to_dict(),
+            "mean": self.mean,
+            "std": self.std,
+            "interval": list(self.interval),
+            **({} if capability is None else {"capability": capability}),
+        }
 
 
 @dataclass(frozen=True)
 class Predictor:
     """Tells what to expect of designs when they are used, in the user's direction."""
 
-    surrogate: Surrogate
+    objective: Objective
     model: GPyTorchModel
     """What the surrogate made of the observations."""
     unit: float
     """What the model counts values in."""
 
-    def predict(self, Z: Float[Tensor, "n m"]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """Return mean and standard deviation of the expected value at points of the unit cube."""
+    def predict(
+        self, Z: Float[Tensor, "n m"], effort: Effort = FINE
+    ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """Return mean and standard deviation of the measure at points of the unit cube."""
+        judged = self.objective.judged(self.model, self.unit, effort)
         with torch.no_grad():
-            posterior = self.model.posterior(Z)
-        mean, variance = posterior.mean.squeeze(-1), posterior.variance.squeeze(-1)
-        return self.surrogate.sign * self.unit * mean, self.unit * variance.sqrt()
+            parts = [judged.posterior(some) for some in Z.split(self._at_a_time(effort))]
+        mean, variance = (torch.cat([getattr(p, k) for p in parts]) for k in ("mean", "variance"))
+        factor = self.objective.factor(self.unit)
+        return factor * mean.squeeze(-1), abs(factor) * variance.squeeze(-1).sqrt()
+
+    def _at_a_time(self, effort: Effort) -> int:
+        """Return how many designs are looked at together: those whose draws fit in memory."""
+        return 2**31 if self.objective.is_mean else max(1, 2**22 // effort.n_values)
 
     def best_of(self, designs: Sequence[Design]) -> Recommendation:
         """Recommend one of some designs."""
-        means, stds = self.predict(self.surrogate.points.of(designs))
-        best = int((self.surrogate.sign * means).argmax())
-        return Recommendation(dict(designs[best]), means[best].item(), stds[best].item())
+        if len(designs) > N_FINALISTS and not self.objective.is_mean:
+            means, _ = self.predict(self.objective.surrogate.points.of(designs), COARSE)
+            ranked = self._better(means).argsort(descending=True)
+            designs = [designs[int(i)] for i in ranked[:N_FINALISTS]]
+        means, stds = self.predict(self.objective.surrogate.points.of(designs))
+        best = int(self._better(means).argmax())
+        design, mean, std = dict(designs[best]), means[best].item(), stds[best].item()
+        return Recommendation(design, mean, std, self.capability(design))
+
+    def evaluate(self, design: Design) -> Evaluation:
+        """Return all that is known about the measure of one design."""
+        Z = self.objective.surrogate.points.of([design])
+        [mean], [std] = (v.tolist() for v in self.predict(Z))
+        if self.objective.is_mean:
+            half = NORMAL_90 * std
+            ends = [mean - half, mean + half]
+        else:
+            judged: Any = self.objective.judged(self.model, self.unit, FINE)
+            with torch.no_grad():
+                draws = judged.posterior(Z).draws.flatten()
+            ends = sorted(self.objective.factor(self.unit) * end for end in middle_90(draws))
+        within = (ends[0], ends[1])
+        return Evaluation(
+            dict(design), self.objective.measure, mean, std, within, self.capability(design)
+        )
+
+    def capability(self, design: Design) -> Capability | None:
+        """Return how well a design keeps limits, if the measure has any."""
+        if not isinstance(self.objective.measure, InSpec):
+            return None
+        Z = self.objective.surrogate.points.of([design])
+        judged: Any = self.objective.judged(self.model, self.unit, FOR_SHARES)
+        with torch.no_grad():
+            values = judged.values(Z)[:, 0]  # (S, s)
+        return Capability.of(judged.measure, values)
+
+    def _better(self, means: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """Turn numbers in the user's direction around, where smaller ones are better."""
+        return means if self.objective.factor(self.unit) > 0 else -means
 
     def best_anywhere(self, history: History) -> Recommendation:
         """Recommend any design of the space."""
         cube, start = history.points.cube, history.points.of(history.tried)
+        judged = self.objective.judged(self.model, self.unit, SEARCH)
         with without_numerical_warnings():
-            Z = best_design(PosteriorMean(self.model), cube, start=start)
+            Z = best_design(PosteriorMean(judged), cube, start=start)
         return self.best_of(cube.to_designs(Z))
 
     def warn_if_blind(self, recommendation: Recommendation, history: History) -> None:
         """Warn where the model knows too little to prefer one design to another."""
-        means, _ = self.predict(history.points.of(history.tried))
+        means, _ = self.predict(history.points.of(history.tried), COARSE)
         n = len(history.known)
         if n < 3 or recommendation.std > (means.max() - means.min()).item():
             warnings.warn(

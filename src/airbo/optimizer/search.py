@@ -5,7 +5,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import product
+from itertools import count, islice, product
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.exceptions.warnings import BotorchWarning
 from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import Model
 from botorch.optim.optimize import optimize_acqf
 from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from jaxtyping import Bool, Float
@@ -23,11 +24,15 @@ from torch.quasirandom import SobolEngine
 from airbo.acquisition import Acquisition, InformationAbout, Situation, believing
 from airbo.cube import Cube
 from airbo.embeddings.features import Nominal
+from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import Surrogate
+from airbo.optimizer.within import Within
 
 N_RESTARTS, N_RAW = 8, 256
+N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
+"""The same where designs are judged by draws of a measure, which cost more and are less smooth."""
 MAX_STEPPED = 20
 """Numbers with more values than this are searched as if continuous, and rounded."""
 MAX_ENUMERATED = 2000
@@ -44,8 +49,8 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
     points, cube = history.points, history.points.cube
     pending = points.of(history.pending)
     taken = torch.cat([pending, points.of([o.design for o in history.observations])])
-    for i in range(history.n_asked, history.n_asked + 100):
-        Z = cube.unfold(cube.round(initial_point(kind, i, cube.space.d, seed)))
+    for F in islice(_initial_points(cube, kind, seed, history.n_asked), 100):
+        Z = cube.unfold(F)
         if not near(Z, taken).any():
             return Z
     for excluded in (taken, pending):
@@ -55,10 +60,28 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
     return Z
 
 
+def _initial_points(
+    cube: Cube, kind: str, seed: int, start: int
+) -> Iterator[Float[Tensor, "1 {cube.space.d}"]]:
+    """Yield points of the folded cube that start a campaign, from a certain one on."""
+    d = cube.space.d
+    if not cube.space.constraints:
+        return (cube.round(initial_point(kind, i, d, seed)) for i in count(start))
+
+    def uniform(first: int, last: int) -> Tensor:
+        return initial_point(kind, first, d, seed, last - first)
+
+    return islice(Within(cube).spread(uniform, seed), start, None)
+
+
 def next_design(
-    history: History, model: GPyTorchModel, surrogate: Surrogate, acquisition: Acquisition
+    history: History,
+    model: GPyTorchModel,
+    judged: Model,
+    surrogate: Surrogate,
+    acquisition: Acquisition,
 ) -> Float[Tensor, "1 m"]:
-    """Maximize the acquisition over the space.
+    """Maximize the acquisition of what a model says about the measure over the space.
 
     Where designs are tried under another uncertainty than they will be used under, this is the
     design to learn about, and what is proposed is the experiment that teaches most about it.
@@ -72,7 +95,7 @@ def next_design(
     )
     taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
     with without_numerical_warnings():
-        Z = best_design(acquisition(model, situation), points.cube, **taken)
+        Z = best_design(acquisition(judged, situation), points.cube, **taken)
         if experiments == deployment or not isinstance(model, UncertainInputGP):
             return Z
         if isinstance(model.features, Nominal):
@@ -117,7 +140,7 @@ def free_designs(
     avoid: Float[Tensor, "k {cube.m}"] | None = None,
 ) -> Float[Tensor, "free {cube.m}"]:
     """Return designs all over the space that may be proposed."""
-    pool = _pool(cube)
+    pool = spread_designs(cube)
     return pool[~_taken(pool, exclude, pool[:0] if avoid is None else avoid)]
 
 
@@ -177,11 +200,22 @@ def _search(
     function: AcquisitionFunction, cube: Cube, start: Tensor | None
 ) -> Float[Tensor, "1 m"]:
     if _is_small(cube):
-        return best_of(function, _pool(cube))
-    Z = cube.unfold(cube.round(_search_folded(function, cube)))
+        return best_of(function, spread_designs(cube))
+    F = _search_within(function, cube) if cube.space.constraints else _search_folded(function, cube)
+    Z = cube.unfold(cube.round(F))
     if start is None:
         return Z
-    return best_of(function, torch.cat([Z, cube.unfold(cube.round(cube.fold(start)))]))
+    others = cube.unfold(_allowed(cube, cube.round(cube.fold(start))))
+    return best_of(function, torch.cat([Z, others]))
+
+
+def _search_within(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
+    """Climb with one number per parameter, where constraints hold."""
+    return (
+        Within(cube)
+        .best(_OfFolded(function, cube), cube.fold(spread_designs(cube)[:N_RAW]))
+        .detach()
+    )
 
 
 def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
@@ -192,6 +226,10 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
     numbers = {c: cube.values(c) for c in few}
     box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d)
     settings: dict[str, Any] = {"q": 1, "num_restarts": N_RESTARTS, "raw_samples": N_RAW}
+    if isinstance(function.model, MeasureModel):
+        settings |= {"num_restarts": N_RESTARTS_MEASURED, "raw_samples": N_RAW_MEASURED}
+        steps = ["maxiter_continuous"] if categories or numbers else ["maxiter", "maxfun"]
+        settings["options"] = dict.fromkeys(steps, N_STEPS_MEASURED)
     if categories or numbers:
         F, _ = optimize_acqf_mixed_alternating(
             _OfFolded(function, cube) if categories else function,
@@ -211,13 +249,23 @@ def _is_small(cube: Cube) -> bool:
     return len(counts) == cube.space.d and math.prod(counts.values()) <= MAX_ENUMERATED
 
 
-def _pool(cube: Cube) -> Float[Tensor, "n m"]:
+def spread_designs(cube: Cube) -> Float[Tensor, "n m"]:
     """Return all designs of a small discrete space, or many spread over any other."""
     d = cube.space.d
     if _is_small(cube):
         values = product(*(cube.values(column) for column in range(d)))
-        return cube.unfold(torch.tensor(list(values), dtype=torch.float64))
+        F = torch.tensor(list(values), dtype=torch.float64)
+        return cube.unfold(_allowed(cube, F))
+    if cube.space.constraints:
+        return cube.unfold(Within(cube).drawn(4 * N_RAW))
     return cube.unfold(cube.round(torch.rand(4 * N_RAW, d, dtype=torch.float64)))
+
+
+def _allowed(cube: Cube, F: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+    """Return those of some designs that meet the constraints."""
+    if not cube.space.constraints:
+        return F
+    return F[torch.from_numpy(cube.space.polytope.holds(cube.axes.to_columns(F).numpy()))]
 
 
 def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:
@@ -243,13 +291,13 @@ def reproducible(seed: int, step: int) -> Iterator[None]:
             np.random.set_state(numpy_state)
 
 
-def initial_point(kind: str, i: int, d: int, seed: int) -> Float[Tensor, "1 {d}"]:
-    """Return point ``i`` of a scrambled Sobol sequence, or of uniform random ones."""
+def initial_point(kind: str, i: int, d: int, seed: int, n: int = 1) -> Float[Tensor, "{n} {d}"]:
+    """Return point ``i`` of a scrambled Sobol sequence, and ``n - 1`` more, or of random ones."""
     if kind == "random":
         generator = torch.Generator().manual_seed(_stream(seed, i))
-        return torch.rand(1, d, generator=generator, dtype=torch.float64)
+        return torch.rand(n, d, generator=generator, dtype=torch.float64)
     engine = SobolEngine(d, scramble=True, seed=seed % 2**63)
-    return engine.fast_forward(i).draw(1, dtype=torch.float64)
+    return engine.fast_forward(i).draw(n, dtype=torch.float64)
 
 
 def _stream(seed: int, step: int) -> int:

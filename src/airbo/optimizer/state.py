@@ -8,7 +8,10 @@ from typing import Any
 
 from airbo.acquisition import OWN
 from airbo.coordinates import NamedUncertainty, by_columns
+from airbo.measures import Mean, Measure, measure_from
+from airbo.optimizer.reading import NOT_GIVEN
 from airbo.optimizer.record import Observation
+from airbo.outcomes import outcomes_from_dict, outcomes_to_dict
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty, from_dict
 
@@ -30,9 +33,10 @@ class State:
 
     def to_json(self) -> str:
         """Write the state; what only code can say is marked as such."""
+        settings = {name: _described(value) for name, value in self.settings.items()}
         data = {
             "airbo_optimizer": VERSION,
-            **{name: _described(value) for name, value in self.settings.items()},
+            **{n: v for n, v in settings.items() if _ADDED_LATER.get(n, NOT_GIVEN) != v},
             "n_asked": self.n_asked,
             "pending": [*self.pending],
             "observations": [_described_observation(o) for o in self.observations],
@@ -52,6 +56,7 @@ class State:
         """
         data = _versioned(text)
         with understood():
+            data = {**_ADDED_LATER, **data}
             settings = {name: _setting(name, data[name], given) for name in _READERS}
             observations = [
                 _observation(settings["space"], row, fields, uncertainties)
@@ -87,11 +92,15 @@ def _versioned(text: str) -> dict[str, Any]:
 def _described(value: Any) -> Any:
     if isinstance(value, Space):
         return value.to_dict()
+    if isinstance(value, dict):
+        return outcomes_to_dict(value)
     if isinstance(value, InputUncertainty):
         try:
             return value.to_dict()
         except TypeError:  # it holds a callable
             return IN_CODE
+    if isinstance(value, Measure):
+        return value.to_dict()
     if is_dataclass(value) and type(value) in _ACQUISITIONS.values():
         return {"kind": type(value).__name__, **asdict(value)}  # type: ignore[arg-type]
     return IN_CODE if callable(value) else value
@@ -99,6 +108,10 @@ def _described(value: Any) -> Any:
 
 def _described_observation(o: Observation) -> dict[str, Any]:
     data: dict[str, Any] = {"design": o.design, "value": o.value}
+    if o.outcomes:
+        data["outcomes"] = dict(o.outcomes)
+    if o.infeasible:
+        data["infeasible"] = True
     if o.executed:
         data["executed"] = dict(o.executed)
     if o.uncertainty is not None:
@@ -132,7 +145,9 @@ def _observation(
         given = _uncertainty(saved)
     uncertainty = None if given is None else by_columns(space, given)
     executed = dict(fields.get("executed", {}))
-    return Observation(dict(fields["design"]), fields["value"], executed, uncertainty)
+    outcomes, infeasible = dict(fields.get("outcomes", {})), fields.get("infeasible", False)
+    design = dict(fields["design"])
+    return Observation(design, fields["value"], executed, uncertainty, outcomes, infeasible)
 
 
 def _uncertainty(saved: Any) -> InputUncertainty | None:
@@ -144,6 +159,10 @@ def _acquisition(saved: Any) -> Any:
         return saved
     fields = dict(saved)
     return _ACQUISITIONS[fields.pop("kind")](**fields)
+
+
+def _outcomes(saved: Any) -> Any:
+    return None if saved is None else outcomes_from_dict(saved)
 
 
 def _as_it_is(saved: Any) -> Any:
@@ -162,4 +181,10 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "seed": _as_it_is,
     "n_initial": _as_it_is,
     "initial": _as_it_is,
+    "measure": measure_from,
+    "noise": _as_it_is,
+    "outcomes": _outcomes,
 }
+
+_ADDED_LATER = {"measure": Mean().to_dict(), "noise": "measurement", "outcomes": None}
+"""What states of 0.1.0 do not say, because there was nothing else then."""

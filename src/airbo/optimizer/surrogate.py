@@ -12,8 +12,9 @@ from botorch.exceptions.warnings import BotorchWarning
 from botorch.fit import fit_gpytorch_mll
 from botorch.models.gpytorch import GPyTorchModel
 from gpytorch.mlls import ExactMarginalLogLikelihood
+from torch import Tensor
 
-from airbo.coordinates import check_logs, without
+from airbo.coordinates import check_logs
 from airbo.in_cube import in_cube
 from airbo.models import (
     ERBFGP,
@@ -27,7 +28,7 @@ from airbo.models import (
 from airbo.observed import Direction
 from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
-from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty import InputUncertainty, conditional
 
 SurrogateFactory = Callable[..., GPyTorchModel]
 
@@ -78,11 +79,11 @@ class Surrogate:
 
     def fit(self, known: Sequence[Observation]) -> GPyTorchModel:
         """Fit a model to observations that have a value."""
-        X = self.points.executed(known)
+        X, around = self._landed_in_cube(known)
         values = [o.value for o in known if o.value is not None]
         Y = self.sign * torch.tensor(values, dtype=torch.float64).unsqueeze(-1) / value_unit(values)
         offered = {
-            "uncertainty": [self._made_under_in_cube(o) for o in known],
+            "uncertainty": around,
             "deployment": self.deployment_in_cube,
             "bounds": self.points.cube.bounds,
             "fold_replicates": True,
@@ -98,25 +99,34 @@ class Surrogate:
 
     def check(self, o: Observation) -> None:
         """Refuse an observation that no model could use."""
-        under = self.made_under(o)
-        self.points.executed([o])
-        check_logs(self.space, under, self.points.columns(o))
+        columns, around = self._landed(o)
+        self.points.cube.from_columns(columns)
+        check_logs(self.space, around, columns)
 
-    def made_under(self, o: Observation) -> InputUncertainty:
-        """Return where the experiment may have landed, given what was measured of it."""
+    def _landed(self, o: Observation) -> tuple[Tensor, InputUncertainty]:
+        """Return where an experiment landed, as far as it was measured, and P around that."""
         uncertainty = self.uncertainty if o.uncertainty is None else o.uncertainty
+        columns = self.points.columns(o)
         if not o.executed:
-            return uncertainty
-        measured = {self.space.names.index(name) for name in o.executed}
-        try:
-            return without(uncertainty, measured, self.space.d)
-        except ValueError as error:
-            raise ValueError(f"executed: of {list(o.executed)}, {error}.") from None
+            return columns, uncertainty
+        (design,) = self.space.to_columns([o.design], allow_outside=True)
+        named = [self.space.names.index(name) for name in o.executed]
+        point, around = conditional(uncertainty, design, {c: columns[0, c].item() for c in named})
+        return columns.new_tensor([point]), around
 
-    def _made_under_in_cube(self, o: Observation) -> InputUncertainty:
-        if o.uncertainty is None and not o.executed:
-            return self.experiments_in_cube
-        return in_cube(self.space, self.made_under(o))
+    def _landed_in_cube(
+        self, known: Sequence[Observation]
+    ) -> tuple[Tensor, list[InputUncertainty]]:
+        X = self.points.of([o.design for o in known])
+        around = [self.experiments_in_cube] * len(known)
+        for i, o in enumerate(known):
+            if o.executed or o.uncertainty is not None:
+                columns, own = self._landed(o)
+                X[i], around[i] = (
+                    self.points.cube.from_columns(columns)[0],
+                    in_cube(self.space, own),
+                )
+        return X, around
 
 
 @dataclass

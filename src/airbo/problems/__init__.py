@@ -9,11 +9,13 @@ from airbo.problems.hartmann import Hartmann
 from airbo.problems.hills import Hills
 from airbo.problems.optimum import Optimum
 from airbo.problems.push import RobotPush
+from airbo.problems.reliability import RELIABLE, ReliableDesign
 from airbo.problems.rkhs import RKHS
 from airbo.problems.wave import Wave
 
 __all__ = [
     "PROBLEMS",
+    "RELIABLE",
     "RKHS",
     "Branin",
     "BumpedBowl",
@@ -23,6 +25,7 @@ __all__ = [
     "Hills",
     "Optimum",
     "Problem",
+    "ReliableDesign",
     "RobotPush",
     "Wave",
     "problem",

@@ -10,11 +10,14 @@ from torch import Tensor
 
 from airbo.observed import Direction
 from airbo.problems.expectation import N_SAMPLES, Expectation, estimate
+from airbo.problems.measured import Measured, direction_of, estimate_measure
 from airbo.problems.optimum import Optimum, best_point
 from airbo.uncertainty import InputUncertainty
 
 N_ROUGH = 2**10
 """Samples that are enough to see where the best designs lie."""
+N_CLIMBED = 2**13
+"""Samples that are enough to find the best design by a measure."""
 
 
 class Problem(ABC):
@@ -84,6 +87,62 @@ class Problem(ABC):
             return self._estimate(X, N_ROUGH).mean
 
         return best_point(self.expected, bounds, self.direction, rough)
+
+    # -- by another measure than the mean
+
+    def measure_value(
+        self, X: Float[Tensor, "*batch n d"], measure: Measured
+    ) -> Float[Tensor, "*batch n"]:
+        """Return a measure of f(x') over P_x at every design, in the direction of the problem.
+
+        Args:
+            X: Designs.
+            measure: One of ``airbo.measures``. ``Worst`` is the worst of all samples, which is what
+                it means where P_x has a bounded support.
+        """
+        return self._measured(X, measure).mean
+
+    def measure_error(
+        self, X: Float[Tensor, "*batch n d"], measure: Measured
+    ) -> Float[Tensor, "*batch n"]:
+        """Return the standard error of ``measure_value``."""
+        return self._measured(X, measure).error
+
+    def measure_optimum(self, measure: Measured) -> Optimum:
+        """Return the best design by a measure."""
+        if measure not in self._optima:
+
+            def rough(X: Tensor) -> Tensor:
+                return self._measured(X, measure, N_ROUGH).mean
+
+            def fine(X: Tensor) -> Tensor:
+                return self._measured(X, measure, N_CLIMBED).mean
+
+            good = direction_of(measure, self.direction)
+            design = best_point(fine, self.bounds, good, rough).design
+            value = self.measure_value(design.unsqueeze(0), measure).item()
+            self._optima[measure] = Optimum(design, value)
+        return self._optima[measure]
+
+    def measure_regret(
+        self, X: Float[Tensor, "*batch n d"], measure: Measured
+    ) -> Float[Tensor, "*batch n"]:
+        """Return how much worse than the best design each design is by a measure."""
+        gap = self.measure_optimum(measure).value - self.measure_value(X, measure)
+        return gap if direction_of(measure, self.direction) == "maximize" else -gap
+
+    @cached_property
+    def _optima(self) -> dict[Measured, Optimum]:
+        return {}
+
+    def _measured(self, X: Tensor, measure: Measured, n_samples: int | None = None) -> Expectation:
+        """Estimate a measure from all samples, or from a few."""
+        what = (self.quick, self.uncertainty, X, measure, self.direction)
+        if n_samples is None:
+            return estimate_measure(*what)
+        return estimate_measure(*what, n_samples, n_parts=1)
+
+    # -- experiments
 
     def observe(
         self, X: Float[Tensor, "n d"], generator: torch.Generator | None = None

@@ -44,7 +44,7 @@ class Beliefs:
     cube: Cube
     model: GPyTorchModel
     unit: float
-    """What a value of the model counts, negative if values are to be small."""
+    """What a value of the model is multiplied with; negative where smaller is better."""
 
     @classmethod
     def of(cls, optimizer: Optimizer) -> "Beliefs":
@@ -56,7 +56,7 @@ class Beliefs:
         return cls(Cube(optimizer.space), optimizer.model, unit)
 
     def under(self, uncertainty: InputUncertainty) -> "Beliefs":
-        """Return the same beliefs about designs that land otherwise."""
+        """Return the same beliefs about designs that land differently."""
         model = copy.deepcopy(self._over_distributions)
         model.deployment = in_cube(self.cube.space, uncertainty)
         return replace(self, model=model)
@@ -71,6 +71,13 @@ class Beliefs:
         parts = [self._portion(part, noise) for part in X.split(_AT_ONCE)]
         mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
         return Estimate(self.unit * mean, abs(self.unit) * np.sqrt(variance))
+
+    def joint(self, X: Float[Tensor, "n d"]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return means and covariances of the expected values of a few designs in columns."""
+        with torch.no_grad():
+            posterior = self.model.posterior(self.cube.from_columns(X))
+            C = posterior.distribution.covariance_matrix.numpy()
+        return self.unit * posterior.mean.squeeze(-1).numpy(), self.unit**2 * C
 
     def compare(
         self, X: Float[Tensor, "2 d"], uncertainties: Sequence[InputUncertainty]

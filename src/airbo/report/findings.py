@@ -2,21 +2,26 @@
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float as Array
 from numpy.typing import NDArray
 from torch import Tensor
 
+from airbo import words
 from airbo.coordinates import uncertain_columns
 from airbo.cube import Cube
+from airbo.digits import Digits, digits_for
 from airbo.models import ERBFGP, UGP
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
-from airbo.parameters import Parameter
+from airbo.optimizer.outlook import Outlook, look_ahead
+from airbo.parameters import Float, Parameter
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, base_draws
@@ -71,7 +76,7 @@ class Findings:
 
     @property
     def sign(self) -> int:
-        """1 if values are to be large, -1 if small."""
+        """1 where larger is better, -1 where smaller is."""
         return 1 if self.optimizer.direction == "maximize" else -1
 
     @cached_property
@@ -104,7 +109,14 @@ class Findings:
         return self._answer[1]
 
     @cached_property
-    def center(self) -> Float[Tensor, "1 d"]:
+    def outlook(self) -> Outlook:
+        """What further experiments can bring, and what the recommendation rests on."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TooLittleDataWarning)  # ``doubt`` says it
+            return look_ahead(self.optimizer)
+
+    @cached_property
+    def center(self) -> Array[Tensor, "1 d"]:
         """The recommended design as columns."""
         return self.cube.columns(self.best.design, allow_outside=True)
 
@@ -138,7 +150,7 @@ class Findings:
         return [self.space.names[column] for column in columns]
 
     @cached_property
-    def executed(self) -> Float[Tensor, "s d"]:
+    def executed(self) -> Array[Tensor, "s d"]:
         """Draws of where the recommended design lands in use, as columns."""
         draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.d))
         return self.deployment.perturb(self.center, draws)[0]
@@ -148,6 +160,39 @@ class Findings:
         column = self.executed[:, self.space.names.index(name)].numpy()
         low, high = np.quantile(column, [0.025, 0.975])
         return float(low), float(high)
+
+    def shown(self, name: str, value: Any) -> str:
+        """Write the value of a parameter in the digits that the machine can hold, and its unit."""
+        parameter, digits = self.parameter(name), self._digits.get(name)
+        if digits is None:
+            return words.value(parameter, value)
+        text = words.fixed(digits.round(value), digits.places_of(value))
+        return words.with_unit(text, words.unit_of(parameter))
+
+    def bare(self, name: str, value: Any) -> str:
+        """Write the same without the unit."""
+        unit = words.unit_of(self.parameter(name)) or ""
+        return self.shown(name, value).removesuffix(unit).rstrip()
+
+    @cached_property
+    def _digits(self) -> dict[str, Digits]:
+        """Digits by name: from how far the recommended design lands from itself."""
+        std = self.executed.std(dim=0).tolist()
+        found = {}
+        for i, (name, parameter) in enumerate(self.space.parameters.items()):
+            missed = name in self.uncertain and isinstance(parameter, Float)
+            # near one design a logarithmic scale is a linear one
+            digits = digits_for(replace(parameter, log=False) if missed else parameter, std[i])
+            if digits is not None:
+                found[name] = digits
+        return found
+
+    def difference(self, designs: Sequence[Design]) -> Estimate:
+        """Return by how much the expected value of the second of two designs differs."""
+        joint = self.beliefs.joint(self.cube.columns(designs, allow_outside=True))
+        mean, C = joint
+        variance = C[0, 0] + C[1, 1] - 2 * C[0, 1]
+        return Estimate(np.array(mean[1] - mean[0]), np.sqrt(np.clip(variance, 0, None)))
 
     # -- designs that were tried
 
@@ -184,7 +229,14 @@ class Findings:
     def _inside(self, designs: list[Design]) -> list[bool]:
         F = self.cube.fold(self.cube.from_designs(designs, allow_outside=True))
         inside: list[bool] = (F.sub(0.5).abs().amax(-1) <= 0.5 + 1e-9).tolist()
-        return inside
+        return [is_in and self.space.meets(d) for d, is_in in zip(designs, inside, strict=True)]
+
+    def allowed(self, X: Array[Tensor, "n d"]) -> Array[Tensor, "k d"]:
+        """Return those of some designs that meet all constraints, after solving equalities."""
+        if not self.space.constraints:
+            return X
+        rows = self.space.polytope.solved(X.numpy())
+        return torch.from_numpy(rows[self.space.polytope.holds(rows)])
 
     @cached_property
     def n_outside(self) -> int:
@@ -208,7 +260,7 @@ class Findings:
         values = self.cube.axes.to_columns(self.cube.round(F))[:, column].tolist()
         return np.unique([parameter.encode(parameter.decode(value)) for value in values])
 
-    def along(self, columns: dict[str, NDArray[np.float64]]) -> Float[Tensor, "n d"]:
+    def along(self, columns: dict[str, NDArray[np.float64]]) -> Array[Tensor, "n d"]:
         """Return the recommended design with some parameters replaced, value by value."""
         n = len(next(iter(columns.values())))
         X = self.center.repeat(n, 1)

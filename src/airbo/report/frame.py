@@ -4,13 +4,17 @@ import numpy as np
 
 from airbo import __version__, words
 from airbo.observed import EXECUTED_COLUMN
+from airbo.optimizer import Design
+from airbo.optimizer.outlook_words import percent, sentences
 from airbo.optimizer.surrogate import SURROGATES
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
-from airbo.report.page import Page
+from airbo.report.page import Page, Tile
 
 NEAR_BOUND = 0.005
 """A design so near to a bound, in ranges of the parameter, stands on it."""
+AHEAD = 10
+"""Further experiments that the first screen looks at."""
 
 # -- what to set, and what to expect
 
@@ -20,42 +24,96 @@ def add_answer(page: Page, findings: Findings) -> None:
     if not len(findings.known):
         page.lead("No experiment has given a value yet: there is nothing to recommend.", doubt=True)
         return
-    best = findings.best
-    estimate = Estimate(np.array(best.mean), np.array(best.std))
-    expected = words.with_unit(words.plus_minus(estimate), findings.unit)
-    chosen = words.design(findings.space, best.design)
     if findings.doubt is not None:
         n = len(findings.known)
         page.lead(
             f"Too little is known to recommend a design: after {n} value{'s' if n != 1 else ''} "
-            f"the model cannot tell the designs apart. If you have to choose now: {chosen}, with "
-            f"an expected {findings.name} of {expected}.",
+            "the model cannot tell the designs apart. If you have to choose now, take this one.",
             doubt=True,
         )
     else:
-        page.lead(f"Set {chosen}. Expect a mean {findings.name} of {expected}.")
-    page.note(_what_it_means(findings, estimate))
-    for name in findings.space.names:
-        end = _bound_reached(findings, name)
-        if end:
-            page.note(
-                f"{name} stands at the {end} end of its range: if the range can be made wider, "
-                "there may be something better beyond."
-            )
+        page.lead(f"Set this to get the best {findings.name} on average.")
+    page.answer(_settings(findings), _tiles(findings))
+    page.points(sentences(findings.outlook, findings.space, findings.name, findings.unit))
+    page.note(_what_it_means(findings))
 
 
-def _what_it_means(findings: Findings, estimate: Estimate) -> str:
-    goal = "large" if findings.sign > 0 else "small"
-    over = ", over all the places where the design may land" if findings.uncertain else ""
-    text = (
-        f"Values are to be {goal}. The mean is that of many repetitions{over}. "
-        "± is one standard deviation of what the model does not know about it: the mean lies "
-        f"between {words.interval(estimate).replace(' to ', ' and ')} in 95 of 100 cases."
-    )
+def _settings(findings: Findings) -> list[tuple[str, str, str]]:
+    design = findings.best.design
+    return [
+        (name, findings.shown(name, design[name]), _remark(findings, name))
+        for name in findings.space.names
+    ]
+
+
+def _remark(findings: Findings, name: str) -> str:
+    """Say where a parameter lands, and whether it stands at the end of its range."""
+    end = _bound_reached(findings, name)
+    at_end = f"the {end} end of its range: widen it, if you can. " if end else ""
+    return at_end + ("" if name not in findings.uncertain else f"lands at {_lands(findings, name)}")
+
+
+def _tiles(findings: Findings) -> list[Tile]:
+    best, unit = findings.best, findings.unit
+    estimate = Estimate(np.array(best.mean), np.array(best.std))
+    tiles = [
+        Tile(
+            f"Expected {findings.name}",
+            words.with_unit(words.plus_minus(estimate), unit),
+            f"95% sure: {words.interval(estimate)}",
+        )
+    ]
     if findings.optimizer.deployment == findings.optimizer.uncertainty:
         single = findings.beliefs.expected(findings.center, noise=True)[0]
-        text += f" A single experiment scatters more: {words.interval(single)}."
-    return text
+        tiles.append(
+            Tile("Single runs", words.with_unit(words.interval(single), unit), "19 of 20 lie here")
+        )
+    return [*tiles, _gained(findings), _left(findings)]
+
+
+def _gained(findings: Findings) -> Tile:
+    """Compare with the best of the first designs, as the model judges it today."""
+    first = _best_at_first(findings)
+    k = min(findings.optimizer.n_initial, len(findings.known))
+    title = "Gain since the start"
+    if first is None or len(findings.known) <= k:
+        return Tile(title, "—", "The first experiments are not over.")
+    if first == findings.best.design:
+        return Tile(title, "0", f"The best design is among the first {k} values.")
+    gain = findings.difference([first, findings.best.design])
+    shown = words.with_unit(words.plus_minus(gain, signed=True), findings.unit)
+    return Tile(title, shown, f"Against the best of the first {k} designs, judged today.")
+
+
+def _best_at_first(findings: Findings) -> Design | None:
+    """Return the best of the initial designs by its expected value."""
+    table = findings.optimizer.observations
+    rows = table[table["value"].notna()].head(findings.optimizer.n_initial)
+    designs: list[Design] = rows[list(findings.space.names)].to_dict("records")  # type: ignore[assignment]
+    inside = [t.design for t in findings.tried if t.design in designs]
+    return inside[0] if inside else None
+
+
+def _left(findings: Findings) -> Tile:
+    outlook = findings.outlook
+    gain, sign = outlook.gains[AHEAD], "+" if findings.sign > 0 else "−"
+    shown = words.with_unit(f"{sign}{words.number(gain, 2)}", findings.unit)
+    tolerance = words.with_unit(words.number(outlook.tolerance, 2), findings.unit)
+    return Tile(
+        "Left to gain",
+        shown,
+        f"Expected from {AHEAD} more experiments. Chance that nothing is better by more than "
+        f"{tolerance}: {percent(outlook.probability)}.",
+    )
+
+
+def _what_it_means(findings: Findings) -> str:
+    goal = "Larger" if findings.sign > 0 else "Smaller"
+    over = ", wherever the design lands" if findings.uncertain else ""
+    return (
+        f"{goal} is better. The expected value is the mean of many repetitions{over}. ± is one "
+        "standard deviation: what the model does not know about that mean."
+    )
 
 
 def _bound_reached(findings: Findings, name: str) -> str | None:
@@ -83,16 +141,18 @@ def add_settings(page: Page, findings: Findings) -> None:
     for name, parameter in space.parameters.items():
         row = [name, words.choices(parameter), words.hit(space, optimizer.uncertainty, name)]
         row += [words.hit(space, optimizer.deployment, name)] if differs else []
-        row += [_lands(findings, name)] if len(findings.known) else []
+        row += [_lands_or_not(findings, name)] if len(findings.known) else []
         rows.append(row)
     page.table(header, rows)
     page.table(["setting", ""], _setting_rows(findings))
 
 
+def _lands_or_not(findings: Findings, name: str) -> str:
+    return _lands(findings, name) if name in findings.uncertain else "on the design"
+
+
 def _lands(findings: Findings, name: str) -> str:
-    if name not in findings.uncertain:
-        return "on the design"
-    low, high = map(words.number, findings.executed_interval(name))
+    low, high = (findings.bare(name, end) for end in findings.executed_interval(name))
     return words.with_unit(f"{low} to {high}", words.unit_of(findings.parameter(name)))
 
 
@@ -101,7 +161,7 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
     measured = [column for column in table.columns if column.startswith(EXECUTED_COLUMN)]
     n_measured = int(table[measured].notna().any(axis=1).sum()) if measured else 0
     rows = [
-        ["values are to be", "large" if findings.sign > 0 else "small"],
+        ["better", "larger" if findings.sign > 0 else "smaller"],
         ["experiments", f"{len(table)}, {len(findings.known)} of them with a value"],
         ["pending", str(len(optimizer.pending))],
         ["surrogate", surrogate_name(findings)],
@@ -113,7 +173,10 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
     if n_measured:
         rows.insert(3, ["experiments with a measured executed input", str(n_measured)])
     if findings.n_outside:
-        rows.insert(3, ["experiments outside the ranges", str(findings.n_outside)])
+        limits = "ranges or constraints" if findings.space.constraints else "ranges"
+        rows.insert(3, [f"experiments outside the {limits}", str(findings.n_outside)])
+    if findings.space.constraints:
+        rows.insert(1, ["designs meet", "; ".join(findings.space.constraints)])
     return rows
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 from jaxtyping import Float
+from scipy.stats import norm
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
@@ -21,7 +22,7 @@ from airbo.words import label, listed, plus_minus
 FACTORS = (0.5, 2.0)
 ALL = "all together"
 MAX_SEARCHES = 12
-"""Beyond this many other uncertainties, a best design is sought for the joint ones only."""
+"""With more other uncertainties, the best design is looked up for the joint ones only."""
 N_SPREAD, N_LOCAL, N_EARLIER = 96, 32, 32
 RADII = (0.1, 0.03)
 
@@ -46,7 +47,7 @@ class Offer:
     same: Found | None
     """The recommended design; None if this cannot be: see ``impossible``."""
     best: Found | None = None
-    """The best design for it, against the best design of today; None if it was not sought."""
+    """The best design for it, against the best design of today; None if nobody looked."""
     impossible: str | None = None
     """Why these parameters cannot land so."""
 
@@ -132,14 +133,16 @@ def _best_design(
     """Look among the designs tried, designs all over the space, and closer and closer by."""
     cube = findings.cube
     spread = SobolEngine(cube.space.d, scramble=True, seed=0).draw(N_SPREAD, dtype=torch.float64)
-    X = [findings.center if start is None else start, cube.axes.to_columns(cube.round(spread))]
+    everywhere = findings.allowed(cube.axes.to_columns(cube.round(spread)))
+    X = [findings.center if start is None else start, everywhere]
     if findings.tried:
         X.append(cube.columns([row.design for row in findings.tried[:N_EARLIER]]))
     best = _best_of(findings, beliefs, torch.cat(X))
     steps = 2 * spread[:N_LOCAL] - 1
     for radius in RADII:
         near = cube.round(cube.axes.from_columns(best) + radius * steps)
-        best = _best_of(findings, beliefs, torch.cat([best, cube.axes.to_columns(near)]))
+        beside = findings.allowed(cube.axes.to_columns(near))
+        best = _best_of(findings, beliefs, torch.cat([best, beside]))
     return best
 
 
@@ -152,29 +155,37 @@ def times(factor: float) -> str:
     return {0.5: "halved", 1.0: "as it is", 2.0: "doubled"}.get(factor, f"× {factor:g}")
 
 
-def verdict(findings: Findings, change: Estimate) -> str:
+def strictness(offers: Sequence[Offer]) -> float:
+    """Return how many standard deviations make a change clear, where several are compared.
+
+    One change in twenty would look clear by chance at 1.96; with k changes each has to be clear at
+    1/20/k (Bonferroni), so that the largest of them is not quoted for being the largest.
+    """
+    k = sum((offer.same is not None) + (offer.best is not None) for offer in offers[1:])
+    return float(norm.isf(0.025 / max(1, k)))
+
+
+def change_verdict(findings: Findings, change: Estimate, strict: float = 2.0) -> str:
     """Say whether a change is one, and in which direction."""
     mean, std = float(change.mean), float(change.std)
     shown = plus_minus(change, signed=True)
     if std == 0 and mean == 0:
         return "—"
-    if abs(mean) < 2 * std:
+    if abs(mean) < strict * std:
         return f"{shown}: no clear difference"
     return f"{shown}: {'better' if findings.sign * mean > 0 else 'worse'}"
 
 
-def gains(findings: Findings, offers: Sequence[Offer]) -> list[Offer]:
-    """Return the offers that would clearly make the best design better, the largest first."""
+def gains(findings: Findings, offers: Sequence[Offer], strict: float = 2.0) -> list[Offer]:
+    """Return the offers that would clearly make the best design better, in their order."""
 
-    def gain(offer: Offer) -> float:
+    def is_clear(offer: Offer) -> bool:
         found = offer.best or offer.same
-        return findings.sign * float(found.change.mean) if found else 0.0
+        if found is None:
+            return False
+        return findings.sign * float(found.change.mean) > strict * float(found.change.std)
 
-    def clear(offer: Offer) -> bool:
-        found = offer.best or offer.same
-        return found is not None and gain(offer) > 2 * float(found.change.std)
-
-    return sorted((o for o in offers if o.factor < 1 and clear(o)), key=gain, reverse=True)
+    return [offer for offer in offers if offer.factor < 1 and is_clear(offer)]
 
 
 def precision_figure(findings: Findings, offers: Sequence[Offer]) -> go.Figure:

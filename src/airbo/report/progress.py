@@ -39,7 +39,7 @@ def earlier_recommendations(
 
     Args:
         findings: What is known today.
-        n_states: How many states there are to be, today's among them.
+        n_states: How many states to show, with today's.
         progress: Whether to show a progress bar.
     """
     optimizer = findings.optimizer

@@ -6,23 +6,28 @@ from pathlib import Path
 
 from airbo import __version__, words
 from airbo.observed import OK, STATUS
-from airbo.optimizer import Optimizer
+from airbo.optimizer import Design, Optimizer
 from airbo.optimizer.optimizer import whole_number
 from airbo.report.findings import Findings, Tried
 from airbo.report.frame import add_answer, add_settings, surrogate_name
+from airbo.report.importance import importance_figure, importance_verdict, importances
+from airbo.report.logbook import Logbook, add_changes, add_failures
 from airbo.report.page import Page
 from airbo.report.pairs import pair_figure, pairs_by_influence
 from airbo.report.precision import (
+    ALL,
     Found,
     Offer,
+    change_verdict,
     gains,
     precision_figure,
     precision_offers,
+    strictness,
     times,
-    verdict,
 )
 from airbo.report.progress import MAX_EARLIER, earlier_recommendations, progress_figure
 from airbo.report.slices import Slice, parameter_figure
+from airbo.report.trust import left_out, trust_figure, trust_verdict
 
 MAX_PAIRS = 10
 MAX_SIDE_BY_SIDE = 3
@@ -38,6 +43,7 @@ def write_report(
     value_unit: str | None = None,
     date: datetime.date | str | None = None,
     history: int = MAX_EARLIER,
+    logbook: Logbook | None = None,
     progress: bool = False,
 ) -> Path:
     """Write one HTML page that says what was found; it works offline and needs no other file.
@@ -51,6 +57,7 @@ def write_report(
         date: What the page is dated; by default it has no date.
         history: To how many earlier states of the record the model is fitted again, to show the
             recommendation over time; 0: none.
+        logbook: What people wrote down beside the values: ``Logbook.of(campaign)``.
         progress: Whether to show a progress bar.
 
     Returns:
@@ -62,7 +69,8 @@ def write_report(
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
     n_states = whole_number("history", history, least=0)
-    html = _page(Findings(optimizer, value_name, value_unit), title, date, n_states, progress)
+    findings = Findings(optimizer, value_name, value_unit)
+    html = _page(findings, title, date, n_states, logbook, progress)
     _replace(target, html)
     return target
 
@@ -84,18 +92,25 @@ def _page(
     title: str,
     date: datetime.date | str | None,
     n_states: int,
+    logbook: Logbook | None,
     progress: bool,
 ) -> str:
     page = Page(title, _subtitle(findings, date))
     add_answer(page, findings)
-    if len(findings.optimizer.observations):
-        _add_progress(page, findings, n_states, progress)
     if len(findings.known):
         slices = [Slice(findings, name) for name in findings.space.names]
+        _add_trust(page, findings)
+        _add_importances(page, findings)
         _add_slices(page, findings, slices)
         _add_pairs(page, findings, slices)
+        _add_progress(page, findings, n_states, progress)
         _add_best(page, findings)
         _add_precision(page, findings)
+    elif len(findings.optimizer.observations):
+        _add_progress(page, findings, 0, progress)
+    if logbook is not None:
+        add_failures(page, logbook)
+        add_changes(page, logbook)
     add_settings(page, findings)
     return page.html()
 
@@ -112,6 +127,33 @@ def _subtitle(findings: Findings, date: datetime.date | str | None) -> str:
 
 
 # -- charts
+
+
+def _add_trust(page: Page, findings: Findings) -> None:
+    page.section("Can the model be believed?")
+    left = left_out(findings)
+    verdict, doubt = trust_verdict(left)
+    if left is None:
+        page.verdict(verdict, doubt)
+        return
+    notes = [
+        "Each design was predicted without its own values, from all others. A perfect model lies "
+        "on the dashed line; bars are ± two standard deviations of a single value.",
+    ]
+    page.beside(trust_figure(findings, left), verdict, doubt, notes)
+
+
+def _add_importances(page: Page, findings: Findings) -> None:
+    if findings.space.d == 1:
+        return
+    page.section("What matters")
+    shares = importances(findings)
+    notes = [
+        "The share of the differences in the expected value, over the whole space, that a "
+        "parameter takes part in, alone or together with others. Where parameters act together, "
+        "the shares add up to more than 100%.",
+    ]
+    page.beside(importance_figure(shares), importance_verdict(shares), False, notes)
 
 
 def _add_progress(page: Page, findings: Findings, n_states: int, progress: bool) -> None:
@@ -131,8 +173,9 @@ def _add_progress(page: Page, findings: Findings, n_states: int, progress: bool)
 def _add_slices(page: Page, findings: Findings, slices: list[Slice]) -> None:
     page.section("Along each parameter")
     page.note(
-        "The other parameters are as recommended (star). Blue: the expected value in use, with a "
-        "band, or bars, of ± two standard deviations of what the model does not know. "
+        "The other parameters are as recommended (star). Blue: the expected value in use, ± two "
+        "standard deviations of what the model does not know. Faded and dotted: no experiment was "
+        "made there. Orange: what was observed, the fainter the more the other parameters differ. "
         + _nominal_view(findings)
     )
     page.charts([(_slice_title(findings, s.name), parameter_figure(s)) for s in slices])
@@ -140,10 +183,10 @@ def _add_slices(page: Page, findings: Findings, slices: list[Slice]) -> None:
 
 def _nominal_view(findings: Findings) -> str:
     if not findings.uncertain:
-        return "Designs are hit exactly in use, so there is no other view to compare with."
+        return "Designs are hit exactly in use."
     text = (
-        "Grey, dashed: what the design itself would give if it were hit exactly. Below each chart: "
-        "where the recommended design lands in use."
+        "Grey, dashed: the value if the design were hit exactly. Below each chart: where the "
+        "recommended design lands."
     )
     return f"{text} {_second_model(findings)}" if findings.second_model else text
 
@@ -191,9 +234,8 @@ def _add_best(page: Page, findings: Findings) -> None:
         page.text("No design inside the present ranges has been tried.")
         return
     page.note(
-        "Ordered by what the model expects in use, from all experiments together. The observed "
-        "mean is that of the experiments at this very design, often one: the model trusts its "
-        "neighbours too."
+        "Ordered by the expected value, which the model works out from all experiments together. "
+        "The observed mean is that of the runs of this very design, often a single one."
     )
     parameters = findings.space.parameters
     header = [words.label(n, words.unit_of(p)) for n, p in parameters.items()]
@@ -204,12 +246,7 @@ def _add_best(page: Page, findings: Findings) -> None:
 
 
 def _tried_row(findings: Findings, row: Tried) -> list[str]:
-    cells = [
-        words.number(row.design[name], 5)
-        if isinstance(row.design[name], float)
-        else str(row.design[name])
-        for name in findings.space.names
-    ]
+    cells = [findings.bare(name, row.design[name]) for name in findings.space.names]
     failed = f" + {row.n_failed} failed" if row.n_failed else ""
     count = f"{row.n_values}{failed}"
     return [*cells, words.plus_minus(row.expected), count, words.number(row.observed)]
@@ -221,33 +258,35 @@ def _add_precision(page: Page, findings: Findings) -> None:
     if not offers:
         page.text("Designs are hit exactly in use: there is no precision to gain.")
         return
-    page.text(_summary(findings, offers))
+    strict = strictness(offers)
+    page.verdict(_summary(findings, offers, strict))
     page.note(
-        "What to expect if all deviations from the design were half or twice as large: at the "
-        "recommended design, and at the best design for them, which need not be the same. Changes "
-        "are against the same with deviations as they are. ± is one standard deviation of what "
-        "the model does not know; a change below two of them is no clear difference. The best "
-        "design was sought among those tried, others all over the space, and closer by. Nobody "
-        "has tried these precisions: this is what the model makes of the experiments there are."
+        "What to expect if the deviations from the design were half or twice as large: at the "
+        "recommended design, and at the best design for them. Changes are relative to the current "
+        "deviations, ± one standard deviation. Several changes are compared here, so one counts "
+        f"as clear only beyond {words.number(strict, 2)} standard deviations. Nobody has tried "
+        "these precisions: this is what the model makes of the experiments."
     )
     if findings.second_model:
         page.note(_second_model(findings) + _disagreement(findings, offers[0]))
     page.charts([("", precision_figure(findings, offers))])
     header = ["deviations", "recommended design", "change", "best design for it", "", "change"]
-    page.table(header, [_offer_row(findings, offer) for offer in offers])
+    page.table(header, [_offer_row(findings, offer, strict) for offer in offers])
 
 
-def _summary(findings: Findings, offers: list[Offer]) -> str:
-    found = gains(findings, offers)
-    if not found:
-        return (
-            "The model sees no clear gain in hitting designs more precisely: either there is "
-            "little, or too little is known."
-        )
-    best = found[0]
-    change = (best.best or best.same).change  # type: ignore[union-attr]
-    gained = words.with_unit(words.plus_minus(change, signed=True), findings.unit)
-    return f"Most is to be gained with {best.who} twice as precise: {gained}."
+def _summary(findings: Findings, offers: list[Offer], strict: float) -> str:
+    """Say first what all deviations halved would do, whatever the others do."""
+    joint = next(o for o in reversed(offers) if o.factor < 1)
+    found = joint.best or joint.same
+    if found is None:
+        return f"{joint.who} halved: not possible."
+    who = "all deviations were" if joint.who == ALL else f"the deviations of {joint.who} were"
+    text = f"If {who} halved: {change_verdict(findings, found.change, strict)}."
+    clear = [offer.who for offer in gains(findings, offers, strict) if offer is not joint]
+    others = [offer for offer in offers if offer.factor < 1 and offer is not joint]
+    if clear:
+        return f"{text} Halving those of {words.listed(clear)} alone is a clear gain, too."
+    return f"{text} Halving those of one parameter alone is no clear gain." if others else text
 
 
 def _disagreement(findings: Findings, today: Offer) -> str:
@@ -264,16 +303,20 @@ def _disagreement(findings: Findings, today: Offer) -> str:
     )
 
 
-def _offer_row(findings: Findings, offer: Offer) -> list[str]:
+def _offer_row(findings: Findings, offer: Offer, strict: float) -> list[str]:
     who = "as it is" if offer.factor == 1.0 else f"{offer.who} {times(offer.factor)}"
     if offer.same is None:
         return [who, f"not possible. {offer.impossible}", "", "", "", ""]
-    best = _found_cells(findings, offer.best)
-    design = words.design(findings.space, offer.best.design) if offer.best else "not sought"
-    return [who, *_found_cells(findings, offer.same), design, *best]
+    best = _found_cells(findings, offer.best, strict)
+    design = _in_digits(findings, offer.best.design) if offer.best else "not looked up"
+    return [who, *_found_cells(findings, offer.same, strict), design, *best]
 
 
-def _found_cells(findings: Findings, found: Found | None) -> list[str]:
+def _in_digits(findings: Findings, design: Design) -> str:
+    return ", ".join(f"{name} {findings.shown(name, value)}" for name, value in design.items())
+
+
+def _found_cells(findings: Findings, found: Found | None, strict: float) -> list[str]:
     if found is None:
         return ["", ""]
-    return [words.plus_minus(found.expected), verdict(findings, found.change)]
+    return [words.plus_minus(found.expected), change_verdict(findings, found.change, strict)]

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import plotly.graph_objects as go
+from jaxtyping import Float
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
+from torch import Tensor
 
 from airbo.observed import OK, STATUS, VALUE
 from airbo.parameters import Categorical, Parameter
@@ -14,10 +17,14 @@ from airbo.report import style
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
 from airbo.uncertainty import scale
-from airbo.words import label, plus_minus, value
+from airbo.words import design, label, number, plus_minus, value
 
 N_POINTS, N_POINTS_IN_MANY = 41, 25
 N_BINS = 48
+NEAR = 0.1
+"""What is farther from all experiments, in ranges of the parameter, was not tried."""
+FADED, FAR = 0.3, 0.15
+"""Opacity of what was not tried, and of experiments that differ in all other parameters."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,23 @@ class Slice:
         exact = findings.what_if.under(scale(findings.deployment, 0))
         return exact.expected(findings.along({self.name: self.values}))
 
+    @cached_property
+    def was_tried(self) -> NDArray[np.bool_]:
+        """Whether an experiment with a value lies near, in this parameter alone.
+
+        Of a choice or a whole number: at that value; of others: within a tenth of the range.
+        """
+        findings, column = self.findings, self.findings.space.names.index(self.name)
+        table = findings.optimizer.observations
+        designs = table.loc[table[STATUS] == OK, list(findings.space.names)]
+        X = findings.cube.columns(designs, allow_outside=True)
+        tried, here = (
+            findings.cube.axes.from_columns(rows)[:, column].numpy()
+            for rows in (X, findings.along({self.name: self.values}))
+        )
+        reach = 1e-6 if findings.is_discrete(self.name) else NEAR
+        return np.abs(here[:, None] - tried[None, :]).min(axis=1) <= reach
+
     @property
     def influence(self) -> float:
         """How much the expected value changes along the parameter."""
@@ -71,8 +95,7 @@ def parameter_figure(along: Slice) -> go.Figure:
     if along.nominal is not None:
         draw(figure, along, along.nominal, "hit exactly", style.NOMINAL, style.FAINT)
     draw(figure, along, along.expected, "expected in use", style.MODEL, style.BAND)
-    if findings.space.d == 1:
-        _add_observations(figure, along)
+    _add_observations(figure, along)
     _add_best(figure, along)
     if lands:
         _add_executed(figure, along)
@@ -87,58 +110,99 @@ def parameter_figure(along: Slice) -> go.Figure:
 def _add_curve(
     figure: go.Figure, along: Slice, estimate: Estimate, name: str, color: str, band: str
 ) -> None:
+    """Draw a curve and its band, faded where nothing was tried."""
     x, nominal = along.values, color == style.NOMINAL
     low, high = estimate.mean - 2 * estimate.std, estimate.mean + 2 * estimate.std
-    figure.add_scatter(
-        x=np.concatenate([x, x[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        fill="toself",
-        fillcolor=band,
-        line={"width": 0},
-        hoverinfo="skip",
-        showlegend=False,
-        legendgroup=name,
-    )
-    figure.add_scatter(
-        x=x,
-        y=estimate.mean,
-        mode="lines",
-        name=name,
-        legendgroup=name,
-        line={"color": color, "width": 2 if nominal else 2.5, "dash": "dash" if nominal else None},
-        hovertext=_hover(along, estimate, name),
-        hoverinfo="text",
-    )
+    for run in _runs(along.was_tried):
+        tried = bool(along.was_tried[run.start])
+        opacity = 1.0 if tried else FADED
+        figure.add_scatter(
+            x=np.concatenate([x[run], x[run][::-1]]),
+            y=np.concatenate([high[run], low[run][::-1]]),
+            fill="toself",
+            fillcolor=band,
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+            legendgroup=name,
+            opacity=opacity,
+        )
+        dash = "dash" if nominal else None if tried else "dot"
+        figure.add_scatter(
+            x=x[run],
+            y=estimate.mean[run],
+            mode="lines",
+            name=name,
+            legendgroup=name,
+            showlegend=run.start == 0,
+            opacity=opacity,
+            line={"color": color, "width": 2 if nominal else 2.5, "dash": dash},
+            hovertext=_hover(along, estimate, name)[run],
+            hoverinfo="text",
+        )
+
+
+def _runs(tried: NDArray[np.bool_]) -> list[slice]:
+    """Return stretches that were tried, or were not; each ends where the next one begins."""
+    turns = [0, *(np.flatnonzero(np.diff(tried.astype(int))) + 1).tolist(), len(tried)]
+    return [slice(begin, min(end + 1, len(tried))) for begin, end in pairwise(turns)]
 
 
 def _add_points(
     figure: go.Figure, along: Slice, estimate: Estimate, name: str, color: str, band: str
 ) -> None:
+    """Draw points with bars, faded where nothing was tried."""
     nominal = color == style.NOMINAL
+    shown = np.where(along.was_tried, 1.0, FADED)
+    for tried in (True, False):
+        chosen = along.was_tried == tried
+        if not chosen.any():
+            continue
+        figure.add_scatter(
+            x=_shown(along, along.values[chosen]),
+            y=estimate.mean[chosen],
+            error_y={"array": 2 * estimate.std[chosen], "thickness": 1.5, "width": 5},
+            mode="markers",
+            name=name,
+            legendgroup=name,
+            showlegend=tried or not along.was_tried.any(),
+            opacity=float(shown[chosen][0]),
+            marker={"color": color, "size": 9, "symbol": "circle-open" if nominal else "circle"},
+            hovertext=[h for h, c in zip(_hover(along, estimate, name), chosen, strict=True) if c],
+            hoverinfo="text",
+        )
+
+
+def _add_observations(figure: go.Figure, along: Slice) -> None:
+    """Draw what was observed, the fainter the more the other parameters differ."""
+    findings, column = along.findings, along.findings.space.names.index(along.name)
+    table = findings.optimizer.observations
+    table = table[table[STATUS] == OK]
+    designs = table[list(findings.space.names)]
+    X = findings.cube.columns(designs, allow_outside=True)
+    values = table[VALUE].to_numpy(dtype=np.float64)
     figure.add_scatter(
-        x=_shown(along, along.values),
-        y=estimate.mean,
-        error_y={"array": 2 * estimate.std, "thickness": 1.5, "width": 5},
+        x=_shown(along, X[:, column].numpy()),
+        y=values,
         mode="markers",
-        name=name,
-        marker={"color": color, "size": 9, "symbol": "circle-open" if nominal else "circle"},
-        hovertext=_hover(along, estimate, name),
+        name="observed",
+        marker={"color": style.DATA, "size": 6, "opacity": _closeness(along, X)},
+        hovertext=[
+            style.plain(f"observed {number(v)} at {design(findings.space, d)}")
+            for v, d in zip(values, designs.to_dict("records"), strict=True)
+        ],
         hoverinfo="text",
     )
 
 
-def _add_observations(figure: go.Figure, along: Slice) -> None:
-    table = along.findings.optimizer.observations
-    table = table[table[STATUS] == OK]
-    X = along.findings.cube.columns(table[[along.name]], allow_outside=True)
-    figure.add_scatter(
-        x=_shown(along, X[:, 0].numpy()),
-        y=table[VALUE].to_numpy(dtype=np.float64),
-        mode="markers",
-        name="observed",
-        marker={"color": style.DATA, "size": 6},
-        hoverinfo="y",
-    )
+def _closeness(along: Slice, X: Float[Tensor, "n d"]) -> NDArray[np.float64]:
+    """Return 1 for designs on the slice, and less for those whose other parameters differ."""
+    findings, column = along.findings, along.findings.space.names.index(along.name)
+    axes = findings.cube.axes
+    apart = (axes.from_columns(X) - axes.from_columns(findings.center)).abs()
+    apart[:, column] = 0
+    distance = apart.square().sum(-1).sqrt().numpy() / max(1, findings.space.d - 1) ** 0.5
+    return FAR + (1 - FAR) * np.exp(-((distance / 0.25) ** 2))
 
 
 def _add_best(figure: go.Figure, along: Slice) -> None:

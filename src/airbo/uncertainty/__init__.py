@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from airbo.uncertainty.external import SciPy, Torch
     from airbo.uncertainty.gaussian import Normal
     from airbo.uncertainty.learning import learn
+    from airbo.uncertainty.measured import conditional
     from airbo.uncertainty.mixture import GaussianMixture
     from airbo.uncertainty.product import Product
     from airbo.uncertainty.relative import LogNormal, Relative
+    from airbo.uncertainty.rounded import Rounded
     from airbo.uncertainty.sampler import Sampler
     from airbo.uncertainty.scaled import Scaled, scale
     from airbo.uncertainty.spec import from_dict, from_json
@@ -46,6 +48,7 @@ __all__ = [
     "Product",
     "Relative",
     "Ring",
+    "Rounded",
     "Sampler",
     "Scaled",
     "SciPy",
@@ -53,6 +56,7 @@ __all__ = [
     "Uniform",
     "Varying",
     "base_draws",
+    "conditional",
     "from_dict",
     "from_json",
     "learn",
@@ -73,10 +77,12 @@ _HOMES = {
     "Torch": "external",
     "Normal": "gaussian",
     "learn": "learning",
+    "conditional": "measured",
     "GaussianMixture": "mixture",
     "Product": "product",
     "LogNormal": "relative",
     "Relative": "relative",
+    "Rounded": "rounded",
     "Sampler": "sampler",
     "Scaled": "scaled",
     "scale": "scaled",

@@ -1,4 +1,4 @@
-"""Uncertainties whose columns are hit independently of each other, and the ring."""
+"""Uncertainties whose columns deviate independently of each other, and the ring."""
 
 import math
 from abc import abstractmethod

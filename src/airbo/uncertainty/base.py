@@ -68,8 +68,8 @@ def _moment_draws(n_base: int) -> Tensor:
 class InputUncertainty(ABC):
     r"""The distribution :math:`P_x` of the executed input x' when the design x is asked for.
 
-    Kinds are frozen values, checked at birth. They implement ``n_base`` and ``_perturb``, and
-    ``_mean`` and ``_covariance`` where there is a closed form.
+    Kinds are frozen values that are checked when they are made. They implement ``n_base`` and
+    ``_perturb``, and ``_mean`` and ``_covariance`` where there is a closed form.
     """
 
     @property
@@ -100,7 +100,7 @@ class InputUncertainty(ABC):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
-        """Do what ``perturb`` says, with arguments that were checked."""
+        """Do the work of ``perturb``, with arguments that were checked."""
 
     def perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]

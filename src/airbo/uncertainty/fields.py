@@ -6,6 +6,7 @@ name, in the words of the classes.
 
 import math
 from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Any
 
@@ -35,13 +36,41 @@ def numbers(max_ndim: int = 1, above: float | None = None, least: float | None =
     return read
 
 
+def in_percent(value: Any) -> Any:
+    """Return what is written in percent as shares; None if nothing is.
+
+    >>> in_percent("5%"), in_percent(["5 %", "0.1%"]), in_percent(5.0)
+    (0.05, [0.05, 0.001], None)
+    """
+    if isinstance(value, list):
+        shares = [in_percent(v) for v in value]
+        return shares if shares and None not in shares else None
+    if not isinstance(value, str) or not value.strip().endswith("%"):
+        return None
+    try:
+        share = float(Decimal(value.strip().removesuffix("%").strip()) / 100)
+    except InvalidOperation:
+        return None
+    return share if math.isfinite(share) else None
+
+
+def percent_of(share: float) -> str:
+    """Write a share in percent, with every digit; ``in_percent`` gives it back.
+
+    >>> percent_of(0.05), percent_of(0.04084)
+    ('5%', '4.084%')
+    """
+    return f"{(Decimal(repr(share)) * 100).normalize():f}%"
+
+
 def _floats(value: Any, name: str, whole: Any) -> Any:
     if isinstance(value, list | tuple):
         if not value:
             raise ValueError(f"{name} must not be empty.")
         return [_floats(v, name, whole) for v in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number or an array of numbers, got {whole!r}.")
+        hint = ', or percent, such as "5%"' if isinstance(value, str) else ""
+        raise TypeError(f"{name} must be a number or an array of numbers{hint}, got {whole!r}.")
     number = as_float(value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {whole}.")

@@ -1,9 +1,9 @@
 """Every kind of uncertainty that can be written down, declared once.
 
 JSON calls a kind by the name of its class, a campaign file by a shorter word. What is declared here
-says which fields a description has, which numbers they take and how people say it. Nothing here
-needs PyTorch: a description can be read and checked long before a model is made from it. What only
-the class can tell, such as whether a matrix is positive semi-definite, it says when it is built.
+says which fields a description has and which numbers they take; ``sayings`` has the words for it.
+Nothing here needs PyTorch: airbo reads and checks a description long before it makes a model from
+it. What only the class can tell (whether a matrix is a covariance), it says when it is built.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ from airbo.uncertainty.fields import (
     Read,
     column,
     edges,
+    in_percent,
     matrices,
     names_of,
     numbers,
@@ -26,9 +27,6 @@ from airbo.uncertainty.fields import (
 from airbo.uncertainty.logs import header_of, read_deviations
 
 Fields = dict[str, Any]
-Show = Callable[..., str]
-"""Writes numbers for people, by default with their unit."""
-
 REQUIRED: Any = object()
 
 
@@ -71,14 +69,12 @@ def _width(fields: Fields) -> int | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a description of one kind holds, and how it is said."""
+    """What a description of one kind holds."""
 
     name: str
     """The class in ``airbo.uncertainty``; JSON uses it."""
     module: str
     """Where the class is defined."""
-    say: Callable[[Mapping[str, Any], Show], str]
-    """Says in words what the deviation is like."""
     word: str = ""
     """What a campaign file calls it; nothing: it cannot be written there."""
     fields: tuple[Field, ...] = ()
@@ -115,6 +111,28 @@ class Kind:
             if value is not None:
                 found[f.name] = f.read(value, f.name)
         return {"kind": self.name, **self.complete(found)}
+
+    def read(self, given: Fields, place: Place) -> Fields:
+        """Return a whole description of what a campaign file says, or refuse it.
+
+        Numbers in percent, such as ``std = "5%"``, are shares of the asked value.
+        """
+        shares = {name: in_percent(value) for name, value in given.items() if name in _LENGTHS}
+        if not any(share is not None for share in shares.values()):
+            return self.described(self.from_file(given, place))
+        for name, share in shares.items():
+            if share is None and given[name] != 0:
+                raise ValueError(f"{name} must be in percent too, got {given[name]!r}.")
+        plain = given | {n: share for n, share in shares.items() if share is not None}
+        own = [f for f in self.fields if f.name in _LENGTHS and f.default not in (REQUIRED, None)]
+        for f in own:  # a scale of 1 would be 100%
+            if f.name not in given and f.default != 0:
+                raise ValueError(f"{f.name} must be in percent too; it is missing.")
+        return KINDS["Relative"].described({"share": self.described(plain)})
+
+
+_LENGTHS = ("std", "low", "high", "loc", "scale", "radius", "deviations")
+"""Fields that are in the unit of the parameter, or in percent of its value."""
 
 
 # -- fields that belong together
@@ -182,6 +200,19 @@ def _width_inside(fields: Fields) -> int | None:
 # -- what a file writes otherwise
 
 
+def _of_value(given: Fields, place: Place) -> Fields:
+    """Take a share in percent as it is: 5% of the value, not 5% of a share of it."""
+    share = given.get("share")
+    if isinstance(share, Mapping) and share.get("kind") == "Relative":
+        return given | {"share": share["share"]}
+    return given
+
+
+def _of_logarithm(given: Fields, place: Place) -> Fields:
+    sigma = in_percent(given.get("sigma"))
+    return given if sigma is None else given | {"sigma": sigma}
+
+
 def _from_log(given: Fields, place: Place) -> Fields:
     """Read logged deviations from the file, or from a CSV beside it."""
     if ("file" in given) == ("deviations" in given):
@@ -209,59 +240,6 @@ def _by_parameter(given: Fields, place: Place) -> Fields:
     return {**others, "column": place.names.index(by)}
 
 
-# -- in words
-
-
-def _say_normal(f: Mapping[str, Any], show: Show) -> str:
-    if f.get("cov") is not None:
-        return "normal with a covariance matrix"
-    return f"normal, standard deviation {show(f['std'])}"
-
-
-def _say_beta(f: Mapping[str, Any], show: Show) -> str:
-    shape = f"beta({show(f['a'], unit=False)}, {show(f['b'], unit=False)})"
-    return f"{shape}, {show(f['scale'])} wide from {show(f['loc'])} on"
-
-
-def _say_chi_squared(f: Mapping[str, Any], show: Show) -> str:
-    shape = f"chi-squared with {show(f['df'], unit=False)} degrees of freedom"
-    return f"{shape}, times {show(f['scale'])}, from {show(f['loc'])} on"
-
-
-def _say_relative(f: Mapping[str, Any], show: Show) -> str:
-    share = said(f["share"], lambda numbers, unit=True: show(numbers, unit=False))
-    return f"a share of the design: {share}"
-
-
-def _say_clipped(f: Mapping[str, Any], show: Show) -> str:
-    ends = {"not below": f.get("low"), "not above": f.get("high")}
-    limits = [f"{what} {show(end)}" for what, end in ends.items() if end is not None]
-    return ", ".join([said(f["uncertainty"], show), *limits])
-
-
-_BY_PROGRAM = {
-    "Varying": "changes with the design, by a function",
-    "Sampler": "drawn by a program",
-}
-"""Classes that hold a function, which no description can."""
-
-
-def said(uncertainty: Any, show: Show) -> str:
-    """Say in words what a deviation is like.
-
-    Args:
-        uncertainty: A description, or an object of a class of ``airbo.uncertainty``.
-        show: Writes its numbers.
-    """
-    is_description = isinstance(uncertainty, Mapping)
-    name = _name_of(uncertainty)
-    if name not in KINDS:
-        return _BY_PROGRAM.get(name) or repr(uncertainty)
-    if not is_description and KINDS[name].module == "external":
-        return f"distribution {uncertainty!r}"  # it knows the distribution that it holds
-    return KINDS[name].say(uncertainty if is_description else vars(uncertainty), show)
-
-
 # -- the registry
 
 _POSITIVE, _NOT_NEGATIVE = numbers(above=0.0), numbers(least=0.0)
@@ -270,85 +248,76 @@ _LOC, _SCALE = Field("loc", numbers(), 0.0), Field("scale", _NOT_NEGATIVE, 1.0)
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("Exact", "additive", lambda f, show: "hit exactly", "exact"),
+        Kind("Exact", "additive", "exact"),
         Kind(
-            "Normal", "gaussian", _say_normal, "normal",
+            "Normal", "gaussian", "normal",
             (Field("std", _NOT_NEGATIVE, None), Field("cov", matrices(2), None)),
             complete=_one_of_std_and_cov,
         ),
         Kind(
-            "Uniform", "additive",
-            lambda f, show: f"anywhere between {show(f['low'], unit=False)} and "
-            f"{show(f['high'])} of the design",
-            "uniform", (Field("low", numbers()), Field("high", numbers())), complete=_in_order,
+            "Uniform", "additive", "uniform",
+            (Field("low", numbers()), Field("high", numbers())), complete=_in_order,
         ),
         Kind(
-            "Beta", "additive", _say_beta, "beta",
+            "Beta", "additive", "beta",
             (Field("a", _POSITIVE), Field("b", _POSITIVE), _LOC, _SCALE),
         ),
         Kind(
-            "ChiSquared", "additive", _say_chi_squared, "chi-squared",
-            (Field("df", _POSITIVE), _LOC, _SCALE),
+            "ChiSquared", "additive", "chi-squared", (Field("df", _POSITIVE), _LOC, _SCALE),
         ),
         Kind(
-            "GaussianMixture", "mixture",
-            lambda f, show: f"one of {len(f['weights'])} normal distributions",
-            "gaussian-mixture",
+            "GaussianMixture", "mixture", "gaussian-mixture",
             (Field("means", numbers(2)), Field("covs", matrices(3)),
              Field("weights", _NOT_NEGATIVE, None)),
             complete=_one_per_component, width=lambda f: len(f["means"][0]),
         ),
         Kind(
-            "Ring", "additive", lambda f, show: f"on a circle of radius {show(f['radius'])}",
-            "ring", (Field("radius", numbers(0, least=0.0)),), width=lambda f: 2,
+            "Ring", "additive", "ring", (Field("radius", numbers(0, least=0.0)),),
+            width=lambda f: 2,
         ),
         Kind(
-            "Empirical", "empirical",
-            lambda f, show: f"as in a log of {len(f['deviations'])} deviations",
-            "empirical", (Field("deviations", numbers(2)),), complete=_rows,
-            width=lambda f: len(f["deviations"][0]),
+            "Empirical", "empirical", "empirical", (Field("deviations", numbers(2)),),
+            complete=_rows, width=lambda f: len(f["deviations"][0]),
             in_file=("file", "columns", "deviations"), from_file=_from_log,
         ),
         Kind(
-            "SciPy", "external", lambda f, show: f"distribution {f['name']}", "scipy",
+            "SciPy", "external", "scipy",
             (Field("name", text), Field("args", rows_of, ()), Field("kwds", names_of, {})),
             width=lambda f: None,
         ),
         Kind(
-            "Torch", "external", lambda f, show: f"distribution {f['name']}", "torch",
+            "Torch", "external", "torch",
             (Field("name", text), Field("parameters", numbers_of), Field("dtype", text, "float64")),
             width=lambda f: None, in_file=("name", "parameters"),
         ),
         Kind(
-            "Relative", "relative", _say_relative, "relative", (Field("share", _inner),),
-            width=lambda f: width_of(f["share"]), part="share",
+            "Relative", "relative", "relative", (Field("share", _inner),),
+            width=lambda f: width_of(f["share"]), from_file=_of_value, part="share",
         ),
         Kind(
-            "LogNormal", "relative",
-            lambda f, show: "log-normal, standard deviation of the logarithm "
-            f"{show(f['sigma'], unit=False)}",
-            "lognormal", (Field("sigma", _NOT_NEGATIVE),),
+            "LogNormal", "relative", "lognormal", (Field("sigma", _NOT_NEGATIVE),),
+            from_file=_of_logarithm,
         ),
-        Kind("Product", "product", lambda f, show: "; ".join(said(b, show) for b in f["blocks"])),
+        Kind("Product", "product"),
         Kind(
-            "Piecewise", "varying",
-            lambda f, show: f"changes with the design, in {len(f['pieces'])} steps",
-            "piecewise",
+            "Piecewise", "varying", "piecewise",
             (Field("edges", edges), Field("pieces", _pieces), Field("column", column, 0)),
             complete=_one_piece_more, width=_width_of_pieces,
             in_file=("edges", "pieces", "by"), from_file=_by_parameter, parts="pieces",
         ),
         Kind(
-            "Clipped", "clipped", _say_clipped,
+            "Clipped", "clipped",
             fields=(Field("uncertainty", _inner), Field("low", numbers(), None),
                     Field("high", numbers(), None)),
             complete=_in_order, width=_width_inside,
         ),
         Kind(
-            "Scaled", "scaled",
-            lambda f, show: f"{show(f['factor'], unit=False)} times: "
-            f"{said(f['uncertainty'], show)}",
+            "Rounded", "rounded",
+            fields=(Field("uncertainty", _inner), Field("low", numbers()),
+                    Field("high", numbers()), Field("columns", rows_of, None)),
+            complete=_in_order, width=lambda f: width_of(f["uncertainty"]),
         ),
+        Kind("Scaled", "scaled"),
     )
 }  # fmt: skip
 """By the name of the class. To add a kind, write its class in this package and declare it."""
@@ -400,10 +369,11 @@ def check_width(description: Mapping[str, Any], n: int) -> None:
 
 def is_exact(uncertainty: Any) -> bool:
     """Say whether a description, or an object, says that designs are hit."""
-    return _name_of(uncertainty) == "Exact"
+    return name_of(uncertainty) == "Exact"
 
 
-def _name_of(uncertainty: Any) -> str:
+def name_of(uncertainty: Any) -> str:
+    """Return the class of a description, or of an object."""
     named = isinstance(uncertainty, Mapping)
     return str(uncertainty["kind"]) if named else type(uncertainty).__name__
 

@@ -1,28 +1,26 @@
 """Files of logged deviations."""
 
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from airbo.sheets import read_sheet
+
 
 def header_of(path: Path) -> list[str]:
     """Return the cells of the first line."""
-    with path.open(encoding="utf-8-sig") as file:
-        return [cell.strip() for cell in file.readline().split(",")]
+    return read_sheet(path).header
 
 
 def read_deviations(path: Path, columns: Sequence[str | int] | None) -> list[list[float]]:
-    """Read the rows of a CSV file, with or without header; see ``Empirical.from_csv``."""
+    """Read the rows of a CSV or Excel file, with or without header; see ``Empirical.from_csv``."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no file of deviations at {path}.")
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        lines = [(reader.line_num, cells) for cells in reader if any(c.strip() for c in cells)]
-
-    header = None
-    if lines and not any(_is_number(cell) for cell in lines[0][1]):
-        header = [cell.strip() for cell in lines.pop(0)[1]]
+    sheet = read_sheet(path)
+    first = [sheet.number(cell) for cell in sheet.header]
+    header = None if any(map(_is_number, first)) else sheet.header
+    lines = [(1, sheet.header)] if header is None and sheet.header else []
+    lines += sheet.rows
     if not lines:
         raise ValueError(f"{path} holds no deviations.")
 
@@ -32,7 +30,8 @@ def read_deviations(path: Path, columns: Sequence[str | int] | None) -> list[lis
             raise ValueError(f"{path}, row {number}: expected {width} cells, got {len(cells)}.")
     picked = range(width) if columns is None else [_position(c, header, width) for c in columns]
     return [
-        [_number(cells[j], f"{path}, row {n}, column {j}") for j in picked] for n, cells in lines
+        [_number(sheet.number(cells[j]), f"{path}, row {n}, column {j}") for j in picked]
+        for n, cells in lines
     ]
 
 

@@ -19,6 +19,7 @@ from airbo.uncertainty.mixture import GaussianMixture
 from airbo.uncertainty.parameters import Numbers, check_at_least, parameter
 from airbo.uncertainty.product import Product
 from airbo.uncertainty.relative import Relative
+from airbo.uncertainty.rounded import Rounded
 from airbo.uncertainty.varying import Piecewise, Varying
 
 
@@ -174,8 +175,9 @@ def _(u: Piecewise, factor: float) -> InputUncertainty:
     return replace(u, pieces=tuple(_scale(piece, factor) for piece in u.pieces))
 
 
-@_scale.register
-def _(u: Clipped, factor: float) -> InputUncertainty:
+@_scale.register(Clipped)
+@_scale.register(Rounded)
+def _(u: Clipped | Rounded, factor: float) -> InputUncertainty:
     return replace(u, uncertainty=_scale(u.uncertainty, factor))
 
 

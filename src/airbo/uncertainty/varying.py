@@ -21,8 +21,8 @@ class Varying(InputUncertainty):
     ``fn`` maps designs x (*batch n d) to an uncertainty whose parameters are tensors of that shape,
     such as ``lambda x: Normal(0.1 * x)``; parameters that are the same everywhere may stay numbers.
 
-    How many base numbers a sample takes is found out, once per number of columns and when first
-    needed, by calling ``fn`` with one design (1 d) that is ``probe`` in every column.
+    To find out how many base numbers a sample takes, ``fn`` is called with one design (1 d) that is
+    ``probe`` in every column, once per number of columns.
     """
 
     fn: Callable[[Tensor], InputUncertainty]
@@ -49,8 +49,9 @@ class Varying(InputUncertainty):
         except Exception as error:
             raise ValueError(
                 f"The function in Varying, called with designs of shape {tuple(X.shape)}, failed: "
-                f"{error} It gets many designs at once and calculates with torch; for steps use "
-                "torch.where or airbo.uncertainty.Piecewise instead of if."
+                f"{str(error).rstrip('.')}. It gets many designs at once, as a tensor: calculate "
+                "with torch and not with NumPy, and for steps use torch.where or "
+                "airbo.uncertainty.Piecewise instead of if."
             ) from error
         if not isinstance(uncertainty, InputUncertainty):
             raise TypeError(

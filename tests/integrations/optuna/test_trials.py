@@ -2,7 +2,6 @@
 
 import math
 
-import optuna
 import pytest
 import torch
 from optuna.distributions import CategoricalDistribution
@@ -248,25 +247,6 @@ def test_an_uncertainty_of_a_category_is_refused():
 def test_settings_that_make_no_sense_are_refused_at_birth(settings, error, message):
     with pytest.raises(error, match=message):
         AIRBOSampler(**settings)
-
-
-def test_constraints_are_refused():
-    study = study_of(quick())
-
-    def objective(trial):
-        trial.set_constraint("weight", 1.0)
-        return trial.suggest_float("x", 0, 1)
-
-    with pytest.raises(ValueError, match="does not support constraints, but trial 0 has some"):
-        study.optimize(objective, n_trials=2)
-
-
-def test_several_objectives_are_refused():
-    study = optuna.create_study(directions=["minimize", "maximize"], sampler=quick())
-    with pytest.raises(ValueError, match="AIRBOSampler cannot be used"):
-        study.ask(SQUARE)
-    with pytest.raises(ValueError, match="AIRBOSampler cannot be used"):
-        optimizer_of(study)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from airbo.integrations.optuna.counting import REPLACED
 from airbo.integrations.optuna.search_space import distributions_of
 
 if TYPE_CHECKING:
-    from airbo.integrations.optuna.answers import optimizer_of, recommend, robust_trial
+    from airbo.integrations.optuna.answers import front, optimizer_of, recommend, robust_trial
     from airbo.integrations.optuna.sampler import AIRBOSampler
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "AIRBOSampler",
     "describe_uncertainty",
     "distributions_of",
+    "front",
     "optimizer_of",
     "read_uncertainty",
     "recommend",
@@ -40,6 +41,7 @@ __all__ = [
 
 _HOMES = {
     "AIRBOSampler": "sampler",
+    "front": "answers",
     "optimizer_of": "answers",
     "recommend": "answers",
     "robust_trial": "answers",

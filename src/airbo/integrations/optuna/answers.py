@@ -40,6 +40,23 @@ def recommend(
     return replace(best, design=trials.space.params(best.design))
 
 
+def front(
+    study: Study,
+    *,
+    sampler: AIRBOSampler | None = None,
+    policy: Literal["observed", "anywhere"] | None = None,
+) -> list[Recommendation]:
+    """Return the designs that keep all constraints and that no other one beats in expectation.
+
+    Args:
+        study: The study.
+        sampler: Says what the uncertainty is and which model to use; by default the study's own.
+        policy: Where to look; see ``airbo.Optimizer.recommend``.
+    """
+    trials, optimizer = _sampler(study, sampler).look(study)
+    return [replace(r, design=trials.space.params(r.design)) for r in optimizer.front(policy)]
+
+
 def robust_trial(study: Study, *, sampler: AIRBOSampler | None = None) -> FrozenTrial:
     """Return the trial whose parameters have the best expected value.
 

@@ -13,10 +13,18 @@ if TYPE_CHECKING:
     from airbo.coordinates import ByName
     from airbo.uncertainty import InputUncertainty
 
+DESIGN = "airbo:design"
+"""System attribute: the design of a trial, from the moment when it is chosen."""
+STAMP = "airbo:stamp"
+"""Who told a trial of a campaign and when; see :class:`airbo.campaign.history.Stamp`."""
 EXECUTED = "executed"
 """Measured parameters of the executed input, by name."""
 UNCERTAINTY = "airbo:uncertainty"
 """What this trial was made under, if not what the sampler says; see describe_uncertainty."""
+OUTCOMES = "outcomes"
+"""Measured outcomes by name, where a trial has more than the values of its objectives."""
+INFEASIBLE_DESIGN = "airbo:infeasible"
+"""A failed trial failed because its design cannot be used."""
 GAVE_UP = "airbo:gave_up"
 """Nobody has done, or will do, the experiment: a failed trial that says nothing of its design."""
 

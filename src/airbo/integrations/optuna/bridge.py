@@ -1,15 +1,18 @@
 """From the trials of a study to an optimizer."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from airbo.coordinates import ByName
 from airbo.integrations.optuna.attributes import group, within
 from airbo.integrations.optuna.trials import FinishedTrial, Trials
+from airbo.measures import Measure
+from airbo.measures.posterior import Noise
 from airbo.optimizer import Optimizer
 from airbo.optimizer.surrogate import SurrogateFactory
+from airbo.outcomes import Want
 
 _logger = logging.getLogger(__name__)
 
@@ -25,6 +28,13 @@ class Bridge:
     surrogate: str | SurrogateFactory
     acquisition: Any
     n_startup_trials: int
+    outcomes: Mapping[str, Want] | None = None
+    """What trials measure, by name; None: their values and constraints."""
+    probability: float = 0.95
+    """Share of executed inputs that must keep each constraint."""
+    measure: Measure | None = None
+    """What counts of the values over where the answer may land; None: their mean."""
+    noise: Noise = "measurement"
     names: Collection[str] = ()
     """Names of parameters that are known in advance."""
 
@@ -51,7 +61,7 @@ class Bridge:
 
     def _told(self, trials: Trials, seed: int) -> Optimizer:
         """Return an optimizer that knows the finished trials: that of last time, if they go on."""
-        key, told = (trials.space, trials.direction, seed), trials.told
+        key, told = (trials.space, trials.wanted, seed), trials.told
         last_key, last_told, last = self._last or (None, [], None)
         if last is not None and key == last_key and last_told == told[: len(last_told)]:
             optimizer, new = last.copy(), told[len(last_told) :]
@@ -68,12 +78,15 @@ class Bridge:
         return Optimizer(
             trials.space.space,
             self._used("uncertainty", self.uncertainty, trials),
-            trials.direction,
+            trials.wanted.direction,
             self.surrogate,
             self.acquisition,
             seed,
             deployment=None if deployment is None else self._used("deployment", deployment, trials),
             n_initial=max(self.n_startup_trials, 1),
+            measure=None if trials.wanted.outcomes else self.measure,
+            noise=self.noise,
+            outcomes=trials.wanted.outcomes,
         )
 
     def _used(self, what: str, given: ByName, trials: Trials) -> ByName:

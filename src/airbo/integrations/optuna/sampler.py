@@ -15,20 +15,25 @@ from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import ByName, by_columns
-from airbo.integrations.optuna.attributes import check_by_name, executed_of, uncertainty_of
+from airbo.digits import Digits, as_held
+from airbo.integrations.optuna.attributes import (
+    DESIGN,
+    check_by_name,
+    executed_of,
+    uncertainty_of,
+)
 from airbo.integrations.optuna.bridge import Bridge
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.integrations.optuna.trials import (
-    DESIGN,
-    FIXED,
-    Trials,
-    has_rival,
-    is_usable,
-)
+from airbo.integrations.optuna.trials import FIXED, Trials, has_rival
+from airbo.integrations.optuna.wanted import Wants
+from airbo.measures import Mean, Measure, check_measure
+from airbo.measures.posterior import Noise
+from airbo.observed import is_usable
 from airbo.optimizer import Optimizer
 from airbo.optimizer.optimizer import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
+from airbo.outcomes import AtMost, Want, check_outcomes
 from airbo.space import Design, Space
 
 MAX_TRIES = 4
@@ -45,6 +50,7 @@ class AIRBOSampler(BaseSampler):
     Nothing that matters is kept in the sampler: each trial is chosen from the trials that the study
     has at that moment, so that many processes on one storage work together. Running and enqueued
     trials are pending designs; failed ones, and those with infinite values, failed experiments.
+    Studies may have up to three objectives, and trials constraints.
 
     Random numbers depend on the seed and the number of the trial, and on nothing else.
     """
@@ -56,12 +62,17 @@ class AIRBOSampler(BaseSampler):
         deployment: ByName | None = None,
         surrogate: str | SurrogateFactory = "default",
         acquisition: Any = "ucb-random",
+        measure: Measure | None = None,
+        noise: Noise = "measurement",
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         search_space: Space | Mapping[str, BaseDistribution] | None = None,
+        outcomes: Mapping[str, Want] | None = None,
+        constraint_probability: float = 0.95,
         consider_pruned_trials: bool = False,
         warn_independent_sampling: bool = True,
         seed: int | None = None,
+        digits: Mapping[str, Digits] | None = None,
     ) -> None:
         """Say how accurately parameters can be set, and how to choose them.
 
@@ -71,18 +82,28 @@ class AIRBOSampler(BaseSampler):
             deployment: Where the answer may land when it is used; by default as in the trials.
             surrogate: As for ``airbo.Optimizer``.
             acquisition: As for ``airbo.Optimizer``.
+            measure: What counts of the values over where the answer may land, one of
+                ``airbo.measures``; by default their mean.
+            noise: As for ``airbo.Optimizer``.
             n_startup_trials: Trials that are spread over the space before the model chooses.
             independent_sampler: Draws the first trials, and parameters that not all trials have. By
                 default the first trials are a Sobol sequence as soon as the parameters are known,
                 and all else is uniform random.
             search_space: The parameters, where they are known in advance: Optuna's distributions,
-                or a space of airbo. By default those that all complete trials have, with the
-                same ranges.
+                or a space of airbo, which may have constraints. By default those that all complete
+                trials have, with the same ranges.
+            outcomes: What trials measure, by name, as for ``airbo.Optimizer``: the objectives in
+                the order of the study's values. What else was measured, a trial says in its user
+                attribute ``outcomes``. By default the values and constraints of the trials.
+            constraint_probability: Share of executed inputs that must keep each constraint that
+                trials set with ``trial.set_constraint``.
             consider_pruned_trials: Whether a pruned trial counts with the last value that it
                 reported; otherwise it is a failed experiment.
             warn_independent_sampling: Whether to warn when a parameter is not chosen by the model.
             seed: Fixes all choices; None: random.
+            digits: How numbers are rounded before they are proposed, by name; by default not.
         """
+        self._digits = dict(digits or {})
         find_surrogate(surrogate)
         find_acquisition(acquisition)
         self._given = None if search_space is None else SearchSpace.of(search_space)
@@ -92,8 +113,17 @@ class AIRBOSampler(BaseSampler):
             surrogate,
             acquisition,
             whole_number("n_startup_trials", n_startup_trials, least=0),
+            None if outcomes is None else check_outcomes(outcomes),
+            AtMost(0.0, constraint_probability).probability,
+            check_measure(Mean() if measure is None else measure),
+            noise,
             names=() if self._given is None else tuple(self._given.distributions),
         )
+        if independent_sampler is not None and self._given and self._given.constraints:
+            raise ValueError(
+                "An independent sampler draws one parameter at a time and cannot meet the "
+                "constraints of the search space. Leave one of them out."
+            )
         self._independent_sampler = independent_sampler
         self._use_pruned = consider_pruned_trials
         self._warn_independent_sampling = warn_independent_sampling
@@ -110,6 +140,11 @@ class AIRBOSampler(BaseSampler):
         if self._drawn_seed is None:
             self._drawn_seed = int(np.random.SeedSequence().generate_state(1)[0])
         return self._drawn_seed
+
+    @property
+    def _wants(self) -> Wants:
+        bridge = self._bridge
+        return Wants(bridge.outcomes, bridge.probability, bridge.measure or Mean())
 
     def reseed_rng(self) -> None:
         """Draw another seed if none was given.
@@ -133,7 +168,6 @@ class AIRBOSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Choose the parameters of a trial, given all the others."""
-        self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
         space = self._described(search_space)
@@ -144,11 +178,13 @@ class AIRBOSampler(BaseSampler):
     def _choose(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Design | None:
         """Return the design of a trial, and let all others know; None: the model cannot choose."""
         for more_tries in reversed(range(MAX_TRIES)):
-            trials = Trials.of(study, space, self._use_pruned, leave_out=trial.number)
+            trials = Trials.of(study, space, self._wants, self._use_pruned, leave_out=trial.number)
             if self._independent_sampler is not None and self._bridge.is_start(trials):
                 return None
             design = self._bridge.optimizer(trials, self.seed).ask(number=trial.number)
-            design |= space.design(trial.system_attrs.get(FIXED, {}))
+            design = as_held(space.space, self._digits, design)
+            fixed = space.design(trial.system_attrs.get(FIXED, {}))
+            design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 
             # another process may have chosen the same while we were searching
             known = {trial.number, *trials.pending}
@@ -165,7 +201,6 @@ class AIRBOSampler(BaseSampler):
 
         Nothing done to the optimizer comes back.
         """
-        self._raise_error_if_multi_objective(study)
         space = self._space_of(study)
         if not space.distributions:
             raise ValueError(
@@ -173,7 +208,7 @@ class AIRBOSampler(BaseSampler):
                 "its complete trials have no parameter with the same range in common."
             )
         with _one_at_a_time:
-            trials = Trials.of(study, space, self._use_pruned)
+            trials = Trials.of(study, space, self._wants, self._use_pruned)
             return trials, self._bridge.optimizer(trials, self.seed)
 
     def _space_of(self, study: Study) -> SearchSpace:
@@ -183,8 +218,9 @@ class AIRBOSampler(BaseSampler):
 
     def _described(self, distributions: Mapping[str, BaseDistribution]) -> SearchSpace:
         """Return what Optuna asks to choose, with the units that were given."""
-        known = {} if self._given is None else self._given.parameters
-        return SearchSpace(distributions, known)
+        if self._given is None:
+            return SearchSpace(distributions)
+        return SearchSpace(distributions, self._given.parameters, self._given.constraints)
 
     # -- parameters that it does not know
 
@@ -196,7 +232,6 @@ class AIRBOSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """Draw one parameter without the model."""
-        self._raise_error_if_multi_objective(study)
         sampler = self._independent_sampler
         if sampler is None:
             entropy = [self.seed, trial.number, zlib.crc32(param_name.encode())]
@@ -239,7 +274,7 @@ class AIRBOSampler(BaseSampler):
             _logger.warning(
                 "Trial %d gave %s, which no model can use: it counts as failed.",
                 trial.number,
-                values[0],
+                ", ".join(str(value) for value in values if not is_usable(value)),
             )
         try:
             executed_of(trial)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from optuna.distributions import (
@@ -23,12 +24,14 @@ class SearchSpace:
     distributions: Mapping[str, BaseDistribution]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     """The same with units, where somebody has said so."""
+    constraints: tuple[str, ...] = ()
+    """What designs have to meet."""
 
     @classmethod
     def of(cls, given: Space | Mapping[str, BaseDistribution]) -> "SearchSpace":
         """Return the search space that somebody has described in one way or the other."""
         if isinstance(given, Space):
-            return cls(distributions_of(given), given.parameters)
+            return cls(distributions_of(given), given.parameters, given.constraints)
         for name, d in given.items():
             if not isinstance(d, BaseDistribution):
                 raise TypeError(f"Parameter {name!r}: expected an Optuna distribution, got {d!r}.")
@@ -39,12 +42,16 @@ class SearchSpace:
         several = {name: d for name, d in self.distributions.items() if not d.single()}
         return replace(self, distributions=several)
 
-    @property
+    @cached_property
     def space(self) -> Space:
         """The parameters, as airbo describes them."""
         known = self.parameters
         return Space(
-            {name: known.get(name) or _parameter(name, d) for name, d in self.distributions.items()}
+            {
+                name: known.get(name) or _parameter(name, d)
+                for name, d in self.distributions.items()
+            },
+            self.constraints,
         )
 
     def design(self, params: Mapping[str, Any]) -> Design:

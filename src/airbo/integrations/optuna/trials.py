@@ -1,30 +1,29 @@
 """The trials of a study, as an optimizer sees them: experiments told, and designs pending."""
 
 import logging
-import math
 from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.integrations.optuna.attributes import (
+    DESIGN,
     EXECUTED,
     GAVE_UP,
+    INFEASIBLE_DESIGN,
     UNCERTAINTY,
     executed_of,
     uncertainty_of,
 )
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.observed import LARGEST, Direction
+from airbo.integrations.optuna.wanted import Wanted, Wants
 from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
 from airbo.space import Design
 
-DESIGN = "airbo:design"
-"""System attribute: the design of a trial, from the moment when it is chosen."""
 FIXED = "fixed_params"
 """System attribute in which Optuna keeps the parameters of enqueued trials."""
 
@@ -37,11 +36,13 @@ class FinishedTrial:
 
     trial: FrozenTrial = field(compare=False)
     design: Design
-    value: float | None
-    """None if the experiment failed."""
+    value: Any
+    """What it gave, as an optimizer is told it; None if the experiment failed."""
     executed: Any
     """What its user attributes say of the executed input, and of its uncertainty, unread."""
     uncertainty: Any
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
 
     def tell(self, optimizer: Optimizer, space: SearchSpace) -> None:
         """Report the trial to an optimizer.
@@ -55,7 +56,8 @@ class FinishedTrial:
                 executed = space.design(executed_of(self.trial)) if with_executed else None
                 names = space.distributions
                 under = uncertainty_of(self.trial, names) if with_uncertainty else None
-                optimizer.tell(self.design, self.value, executed, under, allow_outside=True)
+                told = (self.design, self.value, executed, under)
+                optimizer.tell(*told, allow_outside=True, infeasible=self.infeasible)
             except ValueError as error:
                 errors.append(error)
                 continue
@@ -79,7 +81,8 @@ class Trials:
     """What a study knows at one moment about the parameters of a search space."""
 
     space: SearchSpace
-    direction: Direction = "minimize"
+    wanted: Wanted = field(default_factory=Wanted)
+    """What the study wants of its trials."""
     told: list[FinishedTrial] = field(default_factory=list)
     """Finished trials, in the order of their numbers."""
     pending: dict[int, Design] = field(default_factory=dict)
@@ -92,6 +95,7 @@ class Trials:
         cls,
         study: Study,
         space: SearchSpace,
+        wants: Wants | None = None,
         use_pruned: bool = False,
         leave_out: int | None = None,
     ) -> "Trials":
@@ -100,21 +104,22 @@ class Trials:
         Args:
             study: The study.
             space: The parameters of the designs.
+            wants: What the sampler says of outcomes.
             use_pruned: Whether the last value of a pruned trial counts; otherwise it has failed.
             leave_out: Number of a trial that is only being made.
         """
         told: list[FinishedTrial] = []
         seen: set[str] = set()
-        trials = Counted.of(study).trials
+        trials = Counted.of(study).told
+        wanted = Wanted.of(study, trials, wants or Wants())
         for trial in trials:
-            _refuse_constraints(trial)
             seen |= trial.distributions.keys()
             if trial.state.is_finished() and (design := _design(trial, space)):
-                told.append(_told(trial, design, use_pruned))
+                told.append(_told(trial, design, wanted.told(trial, use_pruned)))
         pending = _pending(trials, space)
         if leave_out is not None:
             pending.pop(leave_out, None)
-        return cls(space, _direction(study), told, pending, frozenset(seen))
+        return cls(space, wanted, told, pending, frozenset(seen))
 
 
 def has_rival(
@@ -131,18 +136,9 @@ def has_rival(
         design: The design.
         besides: Numbers of trials that do not matter.
     """
-    pending = _pending(Counted.of(study).trials, space).items()
+    pending = _pending(Counted.of(study).told, space).items()
     rivals = (d for n, d in pending if n not in besides)
     return any(space.space.distance(design, rival) < NEARBY for rival in rivals)
-
-
-def is_usable(value: float | None) -> bool:
-    """Say whether a value can be a measurement: not infinite, and no penalty."""
-    return value is not None and math.isfinite(value) and abs(value) <= LARGEST
-
-
-def _direction(study: Study) -> Direction:
-    return "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
 
 
 def _pending(trials: list[FrozenTrial], space: SearchSpace) -> dict[int, Design]:
@@ -165,18 +161,13 @@ def _design(trial: FrozenTrial, space: SearchSpace) -> Design | None:
     return design if space.is_whole(design) else None
 
 
-def _told(trial: FrozenTrial, design: Design, use_pruned: bool) -> FinishedTrial:
-    counts = trial.state == TrialState.COMPLETE or (use_pruned and trial.state == TrialState.PRUNED)
-    value = trial.value if counts and is_usable(trial.value) else None
+def _told(trial: FrozenTrial, design: Design, value: Any) -> FinishedTrial:
     attributes = trial.user_attrs
     return FinishedTrial(
-        trial, design, value, attributes.get(EXECUTED), attributes.get(UNCERTAINTY)
+        trial,
+        design,
+        value,
+        attributes.get(EXECUTED),
+        attributes.get(UNCERTAINTY),
+        value is None and bool(attributes.get(INFEASIBLE_DESIGN)),
     )
-
-
-def _refuse_constraints(trial: FrozenTrial) -> None:
-    if trial.constraints:
-        raise ValueError(
-            f"AIRBOSampler does not support constraints, but trial {trial.number} has some: "
-            f"{dict(trial.constraints)}."
-        )

@@ -1,7 +1,5 @@
-"""Logs as people have them: CSV with commas, semicolons or tabs, with decimal points or commas."""
+"""Logs as people have them: CSV or Excel, with decimal points or commas."""
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from airbo.sheets import read_sheet
 from airbo.uncertainty.learning.pairs import Pair, find_pairs, in_wide_form, named_pairs
 
 _NOTHING = {"", "nan", "na", "n/a", "null", "none", "-", "#n/a"}
@@ -29,7 +28,7 @@ class Log:
 
 
 def read_log(path: str | Path, pairs: Sequence[str] = ()) -> Log:
-    """Read asked and actual values from a CSV file.
+    """Read asked and actual values from a CSV or Excel file.
 
     Args:
         path: The file.
@@ -45,7 +44,7 @@ def log_of(table: pd.DataFrame, pairs: Sequence[str] = (), source: str = "the ta
     """Find asked and actual values in a table, such as a campaign's ``export()``.
 
     Args:
-        table: FittedNumbers or texts; its index names the rows in messages.
+        table: Numbers or texts; its index names the rows in messages.
         pairs: As for ``read_log``.
         source: What the table is called in messages.
     """
@@ -78,32 +77,23 @@ def log_of(table: pd.DataFrame, pairs: Sequence[str] = (), source: str = "the ta
 
 def _cells(path: Path) -> pd.DataFrame:
     """Return all cells as texts; the index is the row of the file, counted from 1."""
-    content = path.read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("cp1252", errors="replace")  # a spreadsheet on Windows
-    lines = text.splitlines()
-    if not lines:
+    sheet = read_sheet(path)
+    header = sheet.header
+    if not header:
         raise ValueError(f"{path} is empty.")
-    delimiter = next((sign for sign in (";", "\t") if sign in lines[0]), ",")
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
-    header = [cell.strip() for cell in next(reader)]
     if any(_number(cell, comma=False) is not None for cell in header if cell):
         raise ValueError(f"{path}: the first row must name the columns, got {', '.join(header)}.")
     doubles = sorted({name for name in header if name and header.count(name) > 1})
     if doubles:
         raise ValueError(f"{path}: several columns are called {', '.join(doubles)}.")
     rows, numbers = [], []
-    for cells in reader:
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) > len(header) and any(cell.strip() for cell in cells[len(header) :]):
+    for number, cells in sheet.rows:
+        if any(cells[len(header) :]):
             raise ValueError(
-                f"{path}, row {reader.line_num}: {len(cells)} cells, but {len(header)} columns."
+                f"{path}, row {number}: {len(cells)} cells, but {len(header)} columns."
             )
         rows.append((cells + [""] * len(header))[: len(header)])
-        numbers.append(reader.line_num)
+        numbers.append(number)
     return pd.DataFrame(rows, columns=header, index=numbers, dtype=object)
 
 

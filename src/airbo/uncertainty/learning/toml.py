@@ -4,9 +4,13 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from airbo.uncertainty.additive import Uniform
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.empirical import Empirical
 from airbo.uncertainty.external import SciPy
+from airbo.uncertainty.fields import percent_of
+from airbo.uncertainty.gaussian import Normal
+from airbo.uncertainty.relative import LogNormal, Relative
 from airbo.uncertainty.varying import Piecewise
 
 _WORDS = {"GaussianMixture": "gaussian-mixture", "ChiSquared": "chi-squared"}
@@ -52,6 +56,12 @@ def _lines(entry: str) -> list[str]:
 
 def _fields(uncertainty: InputUncertainty) -> dict[str, Any]:
     """Return kind and keys, by the words of the file."""
+    if isinstance(uncertainty, Relative) and isinstance(uncertainty.share, Normal | Uniform):
+        share = _fields(uncertainty.share)
+        if all(isinstance(v, float) for key, v in share.items() if key != "kind"):
+            return {k: v if k == "kind" else percent_of(v) for k, v in share.items()}
+    if isinstance(uncertainty, LogNormal) and isinstance(uncertainty.sigma, float):
+        return {"kind": "lognormal", "sigma": percent_of(uncertainty.sigma)}
     described = uncertainty.to_dict()
     kind = described.pop("kind")
     if isinstance(uncertainty, Piecewise):

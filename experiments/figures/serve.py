@@ -1,0 +1,87 @@
+"""Make the picture of docs/serve.md: ``python -m experiments.figures.serve [PNG]``.
+
+Needs Chromium on the PATH.
+"""
+
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import optuna
+
+from airbo.campaign import Campaign
+from airbo.serve.guard import Doors
+from airbo.serve.server import answer, listen
+from experiments.figures.report import removed
+from experiments.harness.places import IMAGES
+
+IMAGE = IMAGES / "serve.png"
+WIDTH, HEIGHT = 1180, 860
+SECONDS = 20
+"""How long the model may take for the recommendation."""
+FILE = """\
+name = "Milling, example"
+value = { name = "removal rate", unit = "cm³/min" }
+n_initial = 8
+storage = "journal:///campaign.journal"
+[parameters.speed]
+low = 50.0
+high = 200.0
+unit = "m/min"
+uncertainty = { kind = "normal", std = 8.0 }
+[parameters.depth]
+low = 0.1
+high = 2.0
+log = true
+unit = "mm"
+uncertainty = { kind = "uniform", low = -0.04, high = 0.04 }
+[parameters.tool]
+choices = ["A", "B"]
+"""
+
+
+def begin(path: Path) -> None:
+    """Do some experiments, and ask for two more."""
+    path.write_text(FILE, encoding="utf-8")
+    rng = random.Random(0)
+    with Campaign.open(path) as campaign:
+        for i in range(14):
+            [e] = campaign.ask()
+            speed = rng.gauss(e.design["speed"], 8.0)
+            value = removed(speed, e.design["depth"], e.design["tool"]) + rng.gauss(0, 1.0)
+            campaign.tell(e.number, None if i == 6 else round(value, 1))
+        campaign.ask(2)
+
+
+def take_picture(url: str, path: Path) -> None:
+    """Photograph the page, once the model has had time."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        raise SystemExit("There is no Chromium on the PATH to take the picture with.")
+    urlopen(url).read()
+    time.sleep(SECONDS)
+    command = [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    command += [f"--window-size={WIDTH},{HEIGHT}", "--timeout=3000", f"--screenshot={path}", url]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=120)
+
+
+def main() -> None:
+    """Begin a campaign, serve it, and photograph the page."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "campaign.toml"
+        begin(path)
+        listening = listen("127.0.0.1", 0, Doors.of("127.0.0.1"))
+        threading.Thread(target=answer, args=(path, listening), daemon=True).start()
+        image = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGE
+        take_picture(listening.link_to_work, image.resolve())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Robust in the users' sense: by a measure, with limits, in spec."""

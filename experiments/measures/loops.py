@@ -1,0 +1,116 @@
+"""Optimization by a measure: ours, and what a BoTorch user does today."""
+
+import warnings
+from typing import Any
+
+import torch
+from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+from botorch.acquisition.monte_carlo import qSimpleRegret
+from botorch.acquisition.risk_measures import CVaR, RiskMeasureMCObjective, VaR, WorstCase
+from botorch.sampling.normal import SobolQMCNormalSampler
+from torch import Tensor
+
+import airbo
+from airbo import measures
+from airbo.measures import Measure
+from experiments.measures.cases import MeasureCase
+from experiments.subjects.internals import initial_point, reproducible
+from experiments.subjects.loops import Design, OptimizerLoop, Policy
+from experiments.subjects.peers import N_PERTURBATIONS, PerturbedLoop, PlainLoop
+
+N_SAMPLES = 64
+"""Draws of the posterior in BoTorch's acquisitions."""
+
+
+class MeasureLoop(OptimizerLoop):
+    """``airbo.Optimizer`` that decides by a measure."""
+
+    def __init__(
+        self, case: MeasureCase, measure: Measure | None, protocol: dict[str, Any], seed: int
+    ) -> None:
+        """Start with nothing known; None: decide by the mean."""
+        tried, problem = case.case, case.problem
+        self.optimizer = airbo.Optimizer(
+            tried.space,
+            tried.tried_under,
+            problem.direction,
+            seed=seed,
+            deployment=None if tried.same_use else problem.uncertainty,
+            n_initial=protocol["n_initial"],
+            initial=protocol["initial"],
+            measure=measure,
+        )
+
+
+class RiskLoop(PerturbedLoop):
+    """``SingleTaskGP`` with ``InputPerturbation``, noisy EI of a risk measure."""
+
+    def __init__(self, case: MeasureCase, protocol: dict[str, Any], seed: int) -> None:
+        """Start from the same designs as our optimizer."""
+        super().__init__(case.case, protocol, seed)
+        self.risk = risk_measure(case.measure)
+
+    def ask(self) -> Design:
+        """Maximize noisy expected improvement of the risk measure."""
+        n = len(self.values)
+        if n < self.protocol["n_initial"]:
+            return self._to_user(
+                initial_point(self.protocol["initial"], n, len(self.low), self.seed)
+            )
+        with reproducible(self.seed, n), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            better = qLogNoisyExpectedImprovement(
+                self._fitted(),
+                X_baseline=self._to_cube(self.designs),
+                sampler=self._sampler(),
+                objective=self.risk,
+                prune_baseline=False,
+            )
+            return self._to_user(self._best(better))
+
+    def outcome(self, policy: Policy) -> Design:
+        """Return the design with the best risk measure, on average over the posterior."""
+        regret = qSimpleRegret(self._fitted(), sampler=self._sampler(), objective=self.risk)
+        with reproducible(self.seed, 1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if policy == "anywhere":
+                return self._to_user(self._best(regret))
+            with torch.no_grad():
+                values = [regret(z[None, None]) for z in self._to_cube(self.designs)]
+            return self.designs[int(torch.cat(values).argmax())]
+
+    def _sampler(self) -> SobolQMCNormalSampler:
+        return SobolQMCNormalSampler(torch.Size([N_SAMPLES]), seed=0)
+
+
+def risk_measure(measure: Measure) -> RiskMeasureMCObjective:
+    """Return BoTorch's name of a measure; values are maximized in both."""
+    if isinstance(measure, measures.CVaR):
+        return CVaR(alpha=measure.level, n_w=N_PERTURBATIONS)
+    if isinstance(measure, measures.Quantile):
+        return VaR(alpha=measure.level, n_w=N_PERTURBATIONS)
+    if isinstance(measure, measures.Worst):
+        return WorstCase(n_w=N_PERTURBATIONS)
+    raise ValueError(f"BoTorch has no risk measure {measure}.")
+
+
+def start(method: str, case: MeasureCase, protocol: dict[str, Any], seed: int) -> Any:
+    """Begin an optimization by one of ``METHODS``."""
+    if method == AIRBO:
+        return MeasureLoop(case, case.measure, protocol, seed)
+    if method == AIRBO_MEAN:
+        return MeasureLoop(case, None, protocol, seed)
+    if method == RISK:
+        return RiskLoop(case, protocol, seed)
+    return PlainLoop(case.case, protocol, seed)
+
+
+AIRBO, AIRBO_MEAN = "airbo, by the measure", "airbo, by the mean"
+RISK, PLAIN = "BoTorch InputPerturbation + risk measure", "plain GP"
+METHODS = (AIRBO, AIRBO_MEAN, RISK, PLAIN)
+
+
+def truth(case: MeasureCase, designs: list[Design]) -> tuple[Tensor, Tensor]:
+    """Return the measure of designs and its standard error, from 2²⁰ samples."""
+    X = torch.tensor(designs, dtype=torch.float64)
+    return case.problem.measure_value(X, case.measure), case.problem.measure_error(X, case.measure)

@@ -1,0 +1,130 @@
+"""Regret in the measure: who finds the design that is best by what counts."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.harness import draw, table
+from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.statistics import interval_of_mean
+from experiments.measures.cases import CASES, GROUPS
+from experiments.measures.loops import AIRBO, METHODS, RISK, start, truth
+from experiments.paper.regrets import draw_final_regrets
+
+PROTOCOL: dict[str, Any] = {"n_initial": 10, "initial": "sobol", "beta": 2.0}
+LOOKS = 4
+"""How often, evenly, the outcome is held against the truth."""
+
+
+@dataclass(frozen=True)
+class MeasureRegret(Experiment):
+    """All methods on all cases, from the same initial designs and values."""
+
+    name: str = "measure-regret"
+    paper: str = "beyond the paper"
+    title: str = "Regret in the measure"
+    n_steps: int = 30
+    repeats: int = 20
+
+    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+        """List all methods on all cases, the repeats one after another."""
+        n_steps = 2 if quick else self.n_steps
+        return [
+            Task(
+                self.name,
+                f"{case}: {method}",
+                seed,
+                {"case": case, "method": method, "n_steps": n_steps, "protocol": PROTOCOL},
+                n_steps,
+            )
+            for seed in range(1 if quick else repeats)
+            for case in (list(CASES)[:: len(CASES) // 2] if quick else CASES)
+            for method in METHODS
+        ]
+
+    def run(self, task: Task, step: Step) -> dict[str, Any]:
+        """Optimize once; hold outcomes on the way against the truth."""
+        config, case = task.config, CASES[task.config["case"]]
+        loop = start(config["method"], case, config["protocol"], task.seed)
+        n_initial, n_steps = config["protocol"]["n_initial"], config["n_steps"]
+        looks = {n_initial + round(n_steps * (i + 1) / LOOKS) for i in range(LOOKS)}
+        outcomes, at, seconds = [], [], []
+        for i in range(n_initial + n_steps):
+            begun = time.process_time()
+            design = loop.ask()
+            seconds.append(time.process_time() - begun)
+            loop.tell(design, case.case.observe(design, task.seed, i))
+            if i + 1 in looks:
+                outcomes.append(loop.outcome("observed" if case.case.same_use else "anywhere"))
+                at.append(i + 1)
+            step(max(i + 1 - n_initial, 0), n_steps)
+        values, errors = truth(case, outcomes)
+        regrets = case.problem.measure_regret(
+            values.new_tensor(outcomes), case.measure
+        ).clamp_min(0)  # fmt: skip
+        return {
+            "at": at,
+            "recommended": np.round(outcomes, 6).tolist(),
+            "measure": np.round(values.tolist(), 6).tolist(),
+            "error": float(f"{errors.max().item():.2g}"),
+            "regret": np.round(regrets.tolist(), 6).tolist(),
+            "seconds": round(float(np.median(seconds[n_initial:])), 4),
+        }
+
+    def summary(self, results: Results) -> str:
+        """Tabulate final regrets, unseen and exact experiments apart."""
+        parts = []
+        for group in GROUPS:
+            rows = [self._row(case, results) for case in CASES if case.endswith(group)]
+            header = ["final regret", *METHODS, "the mean's optimum", "ours / BoTorch's"]
+            parts += [
+                f"## {group.capitalize()} experiments",
+                table.markdown(header, [row for row in rows if row]),
+            ]
+        return "\n\n".join(parts)
+
+    def _row(self, name: str, results: Results) -> list[str]:
+        finals = {m: _finals(results, name, m) for m in METHODS}
+        if not any(map(len, finals.values())):
+            return []
+        cells = []
+        for values in finals.values():
+            if len(values):
+                low, high = interval_of_mean(values, 1000)
+                cells.append(f"{values.mean():.3f} ({low:.3f} to {high:.3f})")
+            else:
+                cells.append("–")
+        case = CASES[name]
+        at_mean = case.problem.robust_optimum.design.unsqueeze(0)
+        mean_regret = case.problem.measure_regret(at_mean, case.measure).item()
+        ours, theirs = finals[AIRBO], finals[RISK]
+        ratio = (
+            f"{ours.mean() / max(theirs.mean(), 1e-9):.2f}" if len(ours) and len(theirs) else "–"
+        )
+        return [name, *cells, f"{mean_regret:.3f}", ratio]
+
+    def plot(self, results: Results, folder: Path) -> list[Path]:
+        """Draw where every repeat of every method ended, case by case."""
+        path = folder / f"{self.name}.png"
+        shown = [case for case in CASES if any(len(_finals(results, case, m)) for m in METHODS)]
+        rows = -(-len(shown) // 2)
+        with draw.picture(path, 11, 0.9 + 1.8 * rows) as figure:
+            axes = figure.subplots(rows, 2, squeeze=False)
+            for ax, case in zip(axes.flat, shown, strict=False):
+                finals = {m: _finals(results, case, m)[:, None] for m in METHODS}
+                draw_final_regrets(ax, {m: f for m, f in finals.items() if len(f)})
+                ax.set_title(case, fontsize=9)
+                ax.set_xlabel("regret in the measure at the end")
+            for ax in axes.flat[len(shown) :]:
+                ax.remove()
+        return [path]
+
+
+def _finals(results: Results, case: str, method: str) -> np.ndarray:
+    return np.array([result["regret"][-1] for result in results.of(f"{case}: {method}")])
+
+
+MEASURE_REGRET = MeasureRegret()

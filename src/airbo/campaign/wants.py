@@ -1,0 +1,121 @@
+"""The outcomes of a campaign file: what is measured, and what is wanted of it.
+
+.. code-block:: toml
+
+    [outcomes.strength]
+    goal = "maximize"
+    unit = "MPa"
+
+    [outcomes.leak]
+    at_most = 0.2
+    probability = 0.95
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airbo import measures
+from airbo.campaign.toml_errors import TomlTable
+from airbo.observed import EXECUTED_COLUMN
+from airbo.outcomes import (
+    AtLeast,
+    AtMost,
+    Between,
+    Maximize,
+    Minimize,
+    Want,
+    check_outcomes,
+    objectives,
+)
+
+_KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit")
+
+
+@dataclass(frozen=True)
+class NamedOutcome:
+    """One outcome, as the file has it."""
+
+    want: Want
+    unit: str | None
+
+
+def read_outcomes(top: TomlTable, taken: Collection[str]) -> dict[str, NamedOutcome] | None:
+    """Read the tables [outcomes.<name>]; None if there are none, or mistakes.
+
+    Args:
+        top: The file.
+        taken: Names that tables use for something else.
+    """
+    if "outcomes" not in top.values:
+        return None
+    table = top.sub("outcomes")
+    if table is None:
+        return None
+    for key in ("direction", "value", "measure"):
+        if key in top.values:
+            top.note(f"the file has [outcomes]: each has its own goal and unit; take {key!r} away.")
+    found = {name: _outcome(table, name, taken) for name in table.values}
+    named = {name: outcome for name, outcome in found.items() if outcome is not None}
+    if len(named) < len(found):
+        return None
+    try:
+        check_outcomes({name: outcome.want for name, outcome in named.items()})
+    except ValueError as error:
+        top.note(str(error), "outcomes")
+        return None
+    return named
+
+
+def first_objective(named: Mapping[str, NamedOutcome] | None) -> dict[str, Any]:
+    """Return the direction, name and unit of the value that a trial of Optuna has."""
+    if named is None:
+        return {}
+    name, aim = next(iter(objectives({n: o.want for n, o in named.items()}).items()))
+    return {"direction": aim.direction, "value_name": name, "value_unit": named[name].unit}
+
+
+def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> NamedOutcome | None:
+    table = outcomes.sub(name)
+    if table is None:
+        return None
+    if name in taken or name.startswith(EXECUTED_COLUMN) or name.isdigit() or set(name) & set("="):
+        table.note(f"an outcome cannot be called {name!r}: something else has that name.")
+    table.only(_KEYS)
+    given: dict[str, Any] = {
+        "goal": _goal(table) if "goal" in table.values else None,
+        "low": table.get("at_least", "a number"),
+        "high": table.get("at_most", "a number"),
+    }
+    unit = table.get("unit", "a text in quotes")
+    if (given["goal"] is None) == (given["low"] is None and given["high"] is None):
+        table.note(
+            f'outcome {name!r} needs either goal = "maximize" or "minimize", or a limit: '
+            "at_most, at_least or both."
+        )
+        return None
+    try:
+        return NamedOutcome(_want(table, **given), unit)
+    except (ValueError, TypeError) as error:
+        table.note_error(error)
+        return None
+
+
+def _goal(table: TomlTable) -> str:
+    return table.one_of("goal", ("maximize", "minimize"), "maximize")
+
+
+def _want(
+    table: TomlTable, goal: str | None, low: float | int | None, high: float | int | None
+) -> Want:
+    if goal is not None:
+        if "probability" in table.values:
+            table.note("probability belongs to a limit, not to a goal.", "probability")
+        measure = measures.from_text(table.get("measure", "a text in quotes", "mean"))
+        return Maximize(measure) if goal == "maximize" else Minimize(measure)
+    if "measure" in table.values:
+        table.note("measure belongs to a goal, not to a limit.", "measure")
+    probability = table.get("probability", "a number", 0.95)
+    if low is not None and high is not None:
+        return Between(low, high, probability)
+    return AtMost(high, probability) if high is not None else AtLeast(low or 0.0, probability)

@@ -1,0 +1,87 @@
+"""``airbo serve``: a page to work on, beside the machine."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airbo.cli.command import DEFAULT, AsJson, File, Output, quiet, reporting
+
+TOKEN_VARIABLE = "AIRBO_TOKEN"
+"""Environment variable with the token, so that it stays the same when the server starts again."""
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="At which port; 0: any.", min=0, max=65535)] = 8000,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Show the campaign, never change it.")
+    ] = False,
+    name: Annotated[
+        list[str] | None, typer.Option(help="Another name by which others reach this machine.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="A TLS certificate (PEM); with --key.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The key of the certificate.")] = None,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Open a page to work on: what to run next, a form for what came out, the best design, charts.
+
+    Only this machine reaches it. Any other address, such as --host 0.0.0.0, demands a token: open
+    the link that is printed. Several people may work at once; the command line works meanwhile.
+    """
+    with reporting(as_json) as out:
+        quiet()
+        _serve(file, host, port, read_only, name or [], _pair(certificate, key), out)
+
+
+def _pair(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
+    from airbo.campaign.errors import CampaignError
+
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise CampaignError("--certificate and --key go together.")
+    for path in (certificate, key):
+        if not path.is_file():
+            raise CampaignError(f"There is no file {path}.")
+    return certificate, key
+
+
+def _serve(
+    file: Path,
+    host: str,
+    port: int,
+    read_only: bool,
+    names: list[str],
+    certificate: tuple[Path, Path] | None,
+    out: Output,
+) -> None:
+    from airbo.campaign import Campaign
+    from airbo.campaign.errors import CampaignError
+
+    try:
+        from airbo.serve.guard import Doors
+        from airbo.serve.server import answer, listen, own_names
+    except ImportError as error:
+        raise CampaignError(
+            f"The page needs packages that are not installed ({error.name}): "
+            "pip install 'airbo[serve]'."
+        ) from None
+    with Campaign.open(file) as campaign:  # what is wrong with it is said here, not in the page
+        campaign.settings.check_one_value("airbo serve")
+    doors = Doors.of(
+        host, [*own_names(), *names], os.environ.get(TOKEN_VARIABLE) or None, read_only
+    )
+    scheme = "http" if certificate is None else "https"
+    listening = listen(host, port, doors, scheme)
+    out.show(f"Open {listening.link_to_work}", "Ctrl-C ends it; nothing that was told is lost.")
+    if listening.link_to_look:
+        out.show(f"To look only: {listening.link_to_look}")
+    if doors.everywhere and certificate is None:
+        out.note("The connection is not encrypted: use it in a network that you trust.")
+    out.result({"url": listening.link_to_work, "read_only_url": listening.link_to_look})
+    answer(file, listening, certificate)

@@ -1,0 +1,73 @@
+"""What quality people ask for where there are limits: share in spec, Cpk and ppm."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.measures.kinds import InSpec
+
+CERTAINTY = 0.9
+"""Probability that a number lies in its interval."""
+
+
+@dataclass(frozen=True)
+class Capability:
+    r"""How well a design keeps limits, over where it lands; intervals hold 90 of 100 draws of f.
+
+    .. math:: C_{pk} = \min(high - \mu, \mu - low) / 3 \sigma, \qquad ppm = 10^6 (1 - share)
+
+    with mean and standard deviation of the values over the executed inputs.
+    """
+
+    share: float
+    """Share of executed inputs with a value within the limits."""
+    share_interval: tuple[float, float]
+    cpk: float
+    """Distance from the mean to the nearer limit, in three standard deviations."""
+    cpk_interval: tuple[float, float]
+    ppm: float
+    """Executed inputs of a million that miss the limits."""
+    ppm_interval: tuple[float, float]
+
+    @classmethod
+    def of(cls, limits: InSpec, values: Float[Tensor, "S s"]) -> "Capability":
+        """Summarize draws of the values at executed inputs."""
+        share = limits.of(values)
+        mean, std = values.mean(-1), values.std(-1, correction=0)
+        gaps = [sign * (mean - limit) for sign, limit in limits.sides]
+        cpk = torch.stack(gaps).amin(0) / (3 * std.clamp_min(1e-300))
+        low, high = middle_90(share)
+        missed = (1e6 * (1 - high), 1e6 * (1 - low))
+        mean_share = share.mean().item()
+        return cls(
+            mean_share,
+            (low, high),
+            cpk.median().item(),
+            middle_90(cpk),
+            1e6 * (1 - mean_share),
+            missed,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, for JSON."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+    @property
+    def words(self) -> str:
+        """Say it for people."""
+        low, high = self.share_interval
+        return (
+            f"{100 * self.share:.3g}% in spec ({100 * low:.3g}% to {100 * high:.3g}%), "
+            f"Cpk {self.cpk:.2f} ({self.cpk_interval[0]:.2f} to {self.cpk_interval[1]:.2f}), "
+            f"{self.ppm:,.0f} ppm out of spec"
+        )
+
+
+def middle_90(draws: Float[Tensor, " S"]) -> tuple[float, float]:
+    """Return what holds the middle 90 of 100 draws."""
+    tail = (1 - CERTAINTY) / 2
+    low, high = draws.quantile(draws.new_tensor([tail, 1 - tail])).tolist()
+    return low, high

@@ -1,0 +1,302 @@
+"""The measures: frozen values that turn values over P_x into the one number that counts.
+
+Inside, larger values are better, whatever the direction; the bad side is the lower one. ``of``
+takes values at executed inputs that count alike. Nothing here needs PyTorch, so that a file which
+names a measure can be checked at once.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from jaxtyping import Float
+
+SOFT = 0.05
+"""Width of the soft edge of limits while searching, in standard deviations of observed values."""
+
+
+class Measure(ABC):
+    """What counts of the values f(x') over P_x."""
+
+    @abstractmethod
+    def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
+        """Return the measure of values at executed inputs; larger is better."""
+
+    def smooth(self, values: Float[Any, "*batch s"], scale: float) -> Float[Any, "*batch"]:
+        """Return nearly the same with a slope everywhere, for a search.
+
+        Args:
+            values: Values at executed inputs.
+            scale: Standard deviation of observed values.
+        """
+        return self.of(values)
+
+    def inside(self, sign: int, unit: float) -> "Measure":
+        """Return the same measure for values that were multiplied with ``sign / unit``."""
+        return self
+
+    def factor(self, sign: int, unit: float) -> float:
+        """Return what turns the measure of such values into that of the user's."""
+        return sign * unit
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """Say for people what it is."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a description out of plain numbers and strings; see ``measure_from``."""
+        given = {n: v for n, v in asdict(self).items() if v is not None}  # type: ignore[call-overload]
+        return {"kind": type(self).__name__, **given}
+
+
+@dataclass(frozen=True)
+class Mean(Measure):
+    r"""The expected value, :math:`\mathbb E f(x')`."""
+
+    def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
+        """Average."""
+        return values.mean(-1)
+
+    @property
+    def words(self) -> str:
+        """Say what it is."""
+        return "mean"
+
+
+@dataclass(frozen=True)
+class MeanStd(Measure):
+    r"""Mean and scatter: :math:`\mathbb E f - k\, \mathrm{sd} f`, k deviations to the bad side."""
+
+    k: float | int = 2.0
+    """How many standard deviations count."""
+
+    def __post_init__(self) -> None:
+        _check_number("k", self.k)
+        if not 0 <= self.k < math.inf:
+            raise ValueError(f"k must be finite and >= 0, got {self.k}.")
+
+    def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
+        """Return E f - k sd f."""
+        mean = values.mean(-1)
+        variance = (values - mean[..., None]).square().mean(-1)
+        # the root has no slope at 0, where P_x is a point
+        return mean - self.k * (variance + 1e-24 * (1 + mean.square())).sqrt()
+
+    @property
+    def words(self) -> str:
+        """Say what it is."""
+        return f"mean and {self.k:g} standard deviations to the bad side"
+
+
+@dataclass(frozen=True)
+class Quantile(Measure):
+    r"""The value that a share ``level`` of executed inputs reaches: :math:`F^{-1}(1 - level)`."""
+
+    level: float | int = 0.9
+    """The share that does as well or better, between 0 and 1."""
+
+    def __post_init__(self) -> None:
+        _check_level(self.level)
+
+    def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
+        """Interpolate between sorted values, each in the middle of its step."""
+        ordered, s = values.sort(-1).values, values.shape[-1]
+        at = min(max((1 - self.level) * s - 0.5, 0.0), s - 1.0)
+        i = min(int(at), s - 2) if s > 1 else 0
+        return ordered[..., i] + (at - i) * (ordered[..., min(i + 1, s - 1)] - ordered[..., i])
+
+    @property
+    def words(self) -> str:
+        """Say what it is."""
+        return f"value that {_of_100(self.level)} executed inputs reach or do better"
+
+
+@dataclass(frozen=True)
+class CVaR(Measure):
+    r"""The mean over the worst share ``1 - level`` (conditional value at risk)."""
+
+    level: float | int = 0.9
+    """The share that does not count, between 0 and 1."""
+
+    def __post_init__(self) -> None:
+        _check_level(self.level)
+
+    def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
+        """Average the lowest values; the last of them counts with what is left of the share."""
+        ordered = values.sort(-1).values
+        share = (1 - self.level) * values.shape[-1]
+        if share <= 1:
+            return ordered[..., 0]
+        whole = int(share)
+        total = ordered[..., :whole].sum(-1)
+        if share > whole:
+            total = total + (share - whole) * ordered[..., whole]
+        return total / share
+
+    @property
+    def words(self) -> str:
+        """Say what it is."""
+        return f"mean over the worst {_of_100(1 - self.level)} executed inputs"
+
+
+@dataclass(frozen=True)
+class Worst(Measure):
+    """The worst that P_x allows: over its support, or 999 of 1,000 where that has no end."""
+
+    def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
+        """Return the lowest value."""
+        return values.amin(-1)
+
+    @property
+    def words(self) -> str:
+        """Say what it is."""
+        return "worst value over the executed inputs"
+
+
+@dataclass(frozen=True)
+class InSpec(Measure):
+    r"""The share of executed inputs within limits, :math:`P(low \le f(x') \le high)`."""
+
+    low: float | int | None = None
+    """Lower limit, in the user's units; None: there is none."""
+    high: float | int | None = None
+    """Upper limit."""
+
+    def __post_init__(self) -> None:
+        if self.low is None and self.high is None:
+            raise ValueError("InSpec needs a lower limit, an upper limit, or both: got neither.")
+        for name, limit in (("low", self.low), ("high", self.high)):
+            if limit is not None:
+                _check_number(name, limit)
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise ValueError(
+                f"The lower limit must be below the upper one, got low={self.low} and "
+                f"high={self.high}."
+            )
+
+    @property
+    def sides(self) -> list[tuple[int, float]]:
+        """The limits that there are, each with the side of it that is in spec."""
+        both = ((1, self.low), (-1, self.high))
+        return [(sign, limit) for sign, limit in both if limit is not None]
+
+    def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
+        """Count."""
+        within = values == values
+        for sign, limit in self.sides:
+            within = within & (sign * values >= sign * limit)
+        return within.to(values.dtype).mean(-1)
+
+    def smooth(self, values: Float[Any, "*batch s"], scale: float) -> Float[Any, "*batch"]:
+        """Count with soft limits: also far outside, nearer is better."""
+        width = SOFT * scale
+        if self.low is not None and self.high is not None:
+            width = min(width, 0.1 * (self.high - self.low))
+        share: Any = 1.0
+        for sign, limit in self.sides:
+            share = share * (sign * (values - limit) / width).sigmoid()
+        return share.mean(-1)
+
+    def inside(self, sign: int, unit: float) -> "InSpec":
+        """Scale the limits, and swap them where values are flipped."""
+        low, high = (None if v is None else sign * v / unit for v in (self.low, self.high))
+        return InSpec(low, high) if sign > 0 else InSpec(high, low)
+
+    def factor(self, sign: int, unit: float) -> float:
+        """Return 1: a share has no unit, and more of it is better in both directions."""
+        return 1.0
+
+    @property
+    def words(self) -> str:
+        """Say what it is."""
+        return f"share of executed inputs with a value {limits_in_words(self.low, self.high)}"
+
+
+@dataclass(frozen=True)
+class Target(Measure):
+    r"""Minus the expected squared distance to a value, :math:`-\mathbb E (f(x') - t)^2`."""
+
+    value: float | int
+    """The value to hit, in the user's units."""
+
+    def __post_init__(self) -> None:
+        _check_number("value", self.value)
+
+    def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
+        """Average squared distances."""
+        return -(values - self.value).square().mean(-1)
+
+    def inside(self, sign: int, unit: float) -> "Target":
+        """Scale the value."""
+        return Target(sign * self.value / unit)
+
+    def factor(self, sign: int, unit: float) -> float:
+        """Return the square of the unit: nearer is better in both directions."""
+        return unit**2
+
+    @property
+    def words(self) -> str:
+        """Say what it is."""
+        return f"minus mean squared distance to {self.value:g}"
+
+
+MEASURES: dict[str, type[Measure]] = {
+    kind.__name__: kind for kind in (Mean, MeanStd, Quantile, CVaR, Worst, InSpec, Target)
+}
+
+
+def measure_from(described: Mapping[str, Any]) -> Measure:
+    """Make a measure of what ``to_dict`` returned, or say what is wrong with it."""
+    given = dict(described)
+    kind = given.pop("kind", None)
+    if kind not in MEASURES:
+        raise ValueError(f"There is no measure {kind!r}; choose from {', '.join(MEASURES)}.")
+    known = [f.name for f in fields(MEASURES[kind])]  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has nothing to set"
+            raise ValueError(f"The measure {kind} has no {name!r}; {has}.")
+    return MEASURES[kind](**given)
+
+
+def check_measure(given: object) -> Measure:
+    """Return a measure as it is, or say what was expected."""
+    if isinstance(given, Measure):
+        return given
+    if isinstance(given, type) and issubclass(given, Measure):
+        raise TypeError(f"measure is the class {given.__name__}; make one, as in measures.Mean().")
+    raise TypeError(f"measure must be one of airbo.measures, as measures.CVaR(0.9), got {given!r}.")
+
+
+def limits_in_words(low: float | None, high: float | None, show: Any = "{:g}".format) -> str:
+    """Say between what a value has to lie."""
+    if low is None:
+        return f"of at most {show(high)}"
+    if high is None:
+        return f"of at least {show(low)}"
+    return f"between {show(low)} and {show(high)}"
+
+
+def _of_100(share: float) -> str:
+    """Write a share as a count: 90 of 100, 999 of 1,000."""
+    for base in (10, 100, 1000, 10000):
+        count = share * base
+        if base >= 100 and abs(count - round(count)) < 1e-6 * base:
+            return f"{round(count):,} of {base:,}"
+    return f"{100 * share:.4g} of 100"
+
+
+def _check_number(name: str, value: object) -> None:
+    """Refuse what is not a finite number."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):  # type: ignore[arg-type]
+        raise ValueError(f"{name} must be a finite number, got {value!r}.")
+
+
+def _check_level(level: object) -> None:
+    _check_number("level", level)
+    if not 0 < level < 1:  # type: ignore[operator]
+        raise ValueError(f"level must lie between 0 and 1, as 0.9 for 90 of 100, got {level}.")

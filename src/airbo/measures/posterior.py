@@ -1,0 +1,231 @@
+"""What a model of f says about a measure: draws, as a BoTorch model whose acquisitions take it."""
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from botorch.models.model import Model
+from botorch.posteriors.posterior import Posterior
+from botorch.sampling.base import MCSampler
+from botorch.sampling.get_sampler import GetSampler
+from jaxtyping import Float
+from torch import Size, Tensor
+
+from airbo.measures.kinds import Measure, Worst
+from airbo.measures.landing import base_for, over
+from airbo.measures.spread import corrected
+from airbo.models import UncertainInputGP
+from airbo.models.draws import FunctionDraws, check_has_function
+from airbo.models.likelihoods import unseen_input_noise
+from airbo.uncertainty import InputUncertainty
+
+Noise = Literal["measurement", "product"]
+"""Whether observation noise belongs to the measurement, or to the product and so to its values."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How finely a measure is worked out."""
+
+    n_pairs: int
+    """Pairs of draws of f."""
+    n_executed: int
+    """Executed inputs that stand for P_x."""
+    smooth: bool = False
+    """Whether limits are soft, so that a search finds its way."""
+
+    @property
+    def n_values(self) -> int:
+        """How many values of f a design takes."""
+        return 2 * self.n_pairs * self.n_executed
+
+
+SEARCH = Effort(n_pairs=32, n_executed=32, smooth=True)
+"""While looking for a design."""
+COARSE = replace(SEARCH, smooth=False)
+"""To rank many designs."""
+FINE = Effort(n_pairs=128, n_executed=512)
+"""For numbers that people see."""
+WORST_TAKES = 4
+"""How many times as many executed inputs it takes to find the worst of them."""
+FOR_SHARES = Effort(n_pairs=128, n_executed=2048)
+"""For shares near 0 and 1."""
+
+
+class MeasurePosterior(Posterior):
+    """Draws of a measure at designs."""
+
+    def __init__(self, draws: Float[Tensor, "S *batch q 1"]) -> None:
+        """Hold draws, which count alike."""
+        self.draws = draws
+
+    @property
+    def mean(self) -> Float[Tensor, "*batch q 1"]:
+        """Mean over draws."""
+        return self.draws.mean(0)
+
+    @property
+    def variance(self) -> Float[Tensor, "*batch q 1"]:
+        """Variance over draws: what the model does not know."""
+        return self.draws.var(0)
+
+    def quantile(self, value: Tensor) -> Tensor:
+        """Return quantiles over draws."""
+        return self.draws.quantile(value, dim=0)
+
+    def rsample(self, sample_shape: Size | None = None) -> Tensor:
+        """Return some of the draws, at random; all if there are to be as many."""
+        shape = Size([1]) if sample_shape is None else sample_shape
+        n, S = shape.numel(), len(self.draws)
+        which = torch.arange(S) if n == S else torch.randint(S, (n,))
+        return self.draws[which].reshape(*shape, *self.draws.shape[1:])
+
+    def _extended_shape(self, sample_shape: Size = Size()) -> Size:  # noqa: B008
+        return Size([*sample_shape, *self.draws.shape[1:]])
+
+    @property
+    def batch_range(self) -> tuple[int, int]:
+        """The dimensions of batches."""
+        return (0, -2)
+
+    @property
+    def device(self) -> torch.device:
+        """Of the draws."""
+        return self.draws.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the draws."""
+        return self.draws.dtype
+
+
+class AllDraws(MCSampler):
+    """Takes every draw once, the same ones at all designs."""
+
+    def forward(self, posterior: Posterior) -> Tensor:
+        """Return the draws."""
+        assert isinstance(posterior, MeasurePosterior)
+        return posterior.draws
+
+    def _update_base_samples(self, posterior: Posterior, base_sampler: MCSampler) -> None:
+        """Do nothing: the draws are those of the model."""
+
+
+@GetSampler.register(MeasurePosterior)  # type: ignore[untyped-decorator]
+def _all_draws(posterior: MeasurePosterior, sample_shape: Size, **_: Any) -> AllDraws:
+    return AllDraws(Size([len(posterior.draws)]), seed=0)
+
+
+class MeasureModel(Model):
+    """Posterior of a measure of f(x') over P_x, from a Gaussian process over f.
+
+    Draws of f are fixed when the model is made, with torch's random numbers, and so are the base
+    draws of P_x. A draw of the measure is then a function of the design, with a gradient, and draws
+    of many designs go together, as batches, pending designs and several outcomes need it.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        measure: Measure,
+        uncertainty: InputUncertainty | None = None,
+        noise: Noise = "measurement",
+        effort: Effort = SEARCH,
+    ) -> None:
+        """Look at ``model`` through a measure.
+
+        Args:
+            model: A fitted surrogate that knows f itself: ``ExpectationGP``, ``UGP`` or ``MMDGP``.
+            measure: What counts, for values as the model sees them: larger is better.
+            uncertainty: Where designs land; by default what ``model.posterior`` refers to.
+            noise: Whether observation noise counts as a property of the product.
+            effort: How many draws.
+        """
+        super().__init__()
+        # draws make the model look at exact points, which must not change what others see of it
+        self.model: UncertainInputGP = copy.deepcopy(check_has_function(model))
+        self.measure, self.noise, self.effort = measure, noise, effort
+        self.uncertainty = (
+            uncertainty or self.model.deployment or self.model.features.uncertainties[0]
+        )
+        d = self.model.features.d
+        self._measure = over(measure, self.uncertainty, d, noise == "product")
+        n = effort.n_executed
+        if isinstance(measure, Worst) and not effort.smooth:
+            n *= WORST_TAKES
+        if self.uncertainty.n_base(d) == 0 and noise == "measurement":
+            n = 1  # the executed input is the design
+        self._base = base_for(self._measure, self.uncertainty, d, n)
+        self._deviation = noise_deviation(self.model) if noise == "product" else None
+        self._draws = FunctionDraws(self.model, effort.n_pairs)
+
+    @property
+    def num_outputs(self) -> int:
+        """One measure."""
+        return 1
+
+    @property
+    def batch_shape(self) -> Size:
+        """One model."""
+        return Size()
+
+    def posterior(
+        self,
+        X: Float[Tensor, "*batch q d"],
+        output_indices: list[int] | None = None,
+        observation_noise: bool | Tensor = False,
+        posterior_transform: Any = None,
+    ) -> Any:
+        """Return draws of the measure at designs.
+
+        Args:
+            X: Designs, as the model sees them.
+            output_indices: As in BoTorch; there is one output.
+            observation_noise: As in BoTorch; a measure has none.
+            posterior_transform: As in BoTorch.
+        """
+        posterior = MeasurePosterior(self._measured(self.values(X)).unsqueeze(-1))
+        return posterior if posterior_transform is None else posterior_transform(posterior)
+
+    def values(self, X: Float[Tensor, "*batch q d"]) -> Float[Tensor, "S *batch q s"]:
+        """Return draws of the values at the executed inputs of designs."""
+        values = corrected(self._draws(self.uncertainty.perturb(X, self._base)))
+        if self._deviation is None:
+            return values
+        return values + self._deviation * torch.special.ndtri(self._base[:, -1])
+
+    def believing(
+        self, X: Float[Tensor, "p d"], under: InputUncertainty | None = None
+    ) -> "MeasureModel":
+        """Return the model as if designs had given what it expects of them.
+
+        Args:
+            X: Designs whose values are not known yet.
+            under: What they are tried under; by default as most observations were.
+        """
+        under = under or self.model.features.uncertainties[0]
+        with torch.no_grad():
+            expected = self.model.posterior(X, uncertainty=under).mean
+        informed = self.model.condition_on_observations(X, expected, uncertainty=under)
+        return MeasureModel(informed, self.measure, self.uncertainty, self.noise, self.effort)
+
+    def _measured(self, values: Tensor) -> Tensor:
+        if not self.effort.smooth:
+            return self._measure.of(values)
+        transform: Any = getattr(self.model, "outcome_transform", None)
+        scale = 1.0 if transform is None else transform.stdvs.item()
+        return self._measure.smooth(values, scale)
+
+
+def noise_deviation(model: UncertainInputGP) -> Float[Tensor, ""]:
+    """Return the standard deviation of observation noise alone, in the units of the values."""
+    noise = unseen_input_noise(model.likelihood)
+    if noise is None:
+        raise ValueError(
+            "noise='product' needs surrogate='default': "
+            f"{type(model).__name__} cannot tell observation noise from unseen inputs."
+        )
+    transform: Any = getattr(model, "outcome_transform", None)
+    scale = 1.0 if transform is None else transform.stdvs.squeeze()
+    return noise.noise.detach().mean().sqrt() * scale

@@ -1,0 +1,213 @@
+r"""Many draws of f at many executed inputs, for what counts of f(x') over P_x.
+
+A draw is the posterior mean plus a deviation. As in :mod:`airbo.models.paths`, a deviation is a sum
+of random waves g, less what the observations would have made of g and of their noise ε:
+
+.. math:: f = \mu + e, \qquad e(x) = g(x) - K_{xX} (K_{XX} + \Sigma)^{-1} (g(X) + \varepsilon)
+
+All draws share their waves, so that a point costs one row of cosines, however many draws there are.
+Deviations come in pairs, e and -e: the mean over all draws is the posterior mean, exactly.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from botorch.models.transforms import Standardize
+from gpytorch.kernels import ScaleKernel
+from jaxtyping import Float
+from torch import Size, Tensor
+
+from airbo.embeddings.features import MAX_DESIGNS
+from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
+from airbo.kernels import IntegralKernel, MMDKernel
+from airbo.models import rows
+from airbo.models.base import UncertainInputGP
+from airbo.models.paths import RandomWaves
+from airbo.uncertainty import Exact, base_draws
+
+N_SHARED = 512
+"""Waves that all draws share."""
+N_LANDED, MAX_SAMPLED = 32, 512
+"""Samples of where an observation landed, and points that are compared with all of them at once."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Draws of f at some executed inputs: ``mean ± deviations``, twice as many as pairs."""
+
+    mean: Float[Tensor, "*batch s"]
+    """Posterior mean of f."""
+    deviations: Float[Tensor, "p *batch s"]
+    """What the draws differ from it by, up to their sign."""
+    prior: Float[Tensor, "p *batch s"]
+    """The same before anything was observed."""
+
+
+class FunctionDraws:
+    """Draws of f from the posterior of a model, all from torch's random numbers."""
+
+    def __init__(self, model: UncertainInputGP, n_pairs: int) -> None:
+        """Draw ``n_pairs`` deviations; each counts with both signs."""
+        self.model = check_has_function(model).eval()
+        self.n_pairs = n_pairs
+        self._known: tuple[int, Tensor] | None = None
+        inputs, y = model.train_inputs, model.train_targets
+        with torch.no_grad():
+            self._shifts = all(u.is_additive for u in model.features.uncertainties)
+            if self._shifts:
+                model.features.number_of(Exact())
+            self.waves = _shared_waves(model)
+            X = rows.packed(inputs)
+            phi = self.waves(X)  # (n, m)
+            self.coefficients = torch.randn(phi.shape[-1], n_pairs).to(phi)
+            self._observed = X
+            K = model.covar_module(model.features(X)).to_dense()
+            noise = model.likelihood.noise_covar([*inputs], shape=y.shape)
+            variance = noise.diagonal(dim1=-2, dim2=-1).expand_as(y)
+            L = torch.linalg.cholesky(K + torch.diag_embed(variance))
+            # (K + Σ)⁻¹ of y - μ, and of -(g(X) + ε)
+            epsilon = variance.sqrt().unsqueeze(-1) * torch.randn(len(y), n_pairs).to(y)
+            errors = (y - model.mean_module(inputs[0])).unsqueeze(-1)
+            g = phi @ self.coefficients
+            self.weights = torch.cholesky_solve(torch.cat([errors, -g - epsilon], -1), L)
+
+    def __call__(self, X: Float[Tensor, "*batch s d"]) -> "Drawn":
+        """Return draws at executed inputs, in the units of the observed values."""
+        model, shape = self.model, X.shape[:-1]
+        flat = X.reshape(-1, X.shape[-1])
+        covariance = self._covariance if self._shifts else self._covariance_by_samples
+        size = MAX_DESIGNS if self._shifts else MAX_SAMPLED
+        update = torch.cat([covariance(some) @ self.weights for some in flat.split(size)])
+        mean = model.mean_module(flat) + update[:, 0]
+        prior = self.waves.at_points(flat) @ self.coefficients
+        scale, shift = self._units
+        return Drawn(
+            (shift + scale * mean).reshape(shape),
+            scale * (prior + update[:, 1:]).mT.reshape(-1, *shape),
+            scale * prior.mT.reshape(-1, *shape),
+        )
+
+    @property
+    def _units(self) -> tuple[Tensor, Tensor]:
+        """Scale and shift from what the model sees to observed values."""
+        transform: Any = getattr(self.model, "outcome_transform", None)
+        if transform is None:
+            one = self.weights.new_ones(())
+            return one, 0 * one
+        if not isinstance(transform, Standardize):
+            name = type(transform).__name__
+            raise ValueError(f"Draws of f need standardized values, not {name}.")
+        return transform.stdvs.squeeze(), transform.means.squeeze()
+
+    def _covariance(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
+        """Return the covariance of f at points with what was observed."""
+        features, Z = self.model.features, self.model.numbered(X, Exact())
+        f = features(Z)
+        if self._known is None or self._known[0] != features.version:
+            with torch.no_grad():
+                self._known = (features.version, features(self._observed))
+            f = features(Z)  # in the same terms, should points so far out have needed new ones
+        return self.model.covar_module(f, self._known[1]).to_dense()
+
+    def _covariance_by_samples(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
+        """Return the same from samples of where the observations landed.
+
+        Points may lie anywhere, but an uncertainty that changes with the design can only be asked
+        about designs, and features would ask it about all inputs between them.
+        """
+        features: Any = self.model.features
+        points = (X - features.low) / features.width
+        K = features.base_kernel(points, self._landed.flatten(0, 1)).to_dense()
+        scale: Any = getattr(self.model.covar_module, "outputscale", 1.0)
+        return scale * K.unflatten(-1, self._landed.shape[:2]).mean(-1)
+
+    @cached_property
+    def _landed(self) -> Float[Tensor, "n s d"]:
+        """Samples of where the observations landed, in the unit cube."""
+        features = self.model.features
+        designs, numbers = self._observed[:, : features.d], self._observed[:, features.d :]
+        Z = (designs - features.low) / features.width
+        which = [0] * len(Z) if numbers.shape[-1] == 0 else numbers[:, 0].long().tolist()
+        samples = []
+        for row, number in zip(Z.split(1), which, strict=True):
+            u = features.in_cube[number]
+            samples.append(u.perturb(row, base_draws(N_LANDED, u.n_base(features.d))))
+        return torch.cat(samples).detach()
+
+
+class _Cosines:
+    r"""Features of the kernel exp(-α MMD²): cosines of paths; see ``airbo.models.paths``."""
+
+    def __init__(self, waves: RandomWaves, kernel: MMDKernel, scale: Tensor, m: int) -> None:
+        self.waves = waves
+        self.g = (2 * kernel.alpha.detach()).sqrt() * torch.randn(N_SHARED, m).to(scale)
+        self.phases = 2 * math.pi * torch.rand(1, m).to(scale)
+        self.amplitude = (2 * scale / m).sqrt()
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return self.amplitude * torch.cos(self.waves(X) @ self.g + self.phases)
+
+    def at_points(self, X: Tensor) -> Tensor:
+        return self.amplitude * torch.cos(_at_points(self.waves, X) @ self.g + self.phases)
+
+
+class _Waves:
+    """Features of the integral kernel: expected waves."""
+
+    def __init__(self, waves: RandomWaves, scale: Tensor) -> None:
+        self.waves, self.amplitude = waves, scale.sqrt()
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return self.amplitude * self.waves(X)
+
+    def at_points(self, X: Tensor) -> Tensor:
+        return self.amplitude * _at_points(self.waves, X)
+
+
+def _at_points(waves: RandomWaves, X: Float[Tensor, "k d"]) -> Float[Tensor, "k m"]:
+    """Return waves at executed inputs."""
+    points = (X - waves.features.low) / waves.features.width
+    return waves.amplitude * torch.cos(points @ waves.frequencies + waves.phases)
+
+
+def _shared_waves(model: UncertainInputGP) -> _Waves | _Cosines:
+    """Draw features whose inner products are, on average, the covariance of the model."""
+    kernel: Any = model.covar_module
+    scale = kernel.outputscale.detach() if isinstance(kernel, ScaleKernel) else torch.ones(())
+    scale = scale.to(model.train_targets)
+    inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
+    waves = RandomWaves(model.features, _spectrum(model), Size(), N_SHARED)
+    if isinstance(inner, MMDKernel):
+        if not all(u.is_additive for u in model.features.uncertainties):
+            raise ValueError(
+                f"{type(model).__name__} has draws of f only where the uncertainty does not change "
+                "with the design. Use surrogate='default'."
+            )
+        return _Cosines(waves, inner, scale, N_SHARED)
+    return _Waves(waves, scale)
+
+
+def _spectrum(model: UncertainInputGP) -> GaussianSum:
+    features: Any = model.features
+    base = gaussian_sum(features.base_kernel)
+    if base is None:
+        raise ValueError(
+            f"Draws of f need a base kernel that is a sum of Gaussians; {type(model).__name__} has "
+            f"{type(features.base_kernel).__name__}."
+        )
+    return base
+
+
+def check_has_function(model: Any) -> UncertainInputGP:
+    """Return the model if it knows f itself, and not only what P makes of it."""
+    kernel: Any = getattr(model, "covar_module", None)
+    inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
+    if isinstance(model, UncertainInputGP) and isinstance(inner, IntegralKernel | MMDKernel):
+        return model
+    raise ValueError(
+        f"{type(model).__name__} has no model of f itself, which every measure but the mean needs. "
+        "Use surrogate='default', 'ugp' or 'mmd'."
+    )

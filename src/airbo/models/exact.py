@@ -1,0 +1,219 @@
+"""Exact Gaussian processes that compare features of their rows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+import torch
+from botorch.models import SingleTaskGP
+from gpytorch import settings
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.likelihoods import Likelihood
+from gpytorch.likelihoods.noise_models import FixedGaussianNoise
+from gpytorch.mlls import AddedLossTerm
+from gpytorch.priors import Prior
+from jaxtyping import Float
+from linear_operator import to_linear_operator
+from torch import Tensor
+
+from airbo.embeddings.features import Features
+from airbo.models import rows
+from airbo.models.likelihoods import MeanNoise, WithinRows, observe, unseen_input_noise
+
+
+class FeatureGP(SingleTaskGP):
+    """Exact Gaussian process between whose rows and kernel stand features.
+
+    It keeps the promises of a BoTorch model where a row is more than a design: see
+    :mod:`airbo.models.rows`. Features are computed once per design, and once per fit for the
+    observations.
+    """
+
+    features: Features
+    """What the kernel compares."""
+    prediction_strategy: Any
+    """What GPyTorch has computed from the observations."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again: it holds on to gradients."""
+        return {**self.__dict__, "prediction_strategy": None}
+
+    def forward(self, x: Float[Tensor, "*batch n c"], *others: Tensor) -> MultivariateNormal:
+        """Return the prior at designs.
+
+        Args:
+            x: Designs; the designs of ``train_inputs`` stand for all that is known of these rows.
+            *others: What else belongs to them, as in ``train_inputs``.
+        """
+        inputs = [x, *others]
+        if not others and x is self.train_inputs[0]:
+            inputs = [*self.train_inputs]
+        covariance = self.covar_module(self.features(rows.packed(inputs))).to_dense()
+        return MultivariateNormal(self.mean_module(x), to_linear_operator(covariance))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> MultivariateNormal:
+        """Return the prior at the observations while fitting, or else a prediction."""
+        if not self.training:
+            with settings.debug(False):  # rows may have one part, or as many as the observations
+                return super().__call__(rows.packed(args), **kwargs)
+        if len(args) == 1 and torch.equal(args[0], self.train_inputs[0]):
+            args = tuple(self.train_inputs)
+        return super().__call__(*args, **kwargs)
+
+    def added_loss_terms(self) -> Iterator[AddedLossTerm]:
+        """Add to the likelihood of rows what is known within them."""
+        yield from super().added_loss_terms()
+        noise = self.likelihood.noise_covar
+        if isinstance(noise, MeanNoise):
+            yield WithinRows(noise, self.train_inputs)
+
+    def transform_inputs(self, X: Tensor, input_transform: Any = None) -> Tensor:
+        """Return designs as they are: ``bounds`` and ``uncertainty`` say what becomes of them."""
+        if input_transform is not None or getattr(self, "input_transform", None) is not None:
+            raise ValueError(
+                f"{type(self).__name__} takes no input_transform: bounds scale the designs, and "
+                "uncertainty says where they land (InputPerturbation would smooth twice)."
+            )
+        return X
+
+    def get_fantasy_model(
+        self, inputs: Tensor | list[Tensor], targets: Tensor, **kwargs: Any
+    ) -> "FeatureGP":
+        """Return a model with further data.
+
+        Args:
+            inputs: Further designs, or rows as in ``train_inputs``.
+            targets: Their values, in the units of the model.
+            **kwargs: As in GPyTorch.
+        """
+        X, known, d = rows.packed(rows.given([inputs])), self.train_inputs, self.features.d
+        n_inputs = len(known)
+        if n_inputs == 1 and bool(X[..., d:].any()):  # made under another one
+            n_inputs = 2
+        new = rows.unpacked(X, d, n_inputs)
+        unseen = unseen_input_noise(self.likelihood)
+        fixed = _fixed_noise(self.likelihood)
+        if fixed is not None:
+            noise = kwargs.get("noise", fixed.noise.mean(-1, keepdim=True)).expand_as(targets)
+            kwargs["noise"] = noise if unseen is None else noise + unseen.unseen(new)
+        try:
+            self.train_inputs = cast(
+                Any, (*known, *rows.unpacked(known[0], d, n_inputs)[len(known) :])
+            )
+            model = self._with_further(new, targets, **kwargs)
+        finally:
+            self.train_inputs = known
+        copied = unseen_input_noise(model.likelihood)
+        if copied is not None:  # GPyTorch copies model and likelihood one by one
+            copied.features, copied.kernel = model.features, model.covar_module
+            if fixed is not None:
+                copied.observation_noise.noise = torch.cat(
+                    [fixed.noise.expand(*noise.shape[:-1], -1), noise], dim=-1
+                )
+                model.prediction_strategy = None  # GPyTorch did not know the noise of all rows
+        observe(model.likelihood, model.train_inputs)
+        return model
+
+    def _with_further(self, inputs: list[Tensor], targets: Tensor, **kwargs: Any) -> "FeatureGP":
+        """Return a copy with further data in the form of ``train_inputs``."""
+        return cast(FeatureGP, super().get_fantasy_model(inputs, targets, **kwargs))
+
+    def set_train_data(
+        self,
+        inputs: Tensor | Iterable[Tensor] | None = None,
+        targets: Tensor | None = None,
+        strict: bool = True,
+    ) -> None:
+        """Replace the training data, without refitting.
+
+        Args:
+            inputs: Designs; as many as before keep their uncertainties. Or rows as in
+                ``train_inputs``.
+            targets: Their values, in the units of the model.
+            strict: As in GPyTorch.
+        """
+        if inputs is not None:
+            inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+            others: tuple[Tensor, ...] = tuple(self.train_inputs[1:])
+            if len(inputs) == 1 and others:
+                if inputs[0].shape[-2] != others[0].shape[-2]:
+                    raise ValueError(
+                        "The observations differ in their uncertainty or stand for several: build "
+                        "a new model for other designs."
+                    )
+                inputs = (*inputs, *others)
+        super().set_train_data(inputs, targets, strict)
+        observe(self.likelihood, self.train_inputs)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "FeatureGP":
+        super()._apply(fn)
+        observe(self.likelihood, self.train_inputs)
+        return self
+
+    def named_priors(self) -> Iterator[Any]:
+        """List every prior once, so that it counts once in the likelihood of hyper-parameters.
+
+        GPyTorch lists a prior once for every path to its module. Here features, kernel and noise
+        share modules.
+        """
+        listed = set()
+        for name, module, prior, *closures in super().named_priors():
+            if (module, prior) not in listed:
+                listed.add((module, prior))
+                yield name, module, _Summed(prior) if self.batch_shape else prior, *closures
+
+    def _get_test_prior_mean_and_covariances(
+        self, train_inputs: Sequence[Tensor], test_inputs: Sequence[Tensor], **kwargs: Any
+    ) -> tuple[Any, ...]:
+        X = test_inputs[0]
+        f, known = self.features(X), self._train_features(rows.packed(train_inputs))
+        if f.shape[-1] != known.shape[-1]:  # the observations needed further features
+            f = self.features(X)
+        batch_shape = torch.broadcast_shapes(X.shape[:-2], train_inputs[0].shape[:-2])
+        return (
+            self.mean_module(X),
+            self.covar_module(f),  # of many designs, often only the diagonal is needed
+            self.covar_module(f, known).to_dense(),
+            batch_shape,
+            X.shape[-2:-1],
+            MultivariateNormal,
+        )
+
+    def _train_features(self, X: Tensor) -> Tensor:
+        """Return the features of the observations, computed once as long as nothing changes."""
+        strategy = self.prediction_strategy
+        known = getattr(strategy, "train_features", None)
+        if known is None or known[0] != self.features.version:
+            features = _repeated(self.features, X)
+            if settings.detach_test_caches.on() and not X.requires_grad:
+                features = features.detach()
+            known = (self.features.version, features)
+            strategy.train_features = known
+        return known[1]
+
+
+class _Summed:
+    """A prior whose density is one number, whatever the shape of its hyper-parameter."""
+
+    def __init__(self, prior: Prior) -> None:
+        self.prior = prior
+
+    def log_prob(self, value: Tensor) -> Float[Tensor, ""]:
+        return self.prior.log_prob(value).sum()
+
+
+def _fixed_noise(likelihood: Likelihood) -> FixedGaussianNoise | None:
+    """Return the noise variances that were given, if any were."""
+    for module in likelihood.modules():
+        if isinstance(module, FixedGaussianNoise):
+            return module
+    return None
+
+
+def _repeated(features: Features, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:
+    """Compute features once where ``X`` only repeats itself along a batch dimension."""
+    one = X
+    for dim in range(X.dim() - 2):
+        if X.stride(dim) == 0:
+            one = one.narrow(dim, 0, 1)
+    f = features(one)
+    return f.expand(*X.shape[:-1], f.shape[-1])

@@ -1,0 +1,104 @@
+"""Which designs to use, where there are limits or several objectives."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from airbo.improvement import FeasibleValue, undominated
+from airbo.optimizer.goals import Goals
+from airbo.optimizer.judgement import Judged, judge
+from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
+from airbo.optimizer.record import History
+from airbo.optimizer.search import best_design, spread_designs, without_numerical_warnings
+from airbo.outcomes import limits, objectives
+from airbo.space import Design
+from airbo.words import listed
+
+CONFIDENCE = 0.9
+"""How sure the model has to be that the limits are kept."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Chooses among designs."""
+
+    goals: Goals
+    history: History
+    policy: Literal["observed", "anywhere"]
+    confidence: float = CONFIDENCE
+
+    def recommend(self) -> Recommendation:
+        """Recommend the best design that keeps the limits, or the compromise of the front."""
+        judged = self._candidates()
+        safe = [j for j in judged if j.holds >= self.confidence]
+        if not safe:
+            return self._most_likely(judged)
+        if len(safe[0].worth) > 1:
+            return self._compromise(self._front(safe))
+        best = max(safe, key=lambda j: j.worth)
+        [name] = objectives(self.goals.outcomes)
+        reason = f"Best {name} of {self._among()}."
+        return best.recommended(self.goals, reason)
+
+    def front(self) -> list[Recommendation]:
+        """Return the designs that keep the limits and that no other one beats by all objectives."""
+        safe = [j for j in self._candidates() if j.holds >= self.confidence]
+        reason = f"On the front of {self._among()}."
+        return [j.recommended(self.goals, reason) for j in self._front(safe)]
+
+    def _candidates(self) -> list[Judged]:
+        """Judge the designs that were tried and, if any may be recommended, others besides."""
+        tried = self.history.tried
+        others = [] if self.policy == "observed" else self._others()
+        return judge(self.goals, self.history, [*tried, *others])
+
+    def _others(self) -> list[Design]:
+        cube = self.history.points.cube
+        if len(objectives(self.goals.outcomes)) > 1:
+            return cube.to_designs(spread_designs(cube))
+        draws, tried = self.goals.draws(self.history), self.history.points.of(self.history.tried)
+        with without_numerical_warnings():
+            Z = best_design(FeasibleValue(draws, tried, self.confidence), cube, start=tried)
+        return cube.to_designs(Z)
+
+    def _front(self, judged: Sequence[Judged]) -> list[Judged]:
+        """Return the undominated ones, by the first objective."""
+        if not judged:
+            return []
+        Y = torch.tensor([j.worth for j in judged], dtype=torch.float64)
+        front = [j for j, on in zip(judged, undominated(Y), strict=True) if on]
+        return sorted(front, key=lambda j: j.worth, reverse=True)
+
+    def _compromise(self, front: Sequence[Judged]) -> Recommendation:
+        """Recommend the design that gives up least, by the objective by which it gives up most."""
+        Y = torch.tensor([j.worth for j in front], dtype=torch.float64)
+        best, span = Y.amax(0), Y.amax(0) - Y.amin(0)
+        given_up = ((best - Y) / torch.where(span > 0, span, 1.0)).amax(-1)  # (n,)
+        i = int(given_up.argmin())
+        reason = (
+            f"The compromise on a front of {len(front)} designs: it gives up at most "
+            f"{given_up[i]:.0%} of the range of any objective along the front."
+        )
+        return front[i].recommended(self.goals, reason)
+
+    def _most_likely(self, judged: Sequence[Judged]) -> Recommendation:
+        """Recommend what is most likely to keep the limits, with a warning."""
+        best = max(judged, key=lambda j: (j.holds, j.worth))
+        reason = (
+            f"No design is known to keep all limits with a confidence of {self.confidence:g} "
+            f"({self._limits()}). This one is the most likely to: {best.holds:.2f}."
+        )
+        warnings.warn(reason, TooLittleDataWarning, stacklevel=4)
+        return best.recommended(self.goals, reason)
+
+    def _among(self) -> str:
+        where = "tried designs" if self.policy == "observed" else "designs of the space"
+        if not limits(self.goals.outcomes):
+            return f"the {where}"
+        return f"the {where} that keep all limits with a confidence of {self.confidence:g} or more"
+
+    def _limits(self) -> str:
+        return listed([o.words(name) for name, o in limits(self.goals.outcomes).items()])

@@ -1,0 +1,289 @@
+r"""Is it worth going on? What further experiments can bring, and what the answer rests on.
+
+The posterior of the expected values g of many designs is one Gaussian vector. Each of many futures
+draws a truth g from it and does experiments on it. The next experiment maximizes an upper
+confidence bound, its value is :math:`y = g(x) + \varepsilon`, and the vector is conditioned on it:
+
+.. math:: \mu \leftarrow \mu + \frac{k\,(y - \mu_x)}{k_x + s^2}, \qquad
+          C \leftarrow C - \frac{k k^\top}{k_x + s^2}, \qquad k = C_{\cdot x}.
+
+What n experiments bring is the best posterior mean after them, on average over the futures, minus
+the best one of today.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from botorch.models.gpytorch import GPyTorchModel
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from airbo.acquisition import RandomizedUCB
+from airbo.embeddings.features import Nominal
+from airbo.measures import Mean
+from airbo.models import UncertainInputGP
+from airbo.observed import Direction
+from airbo.optimizer.optimizer import Optimizer
+from airbo.optimizer.recommendation import Recommendation
+from airbo.optimizer.record import Observation
+from airbo.optimizer.search import free_designs, reproducible, without_numerical_warnings
+from airbo.space import Design
+
+HORIZONS = (5, 10, 20)
+"""Numbers of further experiments that are looked at."""
+N_FUTURES = 128
+N_TRUTHS = 2048
+"""Truths that the probability is counted over."""
+N_PROMISING, N_AROUND, N_ELSEWHERE = 64, 32, 32
+"""Designs that are looked at: promising ones, some around the recommended one, and any others."""
+AROUND = 0.05
+"""Standard deviation of those around the recommended design, in ranges."""
+TOLERANCE = 0.05
+"""What makes no difference, as a share of the range of the observed values."""
+MOST_CONFIRMATIONS = 5
+MEAN_SQUARE = RandomizedUCB().mean_square
+"""Of the factors of the upper confidence bounds."""
+
+
+@dataclass(frozen=True)
+class LuckiestRun:
+    """The experiment with the best observed value, where another design is recommended."""
+
+    design: Design
+    value: float
+    mean: float
+    """Expected value of its design."""
+    std: float
+    """Standard deviation of that expectation."""
+    spread: float
+    """Standard deviation of single runs about the expected value."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What further experiments can bring, and what the recommendation rests on."""
+
+    recommendation: Recommendation
+    direction: Direction
+    gains: dict[int, float]
+    """By how much the recommended design is expected to be better after so many experiments."""
+    tolerance: float
+    """A difference that does not matter, in the units of the values."""
+    probability: float
+    """That no design is better than the recommended one by more than the tolerance."""
+    n_values: int
+    """Values that were observed at the recommended design."""
+    spread: float
+    """Standard deviation of single runs of the recommended design about its expected value."""
+    n_confirmations: int
+    """Runs of the recommended design to do before it is used: until its expected value is known to
+    the tolerance, and at least one where it rests on a single run."""
+    luckiest: LuckiestRun | None
+    """None: the recommended design is the one with the best observed value."""
+
+
+def look_ahead(
+    optimizer: Optimizer,
+    steps: Sequence[int] = HORIZONS,
+    tolerance: float | None = None,
+    policy: Literal["observed", "anywhere"] | None = None,
+) -> Outlook:
+    """Say what further experiments can bring.
+
+    Args:
+        optimizer: It is not changed. It must have seen a value.
+        steps: Numbers of further experiments.
+        tolerance: A difference of expected values that does not matter; by default a twentieth of
+            the range of the observed values.
+        policy: Which designs may be recommended; as for ``Optimizer.recommend``.
+    """
+    if optimizer.measure != Mean():
+        raise ValueError(
+            "What further experiments can bring is known for the mean only; this optimizer decides "
+            f"by {optimizer.measure!r}."
+        )
+    with optimizer._lock, without_numerical_warnings():
+        look = _Look(optimizer, policy)
+        with reproducible(optimizer.seed, 2), torch.no_grad():
+            return look.outlook(sorted(set(steps)), tolerance)
+
+
+class _Look:
+    """An optimizer and its recommendation, seen in the unit cube."""
+
+    def __init__(
+        self, optimizer: Optimizer, policy: Literal["observed", "anywhere"] | None
+    ) -> None:
+        self.optimizer = optimizer
+        same = optimizer.deployment == optimizer.uncertainty
+        self.anywhere = policy == "anywhere" or (policy is None and not same)
+        self.history = optimizer._history
+        self.surrogate = optimizer._surrogate
+        self.predictor = optimizer._predictor()
+        self.model: GPyTorchModel = self.predictor.model
+        self.unit = self.predictor.unit
+        self.best = optimizer.recommend(policy)
+
+    def outlook(self, steps: Sequence[int], tolerance: float | None) -> Outlook:
+        values = self.history.values
+        tolerance = TOLERANCE * (max(values) - min(values)) if tolerance is None else tolerance
+        n_values = sum(o.design == self.best.design for o in self.history.known)
+        Z, tried = self._candidates()
+        now = _joint(self, Z, tried)
+        gains = now.gains(steps)
+        spread = self.unit * now.noise[0].sqrt().item()
+        return Outlook(
+            recommendation=self.best,
+            direction=self.optimizer.direction,
+            gains={n: self.unit * gain for n, gain in gains.items()},
+            tolerance=tolerance,
+            probability=now.probability(tolerance / self.unit),
+            n_values=n_values,
+            spread=spread,
+            n_confirmations=max(confirmations(self.best.std, spread, tolerance), int(n_values < 2)),
+            luckiest=self._luckiest(),
+        )
+
+    def _candidates(self) -> tuple[Float[Tensor, "n m"], Bool[Tensor, " n"]]:
+        """Return the recommended design, those that were tried, and others; say which were."""
+        cube, points = self.history.points.cube, self.history.points
+        best = points.of([self.best.design])
+        tried = points.of([d for d in self.history.tried if d != self.best.design])
+        pool = free_designs(cube, best[:0])
+        mean, std = self._moments(pool)
+        promising = (mean + 2 * std).argsort(descending=True)
+        others = promising[N_PROMISING:]
+        few = torch.cat([promising[:N_PROMISING], others[:: len(others) // N_ELSEWHERE + 1]])
+        Z = torch.cat([best, tried, pool[few], self._around(best)])
+        known = torch.full((len(Z),), self.anywhere)
+        known[: 1 + len(tried)] = True
+        return Z, known
+
+    def _around(self, best: Float[Tensor, "1 m"]) -> Float[Tensor, "n m"]:
+        """Return designs near the recommended one that are allowed."""
+        cube, points = self.history.points.cube, self.history.points
+        F = cube.fold(best) + AROUND * torch.randn(N_AROUND, cube.space.d, dtype=torch.float64)
+        designs = cube.to_designs(cube.unfold(cube.round(F.clamp(0, 1))))
+        return points.of([design for design in designs if cube.space.meets(design)])
+
+    def _moments(self, Z: Tensor) -> tuple[Tensor, Tensor]:
+        parts = [self.model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
+        mean = torch.cat([p.mean.flatten() for p in parts])
+        return mean, torch.cat([p.variance.flatten() for p in parts]).clamp_min(0).sqrt()
+
+    def _luckiest(self) -> LuckiestRun | None:
+        sign = self.surrogate.sign
+        luckiest = max(self.history.known, key=lambda o: sign * (o.value or 0.0))
+        if luckiest.design == self.best.design:
+            return None
+        return self._as_run(luckiest)
+
+    def _as_run(self, o: Observation) -> LuckiestRun:
+        Z = self.history.points.of([o.design])
+        means, stds = self.predictor.predict(Z)
+        spread = self.unit * _noise(self, Z).sqrt().item()
+        assert o.value is not None
+        return LuckiestRun(dict(o.design), o.value, means.item(), stds.item(), spread)
+
+
+def confirmations(std: float, spread: float, tolerance: float) -> int:
+    """Return how many runs of a design it takes to know its expected value to a tolerance.
+
+    After k runs the variance is 1 / (1/std² + k/spread²).
+    """
+    if std <= tolerance or tolerance <= 0:
+        return 0
+    wanted = spread**2 * (1 / tolerance**2 - 1 / std**2)
+    return min(max(1, math.ceil(wanted)), MOST_CONFIRMATIONS)
+
+
+# -- many futures
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """What is believed today about experiments and about what will be used, jointly."""
+
+    mean: Float[Tensor, " j"]
+    covariance: Float[Tensor, "j j"]
+    noise: Float[Tensor, " n"]
+    """Variance of single experiments about their expected value."""
+    use: slice
+    """Where designs stand as they will be used; experiments stand first."""
+    tried: Bool[Tensor, " n"]
+    """Which designs may be recommended today; the first one is."""
+
+    def draw(self, n: int) -> Float[Tensor, "s j"]:
+        """Draw truths."""
+        jitter = 1e-10 + 1e-8 * self.covariance.diagonal().mean()
+        eye = torch.eye(len(self.mean), dtype=self.mean.dtype)
+        L = torch.linalg.cholesky(self.covariance + jitter * eye)
+        return self.mean + torch.randn(n, len(self.mean), dtype=self.mean.dtype) @ L.mT
+
+    def probability(self, tolerance: float) -> float:
+        """Return how often the first design is as good as the best, but for the tolerance."""
+        truths = self.draw(N_TRUTHS)[:, self.use]
+        regret = truths.amax(-1) - truths[:, 0]
+        return regret.le(tolerance).double().mean().item()
+
+    def gains(self, steps: Sequence[int]) -> dict[int, float]:
+        """Return by how much the best posterior mean rises, after numbers of experiments."""
+        truths = self.draw(N_FUTURES)
+        n, own = len(self.noise), torch.arange(N_FUTURES)
+        mu = self.mean.expand(N_FUTURES, -1).clone()
+        C = self.covariance.expand(N_FUTURES, -1, -1).clone()
+        tried = self.tried.expand(N_FUTURES, -1).clone()
+        today = self.mean[self.use][0]
+        found, highest = {}, 0.0
+        for step in range(1, max(steps, default=0) + 1):
+            factor = torch.empty(N_FUTURES, 1, dtype=mu.dtype).exponential_().mul(MEAN_SQUARE)
+            std = C.diagonal(dim1=-2, dim2=-1)[:, :n].clamp_min(0).sqrt()
+            x = (mu[:, :n] + factor.sqrt() * std).argmax(-1)
+            noise = self.noise[x]
+            y = truths[own, x] + noise.sqrt() * torch.randn(N_FUTURES, dtype=mu.dtype)
+            k = C[own, :, x]
+            weight = k / (k[own, x] + noise).clamp_min(1e-300).unsqueeze(-1)
+            mu += weight * (y - mu[own, x]).unsqueeze(-1)
+            C -= weight.unsqueeze(-1) * k.unsqueeze(-2)
+            tried[own, x] = True
+            if step in steps:
+                best = mu[:, self.use].masked_fill(~tried, -math.inf).amax(-1)
+                # more experiments never bring less; what is below is chance
+                highest = max(highest, (best.mean() - today).item())
+                found[step] = highest
+        return found
+
+
+def _joint(look: _Look, Z: Float[Tensor, "n m"], tried: Bool[Tensor, " n"]) -> _Joint:
+    model, surrogate = look.model, look.surrogate
+    noise = _noise(look, Z)
+    if not _is_used_otherwise(look):
+        return _Joint(*_moments(model.posterior(Z)), noise, slice(0, len(Z)), tried)
+    under = [surrogate.experiments_in_cube] * len(Z) + [surrogate.deployment_in_cube] * len(Z)
+    posterior = model.posterior(torch.cat([Z, Z]), uncertainty=under)
+    return _Joint(*_moments(posterior), noise, slice(len(Z), 2 * len(Z)), tried)
+
+
+def _moments(posterior: Any) -> tuple[Float[Tensor, " j"], Float[Tensor, "j j"]]:
+    return posterior.mean.squeeze(-1), posterior.distribution.covariance_matrix
+
+
+def _is_used_otherwise(look: _Look) -> bool:
+    """Say whether designs are used under another uncertainty, and the model can tell."""
+    same = look.surrogate.experiments_in_cube == look.surrogate.deployment_in_cube
+    model = look.model
+    return (
+        not same and isinstance(model, UncertainInputGP) and not isinstance(model.features, Nominal)
+    )
+
+
+def _noise(look: _Look, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
+    """Return the variance of single experiments about their expected value."""
+    single, expected = (
+        look.model.posterior(Z.unsqueeze(-2), observation_noise=noisy).variance.flatten()
+        for noisy in (True, False)
+    )
+    return (single - expected).clamp_min(0)

@@ -1,0 +1,233 @@
+"""From what a user tells to observations, or to an error that says what is wrong with it."""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from airbo.observed import (
+    EXECUTED_COLUMN,
+    FAILED,
+    INFEASIBLE,
+    OK,
+    STATUS,
+    VALUE,
+    check_executed,
+    check_value,
+)
+from airbo.optimizer.record import Observation
+from airbo.outcomes import Want, check_values
+from airbo.space import Design, Space
+from airbo.uncertainty import InputUncertainty
+
+NOT_GIVEN: Any = object()
+"""Stands for a value that was left out; None says that the experiment failed."""
+
+
+Check = Callable[[Observation], None]
+"""Refuses an observation that no model could use."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What observations must keep to."""
+
+    space: Space
+    check: Check
+    outcomes: Mapping[str, Want] | None = None
+    """None: there is one, without a name."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of tables that hold what was measured."""
+        return (VALUE,) if self.outcomes is None else tuple(self.outcomes)
+
+
+def read(
+    rules: Rules,
+    told: Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame,
+    value: Any,
+    executed: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None,
+    uncertainty: InputUncertainty | None,
+    allow_outside: bool,
+    infeasible: bool = False,
+) -> list[Observation]:
+    """Read one design and its value, or a list or table of them; see ``Optimizer.tell``."""
+    if isinstance(told, list | tuple) and (len(told) != 1 or hasattr(value, "__len__")):
+        found = []
+        for i, row in enumerate(from_lists(told, value, executed)):
+            try:
+                found += [read_one(rules, *row, uncertainty, allow_outside, infeasible)]
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"Design {i} of the list: {error}") from None
+        return found
+    if not isinstance(told, pd.DataFrame):
+        if value is NOT_GIVEN:
+            raise TypeError("tell(design, value) needs a value; None says that it failed.")
+        design: Any = told.to_dict() if isinstance(told, pd.Series) else told
+        measured: Any = executed or {}
+        return [read_one(rules, design, value, measured, uncertainty, allow_outside, infeasible)]
+    if executed is not None:
+        raise ValueError("In a table, executed inputs stand in columns executed_<name>.")
+    if infeasible:
+        raise ValueError(f"In a table, the column {STATUS!r} says what is {INFEASIBLE!r}.")
+    return _read_table(rules, told, value, uncertainty, allow_outside)
+
+
+def _read_table(
+    rules: Rules,
+    table: pd.DataFrame,
+    value: Any,
+    uncertainty: InputUncertainty | None,
+    allow_outside: bool,
+) -> list[Observation]:
+    found = []
+    for i, row in enumerate(from_table(rules, table, value)):
+        design, told, executed, cannot = row
+        try:
+            here = (design, told, executed, uncertainty, allow_outside, cannot)
+            found.append(read_one(rules, *here))
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"Row {i} of the table: {error}") from None
+    return found
+
+
+def read_one(
+    rules: Rules,
+    design: Mapping[str, Any],
+    value: Any,
+    executed: Mapping[str, Any],
+    uncertainty: InputUncertainty | None,
+    allow_outside: bool,
+    infeasible: bool = False,
+) -> Observation:
+    """Read one design and its value."""
+    space = rules.space
+    for what, given in (("A design", design), ("An executed input", executed)):
+        if not isinstance(given, Mapping):
+            names = list(space.names)
+            raise TypeError(f"{what} is a dict with the keys {names}, got {given!r}.")
+    plain = space.checked(design, allow_outside)
+    measured = check_executed(space, plain, executed)
+    found = measured_values(rules, value, infeasible)
+    observation = Observation(plain, found[0], measured, uncertainty, found[1], infeasible)
+    rules.check(observation)
+    return observation
+
+
+def measured_values(
+    rules: Rules, told: Any, infeasible: bool
+) -> tuple[float | None, dict[str, float]]:
+    """Read the value, or the values of several outcomes."""
+    if rules.outcomes is None:
+        value, values = check_value(told), {}
+    else:
+        value, values = None, check_values(rules.outcomes, told) or {}
+    if infeasible and (rules.outcomes is None or values):
+        wrong = "has outcomes" if values else "needs an optimizer with outcomes={...}"
+        raise ValueError(f"infeasible=True is for experiments that failed; this one {wrong}.")
+    return value, values
+
+
+# -- lists and tables
+
+
+def from_lists(designs: Sequence[Any], values: Any, executed: Any) -> list[tuple[Any, Any, Any]]:
+    """Put designs, values and measured executed inputs together."""
+    rows = [values, [None] * len(designs) if executed is None else executed]
+    for name, row in zip(("values", "executed inputs"), rows, strict=True):
+        if (
+            isinstance(row, str | Mapping)
+            or not hasattr(row, "__len__")
+            or len(row) != len(designs)
+        ):
+            raise ValueError(f"tell needs as many {name} as designs, {len(designs)}, got {row!r}.")
+    pairs = zip(designs, *rows, strict=True)
+    return [(design, value, measured or {}) for design, value, measured in pairs]
+
+
+def check_names(space: Space, outcomes: Collection[str] | None = None) -> None:
+    """Refuse parameters and outcomes that would share a column with something else in a table."""
+    ours = {STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
+    for name in space.names:
+        if name in ours or name in ((VALUE,) if outcomes is None else outcomes):
+            raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")
+    for name in outcomes or ():
+        if name in ours:
+            raise ValueError(f"An outcome cannot be called {name!r}: tables use that column.")
+
+
+def as_table(rules: Rules, observations: list[Observation]) -> pd.DataFrame:
+    """Put observations into a table: parameters, values, status and measured executed inputs."""
+    space = rules.space
+    measured = [name for name in space.names if any(name in o.executed for o in observations)]
+    rows = [
+        {
+            **o.design,
+            **({name: o.outcomes.get(name, math.nan) for name in rules.outcomes or ()}),
+            **({VALUE: math.nan if o.value is None else o.value} if not rules.outcomes else {}),
+            STATUS: o.status,
+            **{EXECUTED_COLUMN + name: o.executed.get(name) for name in measured},
+        }
+        for o in observations
+    ]
+    executed = (EXECUTED_COLUMN + name for name in measured)
+    columns = [*space.names, *rules.columns, STATUS, *executed]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def from_table(
+    rules: Rules, table: pd.DataFrame, value: Any = NOT_GIVEN
+) -> list[tuple[Design, Any, dict[str, Any], bool]]:
+    """Read the rows of a table.
+
+    Returns:
+        For each row the design, what was measured, the executed input as far as it was, and whether
+        the design is infeasible.
+    """
+    space = rules.space
+    columns = _value_columns(rules, table, value)
+    for column in table.columns[table.columns.duplicated()]:
+        raise ValueError(f"The table has two columns {column!r}.")
+    known = {*space.names, *columns, STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
+    for column in table.columns:
+        if column not in known:
+            raise ValueError(f"Unknown column {column!r}{space.hint(column)}.")
+    rows = []
+    for index, row in enumerate(table.to_dict("records")):
+        design = {name: row[name] for name in space.names if name in row}
+        executed = {
+            name: row[EXECUTED_COLUMN + name]
+            for name in space.names
+            if EXECUTED_COLUMN + name in row and not pd.isna(row[EXECUTED_COLUMN + name])
+        }
+        word = _status(row.get(STATUS), index)
+        found = {name: row[name] for name in columns if name in row}
+        told = None if word in (FAILED, INFEASIBLE) else found
+        if told and rules.outcomes is None:
+            told = found[columns[0]]
+        rows.append((design, told, executed, word == INFEASIBLE))
+    return rows
+
+
+def _value_columns(rules: Rules, table: pd.DataFrame, value: Any) -> tuple[str, ...]:
+    """Return the columns that may hold what was measured; at least one has to be there."""
+    if rules.outcomes is not None and value is not NOT_GIVEN:
+        raise TypeError("In a table, the outcomes stand in columns with their names.")
+    columns = rules.columns if value is NOT_GIVEN else (value,)
+    if not any(column in table.columns for column in columns):
+        wanted = " or ".join(map(repr, columns))
+        raise ValueError(f"The table has no column {wanted}; it has {list(table.columns)}.")
+    return columns
+
+
+def _status(status: Any, index: int) -> str:
+    word = "" if pd.isna(status) else str(status).strip().lower()
+    if word not in ("", OK, FAILED, INFEASIBLE):
+        raise ValueError(
+            f"Row {index} of the table: {STATUS} must be {OK!r}, {FAILED!r} or {INFEASIBLE!r}, "
+            f"got {status!r}."
+        )
+    return word

@@ -1,0 +1,207 @@
+"""Points of the folded cube that meet the constraints of a space: spread over it, or climbed to."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+import numpy as np
+import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
+from jaxtyping import Float
+from scipy.optimize import minimize
+from torch import Tensor
+
+from airbo.cube import Cube
+from airbo.polytope import FloatArray, Polytope
+
+N_BLOCK, MOST_BLOCKS = 4096, 16
+"""Points among which are looked for some that meet the constraints."""
+N_DRAWN = 128
+"""Points that are drawn inside the constraints, where hardly any others meet them."""
+N_CLIMBS, N_STEPS = 6, 40
+"""From how many points a search climbs, and how far."""
+N_MOVES = 20
+"""How often a search moves to a better neighbour in parameters that have few values."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """The part of a folded cube that meets the constraints of its space."""
+
+    cube: Cube
+
+    @property
+    def polytope(self) -> Polytope:
+        """The same in columns."""
+        return self.cube.space.polytope
+
+    @cached_property
+    def ends(self) -> Float[Tensor, "2 d"]:
+        """Smallest and largest value of each column of the folded cube."""
+        return self.cube.axes.from_columns(torch.tensor(np.stack(self.polytope.extent)))
+
+    # -- spread
+
+    def spread(
+        self, uniform: Callable[[int, int], Tensor], seed: int
+    ) -> Iterator[Float[Tensor, "1 d"]]:
+        """Yield points that are spread as evenly as uniform numbers are, without an end.
+
+        Args:
+            uniform: Returns numbers ``start`` to ``stop`` of a sequence that is uniform.
+            seed: Fixes points that are drawn where hardly any of that sequence meets the
+                constraints.
+        """
+        n_found = 0
+        for block in range(MOST_BLOCKS):
+            found = self.accepted(uniform(block * N_BLOCK, (block + 1) * N_BLOCK))
+            n_found += len(found)
+            yield from (F[None] for F in found)
+            if n_found <= block:
+                break
+        for part in count():
+            random = np.random.default_rng([seed, part])
+            yield from (F[None] for F in self._folded(self.polytope.spread(N_DRAWN, random)))
+
+    def drawn(self, n: int) -> Float[Tensor, "n d"]:
+        """Return about ``n`` random points, from torch's generator."""
+        F = self.accepted(torch.rand(N_BLOCK, self.cube.space.d, dtype=torch.float64))[:n]
+        if len(F) >= min(n, N_DRAWN):
+            return F
+        random = np.random.default_rng(int(torch.randint(2**62, ())))
+        return torch.cat([F, self._folded(self.polytope.spread(N_DRAWN, random))])
+
+    def accepted(self, U: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+        """Return those of uniform points that meet the constraints.
+
+        An equality leaves its parameters one freedom less: the last of them follows from the
+        others, so that uniform points of the rest stay uniform.
+        """
+        low, high = self.ends
+        X = self.cube.axes.to_columns(self.cube.round(low + U * (high - low))).numpy()
+        X = self.polytope.solved(X)
+        return self._folded(X[self.polytope.holds(X)])
+
+    def _folded(self, X: FloatArray) -> Float[Tensor, "n d"]:
+        return self.cube.axes.from_columns(torch.tensor(X, dtype=torch.float64))
+
+    # -- climbing
+
+    def best(
+        self, function: AcquisitionFunction, starts: Float[Tensor, "n d"]
+    ) -> Float[Tensor, "1 d"]:
+        """Maximize a function of points of the folded cube, from the best of some points."""
+        values = self._values(function, starts)
+        order = values.argsort(descending=True)[:N_CLIMBS]
+        unit = max(float(values.max() - values.min()), 1e-12)
+        climbed = torch.cat([self._climbed(function, F[None], unit) for F in starts[order]])
+        F = self._chosen(function, torch.cat([starts[order], climbed]))
+        for _ in range(N_MOVES):
+            beside = self._beside(F)
+            if not len(beside):
+                break
+            step = self._climbed(function, self._chosen(function, beside), unit)
+            better = self._chosen(function, torch.cat([F, step]))
+            if torch.equal(better, F):
+                break
+            F = better
+        return F
+
+    def _climbed(
+        self, function: AcquisitionFunction, F: Float[Tensor, "1 d"], unit: float
+    ) -> Float[Tensor, "1 d"]:
+        """Climb in all continuous parameters; a step that ends outside is taken back."""
+        free = [c for c in range(self.cube.space.d) if c not in self.cube.space.n_values]
+        if not free:
+            return F
+        others = F[0].numpy()
+
+        def whole(z: FloatArray) -> FloatArray:
+            at = others.copy()
+            at[free] = z
+            return at
+
+        def cost(z: FloatArray) -> tuple[float, FloatArray]:
+            point = torch.tensor(whole(z))[None].requires_grad_()
+            value = function(point.unsqueeze(-2)).sum() / unit
+            [slope] = torch.autograd.grad(value, point)
+            return -value.item(), -slope[0, free].numpy()
+
+        found: Any = minimize(
+            cost,
+            others[free],
+            jac=True,
+            bounds=[(0.0, 1.0)] * len(free),
+            constraints=self._conditions(whole, free),
+            method="SLSQP",
+            options={"maxiter": N_STEPS, "ftol": 1e-7},
+        )
+        if not np.isfinite(found.x).all():
+            return F
+        X = self.cube.axes.to_columns(torch.tensor(whole(found.x))[None]).numpy()
+        fixed = {c: X[0, c] for c in self.cube.space.n_values}
+        near = self.polytope.nearest(X[0], fixed)
+        return F if near is None else self._folded(near[None])
+
+    def _conditions(
+        self, whole: Callable[[FloatArray], FloatArray], free: list[int]
+    ) -> list[dict[str, Any]]:
+        """Write the constraints as functions of continuous parameters; log scales bend them."""
+
+        def columns(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+            point = torch.tensor(whole(z)).requires_grad_()
+            X = self.cube.axes.to_columns(point)
+            [slopes] = torch.autograd.grad(X.sum(), point)  # each column depends on itself alone
+            return X.detach().numpy(), slopes.numpy()
+
+        conditions = []
+        for weights, bound, scale, is_equality in self.polytope.rows:
+            if not weights[free].any():
+                continue
+
+            def left(
+                z: FloatArray, w: FloatArray = weights, b: float = bound, s: float = scale
+            ) -> float:
+                return float((b - w @ columns(z)[0]) / s)
+
+            def slope(z: FloatArray, w: FloatArray = weights, s: float = scale) -> FloatArray:
+                return np.asarray(-(w * columns(z)[1])[free] / s)
+
+            conditions.append({"type": "eq" if is_equality else "ineq", "fun": left, "jac": slope})
+        return conditions
+
+    def _beside(self, F: Float[Tensor, "1 d"]) -> Float[Tensor, "n d"]:
+        """Return designs in which a parameter that has few values takes another one.
+
+        The others follow as far as the constraints make them.
+        """
+        x = self.cube.axes.to_columns(F)[0].numpy()
+        found = []
+        for column, n in self.cube.space.n_values.items():
+            for value in self._values_beside(column, n, x[column]):
+                near = self.polytope.nearest(x, {column: value})
+                if near is not None:
+                    found.append(near)
+        return self._folded(np.array(found).reshape(-1, len(x)))
+
+    def _values_beside(self, column: int, n: int, value: float) -> list[float]:
+        low, high = (end[column] for end in self.cube.space.bounds)
+        step = (high - low) / (n - 1)
+        k = round((value - low) / step)
+        if column in self.cube.space.categorical_columns:
+            return [float(i) for i in range(n) if i != k]
+        jumps = {1, max(1, n // 10)}
+        steps = {k + sign * jump for jump in jumps for sign in (1, -1)}
+        return [low + i * step for i in sorted(steps) if 0 <= i < n]
+
+    @staticmethod
+    def _values(function: AcquisitionFunction, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+        with torch.no_grad():
+            return torch.cat([function(part.unsqueeze(-2)) for part in F.split(256)])
+
+    def _chosen(
+        self, function: AcquisitionFunction, F: Float[Tensor, "n d"]
+    ) -> Float[Tensor, "1 d"]:
+        return F[[int(self._values(function, F).argmax())]]

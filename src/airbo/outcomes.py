@@ -1,0 +1,256 @@
+"""What an experiment measures, and what is wanted of it: to be large, small or within limits.
+
+Plain values, checked without PyTorch and pandas, which ``airbo tell`` does not need.
+"""
+
+import difflib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from airbo.measures.kinds import Mean, Measure, check_measure, measure_from
+from airbo.observed import Direction, check_value
+from airbo.parameters import finite_number
+
+FEASIBLE = "feasible"
+"""The outcome that is 0 where a design cannot be used and 1 where it can."""
+MAX_OBJECTIVES = 3
+"""A front of more objectives has more designs than anybody can choose from."""
+
+
+class Aim(ABC):
+    """An outcome that designs are chosen by."""
+
+    direction: ClassVar[Direction]
+    measure: Measure
+
+    def __post_init__(self) -> None:
+        check_measure(self.measure)
+
+    def words(self, name: str) -> str:
+        """Say what is wanted of the outcome."""
+        size = "large" if self.direction == "maximize" else "small"
+        by = "" if isinstance(self.measure, Mean) else f" ({self.measure.words})"
+        return f"{name} as {size} as possible{by}"
+
+
+@dataclass(frozen=True)
+class Maximize(Aim):
+    """An outcome that should be large.
+
+    >>> Maximize().words("strength")
+    'strength as large as possible'
+    """
+
+    direction: ClassVar[Direction] = "maximize"
+
+    measure: Measure = field(default_factory=Mean)
+    """What counts of it over P_x, one of ``airbo.measures``."""
+
+
+@dataclass(frozen=True)
+class Minimize(Aim):
+    """An outcome that should be small."""
+
+    direction: ClassVar[Direction] = "minimize"
+
+    measure: Measure = field(default_factory=Mean)
+    """What counts of it over P_x, one of ``airbo.measures``."""
+
+
+class Limit(ABC):
+    """An outcome that must stay within limits, with a probability over P_x."""
+
+    probability: float
+
+    @property
+    @abstractmethod
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The smallest and the largest value that are allowed; None: there is no limit."""
+
+    def words(self, name: str) -> str:
+        """Say what is wanted of the outcome."""
+        return f"{name} {self.where} for {100 * self.probability:g}% of executed inputs"
+
+    @property
+    def where(self) -> str:
+        """Say where the outcome must lie."""
+        low, high = self.bounds
+        if low is not None and high is not None:
+            return f"between {low:g} and {high:g}"
+        return f"at most {high:g}" if low is None else f"at least {low:g}"
+
+
+@dataclass(frozen=True)
+class AtMost(Limit):
+    """An outcome that must not exceed a limit.
+
+    >>> AtMost(0.2).words("leak")
+    'leak at most 0.2 for 95% of executed inputs'
+    """
+
+    limit: float | int
+    probability: float = 0.95
+    """Share of executed inputs that must keep the limit."""
+
+    def __post_init__(self) -> None:
+        _check(self, "limit")
+
+    @property
+    def bounds(self) -> tuple[None, float]:
+        """No lower limit, and the upper one."""
+        return None, self.limit
+
+
+@dataclass(frozen=True)
+class AtLeast(Limit):
+    """An outcome that must reach a limit."""
+
+    limit: float | int
+    probability: float = 0.95
+    """Share of executed inputs that must keep the limit."""
+
+    def __post_init__(self) -> None:
+        _check(self, "limit")
+
+    @property
+    def bounds(self) -> tuple[float, None]:
+        """The lower limit, and no upper one."""
+        return self.limit, None
+
+
+@dataclass(frozen=True)
+class Between(Limit):
+    """An outcome that must lie between two limits."""
+
+    low: float | int
+    high: float | int
+    probability: float = 0.95
+    """Share of executed inputs that must keep both limits."""
+
+    def __post_init__(self) -> None:
+        _check(self, "low", "high")
+        if not self.low < self.high:
+            raise ValueError(f"Between: low must be below high, got {self.low:g}, {self.high:g}.")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Both limits."""
+        return self.low, self.high
+
+
+Want = Aim | Limit
+WANTS: dict[str, type[Want]] = {
+    kind.__name__: kind for kind in (Maximize, Minimize, AtMost, AtLeast, Between)
+}
+
+
+def _check(limit: Any, *names: str) -> None:
+    """Read the numbers of a limit."""
+    kind = type(limit).__name__
+    for name in (*names, "probability"):
+        number = finite_number(getattr(limit, name), f"{kind}: {name}")
+        object.__setattr__(limit, name, number)
+    if not 0 < limit.probability < 1:
+        raise ValueError(
+            f"{kind}: probability must lie between 0 and 1, got {limit.probability:g}."
+        )
+
+
+def check_outcomes(given: Any) -> dict[str, Want]:
+    """Return outcomes by name, or say what is wrong with them."""
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(
+            "outcomes must be a dict from names to Maximize, Minimize, AtMost, AtLeast or Between, "
+            f"got {given!r}."
+        )
+    for name, outcome in given.items():
+        if not (isinstance(name, str) and name):
+            raise ValueError(f"Names of outcomes must be non-empty strings, got {name!r}.")
+        if name == FEASIBLE:
+            raise ValueError(f"An outcome cannot be called {name!r}: airbo has one with that name.")
+        if not isinstance(outcome, Want):
+            hint = " (write it with brackets)" if outcome in WANTS.values() else ""
+            raise ValueError(
+                f"Outcome {name!r}: expected one of {', '.join(WANTS)}, got {outcome!r}{hint}."
+            )
+    n = len(objectives(given))
+    if not 1 <= n <= MAX_OBJECTIVES:
+        raise ValueError(
+            f"outcomes must name one to {MAX_OBJECTIVES} objectives (Maximize or Minimize), got "
+            f"{n}. All others can be limits."
+        )
+    return dict(given)
+
+
+def objectives(outcomes: Mapping[str, Want]) -> dict[str, Aim]:
+    """Return the outcomes that designs are chosen by."""
+    return {name: o for name, o in outcomes.items() if isinstance(o, Aim)}
+
+
+def limits(outcomes: Mapping[str, Want]) -> dict[str, Limit]:
+    """Return the outcomes that must stay within limits."""
+    return {name: o for name, o in outcomes.items() if isinstance(o, Limit)}
+
+
+def outcomes_to_dict(outcomes: Mapping[str, Want]) -> dict[str, Any]:
+    """Describe outcomes in values that JSON can hold."""
+    return {
+        name: {"kind": type(o).__name__}
+        | {f: v.to_dict() if isinstance(v, Measure) else v for f, v in vars(o).items()}
+        for name, o in outcomes.items()
+    }
+
+
+def outcomes_from_dict(data: Mapping[str, Any]) -> dict[str, Want]:
+    """Make the outcomes that :func:`outcomes_to_dict` described."""
+    outcomes = {}
+    for name, fields in data.items():
+        arguments = dict(fields)
+        kind = arguments.pop("kind", None)
+        if kind not in WANTS:
+            raise ValueError(f"Outcome {name!r}: kind must be one of {list(WANTS)}, got {kind!r}.")
+        try:
+            if "measure" in arguments:
+                arguments["measure"] = measure_from(arguments["measure"])
+            outcomes[name] = WANTS[kind](**arguments)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Outcome {name!r}: {error}") from error
+    return check_outcomes(outcomes)
+
+
+def check_values(outcomes: Mapping[str, Want], told: Any) -> dict[str, float] | None:
+    """Return the outcomes that were measured, by name; None for a failed experiment.
+
+    An outcome that is left out, None or NaN was not measured.
+    """
+    if told is None or (isinstance(told, float) and math.isnan(told)):
+        return None
+    if not isinstance(told, Mapping):
+        raise TypeError(
+            f"Expected a dict of outcomes ({', '.join(outcomes)}), or None if the experiment "
+            f"failed, got {told!r}."
+        )
+    measured = {}
+    for name, value in told.items():
+        if name not in outcomes:
+            raise ValueError(f"Unknown outcome {name!r}{_hint(name, outcomes)}.")
+        try:
+            number = check_value(value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"Outcome {name!r}: {error}") from None
+        if number is not None:
+            measured[name] = number
+    if not measured:
+        raise ValueError(
+            f"No outcome was measured: expected at least one of {', '.join(outcomes)}. "
+            "None in place of the dict says that the experiment failed."
+        )
+    return {name: measured[name] for name in outcomes if name in measured}
+
+
+def _hint(name: object, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {list(known)}"

@@ -1,0 +1,1 @@
+"""``airbo serve``: a page to work on, beside the machine."""

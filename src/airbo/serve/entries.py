@@ -1,0 +1,230 @@
+"""What people type into forms: fields, and how they are read. All mistakes are named at once."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airbo.campaign import Experiment, Settings
+from airbo.parameters import Categorical, Integer
+from airbo.words import number_of, value, value_of
+
+VALUE_FIELD, NOTE_FIELD, WHY_FIELD = "value", "note", "why"
+EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
+AS_ASKED = ""
+"""What stands in a choice that is as asked."""
+
+_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing to fill in."""
+
+    name: str
+    """In the form."""
+    label: str
+    unit: str = ""
+    hint: str = ""
+    choices: Sequence[str] = ()
+    is_text: bool = False
+    value: str = ""
+    """What stands there at first."""
+
+
+class EntryError(Exception):
+    """Something that was typed cannot be used."""
+
+    def __init__(self, mistakes: Mapping[str, str]) -> None:
+        """Say what is wrong, by the name of the field."""
+        super().__init__(" ".join(mistakes.values()))
+        self.mistakes = dict(mistakes)
+
+
+# -- which fields there are
+
+
+def value_fields(settings: Settings, told: Experiment | None = None) -> list[Entry]:
+    """Return a field for each value that an experiment gives, or gave."""
+    known = told.value if told is not None else None
+    text = "" if known is None else repr(known)
+    return [Entry(VALUE_FIELD, settings.value_name, settings.value_unit or "", value=text)]
+
+
+def executed_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
+    """Return a field for each parameter whose executed value can be measured."""
+    return [
+        Entry(
+            EXECUTED_FIELD + name,
+            name,
+            settings.unit(name),
+            as_asked(settings, experiment, name),
+            value=repr(experiment.executed[name]) if name in experiment.executed else "",
+        )
+        for name, parameter in settings.space.parameters.items()
+        if not isinstance(parameter, Categorical)
+    ]
+
+
+def set_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
+    """Return a field for each parameter that may have been set otherwise than asked."""
+    found = []
+    for name, parameter in settings.space.parameters.items():
+        asked = as_asked(settings, experiment, name)
+        if isinstance(parameter, Categorical):
+            others = [str(c) for c in parameter.choices]
+            field = Entry(SET_FIELD + name, name, hint=asked, choices=[AS_ASKED, *others])
+        else:
+            field = Entry(SET_FIELD + name, name, settings.unit(name), asked)
+        found.append(field)
+    return found
+
+
+def as_asked(settings: Settings, experiment: Experiment, name: str) -> str:
+    """Write what was asked for, to stand in an empty field."""
+    parameter, unit = settings.space.parameters[name], settings.unit(name)
+    return value(parameter, experiment.design[name]).removesuffix(unit).strip()
+
+
+def design_fields(settings: Settings) -> list[Entry]:
+    """Return a field for each parameter of a design that nobody asked for."""
+    found = []
+    for name, parameter in settings.space.parameters.items():
+        if isinstance(parameter, Categorical):
+            field = Entry(DESIGN_FIELD + name, name, choices=[str(c) for c in parameter.choices])
+        else:
+            low, high = (value(parameter, parameter.decode(end)) for end in parameter.range)
+            field = Entry(DESIGN_FIELD + name, name, settings.unit(name), f"{low} to {high}")
+        found.append(field)
+    return found
+
+
+def note_fields() -> list[Entry]:
+    """Return the field for a note."""
+    return [Entry(NOTE_FIELD, "note", is_text=True)]
+
+
+def why_fields() -> list[Entry]:
+    """Return the field for a reason."""
+    return [Entry(WHY_FIELD, "why", is_text=True)]
+
+
+# -- reading them
+
+
+def read_number(text: str, what: str, unit: str = "") -> float:
+    """Read a number as people write it, or say in a ``ValueError`` what is wrong.
+
+    >>> read_number("1.5", "speed"), read_number(" 1,5 mm", "depth", "mm"), read_number("−2", "x")
+    (1.5, 1.5, -2.0)
+    """
+    plain = text.strip().replace("−", "-").removesuffix(unit).strip()
+    if _EITHER.fullmatch(plain):
+        point, whole = plain.replace(",", "."), plain.replace(",", "")
+        raise ValueError(f"{what}: {plain} can mean {point} or {whole}. Write one of them.")
+    if _COMMA.fullmatch(plain):
+        plain = plain.replace(",", ".")
+    return number_of(plain, what)
+
+
+def read_values(settings: Settings, form: Mapping[str, str]) -> float:
+    """Read what an experiment gave."""
+    mistakes, found = {}, {}
+    for field in value_fields(settings):
+        text = form.get(field.name, "")
+        try:
+            if not text.strip():
+                raise ValueError(f"Enter the {field.label}. If there is none, say that it failed.")
+            found[field.name] = read_number(text, field.label, field.unit)
+        except ValueError as error:
+            mistakes[field.name] = str(error)
+    if mistakes:
+        raise EntryError(mistakes)
+    return found[VALUE_FIELD]
+
+
+def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
+    """Read what was measured of the executed input; what is empty was not measured."""
+    return _read_named(
+        settings,
+        form,
+        EXECUTED_FIELD,
+        lambda name, text: read_number(text, name, settings.unit(name)),
+    )
+
+
+def read_set(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
+    """Read what was set otherwise than asked; what is empty is as asked."""
+    return _read_named(
+        settings, form, SET_FIELD, lambda name, text: _parameter(settings, name, text)
+    )
+
+
+def _read_named(
+    settings: Settings, form: Mapping[str, str], prefix: str, read: Callable[[str, str], Any]
+) -> dict[str, Any]:
+    mistakes, found = {}, {}
+    for field, text in form.items():
+        name = field.removeprefix(prefix)
+        if not field.startswith(prefix) or not text.strip():
+            continue
+        try:
+            if name not in settings.space.names:
+                raise ValueError(f"There is no parameter {name!r} any more.")
+            found[name] = read(name, text)
+        except ValueError as error:
+            mistakes[field] = str(error)
+    if mistakes:
+        raise EntryError(mistakes)
+    return found
+
+
+def read_design(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
+    """Read a design that nobody asked for."""
+    mistakes, found = {}, {}
+    for field in design_fields(settings):
+        name, text = field.label, form.get(field.name, "")
+        try:
+            if not text.strip():
+                raise ValueError(f"Enter {name}.")
+            found[name] = _parameter(settings, name, text)
+        except ValueError as error:
+            mistakes[field.name] = str(error)
+    if mistakes:
+        raise EntryError(mistakes)
+    return found
+
+
+def read_text(form: Mapping[str, str], name: str, empty: str) -> str:
+    """Read a text that must not be empty."""
+    text = form.get(name, "").strip()
+    if not text:
+        raise EntryError({name: empty})
+    return text
+
+
+def _parameter(settings: Settings, name: str, text: str) -> Any:
+    parameter = settings.space.parameters[name]
+    if isinstance(parameter, Categorical):
+        return value_of(settings.space, name, text)
+    number = read_number(text, name, settings.unit(name))
+    if isinstance(parameter, Integer):
+        if not number.is_integer():
+            raise ValueError(f"{name} must be a whole number, got {text!r}.")
+        return int(number)
+    return number
+
+
+def read_all(*readers: Callable[[], Any]) -> list[Any]:
+    """Call readers and gather the mistakes of all of them."""
+    found: list[Any] = []
+    mistakes: dict[str, str] = {}
+    for read in readers:
+        try:
+            found.append(read())
+        except EntryError as error:
+            mistakes |= error.mistakes
+    if mistakes:
+        raise EntryError(mistakes)
+    return found

@@ -1,0 +1,93 @@
+"""Listening: addresses, links to print, and the loop that answers."""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from airbo.campaign.errors import StorageError
+from airbo.serve.desk import Desk
+from airbo.serve.guard import TOKEN, Doors
+from airbo.serve.jobs import warm_up
+from airbo.serve.web import make_app
+
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+"""Addresses that mean: wherever this machine is reached."""
+
+
+@dataclass(frozen=True)
+class Listening:
+    """A socket that is open, and the links to it."""
+
+    socket: socket.socket
+    doors: Doors
+    scheme: str
+    host: str
+
+    @property
+    def port(self) -> int:
+        """The port, also where any free one was wanted."""
+        return int(self.socket.getsockname()[1])
+
+    def link(self, token: str | None) -> str:
+        """Return the address of the page."""
+        name = socket.gethostname() if self.host in WILDCARDS else self.host
+        place = f"[{name}]" if ":" in name else name
+        ending = "" if token is None else f"?{TOKEN}={token}"
+        return f"{self.scheme}://{place}:{self.port}/{ending}"
+
+    @property
+    def link_to_work(self) -> str:
+        """The link for those who work with the page."""
+        return self.link(self.doors.token)
+
+    @property
+    def link_to_look(self) -> str | None:
+        """The link for those who only look, if there is another one."""
+        if self.doors.read_only or self.doors.token_to_look is None:
+            return None
+        return self.link(self.doors.token_to_look)
+
+
+def listen(host: str, port: int, doors: Doors, scheme: str = "http") -> Listening:
+    """Open a socket."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((host, port))
+        opened.listen(128)
+    except OSError as error:
+        opened.close()
+        raise StorageError(f"Cannot listen at {host}:{port}: {error.strerror}.") from None
+    return Listening(opened, doors, scheme, host)
+
+
+def own_names() -> list[str]:
+    """Return the names by which others call this machine."""
+    name = socket.gethostname().lower()
+    return list(dict.fromkeys([name, f"{name}.local", socket.getfqdn().lower()]))
+
+
+def answer(path: Path, listening: Listening, certificate: Sequence[Path] | None = None) -> None:
+    """Answer requests until Ctrl-C."""
+    desk = Desk(path)
+    warm_up()
+    config = uvicorn.Config(
+        make_app(desk, listening.doors),
+        log_level="warning",
+        access_log=False,  # addresses may hold the token
+        proxy_headers=False,  # nobody else says who the visitor is
+        server_header=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+        ssl_certfile=None if certificate is None else certificate[0],
+        ssl_keyfile=None if certificate is None else str(certificate[1]),
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening.socket])
+    finally:
+        desk.close()

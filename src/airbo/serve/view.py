@@ -1,0 +1,129 @@
+"""What the pages show of an experiment and of the campaign, in words and numbers for people."""
+
+import functools
+import gzip
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from airbo import words
+from airbo.campaign import Experiment, Settings
+from airbo.serve.entries import (
+    design_fields,
+    executed_fields,
+    note_fields,
+    set_fields,
+    value_fields,
+    why_fields,
+)
+
+WIDTH, HEIGHT, EDGE = 600.0, 150.0, 10.0
+"""The small chart of all values, in its own units."""
+
+
+def environment() -> Environment:
+    """Return the templates; everything that is put into them is escaped."""
+    made = Environment(
+        loader=PackageLoader("airbo.serve"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.tests["has"] = lambda numbers, number: number in numbers
+    made.globals |= {
+        "clock": clock,
+        "once": lambda: secrets.token_urlsafe(12),
+        "rows": design_rows,
+        "told": told_words,
+        "value_fields": value_fields,
+        "executed_fields": executed_fields,
+        "design_fields": design_fields,
+        "note_fields": note_fields,
+        "set_fields": set_fields,
+        "why_fields": why_fields,
+        "asset": asset,
+        "dots": dots,
+        "plus_minus": words.plus_minus,
+        "interval": words.interval,
+        "with_unit": words.with_unit,
+    }
+    return made
+
+
+def asset(name: str) -> str:
+    """Return the address of a file; it changes with the file, so that browsers can keep it."""
+    return f"/static/{asset_bytes(name)[0]}/{name}"
+
+
+@functools.cache
+def asset_bytes(name: str) -> tuple[str, bytes, bytes]:
+    """Return the digest of a file of the package, or of Plotly; its bytes; and these packed."""
+    own = files("airbo.serve") / "static" / name
+    place = files("plotly") / "package_data" / "plotly.min.js" if name == "plotly.js" else own
+    content = place.read_bytes()
+    return hashlib.sha256(content).hexdigest()[:12], content, gzip.compress(content, 6)
+
+
+def design_rows(settings: Settings, design: Any) -> list[tuple[str, str, str]]:
+    """Return name, value and unit of each parameter."""
+    return [
+        (name, words.value(p, design[name]).removesuffix(settings.unit(name)).strip(), unit)
+        for name, p in settings.space.parameters.items()
+        for unit in [settings.unit(name)]
+    ]
+
+
+def told_words(settings: Settings, experiment: Experiment) -> str:
+    """Say what came of an experiment."""
+    if experiment.value is None:
+        return experiment.outcome
+    return words.with_unit(words.number(experiment.value, 5), settings.value_unit)
+
+
+def clock(moment: datetime | None) -> str:
+    """Write a time of today, or a day and a time; as the clock on the wall shows it."""
+    if moment is None:
+        return ""
+    moment = moment.astimezone()
+    if moment.date() == datetime.now().date():
+        return moment.strftime("%H:%M")
+    return f"{moment.day} {moment.strftime('%b %H:%M')}"
+
+
+@dataclass(frozen=True)
+class Dot:
+    """An experiment in the small chart."""
+
+    number: int
+    text: str
+    x: float
+    y: float
+    failed: bool
+
+
+def dots(settings: Settings, experiments: Sequence[Experiment]) -> list[Dot]:
+    """Place all values in the order of the experiments; failed ones stand on the lower edge."""
+    done = [e for e in experiments if e.has_outcome]
+    known = [e.value for e in done if e.value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    span = high - low or 1.0
+    step = (WIDTH - 2 * EDGE) / max(1, len(done) - 1)
+    return [
+        Dot(
+            e.number,
+            f"{e.number}: {told_words(settings, e)}",
+            EDGE + i * step,
+            HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * ((e.value - low) / span)
+            if e.value is not None
+            else HEIGHT - EDGE / 2,
+            e.value is None,
+        )
+        for i, e in enumerate(done)
+    ]

@@ -1,0 +1,61 @@
+"""The quantities of the paper's analysis, as functions; docs/theory.md explains them."""
+
+from airbo.theory.gain import (
+    information_gain,
+    information_gain_bound,
+    information_gains,
+    max_information_gain,
+    model_information_gain,
+    rkhs_norm,
+    ucb_beta,
+)
+from airbo.theory.regret import (
+    KnownProblem,
+    RunRegret,
+    confidence_width,
+    cumulative_regret,
+    regret_bound,
+    run_regret,
+)
+from airbo.theory.samples import (
+    PosteriorErrors,
+    SampleSizes,
+    covariance_norm,
+    effective_dimension,
+    empirical_error,
+    kernel_error,
+    landmarks_for,
+    least_landmarks,
+    nystrom_error,
+    posterior_errors,
+    sample_sizes,
+    samples_for,
+)
+
+__all__ = [
+    "KnownProblem",
+    "PosteriorErrors",
+    "RunRegret",
+    "SampleSizes",
+    "confidence_width",
+    "covariance_norm",
+    "cumulative_regret",
+    "effective_dimension",
+    "empirical_error",
+    "information_gain",
+    "information_gain_bound",
+    "information_gains",
+    "kernel_error",
+    "landmarks_for",
+    "least_landmarks",
+    "max_information_gain",
+    "model_information_gain",
+    "nystrom_error",
+    "posterior_errors",
+    "regret_bound",
+    "rkhs_norm",
+    "run_regret",
+    "sample_sizes",
+    "samples_for",
+    "ucb_beta",
+]

@@ -1,0 +1,179 @@
+"""How far the truth may be from the model, and what the search may cost."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from botorch.models.gpytorch import GPyTorchModel
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.theory.gain import information_gains, rkhs_norm, training, ucb_beta
+from airbo.theory.samples import posterior_errors
+
+
+def confidence_width(
+    std: float, beta: float, n: int, kernel_error: float = 0.0, largest_value: float = 0.0
+) -> float:
+    r"""Bound :math:`|\tilde\mu_n(P_x) - \mathbb E_{P_x} f|` for estimated kernels (theorem 4).
+
+    .. math:: \beta_n \tilde\sigma_n(P_x) + \beta_n (1 + n) \sqrt e + (n + n^2)(M + A)\,e
+
+    With probability :math:`1 - \delta - n\varepsilon`, for all designs at once. The noise variance
+    is the theorem's, which is at least 1, and the kernel at most 1.
+
+    Args:
+        std: :math:`\tilde\sigma_n(P_x)`, the model's own standard deviation.
+        beta: :math:`\beta_n`, see ``ucb_beta``.
+        n: Number of observations.
+        kernel_error: e, what one kernel value may be wrong by.
+        largest_value: M + A: largest value of the function plus largest noise.
+    """
+    errors = posterior_errors(n, kernel_error, largest_value)
+    # σ̂ ≤ √(σ̃² + (1 + n)² e) ≤ σ̃ + (1 + n) √e
+    return beta * (std + math.sqrt(errors.variance)) + errors.mean
+
+
+def regret_bound(
+    gains: Float[Tensor, " n"],
+    betas: Float[Tensor, " n"],
+    kernel_error: float = 0.0,
+    largest_value: float = 0.0,
+    noise_ratio: float = 1.0,
+    noise_variance: float | None = None,
+    largest_variance: float = 1.0,
+) -> Float[Tensor, " n"]:
+    r"""Bound the cumulative uncertain-inputs regret as the proof of the main theorem does.
+
+    .. math:: \tilde R_n \le 2 \beta_n \sqrt{4 (n + 2) (\gamma_n + \tfrac12 n^{3/2} e)}
+              + 2 \sum_{t < n} \left((\beta_t (1 + t) + \sigma_\nu t^{3/4}) \sqrt e
+              + (t + t^2)(M + A)\, e\right)
+
+    That is for the theorem's noise variance 1 + 2/n and a kernel of at most 1. For other ones,
+    4 (n + 2) becomes :math:`2 n v / \log(1 + v/\sigma^2)`, with v the largest variance.
+
+    Args:
+        gains: Information gain after 1, 2, ... observations.
+        betas: The exploration factors with which design 1, 2, ... was chosen.
+        kernel_error: ``e``, the error of the estimated kernel.
+        largest_value: ``M + A``: largest value of the function plus largest noise.
+        noise_ratio: As in ``ucb_beta``.
+        noise_variance: That of the model; by default the theorem's.
+        largest_variance: Largest value of the kernel.
+    """
+    n = torch.arange(1, len(gains) + 1, dtype=gains.dtype, device=gains.device)
+    e, t, v = kernel_error, n - 1, largest_variance
+    if noise_variance is None:
+        sigma2 = 1.0  # the proof uses no more than σ² ≥ 1
+        per_step = 4 * (1 + 2 / n)
+    else:
+        sigma2 = noise_variance
+        per_step = torch.full_like(n, 2 * v / math.log1p(v / sigma2))
+
+    # Σ σ_{t-1}(x_t) ≤ √(n Σ σ²), and Σ σ² ≤ per_step · gain
+    widths = (n * per_step * (gains + n**1.5 * e / (2 * sigma2))).sqrt()
+    error = (
+        betas * (1 + t * v / sigma2) + noise_ratio * t**0.75 * math.sqrt(v / sigma2)
+    ) * math.sqrt(e) + (t / sigma2 + t**2 * v / sigma2**2) * largest_value * e
+    return 2 * betas.cummax(0).values * widths + 2 * error.cumsum(0)
+
+
+@runtime_checkable
+class KnownProblem(Protocol):
+    """A problem whose expected values are known, as those of ``airbo.problems``."""
+
+    @property
+    def direction(self) -> str:
+        """``"maximize"`` or ``"minimize"``."""
+
+    @property
+    def robust_optimum(self) -> Any:
+        """The best design in expectation, with its ``value``."""
+
+    def expected(self, X: Any) -> Any:
+        """Return E f(x') at designs."""
+
+
+def cumulative_regret(designs: Float[Tensor, "n d"], problem: KnownProblem) -> Float[Tensor, " n"]:
+    r"""Return the cumulative uncertain-inputs regret after 1, 2, ... designs.
+
+    .. math:: \tilde R_n = \sum_{t \le n} \max_x \mathbb E_{P_x} f - \mathbb E_{P_{x_t}} f
+    """
+    gap = problem.robust_optimum.value - problem.expected(designs)
+    return (gap if problem.direction == "maximize" else -gap).cumsum(0)
+
+
+@dataclass(frozen=True)
+class RunRegret:
+    """The cumulative regret of a run and what the theorem says about it, step by step.
+
+    All are in the units of the observed values, except gains and betas.
+    """
+
+    regret: Float[Tensor, " n"]
+    """What the designs of the run lost, in expectation."""
+    widths: Float[Tensor, " n"]
+    r""":math:`2 \sum_t \beta_{t-1} \sigma_{t-1}(x_t)`: the bound before the gain replaces sums."""
+    bound: Float[Tensor, " n"]
+    """``regret_bound`` with the gains of the run."""
+    gains: Float[Tensor, " n"]
+    """Information gain of the first 1, 2, ... observations."""
+    betas: Float[Tensor, " n"]
+    """What the theorem takes for β when design 1, 2, ... is chosen."""
+
+
+def run_regret(
+    model: GPyTorchModel,
+    designs: Float[Tensor, "n d"],
+    problem: KnownProblem,
+    b: float | None = None,
+    noise_ratio: float = 1.0,
+    delta: float = 0.1,
+    n_initial: int = 0,
+) -> RunRegret:
+    """Put the cumulative regret of a finished run beside the bound of the theorem.
+
+    The theorem takes the kernel for known: where hyper-parameters were learned on the way, the
+    bound is that of a run that had known the last ones from the beginning.
+
+    Args:
+        model: The model at the end of the run, with its observations in the order of the run.
+        designs: The designs of these observations, in the units of the problem.
+        problem: What was optimized.
+        b: Bound on the norm of the expected value, see ``rkhs_norm``; by default that estimate.
+        noise_ratio: As in ``ucb_beta``.
+        delta: As in ``ucb_beta``.
+        n_initial: How many of the first designs were not chosen by the acquisition. Of these the
+            theorem says nothing; each can lose no more than 2 b times the largest deviation.
+    """
+    K, noise, _ = training(model)
+    if len(designs) != len(K):
+        raise ValueError(f"There are {len(designs)} designs but {len(K)} observations.")
+    b = rkhs_norm(model) if b is None else b
+    gains = information_gains(K, noise)
+    before = torch.cat([gains.new_zeros(1), gains[:-1]])
+    betas = before.new_tensor([ucb_beta(g, b, noise_ratio, delta) for g in before.tolist()])
+
+    # σ²_{t-1}(x_t) is what a gain is made of: ½ log(1 + σ² / noise)
+    deviations = (torch.expm1(2 * (gains - before)) * noise).clamp_min(0).sqrt()
+    chosen = torch.arange(len(K), device=K.device) >= n_initial
+    variance = K.diagonal().max().item()
+    initial = 2 * b * math.sqrt(variance) * (~chosen).to(K).cumsum(0)
+    widths = initial + 2 * (betas * deviations * chosen).cumsum(0)
+    bound = initial + regret_bound(
+        gains,
+        betas,
+        noise_ratio=noise_ratio,
+        noise_variance=noise.max().item(),
+        largest_variance=variance,
+    )
+    unit = _unit_of_values(model)
+    regret = cumulative_regret(designs, problem)
+    return RunRegret(regret, unit * widths, unit * bound, gains, betas)
+
+
+def _unit_of_values(model: GPyTorchModel) -> float:
+    """Return how much of the user's units is one unit of the model's."""
+    transform = getattr(model, "outcome_transform", None)
+    return 1.0 if transform is None else transform.stdvs.item()

@@ -1,0 +1,132 @@
+"""Do measured deviations look like the uncertainty that somebody wrote down?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.special
+import scipy.stats
+import torch
+
+from airbo.uncertainty.base import InputUncertainty, base_draws
+from airbo.uncertainty.learning.resolution import bin_width
+from airbo.uncertainty.learning.sample import Array
+
+UNLIKELY = 0.01
+"""Below this probability, chance no longer explains a difference."""
+_FEWEST, _FEW = 3, 10
+_N_DRAWS, _ROWS_AT_ONCE = 2**13, 200
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Whether an uncertainty is believable, given where one parameter landed."""
+
+    parameter: str
+    n: int
+    """Number of measured values."""
+    p_value: float
+    """How often chance alone makes differences as large as these."""
+    text: str
+    """The verdict in a sentence."""
+
+    @property
+    def is_believable(self) -> bool:
+        """Whether chance explains the differences."""
+        return self.p_value >= UNLIKELY
+
+
+def believe(
+    name: str, uncertainty: InputUncertainty, designs: Array, column: int, actual: Array, said: str
+) -> Belief:
+    """Compare measured values of one parameter with where they were expected.
+
+    If the uncertainty is right, F(x') is uniform and z = Φ⁻¹(F(x')) standard normal. Their mean,
+    their spread and their shape are tested.
+
+    Args:
+        name: Of the parameter.
+        uncertainty: Over all columns.
+        designs: What was asked (n d).
+        column: Of the parameter.
+        actual: Where it landed (n).
+        said: The uncertainty in words.
+    """
+    n, d = len(actual), actual - designs[:, column]
+    if n < _FEWEST:
+        text = f"{name}: {n} measured values are too few to judge; {_FEWEST} are needed."
+        return Belief(name, n, 1.0, text)
+    width = bin_width(d)
+    u = _levels(uncertainty, designs, column, actual, width)
+    if u is None:
+        return _about_exact(name, d)
+    z = scipy.special.ndtri(u)
+    reasons = {
+        _about_place(d, z): 2 * scipy.special.ndtr(-abs(z.mean()) * np.sqrt(n)),
+        _about_spread(z): _two_sided(float((z**2).sum()), n),
+        "their distribution has another shape": float(scipy.stats.kstest(u, "uniform").pvalue),
+    }
+    p = float(
+        min(1.0, len(reasons) * min(reasons.values()))
+    )  # of several tests, one is often unlucky
+    few = f" With {n} values only large differences show." if n < _FEW else ""
+    if p >= UNLIKELY:
+        agree = f"{n} measured values agree with it (p = {p:.2g})"
+        text = f"{name}: the file says {said}. That is believable: {agree}.{few}"
+    else:
+        why = min(reasons, key=lambda reason: reasons[reason])
+        chance = f"p = {p:.1g}" if p > 1e-6 else "p < 1e-6"
+        text = (
+            f"{name}: the file says {said}. That is not believable: of {n} measured values, "
+            f"{why} ({chance}).{few}"
+        )
+    return Belief(name, n, p, text)
+
+
+def _levels(
+    uncertainty: InputUncertainty, designs: Array, column: int, actual: Array, width: float
+) -> Array | None:
+    """Return F(x') row by row, in random places of the steps of a log that was rounded.
+
+    None: the parameter is hit exactly.
+    """
+    draws = base_draws(_N_DRAWS, uncertainty.n_base(designs.shape[1]))
+    random = np.random.default_rng(0).uniform(size=len(actual))
+    levels, spread = [], 0.0
+    for i in range(0, len(actual), _ROWS_AT_ONCE):
+        rows = slice(i, i + _ROWS_AT_ONCE)
+        landed = uncertainty.perturb(torch.tensor(designs[rows]), draws)[..., column].numpy()
+        spread = max(spread, float(np.ptp(landed, axis=1).max()))
+        low, high = (
+            (landed < (actual[rows] + side * width / 2)[:, None]).mean(axis=1) for side in (-1, 1)
+        )
+        levels.append(low + random[rows] * np.maximum(high - low, 0.0))
+    if spread == 0:
+        return None
+    half = 0.5 / _N_DRAWS
+    return np.clip(np.concatenate(levels), half, 1 - half)
+
+
+def _about_exact(name: str, d: Array) -> Belief:
+    worst = float(np.abs(d).max())
+    says = f"{name}: the file says that it is hit exactly."
+    if worst == 0:
+        return Belief(name, len(d), 1.0, f"{says} That is believable: all {len(d)} values are.")
+    text = f"{says} That is not believable: it was missed by up to {worst:.3g}."
+    return Belief(name, len(d), 0.0, text)
+
+
+def _about_place(d: Array, z: Array) -> str:
+    side = "above" if z.mean() > 0 else "below"
+    return f"the mean lies {side} what it expects (the mean deviation is {d.mean():.3g})"
+
+
+def _about_spread(z: Array) -> str:
+    ratio = float(np.sqrt((z**2).mean()))
+    if ratio > 1:
+        return f"the deviations are about {ratio:.2g} times as large"
+    return f"the deviations are smaller, about {ratio:.2g} times as large"
+
+
+def _two_sided(total: float, n: int) -> float:
+    upper = float(scipy.special.chdtrc(n, total))
+    return 2 * min(upper, 1 - upper)

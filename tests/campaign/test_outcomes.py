@@ -1,0 +1,228 @@
+"""Campaigns with several outcomes: the file, what is told, and what is recommended."""
+
+import json
+import warnings
+
+import pytest
+from typer.testing import CliRunner
+
+from airbo import (
+    AtLeast,
+    AtMost,
+    Between,
+    Campaign,
+    Maximize,
+    Minimize,
+    TooLittleDataWarning,
+    measures,
+)
+from airbo.campaign.config import parse
+from airbo.campaign.errors import AlreadyTold, CampaignError, FileError
+from airbo.cli.app import app
+
+SEAM = """\
+name = "seam"
+n_initial = 3
+storage = "journal:///campaign.journal"
+[parameters.x]
+low = 0.0
+high = 1.0
+uncertainty = { kind = "normal", std = 0.05 }
+[outcomes.strength]
+goal = "maximize"
+unit = "MPa"
+[outcomes.leak]
+at_most = 0.5
+probability = 0.9
+"""
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    (tmp_path / "campaign.toml").write_text(SEAM)
+    with Campaign.open(tmp_path / "campaign.toml") as opened:
+        yield opened
+
+
+def outcomes_of(text, tmp_path):
+    head = SEAM[: SEAM.index("[outcomes")]
+    return parse(head + text, tmp_path / "campaign.toml").outcomes
+
+
+def test_the_file_says_what_is_wanted_of_each_outcome(tmp_path):
+    text = """\
+[outcomes.a]
+goal = "minimize"
+measure = "cvar:0.8"
+[outcomes.b]
+at_least = 1
+[outcomes.c]
+at_least = 1
+at_most = 2
+probability = 0.5
+"""
+    assert outcomes_of(text, tmp_path) == {
+        "a": Minimize(measures.CVaR(0.8)),
+        "b": AtLeast(1),
+        "c": Between(1, 2, probability=0.5),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[outcomes.a]\nunit = 'mm'\n", "needs either goal"),
+        ("[outcomes.a]\ngoal = 'maximize'\nat_most = 1\n", "needs either goal"),
+        ("[outcomes.a]\nat_most = 1\n", "one to 3 objectives"),
+        ("[outcomes.a]\ngoal = 'largest'\n", "goal must be one of"),
+        ("[outcomes.a]\ngoal = 'maximize'\nprobability = 0.9\n", "belongs to a limit"),
+        ("[outcomes.a]\nat_most = 1\nmeasure = 'mean'\n", "belongs to a goal"),
+        ("[outcomes.a]\nat_most = 1\nat_least = 2\n", "low must be below high"),
+        ("[outcomes.a]\nat_most = 1\nprobability = 95.0\n", "between 0 and 1"),
+        ("[outcomes.x]\ngoal = 'maximize'\n", "something else has that name"),
+        ("[outcomes.a]\ngoal = 'maximize'\nlimit = 3\n", "limit"),
+    ],
+)
+def test_mistakes_in_the_outcomes_are_named(text, message, tmp_path):
+    with pytest.raises(FileError, match=message):
+        outcomes_of(text, tmp_path)
+
+
+def test_a_direction_for_all_outcomes_is_refused(tmp_path):
+    with pytest.raises(FileError, match="take 'direction' away"):
+        parse('direction = "minimize"\n' + SEAM, tmp_path / "campaign.toml")
+
+
+def test_outcomes_are_kept_and_told_to_the_model(campaign):
+    campaign.tell({"x": 0.1}, {"strength": 1.0, "leak": 0.1})
+    campaign.tell({"x": 0.2}, {"leak": 0.2})
+    campaign.tell({"x": 0.3}, None)
+    campaign.fail({"x": 0.4}, infeasible=True)
+    found = campaign.experiments
+    assert [e.outcome for e in found] == ["ok", "ok", "failed", "failed"]
+    assert [dict(e.outcomes) for e in found[:2]] == [{"strength": 1.0, "leak": 0.1}, {"leak": 0.2}]
+    table = campaign.optimizer().observations
+    assert table["status"].tolist() == ["ok", "ok", "failed", "infeasible"]
+    assert table["leak"].tolist()[:2] == [0.1, 0.2]
+    assert campaign.status().n_ok == 2
+
+
+def test_what_is_measured_later_is_added_and_what_differs_is_refused(campaign):
+    [asked] = campaign.ask()
+    campaign.tell(asked.number, {"strength": 1.0})
+    campaign.tell(asked.number, {"leak": 0.1})
+    assert dict(campaign.experiment(asked.number).outcomes) == {"strength": 1.0, "leak": 0.1}
+    assert campaign.tell(asked.number, {"leak": 0.1}).done == "already told"
+    with pytest.raises(AlreadyTold, match=r"strength = 1\.0, leak = 0\.1"):
+        campaign.tell(asked.number, {"leak": 0.3})
+    campaign.tell(asked.number, {"leak": 0.3}, correct=True)
+    assert dict(campaign.experiment(asked.number).outcomes) == {"strength": 1.0, "leak": 0.3}
+
+
+@pytest.mark.parametrize("value", [{"leek": 0.1}, {}, 0.1, {"leak": "low"}])
+def test_what_makes_no_sense_is_refused_and_nothing_lost(campaign, value):
+    [asked] = campaign.ask()
+    with pytest.raises(CampaignError):
+        campaign.tell(asked.number, value)
+    assert campaign.experiment(asked.number).is_pending
+
+
+def test_the_sampler_and_the_optimizer_know_the_same(campaign):
+    for i in range(5):
+        campaign.tell({"x": i / 4}, {"strength": 2.0 * i, "leak": i / 4})
+    campaign.tell({"x": 0.9}, {"leak": 0.9})
+    from airbo.integrations.optuna import optimizer_of
+
+    ours, theirs = campaign.optimizer(), optimizer_of(campaign.study)
+    assert ours.outcomes == theirs.outcomes == {"strength": Maximize(), "leak": AtMost(0.5, 0.9)}
+    assert ours.observations.equals(theirs.observations)
+    [asked] = campaign.ask()
+    assert 0 <= asked.design["x"] <= 1
+
+
+def test_a_campaign_that_had_one_value_may_get_names_for_outcomes(tmp_path):
+    path = tmp_path / "campaign.toml"
+    path.write_text(SEAM[: SEAM.index("[outcomes")])
+    with Campaign.open(path) as before:
+        before.tell({"x": 0.5}, 3.0)
+    path.write_text(SEAM)
+    with Campaign.open(path) as after:
+        table = after.optimizer().observations
+    assert table["strength"].tolist() == [3.0]
+    assert table["leak"].isna().all()
+
+
+def test_an_export_has_a_column_for_each_outcome(campaign):
+    campaign.tell({"x": 0.1}, {"strength": 1.0, "leak": 0.1})
+    campaign.tell({"x": 0.2}, {"leak": 0.2})
+    campaign.fail({"x": 0.4}, infeasible=True)
+    table = campaign.export()
+    assert [*table][:5] == ["trial", "x", "strength", "leak", "status"]
+    assert table["status"].tolist() == ["ok", "ok", "infeasible"]
+    assert table["leak"].tolist()[:2] == [0.1, 0.2]
+
+
+def test_what_was_exported_can_be_imported(campaign, tmp_path):
+    campaign.tell({"x": 0.1}, {"strength": 1.0, "leak": 0.1})
+    campaign.tell({"x": 0.2}, {"leak": 0.2})
+    campaign.tell({"x": 0.3}, None)
+    campaign.fail({"x": 0.4}, infeasible=True)
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "campaign.toml").write_text(SEAM)
+    with Campaign.open(folder / "campaign.toml") as other:
+        other.import_table(campaign.export())
+        assert other.optimizer().observations.equals(campaign.optimizer().observations)
+        with pytest.raises(FileError, match="none of the outcomes 'strength', 'leak'"):
+            other.import_table(campaign.export()[["x", "status"]])
+
+
+# -- on the command line
+
+
+@pytest.fixture
+def airbo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "campaign.toml").write_text(SEAM)
+
+    def run(*words):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TooLittleDataWarning)
+            return CliRunner().invoke(app, list(words))
+
+    return run
+
+
+def test_outcomes_are_told_by_name(airbo):
+    assert "strength=VALUE leak=VALUE" in airbo("ask").output
+    assert "strength = 1 MPa, leak = 0.1" in airbo("tell", "0", "strength=1", "leak=0.1").output
+    added = json.loads(airbo("tell", "x=0.2", "leak=0.2", "--json").stdout)["told"][0]
+    assert (added["outcomes"], added["value"]) == ({"leak": 0.2}, None)
+    assert "did you mean 'leak'" in airbo("tell", "0", "leek=1").output
+    assert "Please write: airbo tell 3 strength=1.25 leak=1.25" in airbo("tell", "0", "1").output
+    assert "cannot be used" in airbo("fail", "--infeasible", "0", "--correct").output
+
+
+def test_recommend_shows_limits_with_their_probabilities(airbo):
+    with Campaign.open() as opened:
+        told = [({"x": i / 20}, {"strength": i / 10, "leak": i / 20}) for i in range(21)]
+        opened.tell_all(told)
+    said = airbo("recommend").output
+    assert "Use x = 0.4" in said
+    assert "at most 0.5 for" in " ".join(said.split())
+    data = json.loads(airbo("recommend", "--json").stdout)
+    assert data["outcomes"]["leak"]["holds"] == data["holds"] >= 0.9
+    assert data["design"] == {"x": 0.4}
+
+
+def test_check_says_what_is_wanted(airbo):
+    said = " ".join(airbo("check").output.split())
+    assert "strength as large as possible; leak at most 0.5 for 90% of executed inputs" in said
+
+
+@pytest.mark.parametrize("words", [("report",), ("run", "--command", "echo 1", "--budget", "2")])
+def test_commands_that_know_one_value_say_so(airbo, words):
+    airbo("tell", "x=0.2", "strength=1", "leak=0.2")
+    done = airbo(*words)
+    assert done.exit_code != 0
+    assert "knows one value per experiment" in " ".join(done.output.split())

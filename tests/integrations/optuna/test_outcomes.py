@@ -1,0 +1,101 @@
+"""Studies with several objectives, and trials with constraints."""
+
+import optuna
+import pytest
+from optuna.visualization import plot_pareto_front
+
+from airbo import uncertainty as unc
+from airbo.integrations.optuna import AIRBOSampler, front, optimizer_of, recommend, robust_trial
+from airbo.measures.posterior import Effort
+from airbo.optimizer import goals, judgement
+
+NORMAL = {"x": unc.Normal(0.05)}
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    monkeypatch.setattr(goals, "SEARCH_LIMITS", Effort(8, 16, smooth=True))
+    monkeypatch.setattr(judgement, "FINE", Effort(32, 64))
+
+
+def sampler(**settings):
+    return AIRBOSampler(NORMAL, n_startup_trials=4, seed=0, **settings)
+
+
+def two(trial):
+    x = trial.suggest_float("x", 0.0, 1.0)
+    return x, x * x
+
+
+def limited(trial):
+    x = trial.suggest_float("x", 0.0, 1.0)
+    trial.set_constraint("leak", x - 0.5)
+    return x
+
+
+def test_a_study_may_have_several_directions_and_its_front_can_be_drawn():
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler())
+    study.optimize(two, n_trials=6)
+    assert len(study.trials) == 6
+    found = front(study)
+    assert len(found) > 1
+    assert recommend(study).design in [r.design for r in found]
+    assert robust_trial(study).params == recommend(study).design
+    assert [*found[0].outcomes] == ["value:0", "value:1"]
+    drawn = plot_pareto_front(study)
+    assert sum(len(part.x) for part in drawn.data) == 6
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_names_of_metrics_are_names_of_outcomes():
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler())
+    study.set_metric_names(["strength", "weight"])
+    study.optimize(two, n_trials=4)
+    assert [*optimizer_of(study).outcomes] == ["strength", "weight"]
+
+
+def test_constraints_are_limits_that_hold_with_a_probability():
+    study = optuna.create_study(direction="maximize", sampler=sampler(constraint_probability=0.9))
+    study.optimize(limited, n_trials=6)
+    study.enqueue_trial({"x": 0.1})
+    study.enqueue_trial({"x": 0.38})
+    study.enqueue_trial({"x": 0.49})
+    study.optimize(limited, n_trials=3)
+    best = recommend(study, policy="observed")
+    assert best.design["x"] < 0.5 - 1.28 * 0.05
+    assert best.outcomes["constraint:leak"].holds == best.holds >= 0.9
+    assert robust_trial(study).params == best.design
+
+
+def test_a_failed_trial_is_known_by_its_constraints():
+    def fails(trial):
+        limited(trial)
+        raise RuntimeError
+
+    study = optuna.create_study(sampler=sampler())
+    study.optimize(limited, n_trials=1)
+    study.optimize(fails, n_trials=1, catch=RuntimeError)
+    table = optimizer_of(study).observations
+    assert table["status"].tolist() == ["ok", "ok"]
+    assert table["value:0"].isna().tolist() == [False, True]
+    assert table["constraint:leak"].notna().all()
+
+
+def test_a_constraint_that_only_later_trials_set_is_missing_in_the_first():
+    study = optuna.create_study(sampler=sampler())
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=5)
+    study.optimize(limited, n_trials=2)
+    table = optimizer_of(study).observations
+    assert table["constraint:leak"].isna().tolist() == 5 * [True] + 2 * [False]
+    assert table["value:0"].notna().all()
+
+
+def test_more_objectives_than_anybody_can_weigh_are_refused():
+    study = optuna.create_study(directions=4 * ["minimize"], sampler=sampler())
+    with pytest.raises(ValueError, match="at most 3 objectives, the study has 4"):
+        study.optimize(lambda trial: 4 * [trial.suggest_float("x", 0, 1)], n_trials=2)
+
+
+def test_a_probability_that_is_none_is_refused():
+    with pytest.raises(ValueError, match=r"probability must lie between 0 and 1, got 1\.5"):
+        sampler(constraint_probability=1.5)

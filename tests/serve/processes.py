@@ -1,0 +1,30 @@
+"""Servers as users start them: processes that listen."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+PROGRAM = [sys.executable, "-m", "airbo.cli", "serve", "--port", "0", "--json"]
+
+
+@contextmanager
+def serving(file, *options, **environment):
+    """Start a server; give its process and the link that it prints."""
+    process = subprocess.Popen(
+        [*PROGRAM, "--file", str(file), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        text=True,
+    )
+    try:
+        line = process.stdout.readline()
+        assert line, process.stderr.read()
+        yield process, json.loads(line)["url"]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()

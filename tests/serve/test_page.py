@@ -1,0 +1,306 @@
+"""What people do with the page, and what the storage holds then."""
+
+import re
+import threading
+
+import pytest
+
+from airbo import Campaign
+from tests.campaign.common import DESIGN
+
+OWN = {f"design:{name}": str(value) for name, value in DESIGN.items()}
+
+
+def ask(visitor, desk, n=1):
+    visitor.send("/ask", n=str(n))
+    desk.wait()
+
+
+def outcomes(file):
+    with Campaign.open(file) as campaign:
+        return {e.number: (e.outcome, e.value) for e in campaign.experiments}
+
+
+def test_asking_shows_the_design_and_leaves_it_pending(ann, desk, file):
+    ask(ann, desk, 2)
+    page = ann.get()
+    [first, second] = Campaign.open(file).experiments
+    assert first.is_pending
+    assert f"{first.design['speed']:.2f}"[:5] in page.words
+    assert {"/tell/0", "/tell/1"} <= set(page.forms)
+    assert second.number == 1
+
+
+def test_what_is_saved_is_in_the_storage_and_the_card_is_gone(ann, desk, file):
+    ask(ann, desk)
+    page = ann.send("/tell/0", value="1.25", **{"executed:speed": "121.5", "note": "new tool"})
+    assert page.said() == ["Experiment 0: 1.25 µm."]
+    assert "/tell/0" not in page.forms
+    e = Campaign.open(file).experiment(0)
+    assert (e.value, dict(e.executed), e.notes) == (1.25, {"speed": 121.5}, ("new tool",))
+
+
+def test_failed_and_given_up_are_told_apart(ann, desk, file):
+    ask(ann, desk, 2)
+    ann.send("/fail/0", note="tool broke")
+    ann.send("/give-up/1")
+    assert outcomes(file) == {0: ("failed", None), 1: ("given up", None)}
+    assert Campaign.open(file).experiment(0).notes == ("tool broke",)
+
+
+def test_what_was_set_otherwise_than_asked_is_the_design(ann, desk, file):
+    ask(ann, desk)
+    ann.send("/tell/0", value="1", **{"set:speed": "91", "set:tool": "B"})
+    design = Campaign.open(file).experiment(0).design
+    assert (design["speed"], design["tool"]) == (91.0, "B")
+
+
+def test_an_own_design_is_added_once_unless_it_was_another_run(ann, file):
+    ann.send("/add", value="2", **OWN)
+    page = ann.send("/add", value="2", **OWN)
+    assert page.status == 409
+    assert page.forms["/add"]["design:speed"] == "120.0"
+    assert outcomes(file) == {0: ("ok", 2.0)}
+    ann.post("/add", {**page.forms["/add"], "again": "yes"})
+    assert outcomes(file) == {0: ("ok", 2.0), 1: ("ok", 2.0)}
+
+
+def test_a_design_outside_the_ranges_needs_a_tick(ann, file):
+    page = ann.send("/add", value="2", **OWN | {"design:speed": "210"})
+    assert page.status == 422
+    assert "210" in " ".join(page.said("mistake"))
+    ann.post("/add", {**page.forms["/add"], "outside": "yes"})
+    assert outcomes(file) == {0: ("ok", 2.0)}
+
+
+# -- mistakes
+
+
+@pytest.mark.parametrize(
+    ("typed", "mistake"),
+    [
+        ("", "Enter the roughness"),
+        ("abc", "must be a number"),
+        ("1,250", "1,250 can mean 1.250 or 1250"),
+        ("inf", "must be a finite number"),
+        ("1e200", "must not exceed"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_explained_and_everything_typed_is_kept(
+    ann, desk, file, typed, mistake
+):
+    ask(ann, desk)
+    page = ann.send("/tell/0", value=typed, **{"executed:speed": "x1", "note": "<b>hm</b>"})
+    assert page.status == 422
+    kept = page.forms["/tell/0"]
+    assert (kept["value"], kept["executed:speed"], kept["note"]) == (typed, "x1", "<b>hm</b>")
+    assert "<b>hm" not in page.text
+    said = " ".join(page.said("mistake"))
+    assert mistake in said or typed == "1e200"
+    assert "speed must be a number, got 'x1'" in said  # all mistakes at once
+    assert outcomes(file) == {0: ("pending", None)}
+
+
+@pytest.mark.parametrize(("typed", "value"), [("1,5", 1.5), (" −2.5 µm ", -2.5), ("1e-3", 0.001)])
+def test_numbers_are_read_as_people_write_them(ann, desk, file, typed, value):
+    ask(ann, desk)
+    ann.send("/tell/0", value=typed)
+    assert outcomes(file) == {0: ("ok", value)}
+
+
+def test_a_number_that_looks_like_a_slip_is_questioned(ann, desk, file):
+    ask(ann, desk)
+    page = ann.send("/tell/0", value="1", **{"executed:speed": "9999"})
+    assert page.status == 422
+    assert "far outside" in page.words
+    assert outcomes(file) == {0: ("pending", None)}
+    ann.post("/tell/0", {**page.forms["/tell/0"], "sure": "yes"})
+    assert outcomes(file) == {0: ("ok", 1.0)}
+
+
+@pytest.mark.parametrize("n", ["0", "-1", "21", "x", "1.5", "²", "9" * 30])
+def test_asking_for_a_senseless_number_asks_for_nothing(ann, desk, file, n):
+    assert ann.send("/ask", n=n).status == 422
+    desk.wait()
+    assert outcomes(file) == {}
+
+
+def test_an_experiment_that_is_not_there_is_not_told(ann, desk, file):
+    ask(ann, desk)
+    form = ann.get().forms["/tell/0"]
+    assert "no experiment 7" in ann.post("/tell/7", form | {"value": "1"}).words
+    assert ann.get("/experiment/7").status == 404
+
+
+# -- several people, and forms that are sent twice
+
+
+def test_a_form_sent_twice_counts_once(ann, file):
+    form = ann.get().forms["/add"] | OWN | {"value": "2", "again": "yes"}
+    ann.post("/add", form)
+    ann.post("/add", form)
+    assert outcomes(file) == {0: ("ok", 2.0)}
+
+
+def test_a_form_sent_many_times_at_once_counts_once(app, file, ann):
+    form = ann.get().forms["/add"] | OWN | {"value": "2", "again": "yes"}
+    threads = [threading.Thread(target=ann.post, args=("/add", form)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes(file) == {0: ("ok", 2.0)}
+
+
+def test_asking_twice_with_one_form_asks_once(ann, desk, file):
+    form = ann.get().forms["/ask"]
+    ann.post("/ask", form)
+    ann.post("/ask", form)
+    desk.wait()
+    assert len(outcomes(file)) == 1
+
+
+def test_of_two_who_answer_the_same_the_second_is_asked(ann, bob, desk, file):
+    ask(ann, desk)
+    late = bob.get().forms["/tell/0"]
+    ann.send("/tell/0", value="1")
+    page = bob.post("/tell/0", late | {"value": "2", "note": "bob"})
+    assert page.status == 409
+    assert "Experiment 0 has an outcome already: 1 µm" in page.words
+    kept = page.forms["/tell/0"]
+    assert (kept["value"], kept["note"]) == ("2", "bob")
+    assert outcomes(file) == {0: ("ok", 1.0)}
+    bob.post("/tell/0", kept | {"correct": "yes"})
+    assert outcomes(file) == {0: ("ok", 2.0)}
+
+
+def test_the_same_answer_of_two_people_counts_once(ann, bob, desk, file):
+    ask(ann, desk)
+    late = bob.get().forms["/tell/0"]
+    ann.send("/tell/0", value="1")
+    assert "Nothing changed" in bob.post("/tell/0", late | {"value": "1"}).said()[0]
+    assert len(Campaign.open(file).history()) == 1
+
+
+def test_a_tell_from_the_command_line_shows_up(ann, desk, file):
+    ask(ann, desk)
+    before = ann.get("/live").text
+    Campaign.open(file).tell(0, 7.5)
+    assert ann.get("/live").text != before
+    assert "/tell/0" not in ann.get().forms
+    assert "7.5 µm" in ann.get().words
+
+
+def test_a_changed_file_shows_up_and_a_broken_one_is_explained(ann, desk, file):
+    text = file.read_text()
+    file.write_text(text.replace('name = "roughness"', 'name = "waviness"'))
+    assert "waviness" in ann.get().words
+    file.write_text(text + "[oops")
+    page = ann.get()
+    assert page.status == 503
+    assert "campaign.toml has a mistake" in page.words
+    file.write_text(text)
+    assert ann.get().status == 200
+
+
+# -- changing one's mind
+
+
+def test_undo_takes_back_a_report_with_its_note(ann, desk, file):
+    ask(ann, desk)
+    page = ann.send("/tell/0", value="1", note="slip")
+    page = ann.post("/undo", page.forms["/undo"])
+    assert "Taken back" in page.said()[0]
+    assert outcomes(file) == {0: ("pending", None)}
+    assert Campaign.open(file).experiment(0).notes == ()
+
+
+def test_undo_takes_back_what_the_visitor_saw_and_nothing_newer(ann, bob, desk, file):
+    ask(ann, desk, 2)
+    mine = ann.send("/tell/0", value="1").forms["/undo"]
+    bob.send("/tell/1", value="2")
+    page = ann.post("/undo", mine)
+    assert page.status == 422
+    assert "There is a newer change" in page.words
+    assert outcomes(file) == {0: ("ok", 1.0), 1: ("ok", 2.0)}
+
+
+def test_undo_sent_twice_takes_back_one_change(ann, desk, file):
+    ask(ann, desk, 2)
+    ann.send("/tell/0", value="1")
+    ann.send("/tell/1", value="2")
+    form = ann.get("/history").forms["/undo"]
+    ann.post("/undo", form)
+    ann.post("/undo", form)
+    ann.post("/undo", form | {"once": "another"})
+    assert outcomes(file) == {0: ("ok", 1.0), 1: ("pending", None)}
+
+
+def test_corrections_keep_what_was_measured_and_say_what_changed(ann, desk, file):
+    ask(ann, desk)
+    ann.send("/tell/0", value="139", **{"executed:speed": "121.5"})
+    page = ann.send("/tell/0", "/experiment/0", value="13.9")
+    assert page.said() == ["Experiment 0 is corrected: 139 → 13.9."]
+    e = Campaign.open(file).experiment(0)
+    assert (e.value, dict(e.executed)) == (13.9, {"speed": 121.5})
+    ann.send("/tell/0", "/experiment/0", **{"executed:speed": ""})
+    assert dict(Campaign.open(file).experiment(0).executed) == {}
+
+
+def test_leaving_out_needs_a_reason_and_can_be_taken_back(ann, desk, file):
+    ask(ann, desk)
+    ann.send("/tell/0", value="1")
+    assert ann.send("/exclude/0", "/experiment/0", why=" ").status == 422
+    ann.send("/exclude/0", "/experiment/0", why="loose sensor")
+    assert Campaign.open(file).experiment(0).excluded == "loose sensor"
+    assert "loose sensor" in ann.get("/experiments").words
+    ann.send("/include/0", "/experiment/0")
+    assert Campaign.open(file).experiment(0).excluded is None
+
+
+def test_changes_are_signed(ann, bob, desk, file):
+    ask(ann, desk, 2)
+    ann.send("/name", name="Ann  Lee;")
+    ann.send("/tell/0", value="1")
+    bob.send("/tell/1", value="2")
+    by = [change.by for change in Campaign.open(file).history()]
+    assert by[0] == "Ann Lee;"
+    assert by[1].endswith(", on the page")
+    assert "Ann Lee;" in bob.get("/history").words
+
+
+# -- what is shown
+
+
+def test_the_recommendation_follows_the_experiments(models, ann, desk, file):
+    for x, value in (("60", "9"), ("120", "1"), ("180", "8")):
+        ann.send("/add", value=value, **OWN | {"design:speed": x})
+    for _ in range(2):  # a look that was under way is followed by another one
+        ann.get()
+        desk.wait()
+    advice = ann.get().words.partition("Best design so far")[2]
+    assert re.search(r"speed 120(\.0)? ", advice.partition("Progress")[0])
+    assert "From 3 values." in advice
+
+
+@pytest.mark.parametrize("page", ["/", "/charts", "/experiments", "/history", "/experiment/0"])
+def test_nothing_in_a_name_a_note_or_a_text_becomes_markup(ann, desk, file, page):
+    hostile = "</script><img src=x onerror=alert(1)>"
+    ask(ann, desk)
+    ann.send("/name", name=hostile)
+    ann.send("/tell/0", value="1", note=hostile)
+    answer = ann.get(page)
+    assert answer.status == 200
+    assert "<img" not in answer.text
+
+
+def test_a_password_of_the_storage_is_on_no_page(app, ann, desk, file):
+    file.write_text(
+        file.read_text().replace(
+            "journal:///campaign.journal", "postgresql://ann:s3cret@127.0.0.1:1/lab"
+        )
+    )
+    page = ann.get()
+    assert page.status == 503
+    assert "cannot be used" in page.words
+    assert "s3cret" not in page.text
