@@ -228,8 +228,8 @@ def _of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: T
         sides = weights.unsqueeze(-1) * V[:n], (weights * e[:, :n]).unsqueeze(-1)
         c = torch.linalg.lstsq(*sides).solution
         errors = ((c.mT @ V.mT).squeeze(-2).exp() - e.exp()).abs().amax(-1)
-        tried.append((degree, c.squeeze(-1), errors <= tolerances))
-    others = group.views.enough(precisions, tolerances.reciprocal(), 1.0) if b > 1 else []
+        tried.append((degree, c.squeeze(-1), errors <= group.slack * tolerances))
+    others = group.views.enough(precisions, tolerances.reciprocal(), group.slack) if b > 1 else []
     degree, c, good = _enough(tried, b, [v.n_components for v in others])
     where, factors = _binomial(b, degree)
     padded = torch.cat([c, torch.zeros_like(c[:, :1])], dim=-1)

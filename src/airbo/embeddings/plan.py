@@ -15,6 +15,8 @@ from airbo.embeddings.reduction import Views
 from airbo.embeddings.rules import gauss_rule
 from airbo.uncertainty import InputUncertainty
 
+CELLS = 10.0
+"""Error that cells may add, as a multiple of that of other ways."""
 N_POINTS = 24
 """Points that stand for the difference of two deviations in one column."""
 MAX_KINDS = 4
@@ -70,6 +72,11 @@ class Group:
         assert self.deviations is not None
         medium = difference(self.deviations[0], self.deviations[0])
         return Views.of(medium, difference(self.finest, self.finest) if self.finest else medium)
+
+    @property
+    def slack(self) -> float:
+        """How much coarser than other groups this one may be: cells are no more accurate."""
+        return CELLS if self.finest is not None else 1.0
 
     @cached_property
     def rule(self) -> Mixture:

@@ -192,12 +192,12 @@ class QuadratureEmbedding(Embedding):
 
     def _with_moving_weights(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
         """Work out every Gaussian once per fit, where that does not take too much memory."""
-        base = self._fewer(base, f)
-        if len(f) ** 2 * len(base.weights) > MAX_REMEMBERED:
+        few = self._fewer(base, f)
+        if len(f) ** 2 * len(few.weights) > MAX_REMEMBERED:
             return self._again_in_every_step(base, f, diag)
-        each = self.remembered("each", f, lambda: self._each(base.detached(), f))
+        each = self.remembered("each", f, lambda: self._each(few.detached(), f))
         each = each.diagonal(dim1=-2, dim2=-1) if diag else each
-        return torch.tensordot(base.weights, each, dims=1)
+        return torch.tensordot(few.weights, each, dims=1)
 
     def _fewer(self, base: GaussianSum, f: Float[Tensor, "n f"]) -> GaussianSum:
         """Replace Gaussians by sums of others that look the same at every distance.
@@ -250,9 +250,9 @@ class QuadratureEmbedding(Embedding):
 
     def _again_in_every_step(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
         """Sum over the Gaussians that count at present; what a step remembers does not grow."""
-        sizes = base.weights.detach().abs()
-        counts = sizes > TOO_LIGHT * base.weights.detach().sum()
+        counts = base.weights.detach() > TOO_LIGHT * base.weights.detach().sum()
         kept = replace(base, weights=base.weights[counts], precisions=base.precisions[counts])
+        kept = kept if base.moves else self._fewer(kept, f)
         terms = self._terms_of_steps(kept)
         if diag:
             looked = terms.look(f)

@@ -19,8 +19,8 @@ from airbo.embeddings.dependent import widened
 from airbo.embeddings.mixture import Mixture
 from airbo.uncertainty import base_draws
 
-SIZES = (1, 9)
-"""Gaussians of the coarser views."""
+SIZES = (1, 9, 35)
+"""Gaussians of the coarser views; of cells, the last of them shows no more than the one before."""
 N_SHARINGS = 10
 """Steps of expectation maximization."""
 N_IMPROVEMENTS = 30
@@ -56,9 +56,10 @@ class Views:
         """
         many = Gaussians.of(whole)
         std = many.as_one().covs[0].diagonal().sqrt()
-        sizes = [n for n in SIZES if 2 * n < medium.n_components]
+        cells = medium.n_components < whole.n_components
+        sizes = [n for n in SIZES[: 2 if cells else 3] if 2 * n < medium.n_components]
         few = [view.mixture(whole.columns) for view in reduced(many, sizes)]
-        views = [*few, medium] if medium.n_components < whole.n_components else few
+        views = [*few, medium] if cells else few
         t = probes(len(std), seed=1)
         safe = torch.where(std > 0, std, 1.0)
         precisions = t.new_tensor(PRECISIONS)

@@ -90,7 +90,7 @@ class Terms:
         self.logs: Logarithms | None = None
         left = {n: [*range(len(self.precisions))] for n in range(len(plan.groups))}
         if tolerances is not None:
-            each = tolerances / len(plan.groups)
+            each = tolerances / max(1, len(plan.groups) - len(plan.normal))
             self.logs = Logarithms(plan, self.precisions, seen, each)
             left |= self.logs.left
         numbered = [(group, left[n]) for n, group in enumerate(plan.groups) if left[n]]
@@ -122,7 +122,7 @@ class Terms:
         if tolerances is None:
             views = [group.views.for_fits(precisions.requires_grad)] * len(precisions)
         else:
-            views = group.views.enough(precisions, tolerances[numbers].reciprocal(), 1.0)
+            views = group.views.enough(precisions, tolerances[numbers].reciprocal(), group.slack)
         return Function(columns, numbers, Quadratics.of(views, precisions))
 
     def _kindwise(self, group: Group) -> dict[tuple[int, int], Quadratics]:
