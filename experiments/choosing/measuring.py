@@ -7,14 +7,12 @@ import torch
 from torch import Tensor
 
 import airbo
-from airbo.measures import CVaR, InSpec, MeanStd, Quantile
-from airbo.measures.kinds import Mean, Measure
-from airbo.measures.spread import corrected
-from airbo.models.draws import FunctionDraws
+from airbo.measures import CVaR, InSpec, Mean, MeanStd, Quantile
 from airbo.problems import Problem, problem
 from airbo.uncertainty import base_draws
 from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.subjects.internals import FunctionDraws, Measure, corrected
 
 PROBLEMS = ("rkhs", "double-peak", "bumped-bowl", "hills", "cliff", "branin", "hartmann")
 WAYS = ("naive", "corrected")

@@ -7,8 +7,9 @@ import torch
 from scipy.optimize import differential_evolution, minimize
 from torch import Tensor
 
-from airbo.problems.reliability import LEVEL, RELIABLE, ReliableDesign
+from airbo.problems import RELIABLE
 from airbo.uncertainty import base_draws
+from experiments.subjects.internals import LEVEL, ReliableDesign
 
 N_SAMPLES, N_ROUGH = 2**13, 2**8
 SAFE = 0.0005

@@ -8,7 +8,10 @@ from airbo.cube import Cube
 from airbo.embeddings.base_kernels import log_normal
 from airbo.embeddings.features import Features
 from airbo.kernels.constraints import positive
+from airbo.measures.kinds import Measure
+from airbo.measures.spread import corrected
 from airbo.models.data import Given, Parts
+from airbo.models.draws import FunctionDraws
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import lengthscale_prior, observation_noise, scaled
 from airbo.optimizer.search import (
@@ -22,18 +25,24 @@ from airbo.problems.expectation import estimate
 from airbo.problems.measured import estimate_measure
 from airbo.problems.optimum import Function, highest_point
 from airbo.problems.push import GOALS, QUADRANTS
+from airbo.problems.reliability import LEVEL, ReliableDesign
 
 __all__ = [
     "GOALS",
+    "LEVEL",
     "N_RAW",
     "N_RESTARTS",
     "QUADRANTS",
     "Cube",
     "Features",
     "Function",
+    "FunctionDraws",
     "Given",
+    "Measure",
     "Parts",
+    "ReliableDesign",
     "UnseenInputLikelihood",
+    "corrected",
     "estimate",
     "estimate_measure",
     "highest_point",

@@ -57,7 +57,7 @@ def test_the_density_is_dark_where_deviations_are_likely(ax):
 def test_every_kind_of_uncertainty_is_shown():
     shown = {type(uncertainty) for uncertainty, _ in kinds().values()}
     public = {getattr(unc, name) for name in unc.__all__ if isinstance(getattr(unc, name), type)}
-    assert public - shown == {unc.InputUncertainty, unc.Scaled}
+    assert public - shown == {unc.InputUncertainty, unc.Rounded, unc.Scaled}
     for uncertainty, designs in kinds().values():
         base = unc.base_draws(64, uncertainty.n_base(2))
         samples = uncertainty.perturb(torch.tensor(designs, dtype=torch.float64), base)

@@ -13,8 +13,8 @@ def coarse(request, monkeypatch):
     monkeypatch.setattr(report, "MAX_PAIRS", 4)
     monkeypatch.setattr(search, "N_RESTARTS", 1)
     monkeypatch.setattr(search, "N_RAW", 16)
-    monkeypatch.setattr(slices, "N_POINTS", 7)
-    monkeypatch.setattr(slices, "N_POINTS_IN_MANY", 5)
+    monkeypatch.setattr(slices, "N_ALONG", 7)
+    monkeypatch.setattr(slices, "N_ALONG_IN_MANY", 5)
     for name in ("N_SPREAD", "N_LOCAL", "N_EARLIER"):
         monkeypatch.setattr(precision, name, 8)
 

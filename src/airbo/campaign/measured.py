@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredInputs:
     """Asked and actual values of the experiments with a measured input, in the order of time."""
 
     experiments: list[Experiment]
@@ -26,7 +26,7 @@ class Measured:
     """Nothing where a parameter was not measured."""
 
 
-def measured_inputs(settings: Settings, experiments: Sequence[Experiment]) -> Measured:
+def measured_inputs(settings: Settings, experiments: Sequence[Experiment]) -> MeasuredInputs:
     """Collect what was measured.
 
     Raises:
@@ -50,10 +50,10 @@ def measured_inputs(settings: Settings, experiments: Sequence[Experiment]) -> Me
     index = [e.number for e in own]
     asked = pd.DataFrame([{n: float(e.design[n]) for n in names} for e in own], index=index)
     actual = pd.DataFrame([{n: e.executed.get(n) for n in names} for e in own], index=index)
-    return Measured(own, asked, actual.astype(float))
+    return MeasuredInputs(own, asked, actual.astype(float))
 
 
-def beliefs(settings: Settings, measured: Measured) -> "list[Belief]":
+def beliefs(settings: Settings, measured: MeasuredInputs) -> "list[Belief]":
     """Say for each measured parameter whether the uncertainty in the file is believable."""
     import numpy as np
 

@@ -15,7 +15,7 @@ SHORTER = 2e-5
 """Largest change of a base kernel, as a share of its value at distance 0, when it is shortened."""
 MATERN_TOLERANCE = 2e-5
 """How far the Gaussians that stand for a Matérn kernel are from it, where its value at 0 is 1."""
-SAME = 1e-7
+DEPENDENT = 1e-7
 """Difference of two Gaussians, on average, below which one may stand for the other."""
 _LENGTHS = range(4, 26)
 _NEGLIGIBLE = 1e-9
@@ -93,11 +93,11 @@ def skeleton(seen: Float[Tensor, "q p"]) -> tuple[Tensor, Float[Tensor, "q r"]]:
 
     Returns:
         The numbers of those to keep, and how much of each is in every one: seen = shares seen[kept]
-        to about ``SAME``.
+        to about ``DEPENDENT``.
     """
     _, R, order = qr(seen.mT.cpu().numpy(), mode="economic", pivoting=True)
     size = np.abs(R.diagonal())
-    r = int((size > SAME * np.sqrt(seen.shape[1])).sum())
+    r = int((size > DEPENDENT * np.sqrt(seen.shape[1])).sum())
     shares = np.empty((r, len(order)))
     shares[:, order] = solve_triangular(R[:r, :r], R[:r])
     kept = torch.from_numpy(order[:r].astype(np.int64)).to(seen.device)

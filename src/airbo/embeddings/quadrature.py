@@ -17,7 +17,7 @@ from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Plan, plan_of
 from airbo.embeddings.terms import FARTHEST, Looked, Terms
 
-TAIL = 6.0
+REACH = 6.0
 """Standard deviations beyond which a Gaussian is not followed."""
 N_STRIPS = 16
 """Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
@@ -356,7 +356,7 @@ class QuadratureEmbedding(Embedding):
 
 def _spanned(extent: Tensor, landing: Mixture, column: int) -> Tensor:
     """Extend a range to where designs land."""
-    reach = TAIL * landing.variances.clamp_min(0).sqrt()
+    reach = REACH * landing.variances.clamp_min(0).sqrt()
     low, high = extent.clone()
     low[column] = (landing.means - reach).min()
     high[column] = (landing.means + reach).max()

@@ -18,7 +18,7 @@ from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
 from airbo.words import design, label, number, plus_minus, value
 
-N_POINTS, N_POINTS_IN_MANY = 41, 25
+N_ALONG, N_ALONG_IN_MANY = 41, 25
 N_BINS = 48
 NEAR = 0.1
 """What is farther from all experiments, in ranges of the parameter, was not tried."""
@@ -37,7 +37,7 @@ class Slice:
     def values(self) -> NDArray[np.float64]:
         """Values of the parameter, as numbers."""
         few = self.findings.is_discrete(self.name) or self.findings.space.d > 4
-        own = self.findings.grid(self.name, N_POINTS_IN_MANY if few else N_POINTS)
+        own = self.findings.grid(self.name, N_ALONG_IN_MANY if few else N_ALONG)
         column = self.findings.space.names.index(self.name)
         return np.union1d(own, self.findings.center[:, column].numpy())
 
