@@ -32,7 +32,7 @@ class Wavy:
 
 
 @dataclass(frozen=True)
-class Function:
+class GroupFunction:
     """Dependent columns of which only the difference counts, for some of the Gaussians."""
 
     columns: list[int]
@@ -116,14 +116,16 @@ class Terms:
         shifted = Shifted.of(group.deviations, waves) if group.deviations else None
         return Wavy(group, numbers, waves, shifted)
 
-    def _function(self, group: Group, numbers: list[int], tolerances: Tensor | None) -> Function:
+    def _function(
+        self, group: Group, numbers: list[int], tolerances: Tensor | None
+    ) -> GroupFunction:
         columns = list(group.columns)
         precisions = self.precisions[numbers][:, columns]
         if tolerances is None:
             views = [group.views.for_fits(precisions.requires_grad)] * len(precisions)
         else:
             views = group.views.enough(precisions, tolerances[numbers].reciprocal(), group.slack)
-        return Function(columns, numbers, Quadratics.of(views, precisions))
+        return GroupFunction(columns, numbers, Quadratics.of(views, precisions))
 
     def _kindwise(self, group: Group) -> dict[tuple[int, int], Quadratics]:
         """Return one function of the difference for each pair of kinds."""

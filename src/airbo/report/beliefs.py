@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from botorch.models.gpytorch import GPyTorchModel
+from botorch.posteriors.gpytorch import GPyTorchPosterior
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
@@ -76,6 +77,7 @@ class Beliefs:
         """Return means and covariances of the expected values of a few designs in columns."""
         with torch.no_grad():
             posterior = self.model.posterior(self.cube.from_columns(X))
+            assert isinstance(posterior, GPyTorchPosterior)
             C = posterior.distribution.covariance_matrix.numpy()
         return self.unit * posterior.mean.squeeze(-1).numpy(), self.unit**2 * C
 

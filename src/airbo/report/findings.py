@@ -185,9 +185,10 @@ class Findings:
         std = self.executed.std(dim=0).tolist()
         found = {}
         for i, (name, parameter) in enumerate(self.space.parameters.items()):
-            missed = name in self.uncertain and isinstance(parameter, Float)
-            # near one design a logarithmic scale is a linear one
-            digits = digits_for(replace(parameter, log=False) if missed else parameter, std[i])
+            near: Parameter = parameter
+            if name in self.uncertain and isinstance(parameter, Float):
+                near = replace(parameter, log=False)  # near one design, a log scale is linear
+            digits = digits_for(near, std[i])
             if digits is not None:
                 found[name] = digits
         return found

@@ -22,7 +22,7 @@ N_ALONG, N_ALONG_IN_MANY = 41, 25
 N_BINS = 48
 NEAR = 0.1
 """What is farther from all experiments, in ranges of the parameter, was not tried."""
-FADED, FAR = 0.3, 0.15
+FADED, FAR_AWAY = 0.3, 0.15
 """Opacity of what was not tried, and of experiments that differ in all other parameters."""
 
 
@@ -91,7 +91,7 @@ def parameter_figure(along: Slice) -> go.Figure:
     )
     draw = _add_points if findings.is_discrete(name) else _add_curve
     if along.nominal is not None:
-        draw(figure, along, along.nominal, "hit exactly", style.NOMINAL, style.FAINT)
+        draw(figure, along, along.nominal, "hit exactly", style.NOMINAL, style.FAINT_BAND)
     draw(figure, along, along.expected, "expected in use", style.MODEL, style.BAND)
     _add_observations(figure, along)
     _add_best(figure, along)
@@ -187,7 +187,7 @@ def _add_observations(figure: go.Figure, along: Slice) -> None:
         marker={"color": style.DATA, "size": 6, "opacity": _closeness(along, X)},
         hovertext=[
             style.plain(f"observed {number(v)} at {design(findings.space, d)}")
-            for v, d in zip(values, designs.to_dict("records"), strict=True)
+            for v, d in zip(values, findings.space.to_designs(X), strict=True)
         ],
         hoverinfo="text",
     )
@@ -200,7 +200,7 @@ def _closeness(along: Slice, X: Float[Tensor, "n d"]) -> NDArray[np.float64]:
     apart = (axes.from_columns(X) - axes.from_columns(findings.center)).abs()
     apart[:, column] = 0
     distance = apart.square().sum(-1).sqrt().numpy() / max(1, findings.space.d - 1) ** 0.5
-    return FAR + (1 - FAR) * np.exp(-((distance / 0.25) ** 2))
+    return FAR_AWAY + (1 - FAR_AWAY) * np.exp(-((distance / 0.25) ** 2))
 
 
 def _add_best(figure: go.Figure, along: Slice) -> None:

@@ -9,7 +9,7 @@ from airbo.parameters import Categorical, Parameter
 from airbo.words import label, unit_of
 
 MODEL, DATA, NOMINAL, BEST, FAILURE = "#0072B2", "#D55E00", "#6B6B6B", "#009E73", "#A00000"
-BAND, FAINT = "rgba(0,114,178,0.18)", "rgba(107,107,107,0.12)"
+BAND, FAINT_BAND = "rgba(0,114,178,0.18)", "rgba(107,107,107,0.12)"
 GRID_LINES = "#E6E8EB"
 
 _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -68,12 +69,12 @@ class LeftOut:
 def left_out(findings: Findings) -> LeftOut | None:
     """Predict every design without it; None: this model cannot say, or has too few designs."""
     beliefs = findings.beliefs
-    model = beliefs.model
+    model: Any = beliefs.model
     if len(model.train_targets) < 2:
         return None
     try:
         with without_numerical_warnings():
-            found = loo_cv(model)
+            found: Any = loo_cv(model)
     except (BotorchError, NotImplementedError):
         return None
     mean, variance = (
