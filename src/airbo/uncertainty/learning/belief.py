@@ -76,7 +76,7 @@ def believe(
         why = min(reasons, key=lambda reason: reasons[reason])
         chance = f"p = {p:.1g}" if p > 1e-6 else "p < 1e-6"
         text = (
-            f"{name}: the file says {said}. That is not believable: of {n} measured values, "
+            f"{name}: the file says {said}. That is not believable: in {n} measured values, "
             f"{why} ({chance}).{few}"
         )
     return Belief(name, n, p, text)
