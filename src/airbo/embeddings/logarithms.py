@@ -171,15 +171,15 @@ class Logarithms:
         return sides.unflatten(-1, (q, p)).transpose(-2, -3).flatten(-3, -2)
 
     def terms(
-        self, values: Float[Tensor, "*batch n p"], weighed: Float[Tensor, "*batch qk p"]
-    ) -> Float[Tensor, "q *batch n k"]:
+        self, values: Float[Tensor, "*#batch n p"], weighed: Float[Tensor, "*#batch qk p"]
+    ) -> Float[Tensor, "q *pairs n k"]:
         """Return exp(v(x)ᵀ M_q v(x')) for all pairs."""
         exponents = (weighed @ values.mT).unflatten(-2, (self.n_gaussians, -1))
         return exponents.exp().movedim(-3, 0).mT
 
     def matching(
-        self, values: Float[Tensor, "*batch n p"], others: Float[Tensor, "*batch n p"]
-    ) -> Float[Tensor, "q *batch n"]:
+        self, values: Float[Tensor, "*#batch n p"], others: Float[Tensor, "*#batch n p"]
+    ) -> Float[Tensor, "q *pairs n"]:
         """Compare matching designs of two lists."""
         sides = self.weighed(others).unflatten(-2, (self.n_gaussians, -1))
         return (sides * values.unsqueeze(-3)).sum(-1).exp().movedim(-2, 0)
@@ -283,7 +283,7 @@ def _largest_error(V: Tensor, forms: Tensor, values: Tensor) -> Float[Tensor, " 
 def _weighted_forms(
     V: Float[Tensor, "z p"], e: Float[Tensor, "q kinds z kinds z"]
 ) -> Float[Tensor, "q kinds p kinds p"]:
-    """Fit forms where a Gaussian is not faint: elsewhere its logarithm may be as it likes."""
+    """Fit forms where a Gaussian counts: where it is nearly 0, its logarithm does not matter."""
     both = torch.einsum("ip,jr->ijpr", V, V).flatten(2, 3).flatten(0, 1)
     e = e.transpose(2, 3)  # (q, kinds, kinds, z, z)
     flat = e.flatten(-2)

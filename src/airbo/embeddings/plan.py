@@ -15,7 +15,7 @@ from airbo.embeddings.reduction import Views
 from airbo.embeddings.rules import gauss_rule
 from airbo.uncertainty import InputUncertainty
 
-CELLS = 10.0
+CELLS = 4.0
 """Error that cells may add, as a multiple of that of other ways."""
 N_POINTS = 24
 """Points that stand for the difference of two deviations in one column."""

@@ -24,6 +24,8 @@ N_STRIPS = 16
 N_FEWER, N_SAMPLED, NEIGHBOURS = 200, 16, (1e-3, 4e-3, 0.016, 0.06, 0.15, 0.4)
 """Observations from which on a fit looks for Gaussians that it can do without, observations that it
 looks at, and distances of their neighbours."""
+N_POLYNOMIALS = 64
+"""Observations from which on polynomials of dependent columns save a fit time."""
 N_TOGETHER = 300
 """Observations up to which a fit keeps all it needs for gradients; else it works it out again."""
 TOO_LIGHT = 1e-6
@@ -274,15 +276,18 @@ class QuadratureEmbedding(Embedding):
                 ),
             )
 
-    def _each(self, base: GaussianSum, f: Tensor) -> Float[Tensor, "q n n"]:
+    def _each(self, base: GaussianSum, f: Float[Tensor, "n f"]) -> Float[Tensor, "q n n"]:
+        """Work out every Gaussian between all pairs of observations."""
         with torch.no_grad():
             low, high = extent = self._extent()
-            terms = Terms(self.plan, base, self.seen, extent, without_waves=True)
-            each = terms(Looked(f), Looked(f), False)
+            if self.plan.differences and len(f) >= N_POLYNOMIALS:
+                limits = torch.full_like(base.weights, LIMIT / 10)
+                return _by_portions(Terms(self.plan, base, self.seen, extent, limits), f)
+            each = _by_portions(Terms(self.plan, base, self.seen, extent, without_waves=True), f)
             for group in self.plan.waves:
                 c = group.columns[0]
-                reach = (high - low)[c].item()
-                each = each * products(self.plan, group, f, terms.precisions[:, c], reach)
+                precisions = base.by_column(self.d)[:, c]
+                each = each * products(self.plan, group, f, precisions, (high - low)[c].item())
             return each
 
     # -- one column
@@ -380,6 +385,14 @@ def _weighted(terms: Terms, weights: Tensor, one: Looked, two: Looked, diag: boo
         others = rows if one is two else two.rows(first, first + step)
         parts.append(_summed(weights, terms(rows, others if diag else two, diag)))
     return torch.cat(parts, dim=-1 if diag else -2) if len(parts) > 1 else parts[0]
+
+
+def _by_portions(terms: Terms, f: Float[Tensor, "n f"]) -> Float[Tensor, "q n n"]:
+    """Compare all pairs, so many at a time as fit in the cache."""
+    two = terms.look(f, weighed=True)
+    step = max(1, PORTION // (terms.size * len(f)))
+    rows = [terms(two.rows(i, i + step), two, False) for i in range(0, len(f), step)]
+    return torch.cat(rows, dim=-2)
 
 
 def _summed(weights: Float[Tensor, " q"], terms: Float[Tensor, "q ..."]) -> Tensor:
