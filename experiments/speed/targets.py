@@ -177,7 +177,7 @@ def _everyday(results: Numbers) -> Iterator[Target]:
         {"1,000 logged 3-D": found["first use"]},
     )
     yield Target(
-        "an ask under a black box in NumPy, in seconds",
+        "an ask under a black box in NumPy, one parameter, in seconds",
         "≤ 1",
         1.0,
         {f"data set {i}": spent for i, spent in enumerate(found["sampler"])},
