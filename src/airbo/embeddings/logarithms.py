@@ -14,7 +14,7 @@ a Gaussian and a group are left to other ways.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -54,15 +54,13 @@ class _Forms:
     """Of every column of the group, in every polynomial."""
     forms: Float[Tensor, "q kf kf"]
     """M_q, kind by kind."""
-    diagonals: Float[Tensor, "q kf"]
-    """The same for a design and itself, as a polynomial of the one."""
     good: Bool[Tensor, " q"]
     """Whether the polynomial is good enough."""
+    is_difference: bool = True
+    """Whether only the difference of two designs matters, so that no design differs from itself."""
 
     def only_good(self) -> "_Forms":
-        good = self.good.to(self.forms)
-        forms, diagonals = self.forms * good[:, None, None], self.diagonals * good[:, None]
-        return _Forms(self.powers, forms, diagonals, self.good)
+        return replace(self, forms=self.forms * self.good.to(self.forms)[:, None, None])
 
 
 class Logarithms:
@@ -140,10 +138,15 @@ class Logarithms:
             places.append(torch.tensor(own))
         n = len(index)
         self.forms = like.new_zeros(self.n_gaussians, n, n)
-        self.diagonals = like.new_zeros(self.n_gaussians, n)
+        self.height = like.new_zeros(self.n_gaussians)
+        self.moving: list[tuple[Tensor, Tensor]] = []
+        """Polynomials, and forms, of groups in which designs differ from themselves."""
         for place, (_, f) in zip(places, found, strict=True):
             self.forms[:, place.unsqueeze(-1), place] += f.forms
-            self.diagonals[:, place] += f.diagonals
+            if f.is_difference:
+                self.height += f.forms[:, 0, 0]
+            else:
+                self.moving.append((place, f.forms))
         device = like.device
         self.index = torch.tensor(index, device=device).mT
         self.kinds = torch.tensor(kinds, device=device) if max(kinds) >= 0 else None
@@ -166,9 +169,7 @@ class Logarithms:
 
     def weighed(self, values: Float[Tensor, "*batch n p"]) -> Float[Tensor, "*batch qn p"]:
         """Return M_q v(x') of every Gaussian and design."""
-        q, p = self.diagonals.shape
-        sides = values @ self.forms.movedim(0, 1).reshape(p, q * p)
-        return sides.unflatten(-1, (q, p)).transpose(-2, -3).flatten(-3, -2)
+        return _times(values, self.forms).transpose(-2, -3).flatten(-3, -2)
 
     def terms(
         self, values: Float[Tensor, "*#batch n p"], weighed: Float[Tensor, "*#batch qk p"]
@@ -185,14 +186,26 @@ class Logarithms:
         return (sides * values.unsqueeze(-3)).sum(-1).exp().movedim(-2, 0)
 
     def diagonal(self, values: Float[Tensor, "*batch n p"]) -> Float[Tensor, "q *batch n"]:
-        """Compare designs with themselves."""
-        return (values @ self.diagonals.mT).exp().movedim(-1, 0)
+        """Compare designs with themselves: Σ v(x)ᵀ M_q v(x) over groups."""
+        exponents = self.height.expand(*values.shape[:-1], -1)
+        for place, forms in self.moving:
+            own = values[..., place]
+            exponents = exponents + (_times(own, forms) * own.unsqueeze(-2)).sum(-1)
+        return exponents.exp().movedim(-1, 0)
 
 
-def _constant(precisions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _times(
+    values: Float[Tensor, "*batch n p"], forms: Float[Tensor, "q p p"]
+) -> Float[Tensor, "*batch n q p"]:
+    """Return M_q v of every Gaussian and design."""
+    q, p = forms.shape[:2]
+    return (values @ forms.movedim(0, 1).reshape(p, q * p)).unflatten(-1, (q, p))
+
+
+def _constant(precisions: Tensor) -> tuple[Tensor, Tensor]:
     q = len(precisions)
     good = torch.ones(q, dtype=torch.bool, device=precisions.device)
-    return precisions.new_zeros(q, 1, 1), precisions.new_zeros(q, 1), good
+    return precisions.new_zeros(q, 1, 1), good
 
 
 def _of_normal(group: Group, precisions: Tensor, half: Tensor) -> _Forms:
@@ -205,8 +218,7 @@ def _of_normal(group: Group, precisions: Tensor, half: Tensor) -> _Forms:
     forms[:, 0, 0] = -0.5 * widening.log()
     forms[:, 1, 1] = a
     forms[:, 0, 2] = forms[:, 2, 0] = -0.5 * a
-    diagonals = forms[:, 0] * torch.tensor([1.0, 0.0, 0.0]).to(a)
-    return _Forms(torch.arange(3).unsqueeze(-1), forms, diagonals, a.isfinite())
+    return _Forms(torch.arange(3).unsqueeze(-1), forms, a.isfinite())
 
 
 def _of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor) -> _Forms:
@@ -234,15 +246,13 @@ def _of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: T
     where, factors = _binomial(b, degree)
     padded = torch.cat([c, torch.zeros_like(c[:, :1])], dim=-1)
     forms = padded[:, where] * factors.to(c)
-    diagonals = torch.zeros_like(forms[:, 0])
-    diagonals[:, 0] = forms[:, 0, 0]
-    return _Forms(_powers(b, degree), forms, diagonals, good)
+    return _Forms(_powers(b, degree), forms, good)
 
 
 def _of_column(
     plan: Plan, group: Group, precisions: Tensor, seen: Tensor, tolerances: Tensor
 ) -> _Forms:
-    """Fit polynomials of two designs, and of one where both are the same."""
+    """Fit polynomials of two designs."""
     low, high = seen.unbind()
     nodes = torch.cos(math.pi * (torch.arange(N_NODES).to(seen) + 0.5) / N_NODES)
     checks = torch.linspace(-0.97, 0.93, N_CHECKS).to(seen)
@@ -254,7 +264,6 @@ def _of_column(
     shape = (n_kinds, len(x), n_kinds, len(x))
     e = _log_between(landing, precisions).reshape(-1, *shape)
     values = e.exp()
-    itself = e.diagonal(dim1=-3, dim2=-1).diagonal(dim1=-3, dim2=-2)  # (q, z, kinds)
     at_nodes = e[:, :, :N_NODES, :, :N_NODES]
     tried = []
     for degree in (*DEGREES, *HIGHER):
@@ -266,13 +275,9 @@ def _of_column(
         if degree in WEIGHTED and bool(bad.any()):
             forms[bad] = _weighted_forms(V[:N_NODES], at_nodes[bad])
             errors = _largest_error(V, forms, values)
-        diagonals = torch.einsum("pi,qik->qkp", fit, itself[:, :N_NODES])
-        fitted = torch.einsum("ip,qkp->qik", V, diagonals)
-        errors = torch.maximum(errors, (fitted.exp() - itself.exp()).abs().amax((1, 2)))
-        flat = forms.flatten(3, 4).flatten(1, 2), diagonals.flatten(1)
-        tried.append((degree, flat, errors <= tolerances))
-    degree, (forms, diagonals), good = _enough(tried, 1, [])
-    return _Forms(torch.arange(degree + 1).unsqueeze(-1), forms, diagonals, good)
+        tried.append((degree, forms.flatten(3, 4).flatten(1, 2), errors <= tolerances))
+    degree, forms, good = _enough(tried, 1, [])
+    return _Forms(torch.arange(degree + 1).unsqueeze(-1), forms, good, is_difference=False)
 
 
 def _largest_error(V: Tensor, forms: Tensor, values: Tensor) -> Float[Tensor, " q"]:
