@@ -47,6 +47,7 @@ class Line:
         high = max(points.means.max().item() for points in landed)
         self.Z = _grid(low, high, far)
         self.far = far
+        self.is_even = bool(self.Z.diff().max() < 1.01 * SPACING)
         self.spread = torch.cat(
             [self._weights(points) for points in landed]
         )  # (kinds · designs, m)

@@ -97,7 +97,7 @@ class QuadratureEmbedding(Embedding):
         if self.plan.design_matters or self.plan.is_exact:
             return self.inner(f, f, diag=True)
         if self.plan.on_a_line:
-            if len(self.uncertainties) > 1:
+            if len(self.uncertainties) > 1 or not self._line().is_even:
                 return self.inner(f, f, diag=True)
             one = f.detach().reshape(-1, f.shape[-1])[:1]  # all have the same
             return self.inner(one, one, diag=True).expand(f.shape[:-1])
