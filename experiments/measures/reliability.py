@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from airbo.problems.reliability import LEVEL, RELIABLE, ReliableDesign
+from airbo.problems import RELIABLE
 from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
 from experiments.measures.cases import GROUPS
 from experiments.measures.reliable_loops import METHODS
+from experiments.subjects.internals import LEVEL, ReliableDesign
 from experiments.subjects.palette import style
 
 

@@ -26,7 +26,7 @@ def test_asking_shows_the_design_and_leaves_it_pending(ann, desk, file):
     page = ann.get()
     [first, second] = Campaign.open(file).experiments
     assert first.is_pending
-    assert f"{first.design['speed']:.2f}"[:5] in page.words
+    assert f"{first.design['speed']:g}" in page.words
     assert {"/tell/0", "/tell/1"} <= set(page.forms)
     assert second.number == 1
 

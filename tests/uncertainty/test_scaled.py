@@ -6,7 +6,9 @@ import torch
 from airbo import uncertainty as unc
 from tests.uncertainties import ALL_UNCERTAINTIES, one_of_each_type, proportional_normal
 
-UNLIMITED = [pair for pair in ALL_UNCERTAINTIES if not isinstance(pair[0], unc.Clipped)]
+UNLIMITED = [
+    pair for pair in ALL_UNCERTAINTIES if not isinstance(pair[0], unc.Clipped | unc.Rounded)
+]
 
 
 def deviations(uncertainty, d):

@@ -100,7 +100,8 @@ class Surrogate:
     def check(self, o: Observation) -> None:
         """Raise ``ValueError`` for an observation that no model could use."""
         columns, around = self._landed(o)
-        self.points.cube.from_columns(columns)
+        if o.executed:
+            self.points.cube.from_columns(columns)
         check_logs(self.space, around, columns)
 
     def _landed(self, o: Observation) -> tuple[Tensor, InputUncertainty]:
