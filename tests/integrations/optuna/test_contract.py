@@ -3,8 +3,8 @@
 import pytest
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
 )
 
 from airbo.integrations.optuna import AIRBOSampler
@@ -23,7 +23,9 @@ def rough_search(monkeypatch):
 
 
 @pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-class TestAIRBOSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestAIRBOSampler(
+    BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase
+):
     @pytest.fixture
     def sampler(self):
         return lambda: AIRBOSampler(surrogate=unfitted, n_startup_trials=0, seed=0)
