@@ -176,6 +176,10 @@ def test_a_file_that_is_right_is_believed(measured, here):
     assert (here / "campaign_calibration.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def slow(*case):
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
 BIASED = 'kind = "gaussian-mixture", means = [[3.0]], covs = [[[4.0]]]'
 
 
@@ -183,11 +187,11 @@ BIASED = 'kind = "gaussian-mixture", means = [[3.0]], covs = [[[4.0]]]'
     ("right", "wrong", "parameter", "words"),
     [
         ("std = 2.0", "std = 0.9", "temp", "times as large"),
-        ("std = 2.0", "std = 6.0", "temp", "the deviations are smaller"),
+        slow("std = 2.0", "std = 6.0", "temp", "the deviations are smaller"),
         ('kind = "normal", std = 2.0', 'kind = "exact"', "temp", "hit exactly"),
-        ('kind = "normal", std = 2.0', BIASED, "temp", "the mean lies below what it expects"),
-        ('std = "5%"', 'std = "1%"', "flow", "times as large"),
-        ("std = 0.8", "std = 0.1", "passes", "not believable"),
+        slow('kind = "normal", std = 2.0', BIASED, "temp", "the mean lies below what it expects"),
+        slow('std = "5%"', 'std = "1%"', "flow", "times as large"),
+        slow("std = 0.8", "std = 0.1", "passes", "not believable"),
     ],
 )
 def test_a_file_that_is_wrong_is_not_believed(measured, right, wrong, parameter, words):

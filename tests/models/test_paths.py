@@ -28,7 +28,11 @@ def assert_moments(samples, mean, covariance):
     assert ((samples.mT.cov() - covariance).abs() < 7 / N**0.5 * std.outer(std)).all()
 
 
-@every_kind
+@pytest.mark.parametrize(
+    "kind",
+    [ExpectationGP, NominalGP, *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS[1:4])],
+    ids=lambda k: k.__name__,
+)
 @pytest.mark.parametrize("uncertainty", UNCERTAINTIES.values(), ids=UNCERTAINTIES)
 def test_paths_of_f_and_of_expected_values_have_the_joint_posterior(kind, uncertainty):
     model = set_hyperparameters(surrogate(kind, uncertainty, 2))

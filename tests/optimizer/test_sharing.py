@@ -143,7 +143,10 @@ def test_long_grids_are_searched_without_listing_them():
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])
-@pytest.mark.parametrize("surrogate", ["expectation", "mmd", "ugp", "nominal"])
+@pytest.mark.parametrize(
+    "surrogate",
+    ["expectation", "nominal", *(pytest.param(s, marks=pytest.mark.slow) for s in ("mmd", "ugp"))],
+)
 def test_a_used_optimizer_can_be_copied_and_goes_on_as_the_original(copied, surrogate):
     optimizer = Optimizer(
         SQUARE, {"x": unc.Normal(0.1), "y": unc.Beta(2, 5, scale=0.2)}, surrogate=surrogate

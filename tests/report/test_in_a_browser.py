@@ -7,6 +7,7 @@ from tests.browser import CHROMIUM, MISSING, Browser
 from tests.report.common import HOSTILE, hostile, milling, optimizer
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason=MISSING),
     pytest.mark.usefixtures("as_without_shape_checks"),
 ]

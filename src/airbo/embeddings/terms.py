@@ -1,6 +1,6 @@
 """The inner product of two embedded designs, Gaussian by Gaussian of the base kernel."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
@@ -50,8 +50,13 @@ class Looked:
     weighed: Float[Tensor, "*batch qn p"] | None = None
     """The same with weights, for those that many are compared with."""
 
+    waves: dict[int, Tensor] = field(default_factory=dict)
+    """Features of the groups that waves describe, once they were needed."""
+
     def rows(self, first: int, last: int) -> "Looked":
         """Return some of the designs."""
+        if first == 0 and last >= self.f.shape[-2]:
+            return self
         values = None if self.values is None else self.values[..., first:last, :]
         return Looked(self.f[..., first:last, :], values)
 
@@ -199,8 +204,8 @@ class Terms:
             factors = function.quadratics(_differences(f1, f2, function.columns, diag))
             for number, factor in zip(function.seen_by, factors, strict=True):
                 each[number] = each[number] * factor
-        for wavy in self.wavy:
-            parts = [self._features(wavy, f).split(wavy.waves.sizes, dim=-1) for f in (f1, f2)]
+        for place, wavy in enumerate(self.wavy):
+            parts = [self._features(place, v).split(wavy.waves.sizes, dim=-1) for v in (one, two)]
             for number, a, b in zip(wavy.seen_by, *parts, strict=True):
                 each[number] = each[number] * ((a * b).sum(-1) if diag else a @ b.mT)
         return torch.stack(each)
@@ -245,7 +250,12 @@ class Terms:
         exponents = (-0.5 * precisions) @ t2.flatten(1)
         return (heights.unsqueeze(-1) * exponents.exp()).unflatten(-1, t2.shape[1:])
 
-    def _features(self, wavy: Wavy, f: Tensor) -> Tensor:
+    def _features(self, place: int, designs: "Looked") -> Tensor:
+        if place not in designs.waves:
+            designs.waves[place] = self._waves_of(self.wavy[place], designs.f)
+        return designs.waves[place]
+
+    def _waves_of(self, wavy: Wavy, f: Tensor) -> Tensor:
         c = wavy.group.columns[0]
         if wavy.shifted is not None:
             x = f[..., c].clamp(-FARTHEST, 1 + FARTHEST)
