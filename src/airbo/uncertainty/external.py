@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.stats
+import scipy  # scipy.stats is imported when it is used: it takes half a second
 import torch
 from jaxtyping import Float
 from torch import Tensor
