@@ -244,3 +244,21 @@ def test_a_design_told_from_far_outside_does_not_end_the_search(surrogate):
     optimizer.tell({"x": 1e300}, 1.0, allow_outside=True)
     optimizer.tell({"x": 0.5}, 1.0, executed={"x": -1e300})
     assert 0 <= optimizer.ask()["x"] <= 1
+
+
+@pytest.mark.parametrize("others", [{}, {"y": (0.0, 1.0)}], ids=["alone", "with another"])
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_an_uncertainty_that_varies_is_not_asked_for_designs_outside_the_bounds(others):
+    seen = []
+
+    def fn(x):
+        seen.extend([x.min().item(), x.max().item()])
+        return unc.Normal(0.1 * x)  # has no meaning below 0
+
+    optimizer = Optimizer({"x": (0.0, 10.0), **others}, {"x": unc.Varying(fn)}, n_initial=4)
+    for _ in range(6):
+        design = optimizer.ask()
+        optimizer.tell(design, -((design["x"] - 3) ** 2))
+    optimizer.recommend("anywhere")
+    assert min(seen) >= 0
+    assert max(seen) <= 10

@@ -41,7 +41,8 @@ class Line:
         """Span designs in the unit cube, or ``far`` beyond it."""
         self.plan, self.group = plan, plan.groups[0]
         self.n_kinds = len(self.group.deviations or self.group.blocks or ())
-        self.designs = torch.arange(-STENCIL, 1 / SPACING + STENCIL + 1).double() * SPACING
+        # P_x need not be defined for designs outside the cube
+        self.designs = torch.linspace(0, 1, round(1 / SPACING) + 1, dtype=torch.float64)
         landed = [self._landing(self.designs, kind) for kind in range(self.n_kinds)]
         low = min(points.means.min().item() for points in landed)
         high = max(points.means.max().item() for points in landed)
@@ -57,8 +58,7 @@ class Line:
         """Say whether designs are on the grid, and land on it."""
         if self.far:
             return True
-        inside = (self.designs[STENCIL // 2] <= Z) & (self.designs[-STENCIL // 2] >= Z)
-        return bool(inside.all())
+        return bool(((Z >= 0) & (Z <= 1)).all())
 
     def features(
         self, Z: Float[Tensor, "*batch n 1"], kind: Int64[Tensor, "*batch n"]
@@ -99,7 +99,7 @@ class Line:
 
     def _is_smooth(self) -> bool:
         """Compare designs between those of the grid with what they are taken for."""
-        x = torch.linspace(0, 1, 37, dtype=torch.float64) + 0.37 * SPACING
+        x = torch.linspace(0, 1 - SPACING, 37, dtype=torch.float64) + 0.37 * SPACING
         narrow = torch.exp(-0.5 * ((self.Z[:, None] - self.Z) / 0.05).square())
         for kind in range(self.n_kinds):
             self.smooth = True

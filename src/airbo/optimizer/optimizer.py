@@ -58,7 +58,8 @@ class Optimizer:
 
     You tell values in your own direction; inside, they are maximized. The state is the record of
     observations and of proposed designs, and the model is refitted from this record. So an
-    optimizer restored from JSON, or from a pickle, continues exactly as the saved one would have.
+    optimizer restored from JSON, or from a pickle, continues as the saved one would have, up to the
+    rounding of sums on this machine (which searches by a measure, or for limits, can enlarge).
     Threads may share an optimizer: its methods run one at a time.
     """
 

@@ -46,7 +46,7 @@ class Relative(InputUncertainty):
 
     @property
     def is_additive(self) -> bool:
-        """False, unless the share is 0."""
+        """False: the deviation grows with the design."""
         return False
 
     @property
