@@ -49,6 +49,24 @@ def test_polynomials_of_logarithms_give_what_the_other_ways_give(uncertainty, d,
     assert (fast_sum - slow_sum).abs().max() < 2 * slack * quadrature.SIMPLER * base.at_zero
 
 
+@pytest.mark.parametrize("kind", ["ring", "logged"])
+@pytest.mark.parametrize("lengthscale", [0.3, 2.0])
+def test_the_same_under_several_uncertainties_at_once(kind, lengthscale):
+    uncertainty, d = KINDS[kind]
+    model, X = surrogate(uncertainty, d, lengthscale=lengthscale)
+    features = model.eval().features
+    features.number_of(unc.Exact())
+    f = features(torch.cat([X, torch.arange(len(X)).unsqueeze(-1) % 2], dim=-1))
+    with torch.no_grad():
+        base, fast, _ = features._prepared()
+        slow = Terms(features.plan, base, features.seen, features._extent())
+        one = fast.look(f, weighed=True)
+        fast_sum = torch.tensordot(base.weights, fast(one, one, False), dims=1)
+        slow_sum = torch.tensordot(base.weights, slow(Looked(f), Looked(f), False), dims=1)
+    assert (fast_sum - slow_sum).abs().max() < quadrature.SIMPLER / 10 * base.at_zero
+    assert min(map(len, fast.logs.left.values())) < len(base.weights) / 2
+
+
 @every_kind
 def test_at_the_default_length_scale_polynomials_serve_nearly_all_gaussians(uncertainty, d):
     model, X = surrogate(uncertainty, d)

@@ -229,3 +229,12 @@ def test_many_designs_are_worked_on_in_portions(uncertainty, d):
     n_designs, portion, features = 8000, 600_000, 250
     done = operations(model, unseen(n_designs, d, seed=2).unsqueeze(-2))
     assert done.largest <= max(portion, features * n_designs)
+
+
+def test_dependent_columns_under_many_uncertainties_are_worked_on_in_portions():
+    X = designs(N_OBSERVATIONS, 2, low=0.0, high=1.0)
+    rings = [unc.Ring(0.1 + 0.01 * (k % 6)) for k in range(N_OBSERVATIONS)]
+    model = MMDGP(X, values(X), rings, box(2, 0.0, 1.0)).eval()
+    predict(model, unseen(3, 2, seed=1))
+    few, many = (operations(model, unseen(n, 2, seed=2).unsqueeze(-2)).largest for n in (200, 400))
+    assert many == few

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ from torch import Tensor
 
 from airbo.embeddings.columns import Waves, landing_features
 from airbo.embeddings.dependent import Quadratics
-from airbo.embeddings.mixture import Mixture
+from airbo.embeddings.mixture import Mixture, difference
 from airbo.embeddings.plan import Group, Plan
 from airbo.uncertainty import base_draws
 
@@ -92,7 +92,7 @@ class Logarithms:
         known: dict[object, _Forms] = {}
         for number, group in enumerate(plan.groups):
             columns = list(group.columns)
-            if group.is_brought or (len(columns) > 1 and not group.is_difference):
+            if group.is_brought or group in plan.pairs:
                 continue
             if group.is_normal:
                 found.append((group.columns, _of_normal(group, precisions, self.half)))
@@ -107,11 +107,12 @@ class Logarithms:
                 tuple(own.flatten().tolist()),
             )
             if key not in known:
-                known[key] = (
-                    _of_difference(group, own, half, tolerances)
-                    if group.is_difference
-                    else _of_column(plan, group, own[:, 0], seen[:, columns[0]], tolerances)
-                )
+                if group.is_difference:
+                    known[key] = _of_difference(group, own, half, tolerances)
+                elif len(columns) == 1:
+                    known[key] = _of_column(plan, group, own[:, 0], seen[:, columns[0]], tolerances)
+                else:
+                    known[key] = _of_kinds(group, own, half, tolerances)
             forms = known[key]
             found.append((group.columns, forms.only_good()))
             self.left[number] = (~forms.good).nonzero().flatten().tolist()
@@ -243,10 +244,52 @@ def _of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: T
         tried.append((degree, c.squeeze(-1), errors <= group.slack * tolerances))
     others = group.views.enough(precisions, tolerances.reciprocal(), group.slack) if b > 1 else []
     degree, c, good = _enough(tried, b, [v.n_components for v in others])
+    all_powers = _powers(b, degree)
+    every = c.new_zeros(len(c), len(all_powers))
+    every[:, all_powers.sum(-1) % 2 == 0] = c
+    return _Forms(all_powers, _of_both(every, b, degree), good)
+
+
+def _of_kinds(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor) -> _Forms:
+    """Fit polynomials of the difference, one for each pair of kinds."""
+    assert group.deviations is not None
+    b, kinds = len(group.columns), group.deviations
+    pairs = list(combinations_with_replacement(range(len(kinds)), 2))
+    t = _differences(b).to(half)
+    at, n = (t * 2 * half).mT, len(t) // 2
+    seen = [
+        torch.cat([Quadratics.of([difference(kinds[i], kinds[j])], own)(at) for i, j in pairs])
+        for own in precisions.split(1)
+    ]
+    e = torch.stack(seen).clamp_min(1e-300).log()  # (q, pairs, t)
+    weights = e[..., :n].exp().clamp_min(FAINT)
+    tried = []
+    for degree in DEGREES:
+        if degree > 2 and math.comb(b + degree, b) > MOST_POWERS:
+            break
+        V = _monomials(t, _powers(b, degree))
+        sides = weights.unsqueeze(-1) * V[:n], (weights * e[..., :n]).unsqueeze(-1)
+        c = torch.linalg.lstsq(*sides).solution.squeeze(-1)
+        errors = ((c @ V.mT).exp() - e.exp()).abs().amax((-1, -2))
+        tried.append((degree, c, errors <= tolerances))
+    largest = max(k.n_components for k in kinds) ** 2
+    degree, c, good = _enough(tried, b, [largest] * len(precisions))
+    powers = _powers(b, degree)
+    opposite = torch.where(powers.sum(-1) % 2 == 0, 1.0, -1.0).to(c)
+    size = len(powers)
+    forms = c.new_zeros(len(c), len(kinds) * size, len(kinds) * size)
+    for place, (i, j) in enumerate(pairs):
+        one, two = slice(i * size, (i + 1) * size), slice(j * size, (j + 1) * size)
+        forms[:, one, two] = _of_both(c[:, place], b, degree)
+        forms[:, two, one] = _of_both(c[:, place] * opposite, b, degree)
+    return _Forms(powers, forms, good, is_difference=False)
+
+
+def _of_both(c: Float[Tensor, "q f"], b: int, degree: int) -> Float[Tensor, "q f f"]:
+    """Write polynomials of (z - z') / 2 as forms of powers of z and of z'."""
     where, factors = _binomial(b, degree)
     padded = torch.cat([c, torch.zeros_like(c[:, :1])], dim=-1)
-    forms = padded[:, where] * factors.to(c)
-    return _Forms(_powers(b, degree), forms, good)
+    return padded[:, where] * factors.to(c)
 
 
 def _of_column(
@@ -359,13 +402,13 @@ def _monomials(t: Float[Tensor, "p b"], powers: Int64[Tensor, "f b"]) -> Float[T
 
 @lru_cache(maxsize=16)
 def _binomial(b: int, degree: int) -> tuple[Int64[Tensor, "f f"], Float[Tensor, "f f"]]:
-    """Say how an even polynomial of (z - z') / 2 is made of products of powers of z and of z'.
+    """Say how a polynomial of (z - z') / 2 is made of products of powers of z and of z'.
 
     Returns:
         The place of the coefficient of every product, and what it is multiplied with.
     """
     powers = _powers(b, degree).tolist()
-    place = {tuple(p): i for i, p in enumerate(_even_powers(b, degree).tolist())}
+    place = {tuple(p): i for i, p in enumerate(powers)}
     where = torch.full((len(powers), len(powers)), len(place))
     factors = torch.zeros(len(powers), len(powers), dtype=torch.float64)
     for i, one in enumerate(powers):

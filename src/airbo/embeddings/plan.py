@@ -100,6 +100,11 @@ class Group:
         return tuple(tuple(v.flatten().tolist()) for part in parts for v in part)
 
     @property
+    def n_components(self) -> int:
+        """Number of Gaussians by which a design is described, at the most."""
+        return max([self.shape[0], *(d.n_components for d in self.deviations or ())])
+
+    @property
     def shapes(self) -> list[tuple[int, ...]]:
         """Shapes of the weights, means and spreads that a design brings."""
         if not self.is_brought:

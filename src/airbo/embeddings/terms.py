@@ -1,6 +1,7 @@
 """The inner product of two embedded designs, Gaussian by Gaussian of the base kernel."""
 
 from dataclasses import dataclass, field
+from itertools import product
 
 import torch
 from jaxtyping import Float
@@ -38,6 +39,15 @@ class GroupFunction:
     columns: list[int]
     seen_by: list[int]
     quadratics: Quadratics
+
+
+@dataclass(frozen=True)
+class Kindwise:
+    """The same under several kinds of uncertainty, with a function for each pair of them."""
+
+    columns: list[int]
+    seen_by: list[int]
+    functions: dict[tuple[int, int], Quadratics]
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,9 @@ class Terms:
             for group, numbers in numbered
             if group in plan.differences
         ]
-        self.kindwise = [self._kindwise(g) for g in plan.kindwise]
+        self.kindwise = [
+            self._kindwise(group, numbers) for group, numbers in numbered if group in plan.kindwise
+        ]
         self._normals = self._normal_columns()
         self._last: tuple[Tensor, Looked] | None = None
 
@@ -132,15 +144,16 @@ class Terms:
             views = group.views.enough(precisions, tolerances[numbers].reciprocal(), group.slack)
         return GroupFunction(columns, numbers, Quadratics.of(views, precisions))
 
-    def _kindwise(self, group: Group) -> dict[tuple[int, int], Quadratics]:
-        """Return one function of the difference for each pair of kinds."""
+    def _kindwise(self, group: Group, numbers: list[int]) -> Kindwise:
+        """Prepare one function of the difference for each pair of kinds."""
         assert group.deviations is not None
-        precisions = self.precisions[:, list(group.columns)]
-        return {
+        precisions = self.precisions[numbers][:, list(group.columns)]
+        functions = {
             (a, b): Quadratics.of([difference(p, q)] * len(precisions), precisions)
             for a, p in enumerate(group.deviations)
             for b, q in enumerate(group.deviations)
         }
+        return Kindwise(list(group.columns), numbers, functions)
 
     def _normal_columns(self) -> tuple[list[int], Tensor, Tensor]:
         """Return columns, their precisions with normal deviations, and the heights of all terms."""
@@ -159,9 +172,9 @@ class Terms:
         """Numbers that are held at a time, per pair of designs."""
         n = len(self.precisions)
         functions = [f.quadratics for f in self.differences]
-        functions += [q for by in self.kindwise for q in by.values()]
+        functions += [q for by in self.kindwise for q in by.functions.values()]
         quadratics = sum(sum(q.coefficients.shape) for q in functions)
-        pairs = sum(g.shape[0] ** 2 * n * len(g.columns) ** 2 for g in self.plan.pairs)
+        pairs = sum(g.n_components**2 * n * len(g.columns) ** 2 for g in self.plan.pairs)
         return 2 * n + quadratics + pairs + (0 if self.logs else 2 * len(self._normals[0]))
 
     def look(self, f: Float[Tensor, "*batch n f"], weighed: bool = False) -> "Looked":
@@ -190,16 +203,18 @@ class Terms:
         """Compare all pairs of designs, or matching ones, under every Gaussian."""
         f1, f2 = one.f, two.f
         terms = self._first_terms(one, two, diag)
-        for group, functions in zip(self.plan.kindwise, self.kindwise, strict=True):
-            t = _differences(f1, f2, list(group.columns), diag)
-            terms = terms * self._by_kind(functions, t, f1, f2, diag)
         for group in self.plan.pairs:
             p, q = self.plan.landing(group, f1), self.plan.landing(group, f2)
             own = self.precisions[:, list(group.columns)]
             terms = terms * over_pairs_of_components(p, q, own, diag)
-        if not self.differences and not self.wavy:
+        if not self.differences and not self.kindwise and not self.wavy:
             return terms
         each = list(terms)
+        for kindwise in self.kindwise:
+            t = _differences(f1, f2, kindwise.columns, diag)
+            factors = self._by_kind(kindwise.functions, t, f1, f2, diag)
+            for number, factor in zip(kindwise.seen_by, factors, strict=True):
+                each[number] = each[number] * factor
         for function in self.differences:
             factors = function.quadratics(_differences(f1, f2, function.columns, diag))
             for number, factor in zip(function.seen_by, factors, strict=True):
@@ -231,16 +246,14 @@ class Terms:
         f2: Tensor,
         diag: bool,
     ) -> Float[Tensor, "q *pairs"]:
-        one, two = f1[..., self.plan.d].long(), f2[..., self.plan.d].long()
+        one, two = f1[..., self.plan.d], f2[..., self.plan.d]
+        present = product(one.unique().int().tolist(), two.unique().int().tolist())
         if not diag:
             one, two = one.unsqueeze(-1), two.unsqueeze(-2)
-        kinds = torch.broadcast_tensors(one, two)
-        present = torch.stack([v.flatten() for v in kinds], dim=-1).unique(dim=0).tolist()
         total: Tensor | None = None
         for a, b in present:
-            mine = (kinds[0] == a) & (kinds[1] == b)
             value = functions[a, b](t)
-            total = value if total is None else torch.where(mine, value, total)
+            total = value if total is None else torch.where((one == a) & (two == b), value, total)
         assert total is not None
         return total
 
