@@ -146,6 +146,14 @@ def test_two_hundred_observations(kind):
     assert (posterior.mean - values(designs(5, 2, seed=99))).abs().max() < 0.5
 
 
+@every_surrogate
+def test_a_fit_that_fails_can_go_back_to_where_it_began(kind):
+    X = designs(5, 2)
+    model = kind(X, values(X), unc.Normal(0.1))
+    for tensor in model.state_dict().values():  # as BoTorch does it
+        tensor[...] = tensor.clone()
+
+
 @pytest.mark.slow
 @every_surrogate
 @pytest.mark.parametrize("n", [5, 20, 50, 200])

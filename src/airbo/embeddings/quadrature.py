@@ -50,7 +50,7 @@ class QuadratureEmbedding(Embedding):
         super().__init__(*args)  # type: ignore[arg-type]
         self.resolution = Resolution(n_atoms)
         for name in ("seen", "landed"):
-            self.register_buffer(name, torch.tensor([[0.0], [1.0]]).expand(2, self.d).to(self.low))
+            self.register_buffer(name, torch.tensor([[0.0], [1.0]]).repeat(1, self.d).to(self.low))
         self._far = False
 
     @property

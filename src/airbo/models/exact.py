@@ -17,6 +17,7 @@ from torch import Tensor
 
 from airbo.embeddings.features import Features
 from airbo.models import rows
+from airbo.models.density import Observed
 from airbo.models.likelihoods import MeanNoise, WithinRows, observe, unseen_input_noise
 
 
@@ -48,7 +49,8 @@ class FeatureGP(SingleTaskGP):
         if not others and x is self.train_inputs[0]:
             inputs = [*self.train_inputs]
         covariance = self.covar_module(self.features(rows.packed(inputs))).to_dense()
-        return MultivariateNormal(self.mean_module(x), to_linear_operator(covariance))
+        kind = Observed if self.training else MultivariateNormal
+        return kind(self.mean_module(x), to_linear_operator(covariance))
 
     def __call__(self, *args: Any, **kwargs: Any) -> MultivariateNormal:
         """Return the prior at the observations during a fit, otherwise a prediction."""
