@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from botorch.models import SingleTaskGP
 from rich.progress import Progress
 from torch import Tensor
 
+from airbo import uncertainty as unc
+from airbo.models import ExpectationGP
 from experiments.speed import timing
 from experiments.speed.methods import (
     BY_NAME,
@@ -72,9 +75,9 @@ def seconds(setting: Setting, methods: Iterable[Timed], n_rounds: int) -> dict[s
     )
 
 
-def predict(model: SingleTaskGP, X: Tensor) -> tuple[Tensor, Tensor]:
+def predict(model: SingleTaskGP, X: Tensor, **how: Any) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
-        posterior = model.posterior(X)
+        posterior = model.posterior(X, **how)
         return posterior.mean, posterior.variance
 
 
@@ -125,6 +128,25 @@ def varying(quick: bool, bar: Progress) -> Seconds:
         for n in ((10,) if quick else N_OBSERVATIONS)
     ]
     return _all(settings, PAIR, N_ROUNDS[quick], bar, "posteriors, varying P")
+
+
+def itself(quick: bool, bar: Progress) -> Seconds:
+    """Time the posterior of f itself, and that of E f before and afterwards."""
+    cases = (*ADDITIVE, *RELATIVE) if not quick else ADDITIVE[:3]
+    found: Seconds = {}
+    for case in bar.track(cases, description="posteriors of f itself"):
+        setting = Setting(case, 50, joint=False)
+        X, Y = observe(case, setting.n, seed=5)
+        before, both = (ExpectationGP(X, Y, case.uncertainty, case.bounds).eval() for _ in range(2))
+        of_f = partial(predict, both, uncertainty=unc.Exact())
+        of_f(setting.designs(seed=100)[:8])
+        jobs = {
+            "E f": partial(predict, before),
+            "f": of_f,
+            "E f afterwards": partial(predict, both),
+        }
+        found[setting.label] = timing.interleaved(jobs, setting.fresh_designs, N_ROUNDS[quick])
+    return found
 
 
 def samples(quick: bool, bar: Progress) -> Seconds:

@@ -24,7 +24,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from airbo.embeddings.columns import Waves, landing_features
-from airbo.embeddings.dependent import Quadratics
+from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
+from airbo.embeddings.embedding import PORTION
 from airbo.embeddings.mixture import Mixture, difference
 from airbo.embeddings.plan import Group, Plan
 from airbo.uncertainty import base_draws
@@ -37,6 +38,8 @@ WEIGHTED = (6, 8, 10)
 """Degrees at which what is faint counts less, if that helps."""
 N_NODES, N_CHECKS = 24, 7
 """Designs of one column that a polynomial is fitted to, and further ones where it is checked."""
+N_SPREAD = 32
+"""The same for several columns, as a multiple of their number."""
 EXPONENTIAL, WAVES = 120, 4
 """What an exponential costs, in multiplications, and what waves cost, in exponentials."""
 TAIL, PRECISE, LOST = 6.0, 8.0, 1e-10
@@ -92,7 +95,7 @@ class Logarithms:
         known: dict[object, _Forms] = {}
         for number, group in enumerate(plan.groups):
             columns = list(group.columns)
-            if group.is_brought or group in plan.pairs:
+            if not group.is_known_by_columns:
                 continue
             if group.is_normal:
                 found.append((group.columns, _of_normal(group, precisions, self.half)))
@@ -109,10 +112,10 @@ class Logarithms:
             if key not in known:
                 if group.is_difference:
                     known[key] = _of_difference(group, own, half, tolerances)
-                elif len(columns) == 1:
-                    known[key] = _of_column(plan, group, own[:, 0], seen[:, columns[0]], tolerances)
-                else:
+                elif group.is_kindwise and len(columns) > 1:
                     known[key] = _of_kinds(group, own, half, tolerances)
+                else:
+                    known[key] = _of_designs(plan, group, own, seen[:, columns], tolerances)
             forms = known[key]
             found.append((group.columns, forms.only_good()))
             self.left[number] = (~forms.good).nonzero().flatten().tolist()
@@ -292,35 +295,49 @@ def _of_both(c: Float[Tensor, "q f"], b: int, degree: int) -> Float[Tensor, "q f
     return padded[:, where] * factors.to(c)
 
 
-def _of_column(
+def _of_designs(
     plan: Plan, group: Group, precisions: Tensor, seen: Tensor, tolerances: Tensor
 ) -> _Forms:
     """Fit polynomials of two designs."""
-    low, high = seen.unbind()
-    nodes = torch.cos(math.pi * (torch.arange(N_NODES).to(seen) + 0.5) / N_NODES)
-    checks = torch.linspace(-0.97, 0.93, N_CHECKS).to(seen)
-    z = torch.cat([nodes, checks])
-    x = ((low + high) / 2 + (high - low) / 2 * z).unsqueeze(-1)
-    n_kinds = len(group.deviations or group.blocks or ())
+    b, n_kinds = len(group.columns), group.n_kinds
+    z, n = _nodes(b)
+    z = z.to(seen)
+    x = (seen[0] + seen[1]) / 2 + (seen[1] - seen[0]) / 2 * z
     kinds = torch.arange(n_kinds, device=x.device).repeat_interleave(len(x))
     landing = plan.landing_of(group, x.repeat(n_kinds, 1), kinds)
     shape = (n_kinds, len(x), n_kinds, len(x))
     e = _log_between(landing, precisions).reshape(-1, *shape)
     values = e.exp()
-    at_nodes = e[:, :, :N_NODES, :, :N_NODES]
+    at_nodes = e[:, :, :n, :, :n]
     tried = []
     for degree in (*DEGREES, *HIGHER):
-        V = z.unsqueeze(-1) ** torch.arange(degree + 1).to(z)
-        fit = torch.linalg.pinv(V[:N_NODES])
+        if degree > 2 and math.comb(b + degree, b) > (N_NODES if b == 1 else 0.75 * n):
+            break
+        V = _monomials(z, _powers(b, degree))
+        fit = torch.linalg.pinv(V[:n])
         forms = torch.einsum("pi,qkilj,rj->qkplr", fit, at_nodes, fit)
         errors = _largest_error(V, forms, values)
         bad = errors > tolerances
-        if degree in WEIGHTED and bool(bad.any()):
-            forms[bad] = _weighted_forms(V[:N_NODES], at_nodes[bad])
+        if b == 1 and degree in WEIGHTED and bool(bad.any()):
+            forms[bad] = _weighted_forms(V[:n], at_nodes[bad])
             errors = _largest_error(V, forms, values)
         tried.append((degree, forms.flatten(3, 4).flatten(1, 2), errors <= tolerances))
-    degree, forms, good = _enough(tried, 1, [])
-    return _Forms(torch.arange(degree + 1).unsqueeze(-1), forms, good, is_difference=False)
+    others = [group.n_components**2] * len(precisions) if b > 1 else []
+    degree, forms, good = _enough(tried, b, others)
+    return _Forms(_powers(b, degree), forms, good, is_difference=False)
+
+
+@lru_cache(maxsize=16)
+def _nodes(b: int) -> tuple[Float[Tensor, "z b"], int]:
+    """Return designs in [-1, 1]: so many to fit polynomials to, the others to check them."""
+    if b == 1:
+        nodes = torch.cos(math.pi * (torch.arange(N_NODES, dtype=torch.float64) + 0.5) / N_NODES)
+        checks = torch.linspace(-0.97, 0.93, N_CHECKS, dtype=torch.float64)
+        return torch.cat([nodes, checks]).unsqueeze(-1), N_NODES
+    # dense near the bounds, where polynomials go astray
+    nodes = -torch.cos(math.pi * base_draws(N_SPREAD * b, b, seed=0))
+    checks = 0.98 * (2 * base_draws(N_CHECKS * b, b, seed=1) - 1)
+    return torch.cat([nodes, checks]), len(nodes)
 
 
 def _largest_error(V: Tensor, forms: Tensor, values: Tensor) -> Float[Tensor, " q"]:
@@ -355,12 +372,21 @@ def _enough(
     return min(tried, key=cost)
 
 
-def _log_between(landing: Mixture, precisions: Float[Tensor, " q"]) -> Float[Tensor, "q r r"]:
-    """Return the logarithm of what Gaussians see between designs of one column."""
+def _log_between(landing: Mixture, precisions: Float[Tensor, "q b"]) -> Float[Tensor, "q r r"]:
+    """Return the logarithm of what Gaussians see between designs."""
+    if len(landing.columns) > 1:
+        n = landing.means.shape[-3]
+        e = precisions.new_zeros(len(precisions), n, n)
+        size = landing.n_components**2 * len(precisions)
+        for pairs in torch.triu_indices(n, n).split(max(1, PORTION // size), dim=-1):
+            i, j = pairs
+            seen = over_pairs_of_components(landing.rows(i), landing.rows(j), precisions, diag=True)
+            e[:, i, j] = e[:, j, i] = seen.clamp_min(1e-300).log()
+        return e
     m, spread = landing.means, TAIL * landing.variances.sqrt()
     reach = ((m + spread).max() - (m - spread).min()).item()
     each = []
-    for precision in precisions:
+    for precision in precisions[:, 0]:
         f = landing_features(landing, Waves.of(precision.unsqueeze(0), reach, PRECISE))
         seen = f @ f.mT
         # where little is seen its logarithm is lost, and all pairs of components give it

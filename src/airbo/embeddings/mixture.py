@@ -71,6 +71,13 @@ class Mixture:
             spread = spread.expand(*means.shape[:-1], *spread.shape[self.weights.dim() :])
         return Mixture(self.columns, weights, means, spread)
 
+    def rows(self, numbers: Int64[Tensor, " k"]) -> "Mixture":
+        """Return the sums of some designs."""
+        spread = None if self.spread is None else self.spread[numbers]
+        return replace(
+            self, weights=self.weights[numbers], means=self.means[numbers], spread=spread
+        )
+
     def clamped(self, low: float, high: float) -> "Mixture":
         """Return the same with all centres between two numbers."""
         return replace(self, means=self.means.clamp(low, high))

@@ -21,6 +21,8 @@ N_POINTS = 24
 """Points that stand for the difference of two deviations in one column."""
 MAX_KINDS = 4
 """Number of uncertainties up to which each pair of them has its own function."""
+MOST_COLUMNS = 3
+"""Dependent columns up to which P_x that changes with the design may be a polynomial of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class Group:
     deviations: tuple[Mixture, ...] | None
     """One per kind where all kinds are additive in these columns; None: designs bring their own."""
     blocks: tuple[InputUncertainty, ...] | None = None
-    """One per kind, where P_x in the only column is a function of nothing but that column."""
+    """One per kind, where P_x in these columns is a function of nothing but these columns."""
     finest: Mixture | None = None
     """The deviation under the only kind, more finely resolved, if it can be."""
     shape: tuple[int, int] = (1, 0)
@@ -54,7 +56,19 @@ class Group:
     @property
     def is_brought(self) -> bool:
         """Whether designs bring their own distribution along, among their features."""
-        return self.deviations is None and self.blocks is None
+        return self.deviations is None and (self.blocks is None or len(self.columns) > 1)
+
+    @property
+    def is_known_by_columns(self) -> bool:
+        """Whether these columns and the kind say all, so that polynomials can say it too."""
+        if self.deviations is None:
+            return self.blocks is not None and len(self.columns) <= MOST_COLUMNS
+        return len(self.columns) == 1 or len(self.deviations) <= MAX_KINDS
+
+    @property
+    def n_kinds(self) -> int:
+        """Number of uncertainties."""
+        return len(self.deviations or self.blocks or ())
 
     @property
     def is_difference(self) -> bool:
@@ -229,13 +243,14 @@ class Plan:
         assert group.blocks is not None
         options = []
         for block in group.blocks:
-            [part] = mixtures(block, x, self.resolution)
-            options.append(replace(part.around(x), columns=group.columns))
+            parts = mixtures(block, x, self.resolution)
+            landing = _joined_landing(parts, x, list(range(len(group.columns))))
+            options.append(replace(landing, columns=group.columns))
         return choose(kind, options)
 
     def _alone(self, group: Group) -> Group:
-        """Note that a column is a block of its own under every kind."""
-        if len(group.columns) > 1 or group.deviations is not None:
+        """Note that columns are a block of their own under every kind."""
+        if group.deviations is not None:
             return group
         own = [[b for b, columns in blocks if columns == group.columns] for blocks in self._blocks]
         if not all(own):

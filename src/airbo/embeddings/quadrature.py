@@ -389,10 +389,15 @@ def _weighted(terms: Terms, weights: Tensor, one: Looked, two: Looked, diag: boo
 
 def _by_portions(terms: Terms, f: Float[Tensor, "n f"]) -> Float[Tensor, "q n n"]:
     """Compare all pairs, so many at a time as fit in the cache."""
-    two = terms.look(f, weighed=True)
-    step = max(1, PORTION // (terms.size * len(f)))
-    rows = [terms(two.rows(i, i + step), two, False) for i in range(0, len(f), step)]
-    return torch.cat(rows, dim=-2)
+    n, two = len(f), terms.look(f, weighed=True)
+    step = max(1, PORTION // (terms.size * n))
+    if terms.logs is not None:
+        rows = [terms(two.rows(i, i + step), two, False) for i in range(0, n, step)]
+        return torch.cat(rows, dim=-2)
+    rows = [terms(two.rows(i, i + step), two.rows(i, n), False) for i in range(0, n, step)]
+    padded = [torch.nn.functional.pad(r, (n - r.shape[-1], 0)) for r in rows]
+    upper = torch.cat(padded, dim=-2).triu()
+    return upper + upper.triu(1).mT
 
 
 def _summed(weights: Float[Tensor, " q"], terms: Float[Tensor, "q ..."]) -> Tensor:

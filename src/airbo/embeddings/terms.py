@@ -122,6 +122,7 @@ class Terms:
         self.kindwise = [
             self._kindwise(group, numbers) for group, numbers in numbered if group in plan.kindwise
         ]
+        self.pairs = [(group, numbers) for group, numbers in numbered if group in plan.pairs]
         self._normals = self._normal_columns()
         self._last: tuple[Tensor, Looked] | None = None
 
@@ -174,7 +175,7 @@ class Terms:
         functions = [f.quadratics for f in self.differences]
         functions += [q for by in self.kindwise for q in by.functions.values()]
         quadratics = sum(sum(q.coefficients.shape) for q in functions)
-        pairs = sum(g.n_components**2 * n * len(g.columns) ** 2 for g in self.plan.pairs)
+        pairs = sum(g.n_components**2 * len(left) * len(g.columns) ** 2 for g, left in self.pairs)
         return 2 * n + quadratics + pairs + (0 if self.logs else 2 * len(self._normals[0]))
 
     def look(self, f: Float[Tensor, "*batch n f"], weighed: bool = False) -> "Looked":
@@ -203,13 +204,15 @@ class Terms:
         """Compare all pairs of designs, or matching ones, under every Gaussian."""
         f1, f2 = one.f, two.f
         terms = self._first_terms(one, two, diag)
-        for group in self.plan.pairs:
-            p, q = self.plan.landing(group, f1), self.plan.landing(group, f2)
-            own = self.precisions[:, list(group.columns)]
-            terms = terms * over_pairs_of_components(p, q, own, diag)
-        if not self.differences and not self.kindwise and not self.wavy:
+        if not (self.differences or self.kindwise or self.pairs or self.wavy):
             return terms
         each = list(terms)
+        for group, numbers in self.pairs:
+            p, q = self.plan.landing(group, f1), self.plan.landing(group, f2)
+            own = self.precisions[numbers][:, list(group.columns)]
+            factors = over_pairs_of_components(p, q, own, diag)
+            for number, factor in zip(numbers, factors, strict=True):
+                each[number] = each[number] * factor
         for kindwise in self.kindwise:
             t = _differences(f1, f2, kindwise.columns, diag)
             factors = self._by_kind(kindwise.functions, t, f1, f2, diag)
