@@ -34,7 +34,7 @@ def describe(where: Mapping[str, Any]) -> str:
     ]
     return (
         f"Commit {where['commit']}, {where['date']}, seed {where['seed']}, one thread, "
-        f"{where['machine']}, Python {where['python']}, {versions}.{''.join(again)}"
+        f"{where['machine']}, Python {where['python']}, {versions}.{''.join(later)}"
     )
 
 
