@@ -21,9 +21,16 @@ def pytest_runtest_setup(item):
         pytest.skip(f"needs {', '.join(missing)}: `make slow` installs it and runs this test")
 
 
+NUMERICS = {"contracts", "embeddings", "kernels", "measures", "models", "theory", "uncertainty"}
+"""Folders whose tests check the shapes of all tensors; elsewhere that takes a third of the time."""
+
+
+@pytest.fixture(autouse=True)
+def _shapes_are_checked_near_the_numerics(request):
+    jaxtyping.config.update("jaxtyping_disable", NUMERICS.isdisjoint(request.path.parts))
+
+
 @pytest.fixture
-def as_without_shape_checks():
+def as_without_shape_checks(_shapes_are_checked_near_the_numerics):
     """Run as users do, so that our own messages appear and not those of the test run."""
     jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)

@@ -86,7 +86,7 @@ def test_a_gram_matrix_is_a_covariance(kind, uncertainty, d):
 
 @every_kernel
 def test_a_gram_matrix_is_a_covariance_whatever_the_hyperparameters(kind, uncertainty, d):
-    @settings(max_examples=5)
+    @settings(max_examples=3)
     @given(seed=st.integers(0, 2**31), spread=st.floats(0.0, 2.0), n=st.integers(1, 25))
     def check(seed, spread, n):
         X = designs(n, d, seed)

@@ -82,7 +82,7 @@ SLOW = {"beta 10": pytest.mark.slow}
     ("uncertainty", "bounds"),
     [pytest.param(*case, id=name, marks=SLOW.get(name, ())) for name, case in CASES.items()],
 )
-@pytest.mark.parametrize("lengthscale", [None, 0.05])
+@pytest.mark.parametrize("lengthscale", [pytest.param(None, marks=pytest.mark.slow), 0.05])
 def test_the_default_estimator_is_exact_enough(uncertainty, bounds, lengthscale):
     d = bounds.shape[-1]
     kernel = default_base_kernel(d) if lengthscale is None else RationalQuadraticSum(lengthscale)

@@ -127,15 +127,14 @@ def check_accuracy(case, lengthscale, ratio, promised):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(("lengthscale", "ratio"), [(0.05, 10.0), (0.3, 1.0)])
-def test_the_kernel_is_that_of_brute_force(case, lengthscale, ratio):
-    check_accuracy(case, lengthscale, ratio, PROMISED)
+def test_the_kernel_is_that_of_brute_force(case):
+    check_accuracy(case, lengthscale=0.05, ratio=10.0, promised=PROMISED)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
-    ("lengthscale", "ratio"), [(0.05, 1.0), (0.3, 0.2), (2.0, 0.1), (5.0, 1.0)]
+    ("lengthscale", "ratio"), [(0.05, 1.0), (0.3, 1.0), (0.3, 0.2), (2.0, 0.1), (5.0, 1.0)]
 )
 def test_the_kernel_is_that_of_brute_force_at_all_length_scales(case, lengthscale, ratio):
     check_accuracy(case, lengthscale, ratio, PROMISED)
@@ -150,7 +149,7 @@ def test_cells_of_dependent_columns_are_fine_enough_for_longer_length_scales(
 
 
 @pytest.mark.parametrize("case", ALL)
-@pytest.mark.parametrize("kernel", ["paper", "rational", "matern"])
+@pytest.mark.parametrize("kernel", ["paper", "rational"])
 def test_a_fit_sees_the_kernel_of_predictions(case, kernel):
     chosen = base_kernels(0.4, 0.5)[kernel]
     embedding = embed(case, chosen)

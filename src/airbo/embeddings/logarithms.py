@@ -38,7 +38,7 @@ WEIGHTED = (6, 8, 10)
 """Degrees at which what is faint counts less, if that helps."""
 N_NODES, N_CHECKS = 24, 7
 """Designs of one column that a polynomial is fitted to, and further ones where it is checked."""
-N_SPREAD = 32
+N_SCATTERED = 32
 """The same for several columns, as a multiple of their number."""
 EXPONENTIAL, WAVES = 120, 4
 """What an exponential costs, in multiplications, and what waves cost, in exponentials."""
@@ -335,7 +335,7 @@ def _nodes(b: int) -> tuple[Float[Tensor, "z b"], int]:
         checks = torch.linspace(-0.97, 0.93, N_CHECKS, dtype=torch.float64)
         return torch.cat([nodes, checks]).unsqueeze(-1), N_NODES
     # dense near the bounds, where polynomials go astray
-    nodes = -torch.cos(math.pi * base_draws(N_SPREAD * b, b, seed=0))
+    nodes = -torch.cos(math.pi * base_draws(N_SCATTERED * b, b, seed=0))
     checks = 0.98 * (2 * base_draws(N_CHECKS * b, b, seed=1) - 1)
     return torch.cat([nodes, checks]), len(nodes)
 
