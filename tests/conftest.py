@@ -7,6 +7,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from experiments.harness import postgres
+
 # The same examples in every run, and no deadline: the first call of a torch function is slow.
 settings.register_profile("airbo", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("airbo")
@@ -27,3 +29,13 @@ def as_without_shape_checks():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
+def postgres_url():
+    """The URL of a PostgreSQL server, which is started when the first test needs it."""
+    reason = postgres.missing()
+    if reason:
+        pytest.skip(reason)
+    with postgres.server() as url:
+        yield url
