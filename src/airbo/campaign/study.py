@@ -10,7 +10,7 @@ from optuna.samplers import RandomSampler
 from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
-from airbo.campaign.errors import DamageError, StorageError
+from airbo.campaign.errors import DamageError, FileError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
 from airbo.digits import Digits, as_held, digits_for
@@ -37,12 +37,20 @@ def seal_of(settings: Settings) -> Seal | None:
 def check_there(settings: Settings) -> None:
     """Refuse to start over where experiments were reported and their file is gone."""
     seal = seal_of(settings)
+    if seal is not None and not seal.storage.exists():
+        _check_limits(settings)
     if seal is not None and seal.facts and not seal.storage.exists():
         raise StorageError(
             f"The storage {seal.storage.name} is gone, and it held {seal.n_trials} trials. Put it "
             f"back, or a backup of it: airbo restore BACKUP. To start over, delete "
             f"{seal.file.name} too."
         )
+
+
+def _check_limits(settings: Settings) -> None:
+    """Refuse to begin a campaign that exceeds the limits; an older one can still be read."""
+    if settings.beyond:
+        raise FileError(str(settings.path), settings.beyond)
 
 
 def open_study(storage: BaseStorage, settings: Settings, begun: bool = False) -> Study:
@@ -62,6 +70,7 @@ def open_study(storage: BaseStorage, settings: Settings, begun: bool = False) ->
     else:
         _check_alone(found, settings)
         _check_begun(begun, settings)
+        _check_limits(settings)
         study = optuna.create_study(
             storage=storage,
             sampler=no_sampler,
