@@ -133,7 +133,7 @@ KINDS_OF_X = [
     CategoricalDistribution([0.5, 0.25]), CategoricalDistribution(["A", None, True]),
 ]  # fmt: skip
 ATTRIBUTES = [EXECUTED, UNCERTAINTY, OUTCOMES, GAVE_UP, STAMP, STAGED, INFEASIBLE_DESIGN, "note"]
-SYSTEM = [DESIGN, "fixed_params", "constraints", "constraint:a", "nsga2:generation"]
+SYSTEM = [DESIGN, "fixed_params", "constraints", "constraints:a", "nsga2:generation"]
 by_name = st.dictionaries(st.sampled_from(["x", "x", "z", "value"]), numbers, max_size=2)
 described = st.lists(
     st.fixed_dictionaries({"parameters": st.just(["x"]), "uncertainty": uncertainties()}),

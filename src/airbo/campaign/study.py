@@ -1,16 +1,17 @@
 """The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna import Study
+from optuna.distributions import BaseDistribution, check_distribution_compatibility
 from optuna.samplers import RandomSampler
 from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
-from airbo.campaign.errors import DamageError, FileError, StorageError
+from airbo.campaign.errors import CampaignError, DamageError, FileError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
 from airbo.digits import Digits, as_held, digits_for
@@ -199,6 +200,20 @@ def range_changes(study: Study, settings: Settings) -> list[str]:
     return changes
 
 
+def check_kinds(study: Study, wanted: Mapping[str, BaseDistribution]) -> None:
+    """Refuse a study in which somebody else has used a parameter in another way."""
+    for trial in study.get_trials(deepcopy=False):
+        for name in trial.distributions.keys() & wanted.keys():
+            try:
+                check_distribution_compatibility(trial.distributions[name], wanted[name])
+            except ValueError as error:
+                raise CampaignError(
+                    f"Trial {trial.number}, which another program wrote, does not fit the "
+                    f"parameter {name!r}: {error} Optuna cannot add trials to such a study. Export "
+                    "the others and import them into a new campaign."
+                ) from None
+
+
 # -- who chooses designs, and who judges them
 
 
@@ -278,10 +293,16 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
     )
     for e in experiments:
         if e.counts:
-            under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-            told = (e.design, _told(settings, e), e.executed, under)
             infeasible = e.infeasible and settings.outcomes is not None
-            optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
+            try:
+                under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
+                told = (e.design, _told(settings, e), e.executed, under)
+                optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
+            except ValueError as error:
+                raise CampaignError(
+                    f"No model can use experiment {e.number}: {error} Correct it, or let the model "
+                    f"not know it: airbo exclude {e.number} WHY."
+                ) from None
     for e in experiments:
         if e.is_pending:
             optimizer.expect(e.design, allow_outside=True)

@@ -27,6 +27,8 @@ OUTCOMES = "outcomes"
 """Measured outcomes by name, where a trial has more than the values of its objectives."""
 INFEASIBLE_DESIGN = "airbo:infeasible"
 """A failed trial failed because its design cannot be used."""
+FIXED = "fixed_params"
+"""System attribute in which Optuna keeps the parameters of enqueued trials."""
 GAVE_UP = "airbo:gave_up"
 """The experiment was not run and will not be, so the failed trial says nothing about its design."""
 
