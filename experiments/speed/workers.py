@@ -142,7 +142,7 @@ def work(ours: bool, path: Path, url: str, log: Path, n_trials: int) -> None:
     """Ask and tell until there are enough values; log what was told, and how long an ask took."""
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    worker = _OurWorker(path) if ours else _OptunaWorker(path, url)
+    worker: _OurWorker | _OptunaWorker = _OurWorker(path) if ours else _OptunaWorker(path, url)
     with log.open("a") as file:
         while worker.n_values() < n_trials:
             begin = time.perf_counter(), time.process_time()

@@ -44,7 +44,7 @@ def promising(model: Model, Z: Float[Tensor, "n m"], most: int) -> Int[Tensor, "
     if len(Z) <= most:
         return torch.arange(len(Z))
     with torch.no_grad():
-        parts = [model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
+        parts: list[Any] = [model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
         bounds = [p.mean.flatten() + p.variance.flatten().clamp_min(0).sqrt() for p in parts]
     return torch.cat(bounds).topk(most).indices
 
