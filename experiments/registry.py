@@ -17,8 +17,10 @@ from experiments.paper.modelling import MODELLING
 from experiments.paper.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN
 from experiments.paper.push import PUSH
 from experiments.paper.surrogates import SURROGATES
+from experiments.speed.many import MANY
 from experiments.speed.nodes import NODES
 from experiments.speed.optuna_ask import OPTUNA_ASK
+from experiments.speed.workers import WORKERS
 from experiments.theory.bound import BOUND
 from experiments.theory.gain_growth import GAIN_GROWTH
 from experiments.theory.regret_growth import REGRET_GROWTH
@@ -48,6 +50,8 @@ BEYOND: dict[str, Experiment] = {
         CHOOSING,
         NODES,
         OPTUNA_ASK,
+        MANY,
+        WORKERS,
         MEASURE_REGRET,
         RELIABILITY,
         IN_SPEC,

@@ -7,6 +7,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from experiments.harness import postgres
+
 # The same examples in every run, and no deadline: the first call of a torch function is slow.
 settings.register_profile("airbo", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("airbo")
@@ -27,10 +29,21 @@ NUMERICS = {"contracts", "embeddings", "kernels", "measures", "models", "theory"
 
 @pytest.fixture(autouse=True)
 def _shapes_are_checked_near_the_numerics(request):
-    jaxtyping.config.update("jaxtyping_disable", NUMERICS.isdisjoint(request.path.parts))
+    folders = request.path.relative_to(request.config.rootpath).parts
+    jaxtyping.config.update("jaxtyping_disable", NUMERICS.isdisjoint(folders))
 
 
 @pytest.fixture
 def as_without_shape_checks(_shapes_are_checked_near_the_numerics):
     """Run as users do, so that our own messages appear and not those of the test run."""
     jaxtyping.config.update("jaxtyping_disable", True)
+
+
+@pytest.fixture(scope="session")
+def postgres_url():
+    """The URL of a PostgreSQL server, which is started when the first test needs it."""
+    reason = postgres.missing()
+    if reason:
+        pytest.skip(reason)
+    with postgres.server() as url:
+        yield url

@@ -28,6 +28,9 @@ PENALTY = 10.0
 """What a design loses that is e times less likely to keep its limits than it should be, in units of
 what designs differ by."""
 
+AT_A_TIME = 256
+"""Known designs to draw at in one portion, so that memory stays bounded."""
+
 
 @dataclass(frozen=True)
 class Sampled:
@@ -76,7 +79,7 @@ class LogImprovement(AcquisitionFunction):
         super().__init__(model=cast(Model, draws.models[0]))
         self.draws = draws
         with torch.no_grad():
-            drawn = draws(known)
+            drawn = _in_portions(draws, known)
             Y = drawn.objectives  # (s, n, k)
             unit = _span(Y)
             reference = Y.mean(0).amin(0) / unit - 0.1
@@ -110,7 +113,7 @@ class FeasibleValue(AcquisitionFunction):
         super().__init__(model=cast(Model, draws.models[0]))
         self.draws, self.confidence = draws, confidence
         with torch.no_grad():
-            self.register_buffer("unit", _span(draws(known).objectives))
+            self.register_buffer("unit", _span(_in_portions(draws, known).objectives))
 
     def forward(self, X: Float[Tensor, "*batch 1 m"]) -> Float[Tensor, "*batch"]:
         """Return the value of every single design of a batch."""
@@ -120,6 +123,13 @@ class FeasibleValue(AcquisitionFunction):
         missing = torch.nn.functional.softplus(lack, beta=20.0)
         worth = drawn.objectives.mean(0)[..., 0] / self.unit[0]
         return (worth - PENALTY * missing).squeeze(-1)
+
+
+def _in_portions(draws: Draws, known: Float[Tensor, "n m"]) -> Sampled:
+    """Draw at many designs; the draws are the same for all, so portions change nothing."""
+    parts = [draws(some) for some in known.split(AT_A_TIME)]
+    objectives, margins = ([getattr(p, name) for p in parts] for name in ("objectives", "margins"))
+    return Sampled(torch.cat(objectives, dim=-2), torch.cat(margins, dim=-2))
 
 
 def _span(Y: Float[Tensor, "s n k"]) -> Float[Tensor, " k"]:

@@ -145,7 +145,24 @@ def import_rows(campaign: Campaign) -> None:
     campaign.import_table(campaign.settings.path.with_name("before.csv"))
 
 
-OPERATIONS = {
-    f.__name__: f
-    for f in (ask, tell, tell_several, tell_design, fail, give_up, correct, tell_late, import_rows)
-} | {"run": run, "run_on": run_on}
+def undo(campaign: Campaign) -> None:
+    campaign.undo()
+
+
+def exclude(campaign: Campaign) -> None:
+    campaign.exclude(2, "the probe was dirty")
+
+
+def note(campaign: Campaign) -> None:
+    campaign.note(2, "a new batch")
+
+
+CHANGES = (correct, undo, exclude, note)
+"""Operations that are not simply repeated after a kill, but looked at."""
+REPORTS = (tell, tell_several, tell_design, fail, give_up, correct, tell_late)
+"""Operations that can simply be repeated."""
+
+OPERATIONS = {f.__name__: f for f in (ask, import_rows, *REPORTS, *CHANGES)} | {
+    "run": run,
+    "run_on": run_on,
+}

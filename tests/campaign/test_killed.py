@@ -8,10 +8,15 @@ import pytest
 
 from airbo import Campaign
 from tests.campaign import processes
-from tests.campaign.common import LINE, SQLITE, campaign, told
+from tests.campaign.common import LINE, SQLITE, campaign, edited, told
 
 STORAGES = {"sqlite": SQLITE, "journal": LINE}
 BEFORE = "x,value,executed_x\n0.25,1.0,\n0.5,2.0,0.52\n0.75,3.0,\n"
+
+
+def on_server(url):
+    """The same campaign on a server."""
+    return edited(LINE, "journal:///campaign.journal", url)
 
 
 def prepared(folder, text=LINE):
@@ -35,11 +40,21 @@ def outcome(c, number):
     return e.outcome, e.value, dict(e.executed)
 
 
-def kill_everywhere(folder, operation, text=LINE):
-    """Yield the campaign, reopened, after a kill before each write of an operation."""
+def copies(folder, text):
+    """Yield the files of campaigns like a fresh one; on a server each has its own name."""
+    if "postgresql:" in text:
+        for n in range(100):
+            name = f"{folder.name} {n}"
+            yield prepared(folder / str(n), edited(text, '"line"', f'"{name}"')).settings.path
+        return
     fresh = prepared(folder / "fresh", text).settings.path.parent
     for n in range(100):
-        path = shutil.copytree(fresh, folder / str(n)) / "campaign.toml"
+        yield shutil.copytree(fresh, folder / str(n)) / "campaign.toml"
+
+
+def kill_everywhere(folder, operation, text=LINE):
+    """Yield the campaign, reopened, after a kill before each write of an operation."""
+    for n, path in enumerate(copies(folder, text)):
         code = processes.finish(processes.start(processes.killed_before_write, path, operation, n))
         if code == 0:
             assert n > 0
@@ -49,19 +64,53 @@ def kill_everywhere(folder, operation, text=LINE):
     raise AssertionError("the operation does not end")
 
 
-@pytest.mark.parametrize(
-    "operation",
-    ["tell", "tell_several", "tell_design", "fail", "give_up", "correct", "tell_late"],
-)
-def test_a_report_that_was_killed_can_be_repeated(tmp_path, operation):
-    never_killed = prepared(tmp_path / "never")
+def repeat_killed(folder, operation, text=LINE):
+    """Kill a report everywhere and repeat it: it is as if it had never been killed."""
+    never_killed = prepared(folder / "never")
     processes.OPERATIONS[operation](never_killed)
-    for c in kill_everywhere(tmp_path, operation):
+    for c in kill_everywhere(folder, operation, text):
         processes.OPERATIONS[operation](c)
         assert told(c) == told(never_killed)
         assert [e.number for e in c.experiments] == [e.number for e in never_killed.experiments]
         processes.OPERATIONS[operation](c)
         assert told(c) == told(never_killed)
+
+
+@pytest.mark.parametrize("operation", [f.__name__ for f in processes.REPORTS])
+def test_a_report_that_was_killed_can_be_repeated(tmp_path, operation):
+    repeat_killed(tmp_path, operation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", [f.__name__ for f in processes.REPORTS])
+def test_a_report_that_was_killed_can_be_repeated_on_a_server(tmp_path, postgres_url, operation):
+    repeat_killed(tmp_path, operation, on_server(postgres_url))
+
+
+def seen(c):
+    """All that people see of the experiments, and how many changes there were."""
+    shown = [
+        (e.number, e.outcome, e.value, e.design["x"], e.excluded, e.notes) for e in c.experiments
+    ]
+    return shown, len(c.history())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["journal", "server"])
+@pytest.mark.parametrize("operation", [f.__name__ for f in processes.CHANGES])
+def test_a_change_that_was_killed_was_made_or_was_not(tmp_path, request, operation, storage):
+    text = STORAGES.get(storage) or on_server(request.getfixturevalue("postgres_url"))
+    before = seen(prepared(tmp_path / "before"))
+    after = prepared(tmp_path / "after")
+    processes.OPERATIONS[operation](after)
+    found = []
+    for c in kill_everywhere(tmp_path, operation, text):
+        found.append(seen(c))
+        c.tell(0, 1.5)
+        assert c.experiment(0).value == 1.5
+        c.close()
+    assert all(state in (before, seen(after)) for state in found)
+    assert before in found
 
 
 def test_killed_while_asking_leaves_what_was_told_and_can_ask_again(tmp_path):
@@ -84,16 +133,19 @@ def test_killed_while_correcting_leaves_the_old_value_or_the_new_one(tmp_path):
     assert seen == {5.5, 7.5}
 
 
-@pytest.mark.parametrize("storage", [pytest.param("sqlite", marks=pytest.mark.slow), "journal"])
-def test_killed_while_importing_leaves_all_rows_or_none(tmp_path, storage):
-    seen = set()
-    for c in kill_everywhere(tmp_path, "import_rows", STORAGES[storage]):
-        seen.add(len(rest(c)))
+@pytest.mark.parametrize(
+    "storage", ["journal", *(pytest.param(s, marks=pytest.mark.slow) for s in ("sqlite", "server"))]
+)
+def test_killed_while_importing_leaves_all_rows_or_none(tmp_path, storage, request):
+    text = STORAGES.get(storage) or on_server(request.getfixturevalue("postgres_url"))
+    counts = set()
+    for c in kill_everywhere(tmp_path, "import_rows", text):
+        counts.add(len(rest(c)))
         assert rest(c) in ([], [1.0, 2.0, 3.0])
         processes.import_rows(c)
         assert rest(c) == [1.0, 2.0, 3.0]
         assert not c.status().notes
-    assert seen == {0, 3}
+    assert counts == {0, 3}
 
 
 def test_killed_while_reporting_leaves_the_old_page_and_the_campaign(tmp_path):

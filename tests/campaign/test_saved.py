@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from airbo import Campaign, Optimizer
-from airbo.campaign import AlreadyTold
+from airbo.campaign import AlreadyTold, FileError, declared, missed
+from tests.campaign.common import write
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
 
@@ -69,6 +70,39 @@ def test_every_kind_of_uncertainty_is_described_as_it_was(tmp_path):
         [new] = campaign.ask()
         assert json.dumps(new.uncertainty) == json.dumps(expected["experiments"][0]["uncertainty"])
         assert campaign.tell(1, 2.0).done == "told"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        ('choices = ["1", 1]', "differ in what is written"),
+        ("low = 0.0\nhigh = 1.0\nstep = 1e-7", "at most 1,000,000 values"),
+        (
+            "low = 0.0\nhigh = 1.0\nuncertainty = { kind = 'normal', std = 5000.0 }",
+            "std must not exceed 1000",
+        ),
+    ],
+)
+def test_a_campaign_beyond_the_limits_of_today_can_be_read(tmp_path, parameter, message):
+    text = f'name = "a"\nstorage = "journal:///a.journal"\n[parameters.k]\n{parameter}\n'
+    path = write(tmp_path, text)
+    with pytest.raises(FileError, match=message):
+        Campaign.open(path)
+    assert not (tmp_path / "a.journal").exists()
+    with pytest.MonkeyPatch.context() as as_before:
+        as_before.setattr(declared, "check_parameter", lambda parameter: None)
+        as_before.setattr(missed, "check_uncertainty", lambda *uncertainty: None)
+        with Campaign.open(path) as campaign:
+            campaign.ask(2)
+            campaign.tell(0, 1.5)
+    with Campaign.open(path) as campaign:
+        campaign.tell(1, 2.5)
+        assert campaign.status().n_ok == 2
+        assert list(campaign.export()["value"]) == [1.5, 2.5]
+        assert len(campaign.history()) == 2
+        for act in (campaign.ask, campaign.recommend, campaign.optimizer):
+            with pytest.raises(FileError, match=f"{message}.*An earlier airbo accepted this"):
+                act()
 
 
 def test_a_saved_optimizer_goes_on(tmp_path):

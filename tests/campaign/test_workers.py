@@ -10,19 +10,10 @@ from airbo.campaign import Settings, StorageError
 from airbo.campaign.storage import open_storage
 from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.study import open_study
-from tests.campaign import postgres, processes
+from tests.campaign import processes
 from tests.campaign.common import LINE, edited, write
 
 N_WORKERS = 4
-
-
-@pytest.fixture(scope="module")
-def postgres_url():
-    reason = postgres.missing()
-    if reason:
-        pytest.skip(reason)
-    with postgres.server() as url:
-        yield url
 
 
 @pytest.fixture(params=["sqlite", "journal", "postgres"])

@@ -1,8 +1,23 @@
-"""Campaign files, tables, states and command lines: nearly right ones, and quite wrong ones."""
+"""Campaign files, tables, states, command lines, trials: nearly right, and quite wrong ones."""
 
 import json
+from datetime import datetime
 
+import optuna
 from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState
+
+from airbo.integrations.optuna.attributes import (
+    DESIGN,
+    EXECUTED,
+    GAVE_UP,
+    INFEASIBLE_DESIGN,
+    OUTCOMES,
+    STAMP,
+    UNCERTAINTY,
+)
+from airbo.integrations.optuna.counting import STAGED
 
 EXTREMES = [
     0, 1, -1, 2**53, 2**63, -(2**63), 0.0, -0.0, 1e-300, 1e-320, 1.7e308, -1.7e308, 1e100, 1e-100,
@@ -107,3 +122,64 @@ words = st.one_of(
 )  # fmt: skip
 COMMANDS = ["tell", "tell", "fail", "status", "export", "import", "check", "init", "restore", "ask"]
 command_lines = st.tuples(st.sampled_from(COMMANDS), st.lists(words, max_size=4))
+
+
+# -- trials that somebody else has written
+
+KINDS_OF_X = [
+    FloatDistribution(0.0, 1.0), FloatDistribution(0.0, 1.0), FloatDistribution(0.0, 1.0),
+    FloatDistribution(0.0, 2.0), FloatDistribution(1e-3, 1.0, log=True),
+    FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(0.5, 0.5), IntDistribution(0, 5),
+    CategoricalDistribution([0.5, 0.25]), CategoricalDistribution(["A", None, True]),
+]  # fmt: skip
+ATTRIBUTES = [EXECUTED, UNCERTAINTY, OUTCOMES, GAVE_UP, STAMP, STAGED, INFEASIBLE_DESIGN, "note"]
+SYSTEM = [DESIGN, "fixed_params", "constraints", "constraints:a", "nsga2:generation"]
+by_name = st.dictionaries(st.sampled_from(["x", "x", "z", "value"]), numbers, max_size=2)
+described = st.lists(
+    st.fixed_dictionaries({"parameters": st.just(["x"]), "uncertainty": uncertainties()}),
+    max_size=1,
+)
+odd = st.one_of(by_name, described, extremes, st.lists(extremes, max_size=2))
+
+
+@st.composite
+def foreign_trials(draw):
+    """Finished and unfinished trials, most of them ordinary, with attributes of all kinds."""
+    kinds = {"x": draw(st.sampled_from(KINDS_OF_X))}
+    if draw(st.integers(0, 3)) == 0:
+        kinds["z"] = FloatDistribution(0.0, 1.0)
+    if draw(st.integers(0, 5)) == 0:
+        del kinds["x"]
+    state = draw(st.sampled_from([TrialState.COMPLETE] * 3 + list(TrialState)))
+    begun = None if state == TrialState.WAITING else datetime(2026, 1, 2)
+    return optuna.trial.FrozenTrial(
+        number=-1,
+        trial_id=-1,
+        state=state,
+        value=draw(st.one_of(usual, extremes.filter(_is_number))),
+        values=None,
+        datetime_start=begun,
+        datetime_complete=datetime(2026, 1, 3) if state.is_finished() else None,
+        params={name: _inside(draw, kind) for name, kind in kinds.items()},
+        distributions=kinds,
+        user_attrs=draw(st.dictionaries(st.sampled_from(ATTRIBUTES), odd, max_size=1)),
+        system_attrs=draw(st.dictionaries(st.sampled_from(SYSTEM), odd, max_size=1)),
+        intermediate_values=draw(st.dictionaries(st.integers(0, 2), usual, max_size=1)),
+    )
+
+
+def _is_number(value):
+    return isinstance(value, float) and value == value
+
+
+def _inside(draw, kind):
+    if isinstance(kind, CategoricalDistribution):
+        return draw(st.sampled_from(kind.choices))
+    if isinstance(kind, IntDistribution):
+        return draw(st.integers(kind.low, kind.high))
+    if kind.step is not None:
+        return kind.step * draw(st.integers(0, 4))
+    return draw(st.floats(kind.low, kind.high))
+
+
+studies = st.lists(foreign_trials(), min_size=1, max_size=4)

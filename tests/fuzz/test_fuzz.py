@@ -3,11 +3,14 @@
 import json
 import shutil
 import tempfile
+import zlib
 from pathlib import Path
 
+import optuna
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from optuna.distributions import FloatDistribution
 from typer.testing import CliRunner
 
 import airbo
@@ -15,15 +18,17 @@ from airbo import uncertainty as unc
 from airbo.campaign import Campaign, CampaignError, FileError
 from airbo.campaign.config import parse
 from airbo.cli.app import app
-from tests.campaign.common import LINE, campaign, write
-from tests.fuzz.strategies import campaign_files, command_lines, extremes, mutated, tables
+from airbo.integrations.optuna import AIRBOSampler, recommend
+from airbo.report import write_report
+from tests.campaign.common import LINE, campaign, edited, write
+from tests.fuzz.strategies import campaign_files, command_lines, extremes, mutated, studies, tables
 
 pytestmark = [
     pytest.mark.usefixtures("as_without_shape_checks"),
     pytest.mark.filterwarnings("ignore"),  # numbers at their limits warn, and may
 ]
-FEW, MANY = 25, 500
-"""Examples of each of the four in `make test` and in `make slow`."""
+FEW, MANY = 20, 400
+"""Examples of each of the five in `make test` and in `make slow`."""
 
 
 def fuzzed(strategy, n):
@@ -36,7 +41,7 @@ def fuzzed(strategy, n):
 # -- campaign files
 
 
-def try_file(text):
+def try_file(text, reported):
     """Read a file; where it is accepted, all that can be done with it works."""
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder), 'storage = "journal:///a.journal"\n' + text)
@@ -50,17 +55,19 @@ def try_file(text):
                 c.tell(c.ask()[0].number, value)
             c.recommend()
             assert c.import_table(c.export(), again=True).numbers
+            if reported:
+                write_report(c.optimizer(), Path(folder, "page.html"), history=0)
 
 
 @fuzzed(campaign_files(), FEW)
 def test_a_campaign_file_is_refused_in_words_or_works(text):
-    try_file(text)
+    try_file(text, reported=zlib.crc32(text.encode()) % 5 == 0)  # a report takes seconds
 
 
 @pytest.mark.slow
 @fuzzed(campaign_files(), MANY)
 def test_many_campaign_files_are_refused_in_words_or_work(text):
-    try_file(text)
+    try_file(text, reported=True)
 
 
 # -- tables
@@ -188,6 +195,65 @@ def test_a_command_line_ends_with_a_message(begun, tmp_path, monkeypatch, line):
 def test_many_command_lines_end_with_a_message(begun, tmp_path, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
     try_words(begun, line)
+
+
+# -- trials that somebody else has written
+
+
+def try_trials(trials, in_campaign):
+    """Put trials into a study: the sampler, or the campaign, works on, or says what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        if in_campaign:
+            text = edited(LINE, "n_initial = 1000", "n_initial = 2")
+            with campaign(Path(folder), text) as c:
+                study = c.study
+        else:
+            storage = optuna.storages.InMemoryStorage()
+            study = optuna.create_study(storage=storage, sampler=sampler())
+        for trial in trials:
+            study._storage.create_new_trial(study._study_id, template_trial=trial)
+        if in_campaign:
+            work_on_campaign(Path(folder, "campaign.toml"))
+        else:
+            work_on_study(study)
+
+
+def sampler():
+    under = {"x": unc.Normal(0.05)}
+    space = {"x": FloatDistribution(0.0, 1.0)}
+    return AIRBOSampler(under, surrogate="nominal", n_startup_trials=2, search_space=space, seed=0)
+
+
+def work_on_campaign(path):
+    try:
+        with Campaign.open(path) as c:
+            c.status(), c.history(), c.export()
+            c.tell(c.ask()[0].number, 1.0)
+            c.recommend()
+    except CampaignError:
+        return
+
+
+def work_on_study(study):
+    try:
+        trial = study.ask({"x": FloatDistribution(0.0, 1.0)})
+        study.tell(trial, 1.0)
+        recommend(study)
+    except ValueError:
+        return
+
+
+@fuzzed(studies, FEW // 2)
+def test_trials_of_others_are_refused_in_words_or_used(trials):
+    try_trials(trials, in_campaign=True)
+    try_trials(trials, in_campaign=False)
+
+
+@pytest.mark.slow
+@fuzzed(studies, MANY // 2)
+def test_many_trials_of_others_are_refused_in_words_or_used(trials):
+    try_trials(trials, in_campaign=True)
+    try_trials(trials, in_campaign=False)
 
 
 def test_what_the_strategies_make_is_sometimes_right():

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from airbo import Campaign
-from tests.campaign.common import LINE, SQLITE, campaign
+from tests.campaign.common import LINE, SQLITE, campaign, edited
 from tests.serve.client import Answer
 from tests.serve.processes import serving
 
@@ -78,6 +78,37 @@ def test_what_a_killed_server_acknowledged_is_in_the_storage(tmp_path, text):
         assert done[number] == number + 0.5
     told = [n for n, value in done.items() if value is not None]
     assert len(told) <= len(person.acknowledged) + 1  # the one that was on its way
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["journal", "server"])
+def test_a_server_killed_again_and_again_loses_and_doubles_nothing(tmp_path, request, storage):
+    text = edited(LINE, '"line"', f'"{tmp_path.name}"')
+    if storage == "server":
+        url = request.getfixturevalue("postgres_url")
+        text = edited(text, "journal:///campaign.journal", url)
+    with campaign(tmp_path, text) as c:
+        c.ask(N)
+    acknowledged, rng = [], random.Random(2)
+    for _ in range(6):
+        with serving(tmp_path / "campaign.toml") as (process, link):
+            person = Person(link)
+            left = [n for n in range(N) if f"/tell/{n}" in person.forms]
+            teller = threading.Thread(target=person.tell_all, args=(left,))
+            teller.start()
+            wanted = rng.randrange(1, 6)
+            while len(person.acknowledged) < min(wanted, len(left)):
+                time.sleep(0.001)
+            process.kill()
+            teller.join()
+        acknowledged += person.acknowledged
+        with Campaign.open(tmp_path / "campaign.toml") as c:
+            told = {e.number: e.value for e in c.experiments if e.has_outcome}
+            assert len(c.experiments) == N
+        assert told.keys() >= set(acknowledged)
+        assert all(value == number + 0.5 for number, value in told.items())
+        assert len(told) <= len(acknowledged) + 6  # at most one on its way at each kill
+    assert len(acknowledged) == len(set(acknowledged)) > 6
 
 
 def test_other_addresses_print_a_link_with_a_token(tmp_path):

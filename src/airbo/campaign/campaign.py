@@ -17,7 +17,7 @@ from airbo.campaign.opened import OpenCampaign
 from airbo.campaign.outcome import Listener, Outcome, Told, cannot_be_used, check_once
 from airbo.campaign.plausible import check_plausible
 from airbo.campaign.storage import explained, explains
-from airbo.campaign.study import optimizer_from, range_changes, recommended, sampler_of
+from airbo.campaign.study import check_kinds, optimizer_from, range_changes, recommended, sampler_of
 from airbo.campaign.tables import Imported, import_table, table_of
 from airbo.campaign.undo import take_back
 from airbo.integrations.optuna import UNCERTAINTY, distributions_of
@@ -63,7 +63,12 @@ class Campaign(OpenCampaign):
         return asked
 
     def _ask_one(self) -> Experiment:
-        trial = self.study.ask(distributions_of(self.settings.space))
+        wanted = distributions_of(self.settings.space)
+        try:
+            trial = self.study.ask(wanted)
+        except ValueError:
+            check_kinds(self.study, wanted)
+            raise
         under = self.settings.described_uncertainty
         self.ledger.note(trial._trial_id, UNCERTAINTY, under)
         return self.ledger.experiment(trial.number)

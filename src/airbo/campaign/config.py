@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from airbo import measures
+from airbo.campaign.declared import RESERVED, read_parameters
 from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
-from airbo.campaign.limits import check_parameter
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
 from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
 from airbo.campaign.wants import NamedOutcome, first_objective, read_outcomes
 from airbo.measures import Measure
-from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE, Direction
+from airbo.observed import Direction
 from airbo.outcomes import Want
-from airbo.parameters import Categorical, Float, Integer, Parameter
+from airbo.parameters import Parameter
 from airbo.space import Space
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ PASSWORD_VARIABLE = "AIRBO_STORAGE_PASSWORD"
 PASSWORD_FILE = "storage_password_file"
 """Key of the file: another file, beside it, that holds the password and nothing else."""
 
-RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 MOST_HOURS = 1_000_000
+EARLIER = (
+    " An earlier airbo accepted this, so the campaign can be read (status, tell, export). No model "
+    "can be made of it: for more designs, begin a new campaign and import the exported table."
+)
 _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "measure", "noise",
     "n_initial", "storage", PASSWORD_FILE, "give_up_after_hours", "parameters",
@@ -78,10 +81,16 @@ class Settings:
     """When a design that nobody answered no longer counts as pending."""
     top: TomlTable = field(compare=False, repr=False)
     """The file itself, for messages about it."""
+    beyond: tuple[Mistake, ...] = field(default=(), compare=False)
+    """What exceeds the limits of this version in a campaign that an earlier one began."""
 
     @classmethod
-    def read(cls, path: str | Path) -> "Settings":
+    def read(cls, path: str | Path, begun: bool = False) -> "Settings":
         """Read a campaign file.
+
+        Args:
+            path: The file.
+            begun: Whether what exceeds the limits may be an older campaign, and is noted only.
 
         Raises:
             FileError: If it has mistakes; all are named.
@@ -98,7 +107,7 @@ class Settings:
             raise FileError(str(path), [Mistake(1, "this is not a text file in UTF-8.")]) from None
         except OSError as error:
             raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
-        return parse(text, path)
+        return parse(text, path, begun)
 
     def unit(self, name: str) -> str:
         """Return the unit of a parameter, or nothing."""
@@ -179,15 +188,19 @@ class Settings:
         ]
         if notes.mistakes:
             raise FileError(str(self.path), notes.mistakes)
+        if self.beyond:
+            raise FileError(
+                str(self.path), [replace(m, text=m.text + EARLIER) for m in self.beyond]
+            )
         return made[0], made[1]
 
 
-def parse(text: str, path: Path) -> Settings:
+def parse(text: str, path: Path, begun: bool = False) -> Settings:
     """Read the text of a campaign file that stands, or will stand, at ``path``."""
     top = _table(text, str(path))
     settings = _settings(top, path)
-    if settings is None:
-        raise FileError(str(path), top.notes.mistakes)
+    if settings is None or (settings.beyond and not begun):
+        raise FileError(str(path), [*top.notes.mistakes, *top.notes.beyond])
     return settings
 
 
@@ -206,8 +219,9 @@ def parse_uncertainty(text: str, settings: Settings) -> list[dict[str, Any]]:
     found = read_missed(tables, settings.space.parameters, settings.path.parent, "uncertainty")
     for missed in found:
         missed.built(settings.space)
-    if top.notes.mistakes:
-        raise FileError("the uncertainty", top.notes.mistakes)
+    mistakes = [*top.notes.mistakes, *top.notes.beyond]
+    if mistakes:
+        raise FileError("the uncertainty", mistakes)
     return [missed.described() for missed in found]
 
 
@@ -235,7 +249,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         top.note("name must not be empty.", "name")
     value = top.sub("value") or TomlTable({}, ("value",), top.notes)
     value.only(["name", "unit"])
-    parameters = _parameters(top)
+    parameters = read_parameters(top)
     space = _space(top, parameters)
     missed = read_missed(tables_of(top, "uncertainty"), parameters, path.parent, "uncertainty")
     named = read_outcomes(top, (*parameters, *RESERVED))
@@ -266,6 +280,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         space=space,
         missed=missed,
         top=replace(top, values=kept),
+        beyond=tuple(top.notes.beyond),
         **others,
     )
 
@@ -350,51 +365,3 @@ def _space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | None:
     except ValueError as error:
         top.note(str(error), "constraints")
         return None
-
-
-def _parameters(top: TomlTable) -> dict[str, Parameter]:
-    table = top.sub("parameters")
-    if table is None or not table.values:
-        if "parameters" not in top.values or table is not None:
-            top.note("there are no parameters: write a table [parameters.<name>] for each.")
-        return {}
-    made = {name: _parameter(table, name) for name in table.values}
-    return {name: parameter for name, parameter in made.items() if parameter is not None}
-
-
-def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
-    table = parameters.sub(name)
-    if table is None:
-        return None
-    _check_name(table, name)
-    own = ["type", "uncertainty", "deployment"]
-    types = {"float": Float, "integer": Integer, "categorical": Categorical}
-    kind = table.one_of("type", types, "categorical" if "choices" in table.values else "float")
-    needed = ("choices",) if kind == "categorical" else ("low", "high")
-    optional = () if kind == "categorical" else ("unit", "log", "step")
-    table.only([*own, *needed, *optional])
-    number = "a whole number" if kind == "integer" else "a number"
-    kinds = {"choices": "a list", "log": "true or false", "unit": "a text in quotes"}
-    values = {key: table.need(key, kinds.get(key, number)) for key in needed}
-    given = [key for key in optional if key in table.values]
-    values |= {key: table.get(key, kinds.get(key, number)) for key in given}
-    if None in values.values():
-        return None
-    build: Any = types[kind]
-    try:
-        parameter: Parameter = build(**values)
-        check_parameter(parameter)
-        return parameter
-    except (ValueError, TypeError) as error:
-        table.note_error(error)
-        return None
-
-
-def _check_name(table: TomlTable, name: str) -> None:
-    if name in RESERVED or name.startswith(EXECUTED_COLUMN):
-        table.note(f"a parameter cannot be called {name!r}: tables use that name.")
-    if not name.strip() or name.isdigit() or set(name) & set("={}[]"):
-        table.note(
-            f"a parameter cannot be called {name!r}: the name must not be empty or a number, nor "
-            "contain any of = { } [ ]."
-        )

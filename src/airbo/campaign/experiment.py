@@ -145,7 +145,7 @@ def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -
         design={name: trial.params[name] for name in space.names},
         outcome=outcome,
         value=trial.value if outcome == "ok" else None,
-        executed=trial.user_attrs.get(EXECUTED) or {},
+        executed=_measured(trial, space),
         asked=trial.datetime_start,
         told=_local(stamp["told"]) if "told" in stamp else trial.datetime_complete,
         uncertainty=trial.user_attrs.get(UNCERTAINTY),
@@ -156,6 +156,14 @@ def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -
         trial=trial.number,
         trial_id=trial._trial_id,
     )
+
+
+def _measured(trial: FrozenTrial, space: Space) -> Mapping[str, Any]:
+    """Return what was measured; what else somebody wrote under this name is not shown."""
+    found = trial.user_attrs.get(EXECUTED)
+    if not isinstance(found, dict):
+        return {}
+    return {name: value for name, value in found.items() if name in space.names}
 
 
 def _local(text: str) -> datetime:

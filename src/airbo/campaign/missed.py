@@ -148,8 +148,13 @@ def _check_fit(
                 f"Parameter {name!r} is categorical: uncertainty on categories is not supported. "
                 "Leave it out to have it hit exactly."
             )
+    does_not_fit = f"The uncertainty of {called!r} does not fit: "
     try:
         check_width(description, len(names))
+    except ValueError as error:
+        table.note(f"{does_not_fit}{error}")
+        return
+    try:
         check_uncertainty(description, parameters)
     except ValueError as error:
-        table.note(f"The uncertainty of {called!r} does not fit: {error}")
+        table.note_beyond(ValueError(f"{does_not_fit}{error}"))

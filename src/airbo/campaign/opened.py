@@ -55,7 +55,7 @@ class OpenCampaign:
             CampaignError: If the file has mistakes, the storage cannot be used, or it belongs to
                 another campaign.
         """
-        return cls.open_copy(Settings.read(path))
+        return cls.open_copy(Settings.read(path, begun=True))
 
     @classmethod
     def open_copy(cls: type[C], settings: Settings) -> C:

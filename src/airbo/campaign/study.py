@@ -1,16 +1,17 @@
 """The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna import Study
+from optuna.distributions import BaseDistribution, check_distribution_compatibility
 from optuna.samplers import RandomSampler
 from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
-from airbo.campaign.errors import DamageError, StorageError
+from airbo.campaign.errors import CampaignError, DamageError, FileError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
 from airbo.digits import Digits, as_held, digits_for
@@ -37,12 +38,20 @@ def seal_of(settings: Settings) -> Seal | None:
 def check_there(settings: Settings) -> None:
     """Refuse to start over where experiments were reported and their file is gone."""
     seal = seal_of(settings)
+    if seal is not None and not seal.storage.exists():
+        _check_limits(settings)
     if seal is not None and seal.facts and not seal.storage.exists():
         raise StorageError(
             f"The storage {seal.storage.name} is gone, and it held {seal.n_trials} trials. Put it "
             f"back, or a backup of it: airbo restore BACKUP. To start over, delete "
             f"{seal.file.name} too."
         )
+
+
+def _check_limits(settings: Settings) -> None:
+    """Refuse to begin a campaign that exceeds the limits; an older one can still be read."""
+    if settings.beyond:
+        raise FileError(str(settings.path), settings.beyond)
 
 
 def open_study(storage: BaseStorage, settings: Settings, begun: bool = False) -> Study:
@@ -62,6 +71,7 @@ def open_study(storage: BaseStorage, settings: Settings, begun: bool = False) ->
     else:
         _check_alone(found, settings)
         _check_begun(begun, settings)
+        _check_limits(settings)
         study = optuna.create_study(
             storage=storage,
             sampler=no_sampler,
@@ -190,6 +200,20 @@ def range_changes(study: Study, settings: Settings) -> list[str]:
     return changes
 
 
+def check_kinds(study: Study, wanted: Mapping[str, BaseDistribution]) -> None:
+    """Refuse a study in which somebody else has used a parameter in another way."""
+    for trial in study.get_trials(deepcopy=False):
+        for name in trial.distributions.keys() & wanted.keys():
+            try:
+                check_distribution_compatibility(trial.distributions[name], wanted[name])
+            except ValueError as error:
+                raise CampaignError(
+                    f"Trial {trial.number}, which another program wrote, does not fit the "
+                    f"parameter {name!r}: {error} Optuna cannot add trials to such a study. Export "
+                    "the others and import them into a new campaign."
+                ) from None
+
+
 # -- who chooses designs, and who judges them
 
 
@@ -269,10 +293,16 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
     )
     for e in experiments:
         if e.counts:
-            under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-            told = (e.design, _told(settings, e), e.executed, under)
             infeasible = e.infeasible and settings.outcomes is not None
-            optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
+            try:
+                under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
+                told = (e.design, _told(settings, e), e.executed, under)
+                optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
+            except ValueError as error:
+                raise CampaignError(
+                    f"No model can use experiment {e.number}: {error} Correct it, or let the model "
+                    f"not know it: airbo exclude {e.number} WHY."
+                ) from None
     for e in experiments:
         if e.is_pending:
             optimizer.expect(e.design, allow_outside=True)

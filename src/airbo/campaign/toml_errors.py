@@ -137,6 +137,8 @@ class Notes:
 
     lines: Lines
     mistakes: list[Mistake] = field(default_factory=list)
+    beyond: list[Mistake] = field(default_factory=list)
+    """What exceeds the limits of this version; earlier ones accepted it."""
 
     def add(self, path: Path, text: str) -> None:
         """Note a mistake at a key, or at the nearest table around it."""
@@ -167,6 +169,11 @@ class TomlTable:
         text = str(error)
         named = (word for word in re.findall(r"\w+", text) if word in self.values)
         self.note(text, next(named, None))
+
+    def note_beyond(self, error: Exception) -> None:
+        """Note in the same way what exceeds the limits of this version."""
+        self.note_error(error)
+        self.notes.beyond.append(self.notes.mistakes.pop())
 
     def get(self, key: str, kind: str, default: Any = None) -> Any:
         """Return a value of the expected kind; note what else came and return the default."""

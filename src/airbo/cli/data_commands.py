@@ -107,7 +107,7 @@ def _rescued(file: Path, out: Output) -> "pd.DataFrame":
     from airbo.campaign.rescue import rescue
     from airbo.campaign.tables import table_of
 
-    settings = Settings.read(file)
+    settings = Settings.read(file, begun=True)
     found = rescue(settings)
     if found.is_certain:
         out.note(
@@ -136,7 +136,7 @@ def restore(
         from airbo.campaign import Settings
         from airbo.campaign.rescue import go_back
 
-        done = go_back(Settings.read(file), backup)
+        done = go_back(Settings.read(file, begun=True), backup)
         out.show(f"The campaign has {done.n_experiments} experiments now.")
         for kept in done.kept:
             out.show(f"Kept what was there: {kept}")

@@ -84,7 +84,7 @@ def check(
         from airbo.campaign import Settings
 
         if data:
-            return _check_data(Settings.read(file), out)
+            return _check_data(Settings.read(file, begun=True), out)
         from airbo.cli import sketch, views
 
         one_thread()

@@ -21,7 +21,7 @@ from airbo.observed import Direction
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.recommendation import Predictor
 from airbo.optimizer.record import History
-from airbo.optimizer.search import best_design, without_numerical_warnings
+from airbo.optimizer.search import best_design, looked_at, without_numerical_warnings
 from airbo.optimizer.surrogate import FittedModel, value_unit
 from airbo.outcomes import FEASIBLE, AtLeast, Limit, Want, objectives
 
@@ -146,7 +146,7 @@ class Goals:
         design to learn about, and what is proposed is the experiment that teaches most about it.
         """
         points, surrogate = history.points, self.named[0].objective.surrogate
-        known = points.of([*history.designs, *history.waiting])
+        known = points.of([*history.designs, *looked_at(history)])
         taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
         with without_numerical_warnings():
             function = LogImprovement(self.draws(history), known)
@@ -224,7 +224,7 @@ class _InformationAboutAll(AcquisitionFunction):
 
     def __init__(self, goals: Goals, history: History, design: Float[Tensor, "1 m"]) -> None:
         super().__init__(model=goals.model(history))
-        surrogate, waiting = goals.named[0].objective.surrogate, history.waiting
+        surrogate, waiting = goals.named[0].objective.surrogate, looked_at(history)
         points = history.points
         under = surrogate.experiments_in_cube
         pending = points.of(waiting) if waiting else None

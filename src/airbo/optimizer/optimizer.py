@@ -135,17 +135,19 @@ class Optimizer:
         )
         self.initial: Literal["sobol", "random"] = initial
         self._history = History(points)
+        self._last_under: tuple[NamedUncertainty, InputUncertainty] | None = None
         self._own_model, self._shown_model = FittedModel(), FittedModel()
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock, and the models, which are refitted."""
-        left_out = ("_lock", "_own_model", "_shown_model")
+        left_out = ("_lock", "_own_model", "_shown_model", "_last_under")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Start without a model."""
         self.__dict__.update(state)
+        self._last_under = None
         self._own_model, self._shown_model = FittedModel(), FittedModel()
         self._lock = threading.RLock()
 
@@ -252,12 +254,18 @@ class Optimizer:
             infeasible: Whether a failed experiment failed because its design cannot be used. What
                 works is then a limit of its own. Other failures say nothing of their design.
         """
-        under = None if uncertainty is None else by_columns(self.space, uncertainty)
+        under = None if uncertainty is None else self._by_columns(uncertainty)
         new = read(self._rules, design, value, executed, under, allow_outside, infeasible)
         if self._goals is None and any(o.infeasible for o in new):
             self._goals = self._several_goals()
         for observation in new:
             self._history.tell(observation)
+
+    def _by_columns(self, given: NamedUncertainty) -> InputUncertainty:
+        """Translate and check an uncertainty; thousands of observations may have the same one."""
+        if self._last_under is None or self._last_under[0] != given:
+            self._last_under = given, by_columns(self.space, given)
+        return self._last_under[1]
 
     @_alone
     def expect(self, design: Mapping[str, Any], allow_outside: bool = False) -> None:

@@ -28,6 +28,7 @@ from airbo.measures import Mean
 from airbo.models import UncertainInputGP
 from airbo.observed import Direction
 from airbo.optimizer.optimizer import Optimizer
+from airbo.optimizer.part import promising
 from airbo.optimizer.recommendation import Recommendation
 from airbo.optimizer.record import Observation
 from airbo.optimizer.search import free_designs, reproducible, without_numerical_warnings
@@ -40,6 +41,8 @@ N_TRUTHS = 2048
 """Number of drawn truths from which the probability is estimated."""
 N_PROMISING, N_AROUND, N_ELSEWHERE = 64, 32, 32
 """Numbers of simulated designs: promising, close to the recommended one, and elsewhere."""
+MOST_TRIED = 256
+"""Tried designs that are simulated: the most promising ones."""
 AROUND = 0.05
 """Standard deviation of designs close to the recommended one, relative to the ranges."""
 TOLERANCE = 0.05
@@ -153,11 +156,12 @@ class _Look:
         cube, points = self.history.points.cube, self.history.points
         best = points.of([self.best.design])
         tried = points.of([d for d in self.history.tried if d != self.best.design])
+        tried = tried[promising(self.model, tried, MOST_TRIED)]
         pool = free_designs(cube, best[:0])
         mean, std = self._moments(pool)
-        promising = (mean + 2 * std).argsort(descending=True)
-        others = promising[N_PROMISING:]
-        few = torch.cat([promising[:N_PROMISING], others[:: len(others) // N_ELSEWHERE + 1]])
+        ranked = (mean + 2 * std).argsort(descending=True)
+        others = ranked[N_PROMISING:]
+        few = torch.cat([ranked[:N_PROMISING], others[:: len(others) // N_ELSEWHERE + 1]])
         Z = torch.cat([best, tried, pool[few], self._around(best)])
         known = torch.full((len(Z),), self.anywhere)
         known[: 1 + len(tried)] = True

@@ -1,5 +1,6 @@
 """What was asked and what came back, remembered."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -157,13 +158,12 @@ class History:
     @property
     def recently_failed(self) -> list[Design]:
         """Failed designs; each counts until as many new values have arrived as it has failures."""
-        recent: list[Design] = []
+        recent: dict[tuple[Any, ...], Design] = {}
+        n_failures = Counter(tuple(o.design.values()) for o in self.observations if o.failed)
         n_values = 0
         for o in reversed(self.observations):
             n_values += not o.failed
-            if o.failed and o.design not in recent and n_values < self._n_failures(o.design):
-                recent.append(o.design)
-        return recent
-
-    def _n_failures(self, design: Design) -> int:
-        return sum(o.failed and o.design == design for o in self.observations)
+            key = tuple(o.design.values())
+            if o.failed and key not in recent and n_values < n_failures[key]:
+                recent[key] = o.design
+        return list(recent.values())

@@ -26,9 +26,11 @@ from airbo.cube import Cube
 from airbo.embeddings.features import Nominal
 from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
+from airbo.optimizer.part import MOST_ROWS, promising, warn_of_part
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import Surrogate
 from airbo.optimizer.within import Within
+from airbo.space import Design
 
 N_RESTARTS, N_RAW = 8, 256
 N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
@@ -86,10 +88,11 @@ def next_design(
     If the uncertainty in use differs from that of the experiments, the maximum is the design to
     learn about. The result is then the experiment that is most informative about this design.
     """
-    points, waiting = history.points, history.waiting
+    points, waiting = history.points, looked_at(history)
     experiments, deployment = surrogate.experiments_in_cube, surrogate.deployment_in_cube
+    X = points.of(history.designs)
     situation = Situation(
-        points.of(history.designs),
+        X[promising(judged, X, MOST_ROWS)],
         points.of(waiting) if waiting else None,
         experiments,
     )
@@ -103,6 +106,17 @@ def next_design(
         informed = cast(UncertainInputGP, believing(model, situation))
         teaching = InformationAbout(informed, Z, deployment, experiments)
         return best_design(teaching, points.cube, start=Z, **taken)
+
+
+def looked_at(history: History) -> list[Design]:
+    """Return the designs without a value that a model looks at: all, unless they are too many."""
+    waiting = history.waiting
+    if len(waiting) <= MOST_ROWS:
+        return waiting
+    how = "pending ones first, then those that failed last"
+    warn_of_part(MOST_ROWS, len(waiting), "designs without a value", how)
+    pending = history.pending[-MOST_ROWS:]
+    return [*pending, *waiting[len(waiting) - MOST_ROWS + len(pending) :]]
 
 
 def best_design(

@@ -12,6 +12,7 @@ from botorch.exceptions.warnings import BotorchWarning
 from botorch.fit import fit_gpytorch_mll
 from botorch.models.gpytorch import GPyTorchModel
 from gpytorch.mlls import ExactMarginalLogLikelihood
+from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from airbo.coordinates import check_logs
@@ -26,6 +27,7 @@ from airbo.models import (
     UncertainInputGP,
 )
 from airbo.observed import Direction
+from airbo.optimizer.part import MOST_ROWS, promising, replicates, warn_of_part
 from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, conditional
@@ -78,10 +80,44 @@ class Surrogate:
         return 1 if self.direction == "maximize" else -1
 
     def fit(self, known: Sequence[Observation]) -> GPyTorchModel:
-        """Fit a model to observations that have a value."""
+        """Fit a model to observations that have a value, or to a part if they are too many.
+
+        Half of this part is drawn at random. A first model is fitted to it, and says which of the
+        others may be best: they are chosen by their designs, not by their own values, so that
+        luck plays no part.
+        """
+        unit = value_unit([o.value for o in known if o.value is not None])
+        rows = replicates(known) if self._folds else [[i] for i in range(len(known))]
+        if len(rows) <= MOST_ROWS:
+            return self._fit(known, unit)
+
+        def some(chosen: Sequence[int]) -> list[Observation]:
+            return [known[i] for i in sorted(i for row in chosen for i in rows[row])]
+
+        drawn, others = torch.randperm(len(rows)).split(
+            [MOST_ROWS // 2, len(rows) - MOST_ROWS // 2]
+        )
+        first = self._fit(some(drawn.tolist()), unit)
+        Z = self.points.of([known[rows[row][0]].design for row in others.tolist()])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumericalWarning)
+            best = others[promising(first, Z, MOST_ROWS - len(drawn))]
+        part = some([*drawn.tolist(), *best.tolist()])
+        warn_of_part(
+            len(part), len(known), "observations", "half at random, half where values may be best"
+        )
+        return self._fit(part, unit)
+
+    @property
+    def _folds(self) -> bool:
+        """Whether replicates become one row of the model."""
+        takes = _accepted(self.build, {"fold_replicates": True})
+        return bool(takes) and getattr(self.build, "folds_exactly", True)
+
+    def _fit(self, known: Sequence[Observation], unit: float) -> GPyTorchModel:
         X, around = self._landed_in_cube(known)
         values = [o.value for o in known if o.value is not None]
-        Y = self.sign * torch.tensor(values, dtype=torch.float64).unsqueeze(-1) / value_unit(values)
+        Y = self.sign * torch.tensor(values, dtype=torch.float64).unsqueeze(-1) / unit
         offered = {
             "uncertainty": around,
             "deployment": self.deployment_in_cube,
@@ -120,13 +156,15 @@ class Surrogate:
     ) -> tuple[Tensor, list[InputUncertainty]]:
         X = self.points.of([o.design for o in known])
         around = [self.experiments_in_cube] * len(known)
+        last: tuple[InputUncertainty, InputUncertainty] | None = None
         for i, o in enumerate(known):
             if o.executed or o.uncertainty is not None:
                 columns, own = self._landed(o)
-                X[i], around[i] = (
-                    self.points.cube.from_columns(columns)[0],
-                    in_cube(self.space, own),
-                )
+                if last is None or last[0] is not own:  # many in a row have the same one
+                    last = own, in_cube(self.space, own)
+                around[i] = last[1]
+                if o.executed:
+                    X[i] = self.points.cube.from_columns(columns)[0]
         return X, around
 
 

@@ -1,7 +1,9 @@
 """User attributes of trials: executed inputs, uncertainties and abandoned experiments."""
 
+import json
 import math
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from optuna.distributions import CategoricalDistribution
@@ -25,6 +27,8 @@ OUTCOMES = "outcomes"
 """Measured outcomes by name, where a trial has more than the values of its objectives."""
 INFEASIBLE_DESIGN = "airbo:infeasible"
 """A failed trial failed because its design cannot be used."""
+FIXED = "fixed_params"
+"""System attribute in which Optuna keeps the parameters of enqueued trials."""
 GAVE_UP = "airbo:gave_up"
 """The experiment was not run and will not be, so the failed trial says nothing about its design."""
 
@@ -40,12 +44,18 @@ def describe_uncertainty(uncertainty: "ByName | None") -> list[dict[str, Any]]:
 def read_uncertainty(description: Any) -> "dict[str | tuple[str, ...], InputUncertainty]":
     """Return the uncertainty by name that :func:`describe_uncertainty` described."""
     try:
-        return {tuple(row["parameters"]): from_dict(row["uncertainty"]) for row in description}
+        return dict(_understood(json.dumps(description)))
     except (TypeError, KeyError) as error:
         raise ValueError(
             "An uncertainty by name must be a list of dicts with 'parameters' and 'uncertainty', "
             f"got {description!r}."
         ) from error
+
+
+@lru_cache(maxsize=32)
+def _understood(text: str) -> "dict[str | tuple[str, ...], InputUncertainty]":
+    """Read a description; thousands of trials may have the same one."""
+    return {tuple(row["parameters"]): from_dict(row["uncertainty"]) for row in json.loads(text)}
 
 
 def check_by_name(what: str, given: Any) -> "ByName":

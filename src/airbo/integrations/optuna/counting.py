@@ -8,15 +8,16 @@ back stays in the study, and a later mark records the undo.
 """
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.attributes import GAVE_UP, STAMP
+from airbo.integrations.optuna.attributes import DESIGN, FIXED, GAVE_UP, OUTCOMES, STAMP
 
 STAGED = "airbo:staged"
 """Trial attribute: key and token of the mark that commits the trial, and its outcome."""
@@ -28,6 +29,9 @@ UNDO, CORRECT, EXCLUDE, INCLUDE, NOTE = "undo", "correct", "exclude", "include",
 """The kinds of changes."""
 PENDING, GIVEN_UP = "pending", "given up"
 """Outcomes of a staged trial that are not a value."""
+
+_CONSTRAINTS = "constraints"
+"""System attribute of Optuna: a list, or, followed by a colon and a name, one constraint."""
 
 Marks = Mapping[str, Any]
 
@@ -45,7 +49,8 @@ class Counted:
         """Read a study once."""
         # Read the marks first: then every trial that a mark commits is in the storage already.
         marks = study._storage.get_study_user_attrs(study._study_id)
-        return cls(study._get_trials(deepcopy=False, use_cache=False), marks)
+        trials = study._get_trials(deepcopy=False, use_cache=False)
+        return cls([_as_written(trial) for trial in trials], marks)
 
     @cached_property
     def changes(self) -> list[dict[str, Any]]:
@@ -191,6 +196,69 @@ class Counted:
         if not self.is_committed(trial):
             return None if trial.state.is_finished() or self._void(trial) else trial
         return with_outcome(trial)
+
+
+def _as_written(trial: FrozenTrial) -> FrozenTrial:
+    """Return a trial without attributes that neither airbo nor Optuna can have written."""
+    odd = {k for k, v in trial.user_attrs.items() if k in _FITTING and not _FITTING[k](v)}
+    odd_inside = {k for k, v in trial.system_attrs.items() if not _fits_inside(k, v)}
+    if not odd and not odd_inside:
+        return trial
+    cleaned = copy.copy(trial)
+    cleaned.user_attrs = {k: v for k, v in trial.user_attrs.items() if k not in odd}
+    inside = {k: v for k, v in trial.system_attrs.items() if k not in odd_inside}
+    cleaned.system_attrs = inside
+    return cleaned
+
+
+def _fits_inside(key: str, value: Any) -> bool:
+    """Return whether a system attribute that airbo reads has a form that it can have."""
+    if key in (DESIGN, FIXED):
+        return isinstance(value, dict)
+    if key == _CONSTRAINTS:
+        return isinstance(value, list | tuple) and all(map(_is_value, value))
+    return not key.startswith(f"{_CONSTRAINTS}:") or _is_value(value)
+
+
+def _is_note(note: Any) -> bool:
+    """Return whether something can be the note of a staged trial."""
+    if not isinstance(note, dict):
+        return False
+    names = isinstance(note.get("key"), str) and isinstance(note.get("token"), str)
+    says = note.get("outcome") in (PENDING, GIVEN_UP) or _is_value(note.get("value", ""))
+    return names and says and ("at" not in note or _is_moment(note["at"]))
+
+
+def _is_stamp(stamp: Any) -> bool:
+    """Return whether something can be the signature of a report."""
+    if not isinstance(stamp, dict):
+        return False
+    texts = all(isinstance(stamp.get(name, ""), str) for name in ("by", "call"))
+    moments = [stamp.get("at", ""), *([stamp["told"]] if "told" in stamp else [])]
+    return texts and all(map(_is_moment, moments))
+
+
+def _is_value(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _is_moment(text: Any) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
+
+
+def _are_outcomes(given: Any) -> bool:
+    return isinstance(given, dict) and all(map(_is_value, given.values()))
+
+
+_FITTING: dict[str, Callable[[Any], bool]] = {
+    STAGED: _is_note,
+    STAMP: _is_stamp,
+    OUTCOMES: _are_outcomes,
+}
+"""What an attribute in the name of airbo has to look like."""
 
 
 def _outcome(trial: FrozenTrial) -> str | None:

@@ -18,6 +18,7 @@ from airbo.coordinates import ByName, by_columns
 from airbo.digits import Digits, as_held
 from airbo.integrations.optuna.attributes import (
     DESIGN,
+    FIXED,
     check_by_name,
     executed_of,
     uncertainty_of,
@@ -25,7 +26,7 @@ from airbo.integrations.optuna.attributes import (
 from airbo.integrations.optuna.bridge import Bridge
 from airbo.integrations.optuna.counting import Counted
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.integrations.optuna.trials import FIXED, Trials, has_rival
+from airbo.integrations.optuna.trials import Trials, has_rival
 from airbo.integrations.optuna.wanted import Wants
 from airbo.measures import Mean, Measure, check_measure
 from airbo.measures.posterior import Noise

@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from airbo.integrations.optuna.attributes import (
     DESIGN,
     EXECUTED,
+    FIXED,
     GAVE_UP,
     INFEASIBLE_DESIGN,
     UNCERTAINTY,
@@ -23,9 +24,6 @@ from airbo.integrations.optuna.wanted import Wanted, Wants
 from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
 from airbo.space import Design
-
-FIXED = "fixed_params"
-"""System attribute in which Optuna keeps the parameters of enqueued trials."""
 
 _logger = logging.getLogger(__name__)
 
