@@ -29,7 +29,7 @@ class Modelling(Experiment):
     """A plain GP and MMDGP under three uncertainties."""
 
     name = "modelling"
-    paper = "figure 1"
+    paper = "figure 2"
     title = "The RKHS function from ten observations under three uncertainties"
     repeats = 30
 

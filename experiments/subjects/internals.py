@@ -7,6 +7,7 @@ our optimizer. If the library changes inside, only this module has to follow.
 from airbo.cube import Cube
 from airbo.embeddings.base_kernels import log_normal
 from airbo.embeddings.features import Features
+from airbo.embeddings.sampled import SampledEmbedding, nystrom_weights
 from airbo.kernels.constraints import positive
 from airbo.measures.kinds import Measure
 from airbo.measures.spread import corrected
@@ -41,6 +42,7 @@ __all__ = [
     "Measure",
     "Parts",
     "ReliableDesign",
+    "SampledEmbedding",
     "UnseenInputLikelihood",
     "corrected",
     "estimate",
@@ -49,6 +51,7 @@ __all__ = [
     "initial_point",
     "lengthscale_prior",
     "log_normal",
+    "nystrom_weights",
     "observation_noise",
     "positive",
     "reproducible",
