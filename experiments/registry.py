@@ -21,7 +21,7 @@ from experiments.speed.nodes import NODES
 from experiments.speed.optuna_ask import OPTUNA_ASK
 from experiments.theory.bound import BOUND
 from experiments.theory.gain_growth import GAIN_GROWTH
-from experiments.theory.regret_growth import REGRET_GROWTH
+from experiments.theory.regret_growth import REGRET_GROWTH, REGRET_GROWTH_2D
 
 MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES)
 OPTIMIZATIONS = (RKHS_GAUSSIAN, DOUBLE_PEAK, BUMPED_BOWL, PUSH, ABLATION)
@@ -34,7 +34,9 @@ VARIANTS: dict[str, Experiment] = {
 }
 """With expected improvement, as in the program that the authors published."""
 
-THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, GAIN_GROWTH, BOUND)}
+THEORY: dict[str, Experiment] = {
+    e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND)
+}
 """The theorems of the paper, compared with measurements."""
 
 BEYOND: dict[str, Experiment] = {

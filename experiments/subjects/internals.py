@@ -24,7 +24,7 @@ from airbo.optimizer.search import (
 )
 from airbo.problems.expectation import estimate
 from airbo.problems.measured import estimate_measure
-from airbo.problems.optimum import Function, highest_point
+from airbo.problems.optimum import Function, best_point
 from airbo.problems.push import GOALS, QUADRANTS
 from airbo.problems.reliability import LEVEL, ReliableDesign
 
@@ -44,10 +44,10 @@ __all__ = [
     "ReliableDesign",
     "SampledEmbedding",
     "UnseenInputLikelihood",
+    "best_point",
     "corrected",
     "estimate",
     "estimate_measure",
-    "highest_point",
     "initial_point",
     "lengthscale_prior",
     "log_normal",
