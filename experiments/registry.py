@@ -21,6 +21,7 @@ from experiments.speed.nodes import NODES
 from experiments.speed.optuna_ask import OPTUNA_ASK
 from experiments.theory.bound import BOUND
 from experiments.theory.gain_growth import GAIN_GROWTH
+from experiments.theory.pseudo_inverse import PSEUDO_INVERSE
 from experiments.theory.regret_growth import REGRET_GROWTH, REGRET_GROWTH_2D
 
 MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES)
@@ -35,7 +36,7 @@ VARIANTS: dict[str, Experiment] = {
 """With expected improvement, as in the program that the authors published."""
 
 THEORY: dict[str, Experiment] = {
-    e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND)
+    e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND, PSEUDO_INVERSE)
 }
 """The theorems of the paper, compared with measurements."""
 
