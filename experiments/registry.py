@@ -11,6 +11,7 @@ from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
 from experiments.measures.reliability import RELIABILITY
 from experiments.paper.ablation import ABLATION
+from experiments.paper.beliefs import BELIEFS
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
 from experiments.paper.modelling import MODELLING
@@ -24,7 +25,7 @@ from experiments.theory.gain_growth import GAIN_GROWTH
 from experiments.theory.pseudo_inverse import PSEUDO_INVERSE
 from experiments.theory.regret_growth import REGRET_GROWTH, REGRET_GROWTH_2D
 
-MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES)
+MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES, BELIEFS)
 OPTIMIZATIONS = (RKHS_GAUSSIAN, DOUBLE_PEAK, BUMPED_BOWL, PUSH, ABLATION)
 
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*MODELS, *OPTIMIZATIONS)}
