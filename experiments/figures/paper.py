@@ -16,7 +16,7 @@ from experiments.subjects.uncertainties import BY_NAME
 
 WIND = unc.Product([unc.ChiSquared(2.0, scale=0.03), unc.Normal(0.03)])
 """A gust carries the drone to the right, now and then far."""
-SPOTS = ((0.72, 0.68, 0.07, 1.0), (0.36, 0.34, 0.2, 0.75))
+SPOTS = ((0.7, 0.72, 0.04, 1.0), (0.36, 0.34, 0.2, 0.75))
 """Centre, width and height of the two regions of high values."""
 N_LANDINGS = 150
 
@@ -39,13 +39,13 @@ def draw_drone(folder: Path) -> None:
     shades = left.contourf(line, line, field(X), np.linspace(0, 1.05, 15), cmap="Greys", alpha=0.7)
     left.contour(line, line, expected, 8, colors=MODEL, linewidths=0.7)
     highest, best = (X.reshape(-1, 2)[v.argmax()] for v in (field(X), expected))
-    for target, colour in ((highest, DATA), (best, MODEL)):
+    for target, colour, offset in ((highest, DATA, 28), (best, MODEL, -34)):
         landings = WIND.perturb(target.unsqueeze(0), base[:N_LANDINGS])[0]
         left.scatter(*landings.T, s=5, color=colour, alpha=0.6, linewidths=0)
         _draw_drone_at(left, *target.tolist(), colour)
         average = expected.reshape(-1)[(X.reshape(-1, 2) == target).all(-1)].item()
         left.annotate(
-            f"f = {field(target).item():.2f}, E f = {average:.2f}", target.tolist(), (0, 26),
+            f"f = {field(target).item():.2f}, E f = {average:.2f}", target.tolist(), (0, offset),
             textcoords="offset points", ha="center", color=colour,
             bbox={"facecolor": "white", "alpha": 0.9, "edgecolor": "none"},
         )  # fmt: skip
@@ -107,7 +107,7 @@ def draw_mixture(folder: Path) -> None:
         ax.set(
             xlabel=f"deviation of $r_{names[0]}$",
             ylabel=f"deviation of $r_{names[1]}$",
-            aspect="equal",
+            aspect="equal" if names == "xy" else "auto",
         )
     handles = [
         Line2D([], [], marker="o", ls="", color=DATA, label="the mixture: samples"),
