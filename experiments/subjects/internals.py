@@ -6,8 +6,9 @@ our optimizer. If the library changes inside, only this module has to follow.
 
 from airbo.cube import Cube
 from airbo.embeddings.base_kernels import log_normal
+from airbo.embeddings.embedding import PORTION
 from airbo.embeddings.features import Features
-from airbo.embeddings.sampled import SampledEmbedding, nystrom_weights
+from airbo.embeddings.sampled import STEPS, SampledEmbedding, nystrom_weights
 from airbo.kernels.constraints import positive
 from airbo.measures.kinds import Measure
 from airbo.measures.spread import corrected
@@ -33,7 +34,9 @@ __all__ = [
     "LEVEL",
     "N_RAW",
     "N_RESTARTS",
+    "PORTION",
     "QUADRANTS",
+    "STEPS",
     "Cube",
     "Features",
     "Function",

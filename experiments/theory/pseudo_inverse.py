@@ -118,7 +118,7 @@ class PseudoInverse(Experiment):
             "MMD between beta(0.4, 0.2, 0.1) at x = 0.5 and at x = 0.55, from independent samples "
             f"and landmarks among them, {n_sets} sets. *Error*: 95% quantile of the distance from "
             "the MMD of all samples (V-statistic). *Weights*: the largest sum of their absolute "
-            "values; 1 would be an average. Times are processor times within one run, one thread.\n\n"
+            "values; 1 would be an average. Times: processor times within one run.\n\n"
             f"{table.markdown(header, rows)}"
         )
 
