@@ -7,8 +7,9 @@ from airbo.problems import DoublePeak
 from experiments.paper.beliefs import BELIEFS, TRUE, beliefs, believed
 
 
-@pytest.mark.parametrize(("std", "low", "high"), [(0.01, 0.35, 0.3503), (0.02, 0.35, 0.3503),
-                                                   (0.03, 0.34, 0.35), (0.06, 0.3, 0.34)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("std", "low", "high"), [(0.02, 0.35, 0.3503), (0.03, 0.34, 0.35), (0.06, 0.3, 0.34)]
+)
 def test_no_gaussian_with_mean_zero_has_its_optimum_at_0352(std, low, high):
     assert low < DoublePeak(unc.Normal(std)).robust_optimum.design.item() < high
 
