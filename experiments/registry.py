@@ -11,6 +11,7 @@ from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
 from experiments.measures.reliability import RELIABILITY
 from experiments.paper.ablation import ABLATION
+from experiments.paper.beliefs import BELIEFS
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
 from experiments.paper.modelling import MODELLING
@@ -23,9 +24,10 @@ from experiments.speed.optuna_ask import OPTUNA_ASK
 from experiments.speed.workers import WORKERS
 from experiments.theory.bound import BOUND
 from experiments.theory.gain_growth import GAIN_GROWTH
-from experiments.theory.regret_growth import REGRET_GROWTH
+from experiments.theory.pseudo_inverse import PSEUDO_INVERSE
+from experiments.theory.regret_growth import REGRET_GROWTH, REGRET_GROWTH_2D
 
-MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES)
+MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES, BELIEFS)
 OPTIMIZATIONS = (RKHS_GAUSSIAN, DOUBLE_PEAK, BUMPED_BOWL, PUSH, ABLATION)
 
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*MODELS, *OPTIMIZATIONS)}
@@ -36,7 +38,9 @@ VARIANTS: dict[str, Experiment] = {
 }
 """With expected improvement, as in the program that the authors published."""
 
-THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, GAIN_GROWTH, BOUND)}
+THEORY: dict[str, Experiment] = {
+    e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND, PSEUDO_INVERSE)
+}
 """The theorems of the paper, compared with measurements."""
 
 BEYOND: dict[str, Experiment] = {

@@ -3,9 +3,20 @@
 import torch
 
 from airbo import uncertainty as unc
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
+from airbo.models import (
+    ERBFGP,
+    MMDGP,
+    SKLGP,
+    UGP,
+    EnergyGP,
+    ExpectationGP,
+    NominalGP,
+    SlicedWassersteinGP,
+)
 
-ALL_SURROGATES = [MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, NominalGP]
+ALL_SURROGATES = [
+    MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, EnergyGP, SlicedWassersteinGP, NominalGP
+]  # fmt: skip
 
 SAMPLE_KINDS = [
     (unc.Normal(0.1), 1),
@@ -19,6 +30,7 @@ SURROGATES_AND_WAYS = [(MMDGP, u, d) for u, d in SAMPLE_KINDS]
 SURROGATES_AND_WAYS += [
     (kind, u, d) for kind in (UGP, ExpectationGP, SKLGP, ERBFGP) for u, d in SAMPLE_KINDS[1::2]
 ]
+SURROGATES_AND_WAYS += [(kind, *SAMPLE_KINDS[3]) for kind in (EnergyGP, SlicedWassersteinGP)]
 SURROGATES_AND_WAYS += [(NominalGP, *SAMPLE_KINDS[0])]  # it does not look at the uncertainty
 """Every way for one surrogate; for the others an additive uncertainty and one that varies."""
 

@@ -11,6 +11,7 @@ import torch
 from experiments.figures.calibrate import draw_calibrate
 from experiments.figures.measures import draw_measures
 from experiments.figures.modelling import draw_modelling
+from experiments.figures.paper import draw_drone, draw_mixture
 from experiments.figures.problems import draw_problems
 from experiments.figures.readme import draw_readme
 from experiments.figures.uncertainties import draw_kinds
@@ -22,6 +23,8 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "modelling": draw_modelling,
     "kinds": draw_kinds,
     "problems": draw_problems,
+    "drone": draw_drone,
+    "mixture": draw_mixture,
     "calibrate": draw_calibrate,
     "measures": draw_measures,
 }

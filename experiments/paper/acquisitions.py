@@ -10,9 +10,7 @@ import scipy.optimize
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.acquisition.analytic import UpperConfidenceBound
-from torch import Tensor
 
-from airbo import uncertainty as unc
 from airbo.models import UncertainInputGP
 from experiments.paper import posteriors as post
 from experiments.subjects.internals import without_numerical_warnings
@@ -23,23 +21,6 @@ SAME_VALUE = 0.02
 """As a share of the range of the acquisition."""
 
 
-def redrawn(uncertainty: unc.InputUncertainty, seed: int) -> unc.Sampler:
-    """Return the same distribution with fresh, independent draws for every design of every call.
-
-    The contract of an uncertainty forbids this, but the authors' published program does it. A model
-    computes the features of its observations once, so only those of candidates are redrawn.
-    """
-    generator = torch.Generator().manual_seed(seed)
-
-    def fresh(X: Tensor, base: Tensor) -> Tensor:
-        origin, n = torch.zeros_like(X[..., :1, :]).flatten(0, -2)[:1], X.shape[:-1].numel()
-        numbers = torch.rand(n * len(base), base.shape[-1], generator=generator, dtype=X.dtype)
-        deviations = uncertainty.perturb(origin, numbers.clamp(1e-12, 1 - 1e-12))[0]
-        return X.unsqueeze(-2) + deviations.reshape(*X.shape[:-1], len(base), X.shape[-1])
-
-    return unc.Sampler(fresh, n_base=uncertainty.n_base(1))
-
-
 def models(config: Mapping[str, Any], seed: int) -> tuple[UncertainInputGP, UncertainInputGP]:
     """Return the model of a configuration and the exact one, with the same hyper-parameters.
 
@@ -47,9 +28,7 @@ def models(config: Mapping[str, Any], seed: int) -> tuple[UncertainInputGP, Unce
     """
     problem, exact = post.problem(config["case"]), _exact(config["case"], config["n"], seed)
     X, Y = post.observe(problem, config["n"], seed)
-    held = config["draws"] == "held"
-    uncertainty = problem.uncertainty if held else redrawn(problem.uncertainty, seed)
-    model = surrogate(dict(config), seed)(X, Y, uncertainty, problem.bounds)
+    model = surrogate(dict(config), seed)(X, Y, problem.uncertainty, problem.bounds)
     parameters = dict(exact.named_parameters())
     assert parameters.keys() == dict(model.named_parameters()).keys()
     model.load_state_dict(parameters, strict=False)

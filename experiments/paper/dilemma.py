@@ -35,7 +35,7 @@ class Dilemma(Experiment):
     """Estimates of MMD², and their effect on a model and its acquisition."""
 
     name = "dilemma"
-    paper = "figure 2"
+    paper = "figure 3"
     title = "Noise of MMD estimates, in posteriors and in acquisitions"
     repeats = 12
 

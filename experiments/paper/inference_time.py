@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from airbo.embeddings import Empirical, Nystrom
 from experiments.harness import table
 from experiments.harness.draw import COLOURS, picture
 from experiments.harness.experiment import Experiment, Results, Step, Task
@@ -14,6 +15,7 @@ from experiments.paper import posteriors as post
 from experiments.speed import memory, timing
 from experiments.speed.methods import BY_NAME, YARDSTICK
 from experiments.speed.posterior import Setting, predict
+from experiments.subjects.internals import PORTION, STEPS
 from experiments.subjects.uncertainties import BY_NAME as CASES
 
 PAPER = {
@@ -24,6 +26,14 @@ PAPER = {
     "Nystrom(1000, 100)": 21.473,
 }
 """Seconds in the paper's table, on a GPU."""
+BATCHES = {
+    "Empirical(20)": 512,
+    "Empirical(100)": 128,
+    "Empirical(1000)": 1,
+    "Nystrom(100, 10)": 512,
+    "Nystrom(1000, 100)": 128,
+}
+"""Designs that the paper's GPU takes at a time."""
 METHODS = (YARDSTICK.name, "Quadrature (default)", *PAPER)
 PARTS = {"Empirical(1000)": 64}
 """Methods that predict only one in so many of the designs; their time is multiplied."""
@@ -82,6 +92,8 @@ class InferenceTime(Experiment):
                     "–" if paper is None else f"{paper:.3f}",
                     "–" if paper is None else _short(paper / PAPER[REFERENCE]),
                     table.whole(megabytes.get(method)),
+                    table.whole(at_a_time(method, config["n"], config["n_designs"])),
+                    table.whole(BATCHES.get(method)),
                 ]
             )
         header = [
@@ -92,6 +104,8 @@ class InferenceTime(Experiment):
             "paper, seconds",
             "paper, times Empirical(100)",
             "megabytes",
+            "designs at a time",
+            "paper, batch size",
         ]
         return (
             f"Mean and variance at {config['n_designs']} designs in t-batches of one, "
@@ -100,7 +114,9 @@ class InferenceTime(Experiment):
             f"has taken {timing.MAX_SECONDS:.0f} s), {len(results.of('time'))} repeats; ratios "
             "are taken within a repeat: their mean and 95% interval. What depends on the "
             "observations alone is worked out before. The memory is the peak of a process of its "
-            "own beyond that of its imports.\n\n"
+            "own beyond that of its imports. *Designs at a time*: how many airbo compares with the "
+            "observations at once; it chooses portions that fit in the cache of a processor, where "
+            "the paper fills the memory of a GPU.\n\n"
             f"{table.markdown(header, rows)}\n\n"
             "(*) Predicted at one in 64 of the designs; the time is multiplied by 64, the memory "
             "is that of the part (work is done in portions, whose size does not depend on the "
@@ -136,6 +152,16 @@ class InferenceTime(Experiment):
             different = dict(zip(labels, handles, strict=True))
             ax.legend(different.values(), different, loc="lower right")
         return [path]
+
+
+def at_a_time(method: str, n_observations: int, n_designs: int) -> int | None:
+    """Return how many designs a posterior handles at once; None: it does not compare samples."""
+    estimator = BY_NAME[method].estimator
+    if not isinstance(estimator, Empirical | Nystrom):
+        return None
+    n_points = estimator.n_landmarks if isinstance(estimator, Nystrom) else estimator.n_samples
+    per_design = STEPS * n_points**2 * n_observations
+    return min(n_designs, max(1, PORTION // per_design))
 
 
 def _seconds(config: dict[str, Any], seed: int) -> dict[str, float]:

@@ -1,9 +1,11 @@
 """Modelling under uncertain inputs: the posteriors of surrogates after ten observations."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from airbo.models import UncertainInputGP
 from experiments.harness import table
@@ -12,7 +14,9 @@ from experiments.harness.experiment import Experiment, Results, Step, Task
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import DEFAULT, GP, NYSTROM, Method
 
-CASES = ("normal", "varying beta", "step chi²")
+CASES = ("normal", "varying beta", "step chi²", "wide varying beta")
+BETAS = ("varying beta", "wide varying beta")
+"""The width in the text of the paper, 0.9, exceeds the range of the designs; 0.09 does not."""
 METHODS = (GP, NYSTROM, DEFAULT)
 PANELS = (
     (GP, "normal"),
@@ -21,7 +25,11 @@ PANELS = (
     (NYSTROM, "step chi²"),
 )
 """Those of the paper's figure."""
-LONE = {"normal": (), "varying beta": ("0.05", "0.42"), "step chi²": ("0.6",)}
+LONE: dict[str, tuple[str, ...]] = {
+    "normal": (),
+    "step chi²": ("0.6",),
+    **dict.fromkeys(BETAS, ("0.05", "0.42")),
+}
 """Where the paper sees asymmetric posteriors."""
 
 
@@ -29,7 +37,7 @@ class Modelling(Experiment):
     """A plain GP and MMDGP under three uncertainties."""
 
     name = "modelling"
-    paper = "figure 1"
+    paper = "figure 2"
     title = "The RKHS function from ten observations under three uncertainties"
     repeats = 30
 
@@ -103,12 +111,13 @@ class Modelling(Experiment):
         return table.markdown(["kept scatter", *(post.TITLES[case] for case in CASES)], rows)
 
     def _asymmetry(self, results: Results) -> str:
-        case = "varying beta"
         rows = [
-            [method.label, *(_lone(results, _label(method, case), at) for at in LONE[case])]
+            [_label(method, case), *(_lone(results, _label(method, case), at) for at in LONE[case])]
+            for case in BETAS
             for method in METHODS
         ]
-        return table.markdown(["", *(f"lone observation at {at}" for at in LONE[case])], rows)
+        header = [f"lone observation at {at}" for at in LONE[BETAS[0]]]
+        return table.markdown(["", *header], rows)
 
     def _step(self, results: Results) -> str:
         rows = []
@@ -120,22 +129,38 @@ class Modelling(Experiment):
         return table.markdown(["", "jump", "correlation", "lone observation at 0.6"], rows)
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw the four panels of the paper, from the first repeat."""
-        path = folder / f"{self.name}.png"
-        found = {task.label: (task, r["curves"]) for task, r in results if "curves" in r}
+        """Draw the four panels of the paper, from the first repeat, and both widths of the beta."""
+        path, widths = folder / f"{self.name}.png", folder / f"{self.name}-widths.png"
         with picture(path, 10, 5.8) as figure:
             axes = figure.subplots(2, 2, sharex=True, sharey=True)
-            for ax, letter, (method, case) in zip(axes.flat, "abcd", PANELS, strict=True):
-                label = _label(method, case)
-                post.draw_belief(ax, *found[label])
-                ax.set_title(f"({letter}) {label}")
-            for ax in axes[1]:
-                ax.set_xlabel("design x")
-            for ax in axes[:, 0]:
-                ax.set_ylabel("value")
-            legend = axes[0, 0].get_legend_handles_labels()
-            figure.legend(*legend, loc="outside lower center", ncols=5)
-        return [path]
+            named = [
+                f"({letter}) {_label(*panel)}" for letter, panel in zip("abcd", PANELS, strict=True)
+            ]
+            _draw_panels(figure, axes, results, PANELS, named)
+        with picture(widths, 10, 3.4) as figure:
+            axes = figure.subplots(1, 2, sharex=True, sharey=True, squeeze=False)
+            panels = [(NYSTROM, case) for case in BETAS]
+            names = ["width 0.09 (sin 4πx + 1)", "width 0.9 (sin 4πx + 1), as in the text"]
+            _draw_panels(figure, axes, results, panels, names)
+        return [path, widths]
+
+
+def _draw_panels(
+    figure: Figure,
+    axes: np.ndarray,
+    results: Results,
+    panels: Sequence[tuple[Method, str]],
+    titles: Sequence[str],
+) -> None:
+    found = {task.label: (task, r["curves"]) for task, r in results if "curves" in r}
+    for ax, panel, title in zip(axes.flat, panels, titles, strict=True):
+        post.draw_belief(ax, *found[_label(*panel)])
+        ax.set_title(title)
+    for ax in axes[-1]:
+        ax.set_xlabel("design x")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("value")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 
 
 def kept_scatter(model: UncertainInputGP, values: np.ndarray, expected: np.ndarray) -> float:

@@ -24,6 +24,7 @@ from experiments.subjects.uncertainties import BY_NAME
 TITLES = {
     "normal": "N(0, 0.01²)",
     "varying beta": "beta of varying width",
+    "wide varying beta": "beta of varying width, 0.9 as in the text",
     "step chi²": "χ² with a step at 0.6",
     "beta": "beta(0.4, 0.2, 0.1)",
 }

@@ -144,5 +144,5 @@ def _quadrant(x: float, y: float) -> str:
 
 
 PUSH = Push(
-    "push", "figures 4, 5 and 8", "Robot push under a mixture of two Gaussians", "push", 100
+    "push", "figures 5, 6 and 11", "Robot push under a mixture of two Gaussians", "push", 100
 )

@@ -20,7 +20,7 @@ class Surrogates(Experiment):
     """All surrogates on the same observations, with few and with many of them."""
 
     name = "surrogates"
-    paper = "figure 7 (appendix)"
+    paper = "figure 7"
     title = "Surrogates under the chi-squared distribution with a step at 0.6"
     repeats = 12
 

@@ -1,96 +1,34 @@
 """Other ways to compare uncertain inputs that were tried as the default and rejected."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from gpytorch.kernels import Kernel, RBFKernel
+from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from airbo.embeddings import Empirical
-from airbo.models import MMDGP, ExpectationGP, NominalGP, UncertainInputGP
-from airbo.uncertainty import InputUncertainty, base_draws
+from airbo.models import (
+    MMDGP,
+    EnergyGP,
+    ExpectationGP,
+    NominalGP,
+    SlicedWassersteinGP,
+    UncertainInputGP,
+)
+from airbo.uncertainty import InputUncertainty
 from experiments.subjects.data import fit
 from experiments.subjects.internals import (
-    Features,
-    Given,
-    Parts,
     lengthscale_prior,
     log_normal,
     observation_noise,
     positive,
-    scaled,
 )
 
-N_BASES, N_QUANTILES, N_SAMPLES = 4, 32, 24
-
-
-class Quantiles(Features):
-    """Quantiles of P_x along lines: squared distances are sliced Wasserstein distances, times d.
-
-    The lines are orthonormal bases, so that the distance of a pure shift of P_x is its length.
-    """
-
-    def __init__(
-        self,
-        uncertainties: Sequence[InputUncertainty],
-        bounds: Float[Tensor, "2 d"],
-        seed: int = 0,
-    ) -> None:
-        """Draw the lines."""
-        super().__init__(uncertainties, bounds)
-        self.seed = seed
-        generator = torch.Generator().manual_seed(seed)
-        drawn = torch.randn(N_BASES, self.d, self.d, generator=generator, dtype=bounds.dtype)
-        bases = torch.linalg.qr(drawn).Q
-        self.register_buffer("lines", bases.transpose(0, 1).flatten(1))  # (d, N_BASES d)
-
-    def compute(
-        self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
-    ) -> Float[Tensor, "*batch n f"]:
-        """Sort samples along every line."""
-        each = []
-        for u in self.uncertainties:
-            base = base_draws(N_QUANTILES, u.n_base(self.d), self.seed, dtype=X.dtype)
-            samples = (u.perturb(X, base) - self.low) / self.width  # (..., n, s, d)
-            each.append((samples @ self.lines).sort(dim=-2).values.flatten(-2))
-        chosen = torch.stack(each).take_along_dim(choice[None, ..., None], dim=0).squeeze(0)
-        return chosen / math.sqrt(N_BASES * N_QUANTILES)
-
-
-class SlicedWassersteinGP(UncertainInputGP):
-    """Squared exponential of the sliced Wasserstein distance."""
-
-    @classmethod
-    def parts(cls, given: Given) -> Parts:
-        prior = lengthscale_prior(given.d)
-        kernel = RBFKernel(lengthscale_prior=prior, lengthscale_constraint=positive())
-        kernel.lengthscale = prior.mode
-        quantiles = Quantiles(given.uncertainties, given.bounds, given.seed)
-        return Parts(quantiles, scaled(kernel), observation_noise())
-
-
-class Distance(Kernel):
-    r"""The base kernel under which MMD² is the energy distance.
-
-    .. math:: k(x, y) = \tfrac12 (\|x - c\| + \|y - c\| - \|x - y\|) / l
-
-    ``c`` is the middle of the unit cube, which the distance does not depend on.
-    """
-
-    def __init__(self, lengthscale: float) -> None:
-        super().__init__()
-        self.unit = lengthscale
-
-    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
-        """Evaluate at all pairs of points, or at matching ones."""
-        r1, r2 = ((x - 0.5).norm(dim=-1) for x in (x1, x2))
-        apart = self.covar_dist(x1, x2, diag=diag, **params)
-        together = r1 + r2 if diag else r1.unsqueeze(-1) + r2.unsqueeze(-2)
-        return (together - apart) / (2 * self.unit)
+N_SAMPLES = 24
 
 
 class ColumnSum(Kernel):
@@ -176,7 +114,7 @@ def borrowed(
 FAMILY: dict[str, Callable[..., UncertainInputGP]] = {
     "a plain GP's length scales": borrowed,
     "sliced Wasserstein": SlicedWassersteinGP,
-    "energy distance": under(lambda d: Distance(0.3 * math.sqrt(d))),
+    "energy distance": EnergyGP,
     "product over columns": under(ColumnSum),
     "noisy-input GP": noisy_input,
 }

@@ -6,7 +6,9 @@ our optimizer. If the library changes inside, only this module has to follow.
 
 from airbo.cube import Cube
 from airbo.embeddings.base_kernels import log_normal
+from airbo.embeddings.embedding import PORTION
 from airbo.embeddings.features import Features
+from airbo.embeddings.sampled import STEPS, SampledEmbedding, nystrom_weights
 from airbo.kernels.constraints import positive
 from airbo.measures.kinds import Measure
 from airbo.measures.spread import corrected
@@ -23,7 +25,7 @@ from airbo.optimizer.search import (
 )
 from airbo.problems.expectation import estimate
 from airbo.problems.measured import estimate_measure
-from airbo.problems.optimum import Function, highest_point
+from airbo.problems.optimum import Function, best_point
 from airbo.problems.push import GOALS, QUADRANTS
 from airbo.problems.reliability import LEVEL, ReliableDesign
 
@@ -32,7 +34,9 @@ __all__ = [
     "LEVEL",
     "N_RAW",
     "N_RESTARTS",
+    "PORTION",
     "QUADRANTS",
+    "STEPS",
     "Cube",
     "Features",
     "Function",
@@ -41,14 +45,16 @@ __all__ = [
     "Measure",
     "Parts",
     "ReliableDesign",
+    "SampledEmbedding",
     "UnseenInputLikelihood",
+    "best_point",
     "corrected",
     "estimate",
     "estimate_measure",
-    "highest_point",
     "initial_point",
     "lengthscale_prior",
     "log_normal",
+    "nystrom_weights",
     "observation_noise",
     "positive",
     "reproducible",

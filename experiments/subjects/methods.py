@@ -14,6 +14,7 @@ from experiments.subjects.cases import Case
 from experiments.subjects.family import FAMILY
 from experiments.subjects.loops import Loop, OptimizerLoop
 from experiments.subjects.peers import PEERS
+from experiments.subjects.redrawn import redrawn
 
 MODELS: dict[str, Callable[..., Any]] = {
     "mmd": MMDGP,
@@ -43,6 +44,8 @@ class Method:
     """None: the library's default, where the surrogate needs one."""
     acquisition: str | None = None
     """None: that of the experiment."""
+    draws: str = "held"
+    """``"redrawn"``: independent samples that are made anew in every call."""
 
     def config(self) -> dict[str, Any]:
         """Return what a result depends on, JSON-able."""
@@ -50,15 +53,18 @@ class Method:
             return {"model": self.model}
         kind = type(self.estimator).__name__
         settings = asdict(self.estimator)  # type: ignore[call-overload]
-        return {"model": self.model, "estimator": {"kind": kind, **settings}}
+        config = {"model": self.model, "estimator": {"kind": kind, **settings}}
+        return config if self.draws == "held" else {**config, "draws": self.draws}
 
 
 def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
     """Build a factory of models from a configuration; ``seed`` fixes the draws of estimators."""
     model, given = MODELS[config["model"]], dict(config.get("estimator", {}))
     if given:
-        kind = ESTIMATORS[given.pop("kind")]
-        return partial(model, estimator=kind(**given), seed=seed)
+        estimator = ESTIMATORS[given.pop("kind")](**given)
+        if config.get("draws") == "redrawn":
+            return redrawn(model, estimator, seed)
+        return partial(model, estimator=estimator, seed=seed)
     return partial(narrow(model) if config["model"] in NARROW else model, seed=seed)
 
 
@@ -83,6 +89,8 @@ def start(config: dict[str, Any], case: Case, seed: int) -> Loop:
 
 
 NYSTROM = Method("MMDGP-nystrom(160/10)", "mmd", Nystrom(160, 10))
+NYSTROM_REDRAWN = Method("MMDGP-nystrom(160/10), redrawn", "mmd", Nystrom(160, 10), draws="redrawn")
+"""The paper's own: the program that the authors published draws its samples in every call."""
 DEFAULT = Method("MMDGP (default estimator)", "mmd")
 UGP_40 = Method("uGP(40)", "ugp", Empirical(40))
 UGP_160 = Method("uGP(160)", "ugp", Empirical(160))

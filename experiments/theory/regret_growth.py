@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,15 @@ from experiments.theory.drawn import (
 OTHER_WINDOWS = (1 / 6, 1 / 3, 2 / 3)
 
 
+@dataclass(frozen=True)
 class RegretGrowth(Experiment):
     """Searches on functions drawn at random; one repeat is one function."""
 
-    name = "regret-growth"
+    name: str = "regret-growth"
+    title: str = "Growth of the cumulative regret"
+    d: int = 1
+    """Number of parameters."""
     paper = "theorem 1"
-    title = "Growth of the cumulative regret"
     repeats = 6
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
@@ -52,6 +56,8 @@ class RegretGrowth(Experiment):
             "lengthscale": LENGTHSCALE, "input std": STD, "noise": NOISE, "norm": NORM,
             "delta": DELTA, "n_initial": N_INITIAL, "n_steps": 12 if quick else 60,
         }  # fmt: skip
+        if self.d > 1:
+            config |= {"d": self.d, "lengthscale": LENGTHSCALE * self.d}
         return [
             Task(self.name, method.name, seed, config)
             for seed in range(repeats)
@@ -60,7 +66,7 @@ class RegretGrowth(Experiment):
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Search once; if the kernel was known, add the theorem's bounds."""
-        problem = Drawn.draw(task.seed)
+        problem = Drawn.draw(task.seed, self.d)
         [method] = [method for method in METHODS if method.name == task.label]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TooLittleDataWarning)
@@ -102,7 +108,7 @@ def bounds_of(problem: Drawn, optimizer: Optimizer) -> dict[str, Any]:
     run = run_regret(
         optimizer.model, designs_of(optimizer), problem, b=NORM, delta=DELTA, n_initial=N_INITIAL
     )
-    grid = torch.linspace(0, 1, 201, dtype=torch.float64).unsqueeze(-1)
+    grid = problem.grid(201 if problem.d == 1 else 21)
     with torch.no_grad():
         K = optimizer.model.forward(grid).covariance_matrix
     noise_variance, n = problem.total_noise**2, len(run.regret)
@@ -199,3 +205,6 @@ def _draw_bounds(ax: Axes, results: Results) -> None:
 
 
 REGRET_GROWTH = RegretGrowth()
+REGRET_GROWTH_2D = RegretGrowth(
+    "regret-growth-2d", "Growth of the cumulative regret in two dimensions", d=2
+)

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom, embedding
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
+from airbo.models import (
+    ERBFGP,
+    MMDGP,
+    SKLGP,
+    UGP,
+    EnergyGP,
+    ExpectationGP,
+    NominalGP,
+    SlicedWassersteinGP,
+)
 from tests.surrogates import (
     SAMPLE_KINDS,
     box,
@@ -34,6 +43,7 @@ FEW = [
 PAIRS = [(MMDGP, {}, u, d) for u, d in WAYS]
 PAIRS += [(k, {}, u, d) for k in (ExpectationGP, UGP) for u, d in FEW]  # the same embeddings
 PAIRS += [(k, {}, u, d) for k in (SKLGP, ERBFGP) for u, d in FEW[1:]]  # they see moments only
+PAIRS += [(k, {}, *FEW[3]) for k in (EnergyGP, SlicedWassersteinGP)]  # samples, one way
 PAIRS += [(NominalGP, {}, *FEW[3])]  # it does not look at them
 PAIRS += [
     (MMDGP, {"estimator": e}, u, d)

@@ -1,17 +1,22 @@
-"""The experiments about surrogates: figures 1, 2 and 7."""
+"""The experiments about surrogates: figures 2, 3 and 7."""
 
 import numpy as np
 import pytest
 import torch
 from scipy.special import roots_jacobi
 
-from airbo.embeddings import RationalQuadraticSum
+from airbo.embeddings import Empirical, Nystrom, RationalQuadraticSum
 from experiments.paper import acquisitions as acq
 from experiments.paper import posteriors as post
 from experiments.paper.acquisitions import Landscape, local_maxima
 from experiments.paper.dilemma import ESTIMATED, Dilemma, _estimate_config, estimates, exact_mmd2
+from experiments.paper.inference_time import at_a_time
 from experiments.registry import EXPERIMENTS
+from experiments.speed.methods import BY_NAME as TIMED
+from experiments.speed.posterior import Setting, predict
+from experiments.subjects.internals import SampledEmbedding
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL
+from experiments.subjects.redrawn import Redrawn, fresh
 from experiments.subjects.uncertainties import BY_NAME
 
 BETA = BY_NAME["beta"].uncertainty
@@ -63,16 +68,33 @@ def test_u_statistic_is_sometimes_negative_and_nystrom_never():
 
 
 def test_redrawn_candidates_have_the_same_distribution_and_their_own_draws():
-    fresh = acq.redrawn(BETA, seed=0)
+    random = torch.Generator().manual_seed(0)
     X = torch.tensor([[0.2], [0.2], [0.7]], dtype=torch.float64)
-    base = torch.full((4000, 1), 0.5, dtype=torch.float64)
-    samples, again = fresh.perturb(X, base), fresh.perturb(X, base)
+    samples, again = (fresh(X, BETA, 4000, random) for _ in range(2))
     assert not torch.equal(samples, again)
     assert not torch.equal(samples[0], samples[1])
     deviations = (samples - X.unsqueeze(-2)).flatten()
     assert deviations.mean().item() == pytest.approx(0.1 * 0.4 / 0.6, abs=2e-3)
     assert deviations.min() > -1e-12
     assert deviations.max() < 0.1 + 1e-12
+
+
+@pytest.mark.parametrize("estimator", [Empirical(6), Nystrom(12, 6)])
+def test_redrawn_observations_keep_their_samples_and_candidates_of_a_search_get_new_ones(estimator):
+    X = torch.tensor([[0.2], [0.7]], dtype=torch.float64)
+    embedding = Redrawn(estimator, X, torch.Generator().manual_seed(0)).embed(
+        [BETA], RationalQuadraticSum(0.1).double(), torch.tensor([[0.0], [1.0]]).double()
+    )
+    observed, other = embedding(X), embedding(X + 0.01)
+    assert torch.equal(embedding(X), observed)
+    assert torch.equal(embedding(X.flip(0)), observed.flip(0))
+    assert not torch.equal(embedding(X.flip(0) + 0.01), other.flip(0))
+    assert not torch.equal(embedding(X.clone().requires_grad_()), observed)
+
+
+def test_samples_that_move_with_the_design_are_not_redrawn():
+    with pytest.raises(ValueError, match="additive"):
+        fresh(torch.zeros(1, 1).double(), BY_NAME["varying beta"].uncertainty, 3, torch.Generator())
 
 
 def test_held_draws_answer_the_same_question_twice_alike_and_redrawn_ones_do_not():
@@ -140,6 +162,21 @@ def test_lone_observation_leaves_the_model_as_it_was():
 
 
 # -- experiments
+
+
+@pytest.mark.parametrize("method", ["Empirical(20)", "Nystrom(100, 10)", "Empirical(100)"])
+def test_a_posterior_takes_as_many_designs_at_a_time_as_the_table_says(method, monkeypatch):
+    setting = Setting(BY_NAME["beta"], 10, joint=False, n_designs=90)
+    model, compare, seen = setting.model(TIMED[method]), SampledEmbedding._by_pairs, []
+
+    def counted(self, f1, f2, diag):
+        if f2.shape[-2] == 10:
+            seen.append(f1.shape[:-1].numel())
+        return compare(self, f1, f2, diag)
+
+    monkeypatch.setattr(SampledEmbedding, "_by_pairs", counted)
+    predict(model, setting.designs(seed=1))
+    assert max(seen) == at_a_time(method, 10, 90)
 
 
 @pytest.mark.slow

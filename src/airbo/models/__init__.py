@@ -1,20 +1,24 @@
 """Gaussian processes over uncertain inputs, as BoTorch models."""
 
 from airbo.models.base import UncertainInputGP
+from airbo.models.energy import EnergyGP
 from airbo.models.expectation import ExpectationGP
 from airbo.models.gaussian import ERBFGP, SKLGP
 from airbo.models.mmd import MMDGP
 from airbo.models.nominal import NominalGP
 from airbo.models.paths import Paths
 from airbo.models.ugp import UGP
+from airbo.models.wasserstein import SlicedWassersteinGP
 
 __all__ = [
     "ERBFGP",
     "MMDGP",
     "SKLGP",
     "UGP",
+    "EnergyGP",
     "ExpectationGP",
     "NominalGP",
     "Paths",
+    "SlicedWassersteinGP",
     "UncertainInputGP",
 ]

@@ -9,11 +9,11 @@ from botorch.models.model import Model
 from airbo.acquisition import TheoryUCB
 from airbo.measures import Mean, Measure, check_measure
 from airbo.measures.posterior import Effort, MeasureModel, Noise
-from airbo.models import ERBFGP, SKLGP, NominalGP
+from airbo.models import ERBFGP, SKLGP, EnergyGP, NominalGP, SlicedWassersteinGP
 from airbo.optimizer.search import reproducible
 from airbo.optimizer.surrogate import Surrogate, SurrogateFactory
 
-_WITHOUT_F = (SKLGP, ERBFGP, NominalGP)
+_WITHOUT_F = (SKLGP, ERBFGP, EnergyGP, SlicedWassersteinGP, NominalGP)
 
 
 @dataclass(frozen=True)

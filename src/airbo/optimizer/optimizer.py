@@ -87,8 +87,9 @@ class Optimizer:
                 names, in the units of the parameters; None: exactly.
             direction: Whether larger or smaller values are better.
             surrogate: ``"default"``, which is ``"expectation"``; ``"mmd"`` (the paper's),
-                ``"ugp"``, ``"skl"``, ``"erbf"``, ``"nominal"``, or a function (train_X, train_Y) ->
-                BoTorch model, which may have further arguments uncertainty, deployment and bounds.
+                ``"ugp"``, ``"energy"``, ``"wasserstein"``, ``"skl"``, ``"erbf"``, ``"nominal"``, or
+                a function (train_X, train_Y) -> BoTorch model, which may have further arguments
+                uncertainty, deployment and bounds.
             acquisition: ``"ucb-random"``, ``"ucb"`` (the paper's), ``"ucb-theory"``, ``"ei"``, one
                 of ``airbo.acquisition`` with other settings, or a function that builds a BoTorch
                 acquisition from a model.

@@ -22,8 +22,10 @@ from airbo.models import (
     MMDGP,
     SKLGP,
     UGP,
+    EnergyGP,
     ExpectationGP,
     NominalGP,
+    SlicedWassersteinGP,
     UncertainInputGP,
 )
 from airbo.observed import Direction
@@ -39,6 +41,8 @@ SURROGATES: dict[str, SurrogateFactory] = {
     "expectation": ExpectationGP,
     "mmd": MMDGP,
     "ugp": UGP,
+    "energy": EnergyGP,
+    "wasserstein": SlicedWassersteinGP,
     "skl": SKLGP,
     "erbf": ERBFGP,
     "nominal": NominalGP,
