@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = "experiments/results"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\([(\[])(.*?)\\[)\]]\s*</\1>', re.DOTALL)
 QUOTED = re.compile(r"<(pre|code|script|style|math)\b.*?</\1>", re.DOTALL)
+UNKNOWN = re.compile(r"<m[a-z]+>\\[^<]*")  # a command that the converter does not know
 LATEX = re.compile(r"\$[^$<>]+\$|\\\(|\\\[|:math:|\.\. math::")
 
 
@@ -37,7 +38,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def on_page_content(content: str, page: Any, **_: Any) -> str:
     """Draw all formulas, and refuse a page on which the source of one is left."""
     content = FORMULA.sub(_drawn, content)
-    left = LATEX.search(QUOTED.sub("", content))
+    left = LATEX.search(QUOTED.sub("", content)) or UNKNOWN.search(content)
     if left is not None:
         raise PluginError(f"{page.file.src_uri} shows the source of a formula: {left[0]}")
     return content

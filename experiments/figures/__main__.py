@@ -10,6 +10,7 @@ import torch
 
 from experiments.figures.animation import draw_median_run
 from experiments.figures.calibrate import draw_calibrate
+from experiments.figures.default_model import draw_default_model
 from experiments.figures.measures import draw_measures
 from experiments.figures.modelling import draw_modelling
 from experiments.figures.problems import draw_problems
@@ -23,6 +24,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "readme": draw_readme,
     "median-run": draw_median_run,
     "results": draw_results,
+    "default-model": draw_default_model,
     "modelling": draw_modelling,
     "kinds": draw_kinds,
     "problems": draw_problems,

@@ -65,7 +65,9 @@ def draw_losses(ax: Axes) -> None:
     spread = np.random.default_rng(0)
     for i, label in enumerate((DEFAULT, BOTORCH_PERTURBED.label, PLAIN)):
         lost, shade = finals(CASE, label), colour(label)
-        ax.plot(lost, -i + spread.uniform(-0.14, 0.14, len(lost)), "o", color=shade, ms=5, alpha=0.5)
+        ax.plot(
+            lost, -i + spread.uniform(-0.14, 0.14, len(lost)), "o", color=shade, ms=5, alpha=0.5
+        )
         ax.plot([lost.mean()] * 2, [-i - 0.25, -i + 0.25], color=shade, lw=3)
         ax.text(0.0, -i + 0.32, f"{shown(label)}: {lost.mean():.3f}", color=shade, weight="bold")
     ax.set(yticks=[], xlim=(-0.25, 6.2), ylim=(-2.5, 0.7))

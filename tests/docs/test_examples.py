@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 MADE = ROOT / "docs" / "tutorials"
 """Pages that scripts write: tests/docs/test_tutorials.py runs these."""
+LANDING = ROOT / "docs" / "index.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
@@ -29,7 +30,9 @@ def blocks(page: Path) -> list[tuple[str, str | None]]:
     ]
 
 
-WITH_CODE = [page for page in PAGES if MADE not in page.parents and blocks(page)]
+WITH_CODE = [
+    page for page in PAGES if not {MADE, LANDING} & {page, *page.parents} and blocks(page)
+]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
@@ -60,5 +63,8 @@ def test_links_lead_to_files(page):
     assert not missing
 
 
-def test_there_are_examples_to_run():
+def test_the_landing_page_has_the_example_of_the_readme():
     assert ROOT / "README.md" in WITH_CODE
+    [(code, printed)] = blocks(LANDING)
+    [(same, too)] = blocks(ROOT / "README.md")
+    assert (code.strip(), printed) == (same.strip(), too)

@@ -41,7 +41,7 @@ def pages(site):
 def test_no_source_of_a_formula_is_left(pages):
     for path, text in pages.items():
         shown = html.unescape(re.sub(r"<[^>]+>", "", QUOTED.sub("", text)))
-        assert not re.search(r"\$|\\[(\[]|:math:|\\(?:frac|mathbb|hat|sigma)\b", shown), path.name
+        assert not re.search(r"\$|\\[(\[a-z]|:math:", shown), path.name
 
 
 def test_formulas_are_mathml(pages):
