@@ -86,4 +86,6 @@ bottom.legend(fontsize=8)
 print(by["by the share in spec"].recommend().capability.words)
 
 # %% [markdown]
+# After 30 experiments the model is not sure yet, and its interval is wide. It leans to the safe side here: the true share is higher.
+#
 # More: [what counts](../measures.md) has quantiles, the worst tenth and targets; [several outcomes and limits](../outcomes.md) keeps a limit while another outcome is made as good as possible.
