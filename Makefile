@@ -11,6 +11,8 @@ TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # Processes that `make paper` uses.
 JOBS ?= 2
+# Where the header of the site leads: the remote that this clone came from, if browsers can open it.
+REPOSITORY_URL ?= $(filter https://%,$(basename $(shell git remote get-url origin 2>/dev/null)))
 # What bench, paper and docs-figures need.
 READY := $(INSTALLED)-experiments
 
@@ -84,7 +86,7 @@ paper-quick: $(READY)  ## a small version of the same, in build/paper-quick (min
 	@$(BIN)/python -m experiments plot all --quick --results build/paper-quick --images build/paper-quick
 
 docs: $(INSTALLED)-docs  ## build the documentation site in site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 REPOSITORY_URL=$(REPOSITORY_URL) $(BIN)/properdocs build --strict
 
 docs-figures: $(READY)  ## draw the pictures of the README and the docs
 	@$(TEST_ENV) $(BIN)/python -m experiments.figures

@@ -22,7 +22,7 @@ from airbo.problems import DoublePeak
 from airbo.space import Space
 
 LABELS = {"default": "airbo, knows P", "nominal": "plain GP on designs"}
-COLORS = {"default": "#0072B2", "nominal": "#D55E00"}
+COLORS = {"default": "#0072B2", "nominal": "#555555"}
 
 
 @dataclass(frozen=True)

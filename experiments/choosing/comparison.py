@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.choosing.chart import draw_relative
 from experiments.choosing.verdicts import Verdict, tabulate
 from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
@@ -75,6 +76,8 @@ class Choosing(Experiment):
     methods: tuple[Method, ...]
     candidate: Method = EXPECTATION
     """The method that the others are compared with."""
+    relative_to: Method | None = None
+    """What one chart compares the means with; None: a panel per case, with every repeat."""
     paper: str = "beyond the paper"
     repeats: int = 20
 
@@ -98,9 +101,11 @@ class Choosing(Experiment):
         return "\n\n".join(filter(None, parts))
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw where every repeat of every method ended, case by case."""
+        """Draw the means in one chart, or where every repeat ended, case by case."""
         path = folder / f"{self.name}.png"
         shown = [case for case in self.cases if self._of(case, results)]
+        if self.relative_to is not None:
+            return [self._chart(shown, results, path)]
         rows = -(-len(shown) // 2)
         with draw.picture(path, 11, 0.9 + 2.4 * rows) as figure:
             axes = figure.subplots(rows, 2, squeeze=False)
@@ -112,6 +117,17 @@ class Choosing(Experiment):
             for ax in axes.flat[len(shown) :]:
                 ax.remove()
         return [path]
+
+    def _chart(self, cases: Sequence[Optimization], results: Results, path: Path) -> Path:
+        """Draw mean regrets relative to one method; plain BoTorch does what the plain GP does."""
+        assert self.relative_to is not None
+        means = {
+            m.label: [float(self._finals(c, self._of(c, results), m.label).mean()) for c in cases]
+            for m in self.methods
+            if m != BOTORCH
+        }
+        titles = [case.title for case in cases]
+        return draw_relative(titles, means, self.relative_to.label, path)
 
     @property
     def _with_methods(self) -> list[Optimization]:
@@ -247,4 +263,5 @@ CHOOSING = Choosing(
     CHOOSE + CONFIRM,
     (EXPECTATION_RANDOM, *BASELINES, *PEERS),
     candidate=EXPECTATION_RANDOM,
+    relative_to=GP,
 )

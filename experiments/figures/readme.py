@@ -1,68 +1,75 @@
-"""The picture of the README: why the best point is not the best design."""
+"""The first picture of the README: the best point is not the best setting, and who finds that."""
 
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 
 from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
-from experiments.figures.modelling import draw_posterior
+from experiments.figures.stored import DEFAULT, PLAIN, finals
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
-from experiments.subjects.methods import EXPECTATION, GP
+from experiments.paper import posteriors as post
+from experiments.subjects.methods import BOTORCH_PERTURBED
+from experiments.subjects.palette import colour, shown
+
+CASE = "choosing-double-peak-exact"
+"""Simulated exactly, used on a machine that overshoots."""
 
 
 def draw_readme(folder: Path) -> None:
-    """Show why the best point is not the best design, and what surrogates make of ten values."""
-    figure = plt.figure(figsize=(9, 6.6), layout="constrained")
-    parts: Any = figure.subfigures(2, 1, height_ratios=[1.05, 1])
-    top, bottom = parts
-    draw_problem(top.subplots())
-    axes = bottom.subplots(1, 2, sharey=True)
-    shown = {
-        "Ten observations, seen by a plain GP ...": GP,
-        "... and by the default, under N(0, 0.01²)": EXPECTATION,
-    }
-    for ax, (title, method) in zip(axes, shown.items(), strict=True):
-        draw_posterior(ax, "normal", method)
-        ax.set_title(title)
-        ax.set_xlabel("design x")
-    axes[0].set_ylabel("value")
-    bottom.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    """Show why the best point is not the best setting, and what three methods found."""
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(11, 4.3), width_ratios=[1.5, 1], layout="constrained"
+    )
+    draw_problem(left)
+    draw_losses(right)
     save(figure, folder / "readme.png")
 
 
 def draw_problem(ax: Axes) -> None:
-    """Draw the double peak, what designs give on average, and where two of them land."""
+    """Draw the double peak, what settings give on average, and where two of them land."""
     problem = DoublePeak()
-    grid = torch.linspace(0.05, 0.6, 801, dtype=torch.float64).unsqueeze(-1)
+    grid = post.designs(np.linspace(0.05, 0.6, 801))
     ax.plot(grid, problem(grid), color=FUNCTION, lw=1.5)
     ax.plot(grid, problem.expected(grid), color=TRUTH, lw=1.5, ls="--")
-    ax.text(0.377, 6.4, "f at the point that is hit", color="#707070")
-    ax.text(0.145, 4.3, "expected value\nof a design", ha="right")
+    ax.text(0.385, 5.2, "result if the machine\nhits the setting", color="#707070")
+    ax.text(0.06, 4.3, "result on average:\nit overshoots")
 
     nominal, robust = problem.nominal_optimum.design, problem.robust_optimum.design
     landing = unc.base_draws(60, 1)
-    for design, colour, y in ((nominal, DATA, -1.3), (robust, MODEL, -2.5)):
+    for design, shade, y in ((nominal, DATA, -1.3), (robust, MODEL, -2.5)):
         x = design.item()
         average = problem.expected(design.unsqueeze(0)).item()
-        ax.plot([x, x], [y, average], color=colour, lw=1, ls=":")
-        ax.plot(x, average, "o", color=colour, ms=9, mec="white", zorder=3)
+        ax.plot([x, x], [y, average], color=shade, lw=1, ls=":")
+        ax.plot(x, average, "o", color=shade, ms=9, mec="white", zorder=3)
         samples = problem.uncertainty.perturb(design.unsqueeze(0), landing)[0, :, 0]
-        ax.plot(samples, np.full(len(samples), y), "|", color=colour, ms=9, mew=0.8)
-        ax.text(x + 0.107, y, f"here lands x = {x:.2f}", color=colour, va="center")
+        ax.plot(samples, np.full(len(samples), y), "|", color=shade, ms=9, mew=0.8)
+        ax.text(x + 0.11, y, f"where setting {x:.2f} lands", color=shade, va="center")
     ax.plot(nominal.item(), problem.nominal_optimum.value, "^", color=DATA, ms=9, mec="white")
-    ax.annotate(
-        f"the best point, f = {problem.nominal_optimum.value:.1f},\nis a bad design: "
-        f"{problem.expected(nominal.unsqueeze(0)).item():.1f} on average",
-        (nominal.item(), problem.nominal_optimum.value), (0.377, 8.0), color=DATA,
+    ax.text(
+        0.385, 8.2, f"the best point gives {problem.nominal_optimum.value:.1f} once and\n"
+        f"{problem.expected(nominal.unsqueeze(0)).item():.1f} on average", color=DATA,
     )  # fmt: skip
-    ax.annotate(
-        f"the best design:\n{problem.robust_optimum.value:.1f} on average",
-        (robust.item(), problem.robust_optimum.value), (0.235, 7.6), color=MODEL, ha="right",
+    ax.text(
+        robust.item() - 0.015, 7.2, f"the best setting:\n{problem.robust_optimum.value:.1f} "
+        "on average", color=MODEL, ha="right",
     )  # fmt: skip
-    ax.set(xlim=(0.05, 0.6), ylim=(-3.2, 10), xlabel="x", ylabel="value")
-    ax.set_title("The best point of a function is not its best design", fontsize=12)
+    ax.set(xlim=(0.05, 0.6), ylim=(-3.2, 10), xlabel="setting", ylabel="result")
+    ax.set_title("The best point is not the best setting")
+
+
+def draw_losses(ax: Axes) -> None:
+    """Show where every stored repeat of three methods ended, and their means."""
+    spread = np.random.default_rng(0)
+    for i, label in enumerate((DEFAULT, BOTORCH_PERTURBED.label, PLAIN)):
+        lost, shade = finals(CASE, label), colour(label)
+        ax.plot(
+            lost, -i + spread.uniform(-0.14, 0.14, len(lost)), "o", color=shade, ms=5, alpha=0.5
+        )
+        ax.plot([lost.mean()] * 2, [-i - 0.25, -i + 0.25], color=shade, lw=3)
+        ax.text(0.0, -i + 0.32, f"{shown(label)}: {lost.mean():.3f}", color=shade, weight="bold")
+    ax.set(yticks=[], xlim=(-0.25, 6.2), ylim=(-2.5, 0.7))
+    ax.set_xlabel(f"lost in use against the best setting; {len(lost)} repeats, bar: mean")
+    ax.set_title("40 exact simulations, then the machine")

@@ -13,12 +13,11 @@ BEGIN, END = "<!-- measured by make bench: begin -->", "<!-- end -->"
 
 
 def excerpt(results: Numbers, where: Mapping[str, Any]) -> str:
-    """Return the targets and the picture, with a link to the rest."""
+    """Return the targets, with a link to the rest."""
     header = ["what", "target", "median", "worst", "reached?"]
     return "\n\n".join(
         [
             table.markdown(header, [t.row for t in targets(results)]),
-            "![Time against samples, designs and observations](../experiments/results/speed.png)",
             "All numbers: [experiments/results/speed.md](../experiments/results/speed.md).",
             record.describe(where),
         ]

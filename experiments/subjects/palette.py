@@ -1,4 +1,4 @@
-"""One colour and marker per method, in all pictures."""
+"""One name, colour and marker per method, in all pictures."""
 
 STYLES = {
     "ExpectationGP": ("#0072B2", "o"),
@@ -26,6 +26,16 @@ STYLES = {
     "Nystrom": ("#009E73", "^"),
 }
 """By the beginning of a method's name; colour-blind safe. No picture has models and estimators."""
+NAMES = {
+    "ExpectationGP, randomized UCB": "airbo (default)",
+    "MMDGP-nystrom(160/10)": "MMDGP, the paper's",
+    "MMDGP (default estimator)": "MMDGP",
+    "uGP (default estimator)": "uGP",
+    "UGP": "uGP",
+    "GP": "plain GP",
+    "NominalGP": "plain GP",
+}
+"""What readers see of a method whose results are stored under another name."""
 OTHER = ("#BBBBBB", ".")
 """Variants that were tried and have no colour of their own."""
 
@@ -38,3 +48,8 @@ def style(name: str) -> tuple[str, str]:
 
 def colour(name: str) -> str:
     return style(name)[0]
+
+
+def shown(name: str) -> str:
+    """Return the name of a method in pictures for users."""
+    return NAMES.get(name, name)
