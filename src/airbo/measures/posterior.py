@@ -195,6 +195,26 @@ class MeasureModel(Model):
             return values
         return values + self._deviation * torch.special.ndtri(self._base[:, -1])
 
+    def at_executed(
+        self, X: Float[Tensor, "s d"], n: int, z: Float[Tensor, " s"]
+    ) -> Float[Tensor, "S s"]:
+        """Return draws of the values at executed inputs of one design.
+
+        Args:
+            X: Executed inputs, of which the first ``n`` are draws of P_x.
+            n: See above.
+            z: Standard normal numbers, for noise where it counts.
+        """
+        values = corrected(self._draws(X), n=n)
+        return values if self._deviation is None else values + self._deviation * z
+
+    @property
+    def noise_variance(self) -> Float[Tensor, ""]:
+        """Variance of the noise that counts as a property of the product."""
+        if self._deviation is None:
+            return torch.zeros((), dtype=torch.float64)
+        return self._deviation.square()
+
     def believing(
         self, X: Float[Tensor, "p d"], under: InputUncertainty | None = None
     ) -> "MeasureModel":

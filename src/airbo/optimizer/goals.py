@@ -130,6 +130,11 @@ class Goals:
         """Draw all outcomes, each from its own model, with torch's random numbers."""
         return OutcomeDraws(self.used(history), history, SEARCH_LIMITS)
 
+    def limits(self, history: History, effort: Effort) -> list[MeasureModel]:
+        """Return draws of all outcomes with a limit, each from its own model."""
+        used = self.used(history)
+        return [g.measured(history, effort) for g in used if isinstance(g.outcome, Limit)]
+
     def predicted(self, history: History, Z: Float[Tensor, "n m"]) -> dict[str, Any]:
         """Return mean and standard deviation of all outcomes at points of the unit cube."""
         columns: dict[str, Any] = {}
