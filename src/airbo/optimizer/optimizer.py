@@ -40,7 +40,7 @@ from airbo.optimizer.window import (
     Specification,
     operating_window,
 )
-from airbo.outcomes import Want, check_outcomes
+from airbo.outcomes import AtMost, Want, check_outcomes
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
@@ -534,6 +534,34 @@ class Optimizer:
         known = self._history.observations[: whole_number("n", n, least=0)]
         earlier._history = History(self._history.points, known, n_asked=len(known))
         return earlier
+
+    @_alone
+    def of_outcome(self, name: str | None = None) -> "Optimizer":
+        """Return an optimizer of the expected value of one outcome, with the record of it.
+
+        Its direction is the side on which an outcome keeps its limit.
+
+        Args:
+            name: Of the outcome; by default the value, or the first objective.
+        """
+        record, surrogate = self._record, self._surrogate
+        if self._goals is not None:
+            goal = self._goals.named_goal(name)
+            record, surrogate = goal.history(self._history), goal.objective.surrogate
+        is_capped = isinstance((self.outcomes or {}).get(name or ""), AtMost)
+        alone = Optimizer(
+            self.space,
+            self.uncertainty,
+            "minimize" if is_capped else surrogate.direction,
+            self.surrogate,
+            seed=self.seed,
+            deployment=self._deployment,
+            n_initial=self.n_initial,
+            initial=self.initial,
+        )
+        plain = [replace(o, infeasible=False) for o in record.observations]
+        alone._history = replace(record, observations=plain)
+        return alone
 
     @_alone
     def with_surrogate(self, surrogate: str | SurrogateFactory) -> "Optimizer":
