@@ -35,7 +35,7 @@ def known(f=linear, P=P, space=None, designs=GRID, **settings):
 def coarse():
     """Look at fewer designs: the function is linear."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, n in {"N_PER_PARAMETER": 9, "N_INSIDE": 4, "N_CONFIRMED": 8}.items():
+        for name, n in {"N_VALUES": 9, "N_INSIDE": 4, "N_CONFIRMED": 8}.items():
             patch.setattr(window_module, name, n)
         yield
 

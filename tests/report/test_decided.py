@@ -22,7 +22,7 @@ FRONT = {"strength": airbo.Maximize(), "weight": airbo.Minimize(), "leak": airbo
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Look at few designs."""
-    for name, n in {"N_PER_PARAMETER": 5, "N_INSIDE": 2, "N_CONFIRMED": 4}.items():
+    for name, n in {"N_VALUES": 5, "N_INSIDE": 2, "N_CONFIRMED": 4}.items():
         monkeypatch.setattr(window, name, n)
 
 

@@ -30,7 +30,7 @@ EFFORT_OF_WINDOW = Effort(n_pairs=64, n_executed=128)
 """How finely probabilities are worked out at the hundreds of designs of a window."""
 MAX_AT_ONCE = 2**18
 """Values of f that are worked out at a time."""
-N_PER_PARAMETER = 31
+N_VALUES = 31
 """Designs along each parameter."""
 N_HALVINGS = 6
 """How often the step of the grid is halved to find the end of a range."""
@@ -142,13 +142,10 @@ class _Search:
 
     def _grid(self, column: int) -> Float[Tensor, " k"]:
         """Return values of a parameter, that of the design among them."""
-        if (
-            column in self.cube.space.n_values
-            and self.cube.space.n_values[column] <= N_PER_PARAMETER
-        ):
+        if column in self.cube.space.n_values and self.cube.space.n_values[column] <= N_VALUES:
             own = torch.tensor(self.cube.values(column), dtype=torch.float64)
         else:
-            own = torch.linspace(0, 1, N_PER_PARAMETER, dtype=torch.float64)
+            own = torch.linspace(0, 1, N_VALUES, dtype=torch.float64)
         return torch.cat([own, self.at[[column]]]).unique()
 
     def _line(self, column: int, values: Tensor) -> Float[Tensor, "k d"]:
@@ -186,9 +183,7 @@ class _Search:
 
     def _between(self, box: Box, outside: Box) -> Box:
         """Move all ends towards the first value that is outside, by halving."""
-        steps = [
-            c for c in self.cube.space.n_values if self.cube.space.n_values[c] <= N_PER_PARAMETER
-        ]
+        steps = [c for c in self.cube.space.n_values if self.cube.space.n_values[c] <= N_VALUES]
         outside[:, steps] = box[:, steps]
         for _ in range(N_HALVINGS):
             middle = (box + outside) / 2

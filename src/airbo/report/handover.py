@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from airbo.optimizer.budget import Contribution, ToleranceBudget
 from airbo.optimizer.handover_words import (
     all_halved_words,
-    likely_share,
     in_percent,
+    likely_share,
     window_verdict,
 )
 from airbo.optimizer.window import OperatingWindow
