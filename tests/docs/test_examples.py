@@ -11,6 +11,9 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHORTER = {"budget=30": "budget=7"}
 """What readers wait for and tests do not."""
+HOW_TO = sorted((ROOT / "docs").glob("howto-*.md"))
+WITH_OUTPUT = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"[\d,]*\d(?:\.\d+)?")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
 
@@ -22,7 +25,7 @@ def blocks(page: Path) -> list[str]:
     return ["\n" * text[: m.start(1)].count("\n") + m.group(1) for m in BLOCK.finditer(text)]
 
 
-WITH_CODE = [page for page in PAGES if blocks(page)]
+WITH_CODE = [page for page in PAGES if blocks(page) and page not in HOW_TO]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
@@ -33,6 +36,23 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     namespace = {"__name__": "__main__"}
     for block in blocks(page):
         exec(compile(block, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.name)
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_how_to_pages_print_what_they_show(page, capsys):
+    text, namespace = page.read_text(encoding="utf-8"), {"__name__": "__main__"}
+    pairs = WITH_OUTPUT.findall(text)
+    assert len(pairs) == len(BLOCK.findall(text))
+    for block, said in pairs:
+        exec(compile(block, str(page), "exec"), namespace)
+        found = capsys.readouterr().out
+        assert NUMBER.sub("#", found) == NUMBER.sub("#", said)
+        numbers, shown = (
+            [float(n.replace(",", "")) for n in NUMBER.findall(t)] for t in (found, said)
+        )
+        # draws and searches differ in the last digits from machine to machine
+        assert numbers == pytest.approx(shown, rel=0.05, abs=1.0)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
