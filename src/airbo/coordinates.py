@@ -149,6 +149,22 @@ def uncertain_columns(uncertainty: InputUncertainty, d: int) -> list[int]:
     return list(range(d))
 
 
+def independent_groups(uncertainty: InputUncertainty, d: int) -> list[tuple[int, ...]]:
+    """Return groups of columns that are not hit exactly; groups deviate independently."""
+    if isinstance(uncertainty, Exact):
+        return []
+    if isinstance(uncertainty, Product):
+        layout = zip(uncertainty.blocks, uncertainty.layout(d), strict=True)
+        return sorted(
+            tuple(own[column] for column in group)
+            for block, own in layout
+            for group in independent_groups(block, len(own))
+        )
+    if uncertainty.independent_columns:
+        return [(column,) for column in range(d)]
+    return [tuple(range(d))]
+
+
 def _product(space: Space, given: ByName) -> InputUncertainty:
     blocks, columns = [], []
     named: set[int] = set()

@@ -49,6 +49,18 @@ def test_the_mean_of_draws_agrees_with_the_posterior_of_expected_values(model):
     )
 
 
+def test_expected_values_of_draws_are_their_means_over_executed_inputs(model):
+    X = designs(3, 2, seed=5)
+    torch.manual_seed(0)
+    own = copy.deepcopy(model)
+    draws = FunctionDraws(own, 8)
+    drawn = draws(P.perturb(X, unc.base_draws(4096, 2)))
+    means = torch.cat([drawn.mean + drawn.deviations, drawn.mean - drawn.deviations]).mean(-1)
+    # 4,096 points of a Sobol sequence
+    torch.testing.assert_close(draws.expected(X, P), means, rtol=0, atol=5e-3)
+    assert draws.expected(X, unc.Varying(lambda x: unc.Normal(0.1 * x))) is None
+
+
 def test_the_correction_leaves_means_over_the_uncertainty_alone(model):
     torch.manual_seed(0)
     drawn = FunctionDraws(copy.deepcopy(model), 16)(P.perturb(designs(3, 2), unc.base_draws(32, 2)))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from airbo.coordinates import NamedUncertainty
     from airbo.optimizer import Optimizer, Recommendation
+    from airbo.optimizer.handover import Handover
     from airbo.optimizer.outlook import Outlook
 
 INTERRUPTED = timedelta(hours=1)
@@ -405,6 +406,13 @@ class Campaign(OpenCampaign):
         found = look_ahead(optimizer, tolerance=tolerance, policy=policy)
         best = recommended(self.settings, optimizer, found.recommendation)
         return replace(found, recommendation=best)
+
+    @explains
+    def handover(self, design: Mapping[str, Any]) -> "Handover":
+        """Return operating window and tolerance budgets of a design, where there are limits."""
+        from airbo.optimizer.handover import Handover
+
+        return Handover.of(self._informed(), design)
 
     @explains
     def optimizer(self) -> "Optimizer":

@@ -158,7 +158,6 @@ def report(
         from airbo.campaign.errors import CampaignError
 
         campaign = open_campaign(file)
-        campaign.settings.check_one_value("airbo report")
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")
         path = output or file.with_suffix(".html")
@@ -185,6 +184,7 @@ def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> 
             history=history,
             logbook=Logbook.of(campaign),
             progress=out.err.is_terminal and not out.as_json,
+            units={name: outcome.unit for name, outcome in (settings.named or {}).items()},
         )
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -22,6 +22,7 @@ from airbo.cli.command import (
 if TYPE_CHECKING:
     from airbo.campaign import Campaign, Settings, Told
     from airbo.optimizer import Recommendation
+    from airbo.optimizer.handover import Handover
     from airbo.optimizer.outlook import Outlook
 
 
@@ -197,7 +198,9 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         )
 
 
-def show_compromise(out: Output, settings: "Settings", best: "Recommendation") -> None:
+def show_compromise(
+    out: Output, settings: "Settings", best: "Recommendation", handed: "Handover"
+) -> None:
     """Say which design to use where there are several outcomes, and what to expect of each."""
     from dataclasses import asdict
 
@@ -213,7 +216,20 @@ def show_compromise(out: Output, settings: "Settings", best: "Recommendation") -
     )
     found = {name: asdict(estimate) for name, estimate in best.outcomes.items()}
     out.result({"design": best.design, "outcomes": found, "holds": best.holds,
-                "reason": best.reason})  # fmt: skip
+                "reason": best.reason, **show_handover(out, settings, handed)})  # fmt: skip
+
+
+def show_handover(out: Output, settings: "Settings", handed: "Handover") -> dict[str, Any]:
+    """Say how far parameters may be set elsewhere, and which error to pay for; return both."""
+    from airbo.optimizer.handover_words import budget_sentences, window_sentences
+
+    units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
+    if handed.window is not None:
+        out.show(*window_sentences(handed.window, settings.space))
+    for budget in handed.budgets:
+        name = budget.outcome or settings.value_name
+        out.show(*budget_sentences(budget, name, units.get(name, settings.value_unit)))
+    return handed.to_dict()
 
 
 def recommend(
@@ -242,8 +258,9 @@ def recommend(
                 # what lies ahead is known of expected values
                 outlook = campaign.look_ahead(tolerance, policy)
             best = outlook.recommendation if outlook else campaign.recommend(policy)
+            handed = campaign.handover(best.design)
         if settings.named is not None:
-            return show_compromise(out, settings, best)
+            return show_compromise(out, settings, best, handed)
         out.show(f"Use {assignments(settings.space, best.design)}.")
         out.show(what_to_expect(settings, best))
         data = {"design": best.design, "mean": best.mean, "std": best.std,
@@ -257,7 +274,7 @@ def recommend(
             data["measure"] = measures.to_text(settings.measure)
         if best.capability is not None:
             data["capability"] = best.capability.to_dict()
-        out.result(data)
+        out.result({**data, **show_handover(out, settings, handed)})
 
 
 def as_outlook(outlook: "Outlook") -> dict[str, Any]:

@@ -66,6 +66,25 @@ class Capability:
         )
 
 
+@dataclass(frozen=True)
+class Likely:
+    """A number that the model expects, and the interval that holds 90 of 100 draws of it."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, draws: Float[Tensor, " S"], factor: float = 1.0) -> "Likely":
+        """Summarize draws, each times a positive factor."""
+        low, high = middle_90(draws)
+        return cls(factor * draws.mean().item(), factor * low, factor * high)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, for JSON."""
+        return {"value": self.value, "interval": [self.low, self.high]}
+
+
 def middle_90(draws: Float[Tensor, " S"]) -> tuple[float, float]:
     """Return what holds the middle 90 of 100 draws."""
     tail = (1 - CERTAINTY) / 2

@@ -99,7 +99,7 @@ class Quantile(Measure):
     """The share that does as well or better, between 0 and 1."""
 
     def __post_init__(self) -> None:
-        _check_level(self.level)
+        check_level(self.level)
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Interpolate between sorted values, each in the middle of its step."""
@@ -122,7 +122,7 @@ class CVaR(Measure):
     """The share that does not count, between 0 and 1."""
 
     def __post_init__(self) -> None:
-        _check_level(self.level)
+        check_level(self.level)
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Average the lowest values; the last of them counts with what is left of the share."""
@@ -185,10 +185,14 @@ class InSpec(Measure):
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Count."""
+        return self.keeps(values).to(values.dtype).mean(-1)
+
+    def keeps(self, values: Any) -> Any:
+        """Return which values are within the limits."""
         within = values == values
         for sign, limit in self.sides:
             within = within & (sign * values >= sign * limit)
-        return within.to(values.dtype).mean(-1)
+        return within
 
     def smooth(self, values: Float[Any, "*batch s"], scale: float) -> Float[Any, "*batch"]:
         """Count with soft limits: also far outside, nearer is better."""
@@ -296,7 +300,8 @@ def _check_number(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a finite number, got {value!r}.")
 
 
-def _check_level(level: object) -> None:
+def check_level(level: object) -> None:
+    """Refuse what is not a share between 0 and 1."""
     _check_number("level", level)
     if not 0 < level < 1:  # type: ignore[operator]
         raise ValueError(f"level must lie between 0 and 1, as 0.9 for 90 of 100, got {level}.")

@@ -12,7 +12,7 @@ from botorch.sampling.get_sampler import GetSampler
 from jaxtyping import Float
 from torch import Size, Tensor
 
-from airbo.measures.kinds import Measure, Worst
+from airbo.measures.kinds import Mean, Measure, Worst
 from airbo.measures.landing import base_for, over
 from airbo.measures.spread import corrected
 from airbo.models import UncertainInputGP
@@ -158,7 +158,14 @@ class MeasureModel(Model):
             n = 1  # the executed input is the design
         self._base = base_for(self._measure, self.uncertainty, d, n)
         self._deviation = noise_deviation(self.model) if noise == "product" else None
-        self._draws = FunctionDraws(self.model, effort.n_pairs)
+        self._draws = FunctionDraws(self.model, effort.n_pairs, self._reach())
+
+    def _reach(self) -> Float[Tensor, "2 d"]:
+        """Return how far designs at the corners of the bounds land."""
+        features = self.model.features
+        corners = torch.stack([features.low.flatten(), (features.low + features.width).flatten()])
+        landed = self.uncertainty.perturb(corners, self._base).flatten(0, -2)
+        return torch.stack([landed.amin(0), landed.amax(0)]).detach()
 
     @property
     def num_outputs(self) -> int:
@@ -185,7 +192,11 @@ class MeasureModel(Model):
             observation_noise: As in BoTorch; a measure has none.
             posterior_transform: As in BoTorch.
         """
-        posterior = MeasurePosterior(self._measured(self.values(X)).unsqueeze(-1))
+        expected = None
+        if isinstance(self.measure, Mean):
+            expected = self._draws.expected(X, self.uncertainty)
+        draws = self._measured(self.values(X)) if expected is None else expected
+        posterior = MeasurePosterior(draws.unsqueeze(-1))
         return posterior if posterior_transform is None else posterior_transform(posterior)
 
     def values(self, X: Float[Tensor, "*batch q d"]) -> Float[Tensor, "S *batch q s"]:
@@ -194,6 +205,26 @@ class MeasureModel(Model):
         if self._deviation is None:
             return values
         return values + self._deviation * torch.special.ndtri(self._base[:, -1])
+
+    def at_executed(
+        self, X: Float[Tensor, "s d"], n: int, z: Float[Tensor, " s"]
+    ) -> Float[Tensor, "S s"]:
+        """Return draws of the values at executed inputs of one design.
+
+        Args:
+            X: Executed inputs, of which the first ``n`` are draws of P_x.
+            n: See above.
+            z: Standard normal numbers, for noise where it counts.
+        """
+        values = corrected(self._draws(X), n=n)
+        return values if self._deviation is None else values + self._deviation * z
+
+    @property
+    def noise_variance(self) -> Float[Tensor, ""]:
+        """Variance of the noise that counts as a property of the product."""
+        if self._deviation is None:
+            return torch.zeros((), dtype=torch.float64)
+        return self._deviation.square()
 
     def believing(
         self, X: Float[Tensor, "p d"], under: InputUncertainty | None = None

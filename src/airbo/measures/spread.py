@@ -25,13 +25,22 @@ ROUGHNESS = 0.5
 """Standard deviation of log r where nothing is known within P_x."""
 
 
-def corrected(drawn: Drawn, roughness: float = ROUGHNESS) -> Float[Tensor, "draws *batch s"]:
-    """Return values of all draws, with the spread within P_x that the model can answer for."""
+def corrected(
+    drawn: Drawn, roughness: float = ROUGHNESS, n: int | None = None
+) -> Float[Tensor, "draws *batch s"]:
+    """Return values of all draws, with the spread within P_x that the model can answer for.
+
+    Args:
+        drawn: Draws at executed inputs.
+        roughness: Standard deviation of log r where nothing is known within P_x.
+        n: How many of the executed inputs, the first ones, stand for P_x; by default all. The same
+            functions are returned at the others.
+    """
     e, mean = drawn.deviations, drawn.mean
     if mean.shape[-1] == 1:
         return torch.cat([mean + e, mean - e])
-    level, within = mean.mean(-1, keepdim=True), e.mean(-1, keepdim=True)
-    tau = unknown_share(drawn).unsqueeze(-1)
+    level, within = mean[..., :n].mean(-1, keepdim=True), e[..., :n].mean(-1, keepdim=True)
+    tau = unknown_share(drawn, n).unsqueeze(-1)
     u = _ranks(e)
     r = torch.exp(roughness * torch.special.ndtri(u) * tau.sqrt())
     e = within + r * (1 - tau + tau * u) * (e - within)
@@ -39,9 +48,10 @@ def corrected(drawn: Drawn, roughness: float = ROUGHNESS) -> Float[Tensor, "draw
     return torch.cat([known + e, known - e])
 
 
-def unknown_share(drawn: Drawn) -> Float[Tensor, "*batch"]:
+def unknown_share(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch"]:
     """Return how much of the prior's variance within P_x is left."""
-    left, before = (v.var(-1, correction=0).mean(0) for v in (drawn.deviations, drawn.prior))
+    both = (v[..., :n] for v in (drawn.deviations, drawn.prior))
+    left, before = (v.var(-1, correction=0).mean(0) for v in both)
     return (left / before.clamp_min(1e-300)).clamp(1e-6, 1.0)
 
 

@@ -26,7 +26,7 @@ from airbo.kernels import IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.base import UncertainInputGP
 from airbo.models.paths import RandomWaves
-from airbo.uncertainty import Exact, base_draws
+from airbo.uncertainty import Exact, InputUncertainty, base_draws
 
 N_SHARED = 512
 """Number of waves that all draws share."""
@@ -49,8 +49,20 @@ class Drawn:
 class FunctionDraws:
     """Draws of f from the posterior of a model, with torch's random numbers."""
 
-    def __init__(self, model: UncertainInputGP, n_pairs: int) -> None:
-        """Draw ``n_pairs`` deviations; each counts with both signs."""
+    def __init__(
+        self,
+        model: UncertainInputGP,
+        n_pairs: int,
+        reach: Float[Tensor, "k d"] | None = None,
+    ) -> None:
+        """Draw deviations.
+
+        Args:
+            model: The fitted model.
+            n_pairs: How many deviations; each counts with both signs.
+            reach: Executed inputs as far out as any that will be asked for: features are then
+                prepared once, and not again for every one that lies further out.
+        """
         self.model = check_has_function(model).eval()
         self.n_pairs = n_pairs
         self._known: tuple[int, Tensor] | None = None
@@ -59,6 +71,8 @@ class FunctionDraws:
             self._shifts = all(u.is_additive for u in model.features.uncertainties)
             if self._shifts:
                 model.features.number_of(Exact())
+                if reach is not None:
+                    model.features(model.numbered(reach, Exact()))
             self.waves = _shared_waves(model)
             X = rows.packed(inputs)
             phi = self.waves(X)  # (n, m)
@@ -90,6 +104,26 @@ class FunctionDraws:
             scale * prior.mT.reshape(-1, *shape),
         )
 
+    def expected(
+        self, X: Float[Tensor, "*batch q d"], uncertainty: InputUncertainty
+    ) -> Float[Tensor, "S *batch q"] | None:
+        """Return draws of the expected values of designs; None if they have no closed form.
+
+        Expected waves take the place of waves at executed inputs, so a design costs one row.
+        """
+        if not (self._shifts and uncertainty.is_additive):
+            return None
+        model, shape = self.model, X.shape[:-1]
+        numbered = model.numbered(X.reshape(-1, X.shape[-1]), uncertainty)
+        update = torch.cat(
+            [self._covariance_of(some) @ self.weights for some in numbered.split(MAX_DESIGNS)]
+        )
+        mean = model.mean_module(numbered) + update[:, 0]
+        e = (self.waves(numbered) @ self.coefficients + update[:, 1:]).mT
+        scale, shift = self._units
+        level, e = (shift + scale * mean).reshape(shape), (scale * e).reshape(-1, *shape)
+        return torch.cat([level + e, level - e])
+
     @property
     def _units(self) -> tuple[Tensor, Tensor]:
         """Scale and shift from the units of the model to those of the values."""
@@ -104,7 +138,11 @@ class FunctionDraws:
 
     def _covariance(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
         """Return the covariance of f at points with the observed expected values."""
-        features, Z = self.model.features, self.model.numbered(X, Exact())
+        return self._covariance_of(self.model.numbered(X, Exact()))
+
+    def _covariance_of(self, Z: Float[Tensor, "k c"]) -> Float[Tensor, "k n"]:
+        """Return the covariance of designs, with their uncertainty, and the observations."""
+        features = self.model.features
         f = features(Z)
         if self._known is None or self._known[0] != features.version:
             with torch.no_grad():

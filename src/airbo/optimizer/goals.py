@@ -23,10 +23,12 @@ from airbo.optimizer.recommendation import Predictor
 from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, looked_at, without_numerical_warnings
 from airbo.optimizer.surrogate import FittedModel, value_unit
-from airbo.outcomes import FEASIBLE, AtLeast, Limit, Want, objectives
+from airbo.outcomes import FEASIBLE, AtLeast, Limit, Want, limits, objectives
 
-SEARCH_LIMITS = replace(SEARCH, n_executed=64)
-"""Effort of a search with limits, which depend on the tails of P_x."""
+SEARCH_LIMITS = SEARCH
+"""Effort of a search with limits."""
+RARE = 0.95
+"""Limits with a larger probability depend on tails that need twice as many executed inputs."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,14 @@ class Goals:
 
     def draws(self, history: History) -> "OutcomeDraws":
         """Draw all outcomes, each from its own model, with torch's random numbers."""
-        return OutcomeDraws(self.used(history), history, SEARCH_LIMITS)
+        asked = [limit.probability for limit in limits(self.outcomes).values()]
+        n = SEARCH_LIMITS.n_executed * (2 if max(asked, default=0.0) > RARE else 1)
+        return OutcomeDraws(self.used(history), history, replace(SEARCH_LIMITS, n_executed=n))
+
+    def limits(self, history: History, effort: Effort) -> list[MeasureModel]:
+        """Return draws of all outcomes with a limit, each from its own model."""
+        used = self.used(history)
+        return [g.measured(history, effort) for g in used if isinstance(g.outcome, Limit)]
 
     def predicted(self, history: History, Z: Float[Tensor, "n m"]) -> dict[str, Any]:
         """Return mean and standard deviation of all outcomes at points of the unit cube."""

@@ -48,8 +48,10 @@ class Objective:
             unit: The unit of its values, see ``value_unit``.
             effort: How many draws to use.
         """
-        if self.is_mean:
-            return model
+        return model if self.is_mean else self.drawn(model, unit, effort)
+
+    def drawn(self, model: GPyTorchModel, unit: float, effort: Effort) -> MeasureModel:
+        """Return draws of the measure, also of the mean; the arguments are those of ``judged``."""
         inside = self.measure.inside(self.surrogate.sign, unit)
         with reproducible(self.seed, 0):
             where = self.surrogate.deployment_in_cube

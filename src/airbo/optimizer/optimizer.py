@@ -14,9 +14,11 @@ from botorch.models.model_list_gp_regression import ModelListGP
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
-from airbo.measures import Measure
-from airbo.measures.posterior import SEARCH, Noise
+from airbo.measures import InSpec, Measure
+from airbo.measures.kinds import check_level
+from airbo.measures.posterior import SEARCH, MeasureModel, Noise
 from airbo.observed import Direction
+from airbo.optimizer.budget import ToleranceBudget
 from airbo.optimizer.choice import CONFIDENCE, Choice
 from airbo.optimizer.goals import Goals, one_direction, one_measure
 from airbo.optimizer.objective import Objective, check_acquisition
@@ -32,7 +34,13 @@ from airbo.optimizer.surrogate import (
     find_surrogate,
     value_unit,
 )
-from airbo.outcomes import Want, check_outcomes
+from airbo.optimizer.window import (
+    EFFORT_OF_WINDOW,
+    OperatingWindow,
+    Specification,
+    operating_window,
+)
+from airbo.outcomes import AtMost, Want, check_outcomes
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
@@ -431,6 +439,73 @@ class Optimizer:
         own = self.measure if measure is None else measure
         return self._predictor(replace(self._objective, measure=own, noise=noise)).evaluate(plain)
 
+    @_alone
+    def operating_window(
+        self,
+        level: float = 0.95,
+        design: Mapping[str, Any] | None = None,
+        measure: InSpec | None = None,
+    ) -> OperatingWindow:
+        """Return how far parameters may be set elsewhere while parts stay in spec.
+
+        Args:
+            level: Probability of being in spec, all limits together.
+            design: The design in the middle; by default the recommended one.
+            measure: The limits; by default those that the optimizer decides by.
+        """
+        check_level(level)
+        plain = self._looked_at(design)
+        spec = Specification(self._history.points.cube, self._limits(measure))
+        return operating_window(spec, plain, level)
+
+    def _looked_at(self, design: Mapping[str, Any] | None) -> Design:
+        if design is None:
+            return self.recommend().design
+        return self.space.checked(design, allow_outside=True)
+
+    def _limits(self, measure: InSpec | None) -> list[MeasureModel]:
+        """Return draws of all values that have limits."""
+        own = self.measure if measure is None else measure
+        if measure is None and self._goals is not None:
+            self._models()
+            with reproducible(self.seed, 0):
+                found = self._goals.limits(self._history, EFFORT_OF_WINDOW)
+            if found:
+                return found
+        if self._goals is not None or not isinstance(own, InSpec):
+            raise ValueError(
+                "There are no limits to keep. Use measure=measures.InSpec(...), or outcomes with "
+                "AtMost, AtLeast or Between."
+            )
+        predictor = self._predictor(replace(self._objective, measure=own))
+        return [predictor.objective.drawn(predictor.model, predictor.unit, EFFORT_OF_WINDOW)]
+
+    @_alone
+    def tolerance_budget(
+        self,
+        design: Mapping[str, Any] | None = None,
+        outcome: str | None = None,
+        measure: InSpec | None = None,
+    ) -> ToleranceBudget:
+        """Return which share of the scatter each parameter causes, and what halving it would buy.
+
+        Args:
+            design: The design in use; by default the recommended one.
+            outcome: Which outcome scatters, where there are several; by default the first
+                objective.
+            measure: Limits of the values; by default those of the optimizer or of the outcome, if
+                there are any.
+        """
+        plain = self._looked_at(design)
+        if self._goals is not None:
+            self._models()
+            goal = self._goals.named_goal(outcome)
+            return goal.predictor(self._history, measure).budget(plain, goal.name)
+        if outcome not in (None, *(self.outcomes or ())):
+            raise ValueError(f"Unknown outcome {outcome!r}; there is only one.")
+        own = self.measure if measure is None else measure
+        return self._predictor(replace(self._objective, measure=own)).budget(plain, outcome)
+
     def _predictor(self, objective: Objective | None = None) -> Predictor:
         model = self._model()
         return Predictor(objective or self._objective, model, value_unit(self._record.values))
@@ -468,6 +543,34 @@ class Optimizer:
         known = self._history.observations[: whole_number("n", n, least=0)]
         earlier._history = History(self._history.points, known, n_asked=len(known))
         return earlier
+
+    @_alone
+    def of_outcome(self, name: str | None = None) -> "Optimizer":
+        """Return an optimizer of the expected value of one outcome, with the record of it.
+
+        Its direction is the side on which an outcome keeps its limit.
+
+        Args:
+            name: Of the outcome; by default the value, or the first objective.
+        """
+        record, surrogate = self._record, self._surrogate
+        if self._goals is not None:
+            goal = self._goals.named_goal(name)
+            record, surrogate = goal.history(self._history), goal.objective.surrogate
+        is_capped = isinstance((self.outcomes or {}).get(name or ""), AtMost)
+        alone = Optimizer(
+            self.space,
+            self.uncertainty,
+            "minimize" if is_capped else surrogate.direction,
+            self.surrogate,
+            seed=self.seed,
+            deployment=self._deployment,
+            n_initial=self.n_initial,
+            initial=self.initial,
+        )
+        plain = [replace(o, infeasible=False) for o in record.observations]
+        alone._history = replace(record, observations=plain)
+        return alone
 
     @_alone
     def with_surrogate(self, surrogate: str | SurrogateFactory) -> "Optimizer":

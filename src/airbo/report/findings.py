@@ -47,17 +47,32 @@ class Findings:
     Everything is worked out when it is first asked for, and only once.
     """
 
-    def __init__(self, optimizer: Optimizer, name: str = "value", unit: str | None = None) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        name: str = "value",
+        unit: str | None = None,
+        design: Design | None = None,
+        is_one_of_several: bool = False,
+    ) -> None:
         """Look at an optimizer.
 
         Args:
             optimizer: It is not changed.
             name: What the observed values are, for people to read.
             unit: The unit of the observed values.
+            design: The recommended design, where something else than the mean of these values
+                decides.
+            is_one_of_several: Whether the page is about other outcomes, too.
         """
         self.optimizer = optimizer
         self.name = name
         self.unit = unit
+        self._design, self._is_one_of_several = design, is_one_of_several
+
+    def titled(self, title: str) -> str:
+        """Return the title of a section, with the name of the outcome where there are several."""
+        return f"{self.name} · {title}" if self._is_one_of_several else title
 
     @property
     def space(self) -> Space:
@@ -89,6 +104,9 @@ class Findings:
 
     @cached_property
     def _answer(self) -> tuple[Recommendation, str | None]:
+        if self._design is not None:
+            known = self.optimizer.evaluate(self._design)
+            return Recommendation(self._design, known.mean, known.std), None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             best = self.optimizer.recommend()

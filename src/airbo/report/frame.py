@@ -33,12 +33,13 @@ def add_answer(page: Page, findings: Findings) -> None:
         )
     else:
         page.lead(f"Set this to get the best {findings.name} on average.")
-    page.answer(_settings(findings), _tiles(findings))
+    page.answer(settings_rows(findings), _tiles(findings))
     page.points(sentences(findings.outlook, findings.space, findings.name, findings.unit))
     page.note(_what_it_means(findings))
 
 
-def _settings(findings: Findings) -> list[tuple[str, str, str]]:
+def settings_rows(findings: Findings) -> list[tuple[str, str, str]]:
+    """Return what to set: name, value in the digits of the machine, and where it lands."""
     design = findings.best.design
     return [
         (name, findings.shown(name, design[name]), _remark(findings, name))

@@ -2,14 +2,18 @@
 
 import datetime
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from airbo import __version__, words
+from airbo.measures import Mean
 from airbo.observed import OK, STATUS
 from airbo.optimizer import Design, Optimizer
 from airbo.optimizer.optimizer import whole_number
+from airbo.report.decided import Decided, add_decision, add_front
 from airbo.report.findings import Findings, Tried
 from airbo.report.frame import add_answer, add_settings, surrogate_name
+from airbo.report.handover import add_budget, add_window
 from airbo.report.importance import importance_figure, importance_verdict, importances
 from airbo.report.logbook import Logbook, add_changes, add_failures
 from airbo.report.page import Page
@@ -45,6 +49,7 @@ def write_report(
     history: int = MAX_EARLIER,
     logbook: Logbook | None = None,
     progress: bool = False,
+    units: Mapping[str, str | None] | None = None,
 ) -> Path:
     """Write one HTML page that says what was found; it works offline and needs no other file.
 
@@ -59,6 +64,7 @@ def write_report(
             recommendation over time; 0: none.
         logbook: What people wrote down beside the values: ``Logbook.of(campaign)``.
         progress: Whether to show a progress bar.
+        units: Units of the outcomes by name, where there are several.
 
     Returns:
         The path.
@@ -70,7 +76,14 @@ def write_report(
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
     n_states = whole_number("history", history, least=0)
     findings = Findings(optimizer, value_name, value_unit)
-    html = _page(findings, title, date, n_states, logbook, progress)
+    subtitle = _subtitle(findings, date)
+    several = len(optimizer.outcomes or ()) > 1
+    is_known = (optimizer.observations[STATUS] == OK).any()
+    if is_known and (several or optimizer.measure != Mean()):
+        decided = Decided(optimizer, value_name, value_unit, units or {})
+        html = _decided_page(decided, title, subtitle, logbook)
+    else:
+        html = _page(findings, title, subtitle, n_states, logbook, progress)
     _replace(target, html)
     return target
 
@@ -90,12 +103,12 @@ def _replace(target: Path, text: str) -> None:
 def _page(
     findings: Findings,
     title: str,
-    date: datetime.date | str | None,
+    subtitle: str,
     n_states: int,
     logbook: Logbook | None,
     progress: bool,
 ) -> str:
-    page = Page(title, _subtitle(findings, date))
+    page = Page(title, subtitle)
     add_answer(page, findings)
     if len(findings.known):
         slices = [Slice(findings, name) for name in findings.space.names]
@@ -108,11 +121,36 @@ def _page(
         _add_precision(page, findings)
     elif len(findings.optimizer.observations):
         _add_progress(page, findings, 0, progress)
+    _add_records(page, findings, logbook)
+    return page.html()
+
+
+def _decided_page(decided: Decided, title: str, subtitle: str, logbook: Logbook | None) -> str:
+    """Write the page where a measure decides, or several outcomes do."""
+    page = Page(title, subtitle)
+    add_decision(page, decided)
+    add_front(page, decided)
+    if decided.handover.window is not None:
+        add_window(page, decided.parts[0], decided.handover.window)
+    by_name = {part.name: part for part in decided.parts}
+    for budget in decided.handover.budgets:
+        add_budget(page, by_name[budget.outcome or decided.name], budget)
+    for part in decided.parts:
+        slices = [Slice(part, name) for name in part.space.names]
+        _add_trust(page, part)
+        _add_importances(page, part)
+        _add_slices(page, part, slices)
+        _add_pairs(page, part, slices)
+        _add_progress(page, part, 0, progress=False)
+    _add_records(page, decided.parts[0], logbook)
+    return page.html()
+
+
+def _add_records(page: Page, findings: Findings, logbook: Logbook | None) -> None:
     if logbook is not None:
         add_failures(page, logbook)
         add_changes(page, logbook)
     add_settings(page, findings)
-    return page.html()
 
 
 def _subtitle(findings: Findings, date: datetime.date | str | None) -> str:
@@ -130,7 +168,7 @@ def _subtitle(findings: Findings, date: datetime.date | str | None) -> str:
 
 
 def _add_trust(page: Page, findings: Findings) -> None:
-    page.section("Can the model be believed?")
+    page.section(findings.titled("Can the model be believed?"))
     left = left_out(findings)
     verdict, doubt = trust_verdict(left)
     if left is None:
@@ -146,7 +184,7 @@ def _add_trust(page: Page, findings: Findings) -> None:
 def _add_importances(page: Page, findings: Findings) -> None:
     if findings.space.d == 1:
         return
-    page.section("What matters")
+    page.section(findings.titled("What matters"))
     shares = importances(findings)
     notes = [
         "The share of the differences in the expected value, over the whole space, that a "
@@ -157,7 +195,7 @@ def _add_importances(page: Page, findings: Findings) -> None:
 
 
 def _add_progress(page: Page, findings: Findings, n_states: int, progress: bool) -> None:
-    page.section("Progress")
+    page.section(findings.titled("Progress"))
     earlier = earlier_recommendations(findings, n_states, progress) if n_states else []
     if earlier:
         page.note(
@@ -171,7 +209,7 @@ def _add_progress(page: Page, findings: Findings, n_states: int, progress: bool)
 
 
 def _add_slices(page: Page, findings: Findings, slices: list[Slice]) -> None:
-    page.section("Along each parameter")
+    page.section(findings.titled("Along each parameter"))
     page.note(
         "The other parameters are as recommended (star). Blue: the expected value in use, ± two "
         "standard deviations of what the model does not know. Faded and dotted: no experiment was "
@@ -206,7 +244,7 @@ def _add_pairs(page: Page, findings: Findings, slices: list[Slice]) -> None:
     pairs = pairs_by_influence(findings, slices)
     if not pairs:
         return
-    page.section("Pairs of parameters")
+    page.section(findings.titled("Pairs of parameters"))
     page.note(
         "The expected value in use; bright is good. The other parameters are as recommended, but "
         "those of the designs shown may differ: hover over a point to see all of it."

@@ -1,0 +1,207 @@
+r"""The tolerance budget: which parameter's error makes values scatter, and what halving it buys.
+
+Of every draw of f, the variance over P_x is divided into what each independent group i of
+parameters causes alone, and what they cause together (Sobol's first-order indices):
+
+.. math:: S_i = \frac{\mathrm{Var}\, \mathbb E[f(x') \mid x'_i]}{\mathrm{Var} f(x')}, \qquad
+          \mathrm{Var}\, \mathbb E[f \mid x'_i] \approx
+          \frac1N \sum_n f(b_n) \bigl(f(a_n^{(i)}) - f(a_n)\bigr)
+
+with executed inputs a and b, and a⁽ⁱ⁾ equal to a but for group i, which is that of b. A linear f
+with slopes a and independent errors of standard deviations s has
+:math:`S_i = a_i^2 s_i^2 / \sum_j a_j^2 s_j^2`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.coordinates import independent_groups
+from airbo.cube import Cube
+from airbo.measures import InSpec
+from airbo.measures.capability import CERTAINTY, Likely
+from airbo.measures.posterior import Effort, MeasureModel
+from airbo.space import Design
+from airbo.uncertainty import InputUncertainty, base_draws
+
+EFFORT_OF_BUDGET = Effort(n_pairs=128, n_executed=1)
+"""Draws of f; the executed inputs are the budget's own."""
+N_EXECUTED = 1024
+HALVED = 0.5
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What the errors of some parameters do to the scatter, and what halving them buys."""
+
+    parameters: tuple[str, ...]
+    share: Likely
+    """Share of the variance that these errors cause alone."""
+    scatter_if_halved: Likely
+    """Standard deviation if they were half as large, relative to today's."""
+    gain_if_halved: Likely | None = None
+    """By how much the share in spec would rise, where there are limits."""
+    is_clear: bool | None = None
+    """Whether it would rise or fall for sure, although several such changes are looked at."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, for JSON."""
+        found: dict[str, Any] = {
+            "parameters": list(self.parameters),
+            "share": self.share.to_dict(),
+            "scatter_if_halved": self.scatter_if_halved.to_dict(),
+        }
+        if self.gain_if_halved is not None:
+            found |= {"gain_if_halved": self.gain_if_halved.to_dict(), "is_clear": self.is_clear}
+        return found
+
+
+@dataclass(frozen=True)
+class ToleranceBudget:
+    """Where the scatter of the values of one design comes from."""
+
+    design: Design
+    scatter: Likely
+    """Standard deviation of the values over where the design lands, in the user's units."""
+    contributions: tuple[Contribution, ...]
+    """One for each group of parameters that deviate independently of the others, in their order."""
+    together: Likely
+    """Share of the variance that errors of several groups cause only together."""
+    noise: Likely | None
+    """Share of observation noise, where it is a property of the product."""
+    all_halved: Contribution | None
+    """What halving all errors would buy; None if the design is hit exactly."""
+    in_spec: Likely | None = None
+    """Share in spec today, where there are limits."""
+    outcome: str | None = None
+    """Which outcome it is about, where there are several."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, for JSON."""
+        optional = {"noise": self.noise, "all_halved": self.all_halved, "in_spec": self.in_spec}
+        return {
+            "design": dict(self.design),
+            **({} if self.outcome is None else {"outcome": self.outcome}),
+            "scatter": self.scatter.to_dict(),
+            "contributions": [c.to_dict() for c in self.contributions],
+            "together": self.together.to_dict(),
+            **{name: found.to_dict() for name, found in optional.items() if found is not None},
+        }
+
+
+def tolerance_budget(
+    measured: MeasureModel,
+    limits: InSpec | None,
+    cube: Cube,
+    uncertainty: InputUncertainty,
+    design: Design,
+    unit: float,
+    outcome: str | None = None,
+) -> ToleranceBudget:
+    """Divide the scatter of the values of a design among the parameters.
+
+    Args:
+        measured: Draws of the values, in the unit cube.
+        limits: What values have to keep, in the units of the model.
+        cube: The unit cube.
+        uncertainty: Where designs land in use, over columns.
+        design: The design.
+        unit: The unit of the values of the model.
+        outcome: The name of the outcome.
+    """
+    X = cube.columns([design], allow_outside=True)
+    groups = independent_groups(uncertainty, cube.space.d)
+    landed = _Landed.of(uncertainty, X, groups)
+    with torch.no_grad():
+        values = landed.values(measured, cube)  # (S, rows, N), noise included
+    parts = _Parts(values, len(groups), measured.noise_variance, limits)
+    names = [tuple(cube.space.names[c] for c in group) for group in groups]
+    contributions = tuple(
+        parts.contribution(own, 2 + len(groups) + i, parts.shares[i]) for i, own in enumerate(names)
+    )
+    everything = tuple(name for own in names for name in own)
+    rest = 1 - parts.noise_share - sum(parts.shares, torch.zeros_like(parts.noise_share))
+    counts = measured.noise == "product"
+    return ToleranceBudget(
+        dict(design),
+        Likely.of(parts.variance.sqrt(), unit),
+        contributions,
+        Likely.of(rest.clamp_min(0) if groups else 0 * rest),
+        Likely.of(parts.noise_share) if counts else None,
+        parts.contribution(everything, -1, 1 - parts.noise_share) if groups else None,
+        None if limits is None else Likely.of(limits.of(values[:, 0])),
+        outcome,
+    )
+
+
+@dataclass(frozen=True)
+class _Landed:
+    """Executed inputs of one design, in rows of N: a, b, all a⁽ⁱ⁾; then with errors halved."""
+
+    X: Float[Tensor, "rows N d"]
+    n_of_P: int
+    """How many rows are draws of P_x."""
+    z: Float[Tensor, " N"]
+    """Standard normal numbers, for noise."""
+
+    @classmethod
+    def of(
+        cls, u: InputUncertainty, X: Float[Tensor, "1 d"], groups: Sequence[tuple[int, ...]]
+    ) -> "_Landed":
+        r = u.n_base(X.shape[-1])
+        base = base_draws(N_EXECUTED, 2 * r + 1)
+        a, b = (u.perturb(X, base[:, some])[0] for some in (slice(0, r), slice(r, 2 * r)))
+        swapped, halved = [], []
+        for group in map(list, groups):
+            swapped.append(a.index_copy(-1, torch.tensor(group), b[:, group]))
+            half = X[:, group] + HALVED * (a[:, group] - X[:, group])
+            halved.append(a.index_copy(-1, torch.tensor(group), half))
+        rows = [a, b, *swapped, *halved, X + HALVED * (a - X)]
+        return cls(torch.stack(rows), 2 + len(groups), torch.special.ndtri(base[:, -1]))
+
+    def values(self, measured: MeasureModel, cube: Cube) -> Float[Tensor, "S rows N"]:
+        """Return draws of the values."""
+        rows, N, _ = self.X.shape
+        flat = cube.from_columns(self.X.flatten(0, 1))
+        values = measured.at_executed(flat, self.n_of_P * N, self.z.repeat(rows))
+        return values.unflatten(-1, (rows, N))
+
+
+class _Parts:
+    """Draws of shares, scatters and shares in spec."""
+
+    def __init__(
+        self, values: Float[Tensor, "S rows N"], g: int, noise: Float[Tensor, ""],
+        limits: InSpec | None,
+    ) -> None:  # fmt: skip
+        self.limits, self.n_compared = limits, g + 1
+        self.values = values
+        self.variance = values[:, :2].flatten(1).var(-1, correction=0)
+        whole = self.variance.clamp_min(1e-300)
+        self.noise_share = (noise / whole).clamp(0, 1)
+        a, b = values[:, 0], values[:, 1]
+        level = values[:, :2].mean((-1, -2)).unsqueeze(-1)
+        swapped = values[:, 2 : 2 + g].unbind(1)
+        # noise is the same in a and a⁽ⁱ⁾, and cancels
+        self.shares = [(((b - level) * (s - a)).mean(-1) / whole).clamp(0, 1) for s in swapped]
+
+    def contribution(
+        self, parameters: tuple[str, ...], row: int, share: Float[Tensor, " S"]
+    ) -> Contribution:
+        """Summarize a group whose halved errors stand in a row."""
+        halved, today = self.values[:, row], self.values[:, 0]
+        ratio = halved.std(-1, correction=0) / today.std(-1, correction=0).clamp_min(1e-150)
+        found = Contribution(parameters, Likely.of(share), Likely.of(ratio))
+        if self.limits is None:
+            return found
+        gain = self.limits.of(halved) - self.limits.of(today)
+        # each of k changes has to be clear at 1/k of what one alone would need (Bonferroni)
+        tail = (1 - CERTAINTY) / 2 / self.n_compared
+        ends = gain.quantile(gain.new_tensor([tail, 1 - tail]))
+        is_clear = bool((ends > 0).all() or (ends < 0).all())
+        return Contribution(parameters, found.share, found.scatter_if_halved,
+                            Likely.of(gain), is_clear)  # fmt: skip

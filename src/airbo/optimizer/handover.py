@@ -1,0 +1,44 @@
+"""What people hand over where there are limits: operating window and tolerance budgets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airbo.measures import InSpec
+from airbo.optimizer.budget import ToleranceBudget
+from airbo.optimizer.optimizer import Optimizer
+from airbo.optimizer.window import OperatingWindow
+from airbo.outcomes import limits
+
+LEVEL_OF_WINDOW = 0.95
+"""The probability of being in spec that a window is about, if nobody asked for one."""
+
+
+@dataclass(frozen=True)
+class Handover:
+    """The window around a design, and a budget for each value that has limits."""
+
+    window: OperatingWindow | None
+    budgets: tuple[ToleranceBudget, ...]
+
+    @classmethod
+    def of(cls, optimizer: Optimizer, design: Mapping[str, Any]) -> "Handover":
+        """Look at a design; without limits there is nothing to hand over."""
+        wanted = limits(optimizer.outcomes or {})
+        if wanted:
+            level = min(limit.probability for limit in wanted.values())
+            budgets = [optimizer.tolerance_budget(design, name) for name in wanted]
+        elif isinstance(optimizer.measure, InSpec) and len(optimizer.outcomes or ()) < 2:
+            level, budgets = LEVEL_OF_WINDOW, [optimizer.tolerance_budget(design)]
+        else:
+            return cls(None, ())
+        return cls(optimizer.operating_window(level, design), tuple(budgets))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, for JSON; nothing where there are no limits."""
+        if self.window is None:
+            return {}
+        return {
+            "operating_window": self.window.to_dict(),
+            "tolerance_budgets": [budget.to_dict() for budget in self.budgets],
+        }

@@ -1,0 +1,275 @@
+r"""The operating window: how far each parameter may be set elsewhere, and the parts stay in spec.
+
+A design is inside where
+
+.. math:: P(\text{in spec} \mid x) = \mathbb E_f\, P_{x' \sim P_x}(f(x') \text{ is within limits})
+          \ge level
+
+for all limits together. The expectation runs over draws of f, so what the model does not know
+counts against a design. ICH Q8 calls the range of one parameter, with all others as they are, its
+proven acceptable range.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.cube import Cube
+from airbo.measures import InSpec
+from airbo.measures.kinds import check_level
+from airbo.measures.posterior import Effort, MeasureModel
+from airbo.space import Design
+from airbo.uncertainty import base_draws
+
+EFFORT_OF_WINDOW = Effort(n_pairs=64, n_executed=128)
+"""How finely probabilities are worked out at the hundreds of designs of a window."""
+MAX_AT_ONCE = 2**18
+"""Values of f that are worked out at a time."""
+N_VALUES = 31
+"""Designs along each parameter."""
+N_HALVINGS = 6
+"""How often the step of the grid is halved to find the end of a range."""
+N_INSIDE, MAX_CORNERS = 16, 64
+"""Designs inside a box, and corners of it, that have to be in the window."""
+N_CONFIRMED = 128
+"""Designs with which the joint window is checked at the end."""
+
+
+@dataclass(frozen=True)
+class Along:
+    """The probability of being in spec along one parameter, all others as they are."""
+
+    values: tuple[Any, ...]
+    """Values of the parameter, in the user's units."""
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class OperatingWindow:
+    """The settings around a design that keep all limits with a probability."""
+
+    design: Design
+    level: float
+    """The probability of being in spec that is asked for."""
+    probability: float
+    """That of the design itself, as the model expects it."""
+    alone: Mapping[str, tuple[Any, ...]]
+    """The lowest and the highest value of each parameter, all others as in the design; for a
+    category, the choices. Empty where the design itself is not in spec often enough."""
+    jointly: Mapping[str, tuple[Any, ...]]
+    """Ranges that hold together: all parameters may be anywhere in theirs at once."""
+    along: Mapping[str, Along] = field(repr=False)
+    """What the ranges of single parameters were read off."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, for JSON."""
+        return {
+            "design": dict(self.design),
+            "level": self.level,
+            "probability": self.probability,
+            "alone": {name: list(ends) for name, ends in self.alone.items()},
+            "jointly": {name: list(ends) for name, ends in self.jointly.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Specification:
+    """All limits of designs in use; each has a model of its own."""
+
+    cube: Cube
+    limits: Sequence[MeasureModel]
+    """Their measures are ``InSpec``, in the units of their models."""
+
+    def probability(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+        """Return P(in spec) at points of the folded cube; 0 where a constraint is not met."""
+        size = max(1, MAX_AT_ONCE // EFFORT_OF_WINDOW.n_values)
+        with torch.no_grad():
+            parts = [self._portion(some) for some in F.split(size)]
+        found = torch.cat(parts)
+        space = self.cube.space
+        if not space.constraints:
+            return found
+        meets = space.polytope.holds(self.cube.axes.to_columns(F).numpy())
+        return found * torch.from_numpy(meets).to(found)
+
+    def _portion(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+        within: Tensor | None = None
+        for limit in self.limits:
+            assert isinstance(limit.measure, InSpec)
+            kept = limit.measure.keeps(limit.values(self.cube.unfold(F)))  # (draws, n, s)
+            within = kept if within is None else within & kept
+        assert within is not None
+        return within.double().mean((0, -1))
+
+
+def operating_window(spec: Specification, design: Design, level: float = 0.95) -> OperatingWindow:
+    """Find the window around a design."""
+    check_level(level)
+    cube = spec.cube
+    at = cube.axes.from_columns(cube.columns([design], allow_outside=True))
+    there = spec.probability(at).item()
+    search = _Search(spec, at[0], level)
+    along = {name: search.along(c) for c, name in enumerate(cube.space.names)}
+    if there < level:
+        return OperatingWindow(dict(design), level, there, {}, {}, along)
+    alone = search.alone()
+    single, joint = search.in_units(alone), search.in_units(search.jointly(alone))
+    choices = {name: search.choices(c) for c, name in enumerate(cube.space.names)}
+    single |= {name: own for name, own in choices.items() if own is not None}
+    return OperatingWindow(dict(design), level, there, single, joint, along)
+
+
+Box = Float[Tensor, "2 d"]
+"""The lower and the upper end of each parameter, in the folded cube."""
+
+
+class _Search:
+    """Looks for the ends of ranges around one point of the folded cube."""
+
+    def __init__(self, spec: Specification, at: Float[Tensor, " d"], level: float) -> None:
+        self.spec, self.at, self.level = spec, at, level
+        self.cube, space = spec.cube, spec.cube.space
+        self.numbers = [c for c in range(space.d) if c not in space.categorical_columns]
+        self._grids = [self._grid(c) for c in range(space.d)]
+        lines = torch.cat([self._line(c, grid) for c, grid in enumerate(self._grids)])
+        sizes = [len(grid) for grid in self._grids]
+        self._found = spec.probability(lines).split(sizes)
+
+    def _grid(self, column: int) -> Float[Tensor, " k"]:
+        """Return values of a parameter, that of the design among them."""
+        if column in self.cube.space.n_values and self.cube.space.n_values[column] <= N_VALUES:
+            own = torch.tensor(self.cube.values(column), dtype=torch.float64)
+        else:
+            own = torch.linspace(0, 1, N_VALUES, dtype=torch.float64)
+        return torch.cat([own, self.at[[column]]]).unique()
+
+    def _line(self, column: int, values: Tensor) -> Float[Tensor, "k d"]:
+        F = self.at.repeat(len(values), 1)
+        F[:, column] = values
+        return F
+
+    def _decoded(self, column: int, values: Float[Tensor, " k"]) -> tuple[Any, ...]:
+        X = self.cube.axes.to_columns(self._line(column, values))
+        name = self.cube.space.names[column]
+        parameter = self.cube.space.parameters[name]
+        return tuple(parameter.decode(v) for v in X[:, column].tolist())
+
+    def along(self, column: int) -> Along:
+        """Return what is known along one parameter."""
+        values = self._decoded(column, self._grids[column])
+        return Along(values, tuple(self._found[column].tolist()))
+
+    # -- one parameter at a time
+
+    def alone(self) -> Box:
+        """Return how far each number can go while all others stay."""
+        box = self.at.repeat(2, 1)
+        outside = box.clone()
+        for c in self.numbers:
+            grid, inside = self._grids[c], self._found[c] >= self.level
+            start = int((grid - self.at[c]).abs().argmin())
+            for side, step in enumerate((-1, 1)):
+                i = start
+                while 0 <= i + step < len(grid) and inside[i + step]:
+                    i += step
+                box[side, c] = grid[i]
+                outside[side, c] = grid[min(max(i + step, 0), len(grid) - 1)]
+        return self._between(box, outside)
+
+    def _between(self, box: Box, outside: Box) -> Box:
+        """Move all ends towards the first value that is outside, by halving."""
+        steps = [c for c in self.cube.space.n_values if self.cube.space.n_values[c] <= N_VALUES]
+        outside[:, steps] = box[:, steps]
+        for _ in range(N_HALVINGS):
+            middle = (box + outside) / 2
+            F = self.at.repeat(2 * len(self.numbers), 1)
+            rows = [(side, c) for side in (0, 1) for c in self.numbers]
+            for row, (side, c) in zip(F, rows, strict=True):
+                row[c] = middle[side, c]
+            kept = self.spec.probability(F) >= self.level
+            for (side, c), is_in in zip(rows, kept.tolist(), strict=True):
+                (box if is_in else outside)[side, c] = middle[side, c]
+        return box
+
+    # -- all parameters together
+
+    def jointly(self, alone: Box) -> Box:
+        """Return a large box inside the ranges of single parameters.
+
+        All sides shrink alike until the box fits; then each grows as far as it can.
+        """
+        room = alone - self.at
+        shares = torch.zeros_like(room)
+        shares = self._grown(shares, torch.ones_like(shares), room)
+        for c in self.numbers:
+            for side in (0, 1):
+                if room[side, c] != 0:
+                    wanted = shares.clone()
+                    wanted[side, c] = 1.0
+                    shares = self._grown(shares, wanted, room)
+        while not self._fits(self.at + shares * room, N_CONFIRMED):
+            shares = 0.95 * shares
+            if shares.amax() < 1e-3:
+                return self.at.repeat(2, 1)
+        return self.at + shares * room
+
+    def _grown(self, shares: Tensor, wanted: Tensor, room: Tensor) -> Tensor:
+        """Go from one box towards a larger one as far as it fits."""
+        if self._fits(self.at + wanted * room):
+            return wanted
+        fits, fails = 0.0, 1.0
+        for _ in range(N_HALVINGS):
+            middle = (fits + fails) / 2
+            if self._fits(self.at + (shares + middle * (wanted - shares)) * room):
+                fits = middle
+            else:
+                fails = middle
+                if fits == 0 and middle < 0.1:
+                    break  # there is no room on this side
+        return shares + fits * (wanted - shares)
+
+    def _fits(self, box: Box, n: int = N_INSIDE) -> bool:
+        """Say whether corners of a box, and designs inside it, are in the window."""
+        U = self._template(n)
+        return bool((self.spec.probability(box[0] + U * (box[1] - box[0])) >= self.level).all())
+
+    def _template(self, n: int) -> Float[Tensor, "k d"]:
+        d = len(self.at)
+        return torch.cat([_corners(d, self.numbers), base_draws(n, d)])
+
+    # -- in the user's units
+
+    def in_units(self, box: Box) -> dict[str, tuple[Any, ...]]:
+        """Return the ends of all ranges; whole numbers and steps are rounded inwards."""
+        found: dict[str, tuple[Any, ...]] = {}
+        for c, name in enumerate(self.cube.space.names):
+            ends = box[:, c]
+            if c in self.cube.space.n_values:
+                values = torch.tensor(self.cube.values(c), dtype=torch.float64)
+                own = values[(values >= ends[0] - 1e-9) & (values <= ends[1] + 1e-9)]
+                ends = own[[0, -1]] if len(own) else self.at[[c, c]]
+            found[name] = self._decoded(c, ends if c in self.numbers else ends[:1])
+        return found
+
+    def choices(self, column: int) -> tuple[Any, ...] | None:
+        """Return the choices of a category that are in spec, the others as they are."""
+        if column in self.numbers:
+            return None
+        return self._decoded(column, self._grids[column][self._found[column] >= self.level])
+
+
+def _corners(d: int, numbers: Sequence[int]) -> Float[Tensor, "k d"]:
+    """Return corners of the unit cube: all of them, or as many as there is time for."""
+    if 2 ** len(numbers) <= MAX_CORNERS:
+        signs = torch.tensor(list(product((0.0, 1.0), repeat=len(numbers))), dtype=torch.float64)
+    else:
+        signs = base_draws(MAX_CORNERS, len(numbers)).round()
+        signs = torch.cat([signs, 1 - signs])
+    corners = torch.zeros(len(signs), d, dtype=torch.float64)
+    corners[:, list(numbers)] = signs.reshape(len(signs), len(numbers))
+    return corners

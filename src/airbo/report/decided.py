@@ -1,0 +1,211 @@
+"""The first screen where a measure decides, or several outcomes do: what to set, what to expect."""
+
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import combinations
+
+import plotly.graph_objects as go
+
+from airbo import words
+from airbo.measures import Mean, Target
+from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
+from airbo.optimizer.handover import Handover
+from airbo.optimizer.handover_words import in_percent
+from airbo.optimizer.recommendation import OutcomeEstimate
+from airbo.outcomes import Aim, Limit, Want, objectives
+from airbo.report import style
+from airbo.report.findings import Findings
+from airbo.report.frame import settings_rows
+from airbo.report.page import Page, Tile
+
+MEAN_ONLY = (
+    "What further experiments can bring is worked out only where the mean of one value decides."
+)
+
+
+class Decided:
+    """What an optimizer has found out that does not decide by the mean of one value."""
+
+    def __init__(self, optimizer: Optimizer, name: str, unit: str | None,
+                 units: Mapping[str, str | None]) -> None:  # fmt: skip
+        """Look at an optimizer.
+
+        Args:
+            optimizer: It is not changed.
+            name: What the observed values are, where an experiment has one.
+            unit: Their unit.
+            units: Units of the outcomes, by name.
+        """
+        self.optimizer = optimizer
+        self.outcomes: Mapping[str, Want] = optimizer.outcomes or {}
+        self.units = units if self.is_several else {name: unit}
+        self.name = name
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several outcomes."""
+        return len(self.outcomes) > 1
+
+    @cached_property
+    def _answer(self) -> tuple[Recommendation, bool]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            best = self.optimizer.recommend()
+        return best, any(issubclass(w.category, TooLittleDataWarning) for w in caught)
+
+    @property
+    def best(self) -> Recommendation:
+        """The recommendation."""
+        return self._answer[0]
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether too little is known to recommend a design."""
+        return self._answer[1]
+
+    @cached_property
+    def parts(self) -> list[Findings]:
+        """What is known of the mean of each outcome, at the recommended design."""
+        names = list(self.outcomes) if self.is_several else [self.name]
+        return [
+            Findings(
+                self.optimizer.of_outcome(name if self.is_several else None),
+                name,
+                self.units.get(name),
+                self.best.design,
+                self.is_several,
+            )
+            for name in names
+        ]
+
+    @cached_property
+    def handover(self) -> Handover:
+        """Operating window and tolerance budgets, where there are limits."""
+        return Handover.of(self.optimizer, self.best.design)
+
+
+def add_decision(page: Page, decided: Decided) -> None:
+    """Add what to set, and what to expect of every outcome."""
+    best = decided.best
+    lead = best.reason or f"Set this to get the best {_by(decided)}."
+    page.lead(lead, doubt=decided.is_doubtful)
+    tiles = _outcome_tiles(decided) if decided.is_several else _measure_tiles(decided)
+    page.answer(settings_rows(decided.parts[0]), tiles)
+    page.note(
+        "± is one standard deviation of what the model does not know; intervals hold 90% of what "
+        f"it believes. Shares are those of executed inputs: where the design lands. {MEAN_ONLY}"
+    )
+
+
+def _by(decided: Decided) -> str:
+    return f"{decided.name} by what counts: the {decided.optimizer.measure.words}"
+
+
+def _measure_tiles(decided: Decided) -> list[Tile]:
+    best, [part] = decided.best, decided.parts
+    mean = Tile(
+        f"Expected {part.name}",
+        words.with_unit(words.plus_minus(part.best), part.unit),
+        "on average over where the design lands",
+    )
+    if best.capability is not None:
+        c = best.capability
+        low, high = c.share_interval
+        return [
+            Tile("In spec", in_percent(c.share), f"{in_percent(low)} to {in_percent(high)}"),
+            Tile("Cpk", f"{c.cpk:.2f}", f"{c.cpk_interval[0]:.2f} to {c.cpk_interval[1]:.2f}"),
+            Tile("Out of spec", f"{c.ppm:,.0f} ppm",
+                 f"{c.ppm_interval[0]:,.0f} to {c.ppm_interval[1]:,.0f}"),
+            mean,
+        ]  # fmt: skip
+    measure = decided.optimizer.measure
+    if isinstance(measure, Target):
+        away = words.with_unit(words.number(max(0.0, -best.mean) ** 0.5, 3), part.unit)
+        return [Tile(f"Away from {measure.value:g}", away, "root of the mean square"), mean]
+    shown = words.with_unit(words.plus_minus(best), part.unit)
+    return [Tile(measure.words.capitalize(), shown, "what decides"), mean]
+
+
+def _outcome_tiles(decided: Decided) -> list[Tile]:
+    return [
+        _outcome_tile(name, decided.outcomes.get(name), estimate, decided.units.get(name))
+        for name, estimate in decided.best.outcomes.items()
+    ]
+
+
+def _outcome_tile(name: str, want: Want | None, e: OutcomeEstimate, unit: str | None) -> Tile:
+    """Show an objective with what to expect, and a limit with how often it is kept."""
+    expected = words.with_unit(words.plus_minus(e), unit)
+    if isinstance(want, Aim):
+        by = "mean" if isinstance(want.measure, Mean) else want.measure.words
+        return Tile(f"{name}, {by}", expected, f"95% sure: {words.interval(e)}")
+    within, holds = e.within or 0.0, e.holds or 0.0
+    if not isinstance(want, Limit):  # whether a design can be used
+        return Tile(f"{name}: works", in_percent(within), "of executed inputs")
+    return Tile(
+        f"{name} {words.with_unit(want.where, unit)}",
+        in_percent(within),
+        f"{100 * want.probability:g}% asked for; probability that they are reached: "
+        f"{in_percent(holds)}. Expected {name}: {expected}.",
+    )
+
+
+# -- the front
+
+
+def add_front(page: Page, decided: Decided) -> None:
+    """Add the designs that no other one beats by all objectives."""
+    names = list(objectives(decided.outcomes))
+    if len(names) < 2:
+        return
+    front = decided.optimizer.front()
+    page.section("The front")
+    if not front:
+        page.text("No design is known to keep all limits, so there is no front yet.")
+        return
+    page.note(
+        "Designs that keep all limits and that no other one beats by all objectives. Star: the "
+        "compromise, which is recommended above. If you weigh the objectives otherwise, choose "
+        "another design of the table."
+    )
+    pairs = combinations(names, 2)
+    page.charts([(f"{b} over {a}", front_figure(decided, front, a, b)) for a, b in pairs])
+    parameters = decided.optimizer.space.parameters
+    header = [words.label(n, words.unit_of(p)) for n, p in parameters.items()]
+    header += [words.label(name, decided.units.get(name)) for name in decided.outcomes]
+    shown = decided.parts[0].bare
+    rows = [
+        [*(shown(n, r.design[n]) for n in parameters),
+         *(words.plus_minus(r.outcomes[name]) for name in decided.outcomes)]
+        for r in front
+    ]  # fmt: skip
+    page.table(header, rows)
+
+
+def front_figure(decided: Decided, front: list[Recommendation], a: str, b: str) -> go.Figure:
+    """Draw one objective over another: designs tried, the front, the compromise."""
+    figure = go.Figure()
+    table = decided.optimizer.observations
+    figure.add_scatter(
+        x=table[a], y=table[b], mode="markers", name="observed",
+        marker={"color": style.DATA, "size": 6, "opacity": 0.5}, hoverinfo="skip",
+    )  # fmt: skip
+    ordered = sorted(front, key=lambda r: r.outcomes[a].mean)
+    x, y = ([r.outcomes[n].mean for r in ordered] for n in (a, b))
+    figure.add_scatter(
+        x=x, y=y, mode="lines+markers", name="front, expected",
+        error_x={"array": [r.outcomes[a].std for r in ordered], "thickness": 1, "width": 3},
+        error_y={"array": [r.outcomes[b].std for r in ordered], "thickness": 1, "width": 3},
+        line={"color": style.MODEL, "width": 1.5, "dash": "dot"}, marker={"size": 9},
+        hovertext=[style.plain(words.design(decided.optimizer.space, r.design)) for r in ordered],
+        hoverinfo="text",
+    )  # fmt: skip
+    best = decided.best.outcomes
+    figure.add_scatter(
+        x=[best[a].mean], y=[best[b].mean], mode="markers", name="compromise",
+        marker={"color": style.BEST, "size": 14, "symbol": "star"}, hoverinfo="skip",
+    )  # fmt: skip
+    style.styled(figure, height=400)
+    titles = [style.plain(words.label(n, decided.units.get(n))) for n in (a, b)]
+    return figure.update_layout(xaxis={"title": titles[0]}, yaxis={"title": titles[1]})

@@ -1,0 +1,191 @@
+"""What people hand over: the operating window and the tolerance budget of a design."""
+
+import json
+import math
+from itertools import product
+
+import pytest
+from scipy.stats import norm
+
+import airbo
+from airbo import measures
+from airbo import uncertainty as unc
+from airbo.optimizer import window as window_module
+
+P = {"x": unc.Normal(0.3), "y": unc.Normal(0.2)}
+MIDDLE = {"x": 4.0, "y": 3.0}
+LIMIT = 30.0
+GRID = [{"x": float(x), "y": float(y)} for x, y in product((0, 2.5, 5, 7.5, 10), repeat=2)]
+
+
+def linear(design):
+    return 2 * design["x"] + 4 * design["y"]
+
+
+def known(f=linear, P=P, space=None, designs=GRID, **settings):
+    """Return an optimizer that knows f from exact experiments, and uses designs under P."""
+    space = space or {"x": (0.0, 10.0), "y": (0.0, 10.0)}
+    opt = airbo.Optimizer(space, None, deployment=P, **settings)
+    for design in designs:
+        opt.tell(design, f(design))
+    return opt
+
+
+@pytest.fixture(scope="module", autouse=True)
+def coarse():
+    """Look at fewer designs: the function is linear."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, n in {"N_VALUES": 9, "N_INSIDE": 4, "N_CONFIRMED": 8}.items():
+            patch.setattr(window_module, name, n)
+        yield
+
+
+@pytest.fixture(scope="module")
+def opt():
+    return known(measure=measures.InSpec(high=LIMIT))
+
+
+@pytest.fixture(scope="module")
+def window(opt):
+    return opt.operating_window(0.95, MIDDLE)
+
+
+# 2 x + 4 y has standard deviations 0.6 and 0.8, together 1
+SLACK = LIMIT - norm.ppf(0.95) - linear(MIDDLE)
+"""How much further 2 x + 4 y may rise."""
+
+
+def test_range_of_one_parameter_is_the_closed_form(window):
+    assert window.alone["x"] == pytest.approx((0.0, 4 + SLACK / 2), abs=0.15)
+    assert window.alone["y"] == pytest.approx((0.0, 3 + SLACK / 4), abs=0.08)
+
+
+def test_joint_window_shares_the_room_equally(window):
+    # the largest box below 2 u + 4 v = SLACK gives half of the room to each
+    assert window.jointly["x"] == pytest.approx((0.0, 4 + SLACK / 4), abs=0.15)
+    assert window.jointly["y"] == pytest.approx((0.0, 3 + SLACK / 8), abs=0.1)
+
+
+def test_joint_window_lies_inside_the_single_ones(window):
+    for name, (low, high) in window.jointly.items():
+        assert window.alone[name][0] <= low <= MIDDLE[name] <= high <= window.alone[name][1]
+
+
+def test_a_higher_level_makes_the_window_smaller(opt, window):
+    strict = opt.operating_window(0.999, MIDDLE)
+    assert strict.alone["x"][1] < window.alone["x"][1]
+    assert strict.jointly["y"][1] < window.jointly["y"][1]
+
+
+def test_a_design_that_is_not_in_spec_has_no_window(opt):
+    window = opt.operating_window(0.95, {"x": 9.0, "y": 9.0})
+    assert (window.probability, window.alone, window.jointly) == (0.0, {}, {})
+    assert len(window.along["x"].values) == len(window.along["x"].probabilities)
+
+
+@pytest.mark.slow
+def test_limits_mean_the_same_in_both_directions(window):
+    other = known(measure=measures.InSpec(high=LIMIT), direction="minimize")
+    assert other.operating_window(0.95, MIDDLE).alone["y"] == pytest.approx(
+        window.alone["y"], abs=0.05
+    )
+
+
+def test_window_of_all_limits_lies_inside_that_of_one():
+    outcomes = {"cost": airbo.Minimize(), "a": airbo.AtMost(LIMIT), "b": airbo.AtLeast(5.0)}
+    opt = known(lambda d: {"cost": d["x"], "a": linear(d), "b": d["x"] + d["y"]}, outcomes=outcomes)
+    window = opt.operating_window(0.95, MIDDLE)
+    # x + y has a standard deviation of 0.36
+    assert window.alone["x"][0] == pytest.approx(2 + norm.ppf(0.95) * 0.36, abs=0.15)
+    assert window.alone["x"][1] == pytest.approx(4 + SLACK / 2, abs=0.15)
+    assert json.loads(json.dumps(window.to_dict()))["level"] == 0.95
+    assert opt.tolerance_budget(MIDDLE, "a").in_spec.value == pytest.approx(1.0, abs=0.01)
+
+
+def test_whole_numbers_and_choices_have_a_window():
+    space = {"n": airbo.Integer(0, 10), "tool": ["A", "B"], "x": (0.0, 1.0)}
+    f = {"A": 0.0, "B": 5.0}
+    designs = [
+        {"n": n, "tool": t, "x": x} for n in (0, 3, 6, 10) for t in f for x in (0.0, 0.5, 1.0)
+    ]
+    opt = known(
+        lambda d: d["n"] + f[d["tool"]] + d["x"],
+        {"x": unc.Normal(0.05)},
+        space,
+        designs,
+        measure=measures.InSpec(high=6.2),
+    )
+    window = opt.operating_window(0.95, {"n": 3, "tool": "A", "x": 0.5})
+    assert window.alone["n"] == (0, 5)
+    assert window.alone["tool"] == ("A",)
+    assert window.jointly["tool"] == ("A",)
+
+
+# -- tolerance budget
+
+
+@pytest.fixture(scope="module")
+def budget():
+    at_limit = measures.InSpec(high=linear(MIDDLE) + 1.0)
+    return known(measure=at_limit).tolerance_budget(MIDDLE)
+
+
+def test_shares_of_a_linear_function_are_the_closed_form(budget):
+    # 1,024 executed inputs; what the model does not know adds a little
+    shares = [c.share.value for c in budget.contributions]
+    assert shares == pytest.approx([0.36, 0.64], abs=0.03)
+    assert budget.scatter.value == pytest.approx(1.0, abs=0.05)
+    assert budget.together.value == pytest.approx(0.0, abs=0.02)
+    assert [c.parameters for c in budget.contributions] == [("x",), ("y",)]
+
+
+def test_halving_an_error_leaves_the_scatter_of_the_closed_form(budget):
+    for c, share in zip(budget.contributions, (0.36, 0.64), strict=True):
+        assert c.scatter_if_halved.value == pytest.approx(math.sqrt(1 - 0.75 * share), abs=0.02)
+    assert budget.all_halved.scatter_if_halved.value == pytest.approx(0.5, abs=0.02)
+
+
+def test_halving_an_error_brings_into_spec_what_the_closed_form_says(budget):
+    assert budget.in_spec.value == pytest.approx(norm.cdf(1), abs=0.02)
+    for c, share in zip(budget.contributions, (0.36, 0.64), strict=True):
+        gain = norm.cdf(1 / math.sqrt(1 - 0.75 * share)) - norm.cdf(1)
+        assert c.gain_if_halved.value == pytest.approx(gain, abs=0.01)
+        assert c.is_clear
+
+
+def test_what_errors_do_together_is_a_share_of_its_own():
+    wide = {"x": unc.Normal(1.5), "y": unc.Normal(1.5)}
+    opt = known(lambda d: (d["x"] - 5) * (d["y"] - 5), wide)
+    budget = opt.tolerance_budget({"x": 5.0, "y": 5.0})
+    parts = [c.share.value for c in budget.contributions]
+    assert budget.together.value > 0.8
+    assert sum(parts) + budget.together.value == pytest.approx(1.0, abs=0.02)
+    assert budget.in_spec is None
+
+
+def test_noise_of_the_product_has_its_share():
+    opt = known(noise="product")
+    budget = opt.tolerance_budget(MIDDLE)
+    total = sum(c.share.value for c in budget.contributions) + budget.together.value
+    assert total + budget.noise.value == pytest.approx(1.0, abs=0.02)
+    assert json.loads(json.dumps(budget.to_dict()))["noise"]["value"] >= 0
+
+
+def test_a_design_that_is_hit_exactly_has_nothing_to_share_out():
+    budget = known(P=None).tolerance_budget(MIDDLE)
+    assert (budget.contributions, budget.all_halved) == ((), None)
+    assert budget.scatter.value == pytest.approx(0.0, abs=1e-9)
+
+
+# -- refusals
+
+
+def test_a_window_needs_limits_and_a_level():
+    opt = known()
+    with pytest.raises(ValueError, match="no limits to keep"):
+        opt.operating_window()
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        opt.operating_window(95.0)
+    with pytest.raises(ValueError, match="Unknown outcome 'leak'"):
+        opt.tolerance_budget(outcome="leak")
+    assert opt.operating_window(0.9, MIDDLE, measures.InSpec(high=LIMIT)).alone
