@@ -66,14 +66,14 @@ class Workers(Experiment):
 
     def summary(self, results: Results) -> str:
         """Tabulate throughput and times."""
-        header = ["storage", "values", "lost", "designs twice", "seconds", "values per second"]
+        header = ["storage", "values", "lost", "designs again", "seconds", "values per second"]
         header += ["seconds per ask: median", "95%", "processor seconds per ask: median", "load"]
         rows = [
             [
                 task.label,
                 str(r["n_told"]),
                 str(r["n_lost"]),
-                str(r["n_twice"]),
+                str(r["n_again"]),
                 f"{r['elapsed']:.0f}",
                 f"{r['n_told'] / r['elapsed']:.1f}",
                 f"{median(r['seconds']):.2f}",
@@ -88,6 +88,7 @@ class Workers(Experiment):
             f"{config['n_workers']} workers on {os.cpu_count()} cores, {config['n_trials']} "
             f"values wanted, two workers killed, two parameters, {N_INITIAL} initial designs and "
             f"then a model, {PAUSE} s per experiment. Lost: acknowledged, and not in the storage. "
+            "A model may ask for a design again whose value is known. "
             "Load: processes that wanted a core before and after, these workers included.\n\n"
             f"{table.markdown(header, rows)}"
         )
@@ -130,7 +131,7 @@ def race(path: Path, url: str, config: dict[str, Any]) -> dict[str, Any]:
     return {
         "n_told": len(done),
         "n_lost": len(told) - len(kept),
-        "n_twice": len(designs) - len(set(designs)),
+        "n_again": len(designs) - len(set(designs)),
         "elapsed": elapsed,
         "seconds": [o["seconds"] for o in told],
         "processor": [o["processor"] for o in told],

@@ -45,7 +45,9 @@ def copies(folder, text):
     if "postgresql:" in text:
         for n in range(100):
             name = f"{folder.name} {n}"
-            yield prepared(folder / str(n), edited(text, '"line"', f'"{name}"')).settings.path
+            with prepared(folder / str(n), edited(text, '"line"', f'"{name}"')) as c:
+                path = c.settings.path
+            yield path
         return
     fresh = prepared(folder / "fresh", text).settings.path.parent
     for n in range(100):
@@ -60,7 +62,8 @@ def kill_everywhere(folder, operation, text=LINE):
             assert n > 0
             return
         assert code == -signal.SIGKILL
-        yield Campaign.open(path)
+        with Campaign.open(path) as c:
+            yield c
     raise AssertionError("the operation does not end")
 
 
@@ -108,7 +111,6 @@ def test_a_change_that_was_killed_was_made_or_was_not(tmp_path, request, operati
         found.append(seen(c))
         c.tell(0, 1.5)
         assert c.experiment(0).value == 1.5
-        c.close()
     assert all(state in (before, seen(after)) for state in found)
     assert before in found
 

@@ -90,4 +90,5 @@ def test_a_killed_command_was_done_or_was_not(tmp_path, request, storage, comman
         shutil.rmtree(folder)
     assert -signal.SIGKILL in codes
     assert set(codes) <= {-signal.SIGKILL, 0}
-    assert told(Campaign.open(done / "campaign.toml"))
+    with Campaign.open(done / "campaign.toml") as c:
+        assert told(c)
