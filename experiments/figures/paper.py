@@ -42,7 +42,7 @@ def draw_drone(folder: Path) -> None:
     for target, colour, offset in ((highest, DATA, 28), (best, MODEL, -34)):
         landings = WIND.perturb(target.unsqueeze(0), base[:N_LANDINGS])[0]
         left.scatter(*landings.T, s=5, color=colour, alpha=0.6, linewidths=0)
-        _draw_drone_at(left, *target.tolist(), colour)
+        _draw_drone_at(left, target[0].item(), target[1].item(), colour)
         average = expected.reshape(-1)[(X.reshape(-1, 2) == target).all(-1)].item()
         left.annotate(
             f"f = {field(target).item():.2f}, E f = {average:.2f}", target.tolist(), (0, offset),

@@ -47,8 +47,8 @@ class RegretGrowth(Experiment):
     title: str = "Growth of the cumulative regret"
     d: int = 1
     """Number of parameters."""
+    repeats: int = 6
     paper = "theorem 1"
-    repeats = 6
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List all ways to search, function by function."""
@@ -206,5 +206,5 @@ def _draw_bounds(ax: Axes, results: Results) -> None:
 
 REGRET_GROWTH = RegretGrowth()
 REGRET_GROWTH_2D = RegretGrowth(
-    "regret-growth-2d", "Growth of the cumulative regret in two dimensions", d=2
+    "regret-growth-2d", "Growth of the cumulative regret in two dimensions", d=2, repeats=3
 )
