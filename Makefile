@@ -88,9 +88,11 @@ paper-quick: $(READY)  ## a small version of the same, in build/paper-quick (min
 docs: $(INSTALLED)-docs  ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 REPOSITORY_URL=$(REPOSITORY_URL) $(BIN)/properdocs build --strict
 
-docs-figures: $(READY)  ## draw the pictures of the README and the docs
+docs-figures: $(READY)  ## draw the pictures of the README and the docs, and run the tutorials
 	@$(TEST_ENV) $(BIN)/python -m experiments.figures
 	@$(BIN)/python -m experiments plot expectations
+	@$(BIN)/python -m experiments plot choosing
+	@$(TEST_ENV) $(BIN)/python -m experiments.figures.tutorials
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

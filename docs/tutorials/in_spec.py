@@ -54,8 +54,8 @@ for name, optimizer in by.items():
     believed = optimizer.evaluate({"temp": temp}, spec)
     values = np.array([strength_at(temp + d) for d in draws])
     print(
-        f"{name:21} {temp:.0f} °C, in spec: believed {believed.mean:.0%}, true {np.mean(values >= 58):.0%}; "
-        f"true mean {values.mean():.1f}"
+        f"{name:21} {temp:.0f} °C, in spec: believed {believed.mean:.0%}, "
+        f"true {np.mean(values >= 58):.0%}; true mean {values.mean():.1f}"
     )
 
 # %% [markdown]

@@ -23,7 +23,7 @@ def draw_relative(
     with picture(path, 9.5, 1.6 + 0.33 * len(cases)) as figure:
         ax = figure.subplots()
         ax.axvline(1, color=style(reference)[0], lw=1.5)
-        for y in rows:
+        for y in rows.tolist():
             ax.axhline(y, color="0.92", lw=0.8, zorder=0)
         for i, (label, mean) in enumerate(means.items()):
             if label == reference:
@@ -36,7 +36,7 @@ def draw_relative(
                 ms=10 if i == 0 else 7, zorder=4 if i == 0 else 3, label=shown(label),
             )  # fmt: skip
             arrow = {"arrowstyle": "->", "color": shade, "lw": 1.5}
-            for y in rows[low]:
+            for y in rows[low].tolist():
                 ax.annotate("", (SMALLEST * 0.7, y), (SMALLEST, y), arrowprops=arrow)
         ax.set_xscale("log")
         ax.set_yticks(rows, list(cases), fontsize=9)

@@ -10,6 +10,7 @@ from experiments.figures.uncertainties import draw_density
 from experiments.harness.draw import save
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import Method
+from experiments.subjects.palette import shown
 
 SEED = 0
 """The first seed, not the best one: designs and where they land."""
@@ -21,7 +22,6 @@ CASES = {
     "step chi²": "chi-squared, a step at 0.6",
 }
 SURROGATES = {m.label: m for m in METHODS if m.label in ("NominalGP", "MMDGP", "ExpectationGP")}
-NAMES = {"NominalGP": "plain GP"}
 
 
 def draw_modelling(folder: Path) -> None:
@@ -35,7 +35,7 @@ def draw_modelling(folder: Path) -> None:
         for ax, strip, (name, method) in zip(panels, strips, SURROGATES.items(), strict=True):
             draw_posterior(ax, case, method)
             draw_density(strip, post.problem(case).uncertainty)
-            ax.set_title(f"{NAMES.get(name, name)}: {label}", fontsize=10)
+            ax.set_title(f"{shown(name)}: {label}", fontsize=10)
             ax.tick_params(bottom=False)
         panels[0].set_ylabel("value")
         strips[0].set_ylabel("deviation")

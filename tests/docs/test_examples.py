@@ -30,9 +30,7 @@ def blocks(page: Path) -> list[tuple[str, str | None]]:
     ]
 
 
-WITH_CODE = [
-    page for page in PAGES if not {MADE, LANDING} & {page, *page.parents} and blocks(page)
-]
+WITH_CODE = [page for page in PAGES if not {MADE, LANDING} & {page, *page.parents} and blocks(page)]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)

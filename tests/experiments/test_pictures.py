@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -11,7 +12,9 @@ import torch
 
 from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
+from experiments.choosing.chart import SMALLEST, draw_relative
 from experiments.figures.readme import draw_problem
+from experiments.figures.stored import DEFAULT, PLAIN, finals, median_repeat
 from experiments.figures.uncertainties import draw_density, kinds
 from experiments.paper import posteriors as post
 from experiments.paper.regrets import draw_final_regrets
@@ -95,6 +98,25 @@ def test_methods_that_are_drawn_together_look_different(name):
     assert len({shade for shade, _ in looks}) == len({marker for _, marker in looks}) == len(looks)
 
 
+def test_the_animated_run_is_the_median_of_all_stored_ones():
+    lead = finals("choosing-wave", PLAIN) - finals("choosing-wave", DEFAULT)
+    shown = lead[median_repeat("choosing-wave")]
+    assert len(lead) == 20
+    assert abs((lead < shown).sum() - (lead > shown).sum()) <= 1
+
+
+def test_a_chart_puts_every_mean_beside_that_of_the_reference(ax, tmp_path, monkeypatch):
+    drawn = contextmanager(lambda *_: (yield ax.figure))
+    monkeypatch.setattr("experiments.choosing.chart.picture", drawn)
+    monkeypatch.setattr(ax.figure, "subplots", lambda: ax)
+    means = {DEFAULT: [1.0, 0.0], PLAIN: [2.0, 4.0], "SKL": [6.0, np.nan]}
+    draw_relative(["first", "second"], means, PLAIN, tmp_path / "chart.png")
+    marks = {line.get_label(): line.get_xdata() for line in ax.lines}
+    np.testing.assert_allclose(marks["airbo (default)"], [0.5, SMALLEST])
+    np.testing.assert_allclose(marks["SKL"], [3.0, np.nan])
+    assert "plain GP" not in marks
+
+
 def test_a_method_has_one_colour_whatever_it_is_called():
     assert colour("GP") == colour("NominalGP") == colour("plain GP")
     assert colour("uGP(40)") == colour("UGP")
@@ -106,8 +128,8 @@ def test_a_method_has_one_colour_whatever_it_is_called():
 def test_all_pictures_of_the_docs_can_be_drawn_again(tmp_path):
     command = [sys.executable, "-m", "experiments.figures", "--images", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True)
-    drawn = {path.name for path in tmp_path.glob("*.png")}
-    by_hand = {"report.png"}  # photographed in a browser
-    assert drawn | by_hand == {path.name for path in IMAGES.glob("*.png")}
+    drawn = {path.name for path in tmp_path.iterdir()}
+    in_a_browser = {"report.png", "serve.png"}  # experiments.figures.report and .serve
+    assert drawn | in_a_browser == {path.name for path in IMAGES.iterdir() if path.is_file()}
     for name in drawn:
         assert plt.imread(tmp_path / name).shape == plt.imread(IMAGES / name).shape
