@@ -1,15 +1,15 @@
 """A campaign: ask, tell and recommend over days, kept in an Optuna storage."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from optuna import Study
 from optuna.exceptions import UpdateFinishedTrialError
 
+from airbo.campaign.adviser import Adviser, Policy, optimizer_from
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
 from airbo.campaign.history import Change, table_of_changes
@@ -17,12 +17,11 @@ from airbo.campaign.opened import OpenCampaign
 from airbo.campaign.outcome import Listener, Outcome, Told, cannot_be_used, check_once
 from airbo.campaign.plausible import check_plausible
 from airbo.campaign.storage import explained, explains
-from airbo.campaign.study import optimizer_from, range_changes, recommended, sampler_of
+from airbo.campaign.study import range_changes, sampler_of
 from airbo.campaign.tables import Imported, import_table, table_of
 from airbo.campaign.undo import take_back
 from airbo.integrations.optuna import UNCERTAINTY, distributions_of
 from airbo.integrations.optuna.counting import EXCLUDE, INCLUDE, NOTE
-from airbo.observed import OK, STATUS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -367,25 +366,26 @@ class Campaign(OpenCampaign):
         )
 
     @explains
-    def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> "Recommendation":
+    def recommend(self, policy: Policy | None = None) -> "Recommendation":
         """Return the design with the best expected value; see ``Optimizer.recommend``.
 
         A design that nobody has tried has the digits that the machine can hold.
         """
-        optimizer = self._informed()
-        return recommended(self.settings, optimizer, optimizer.recommend(policy))
+        return self._adviser().recommend(policy)
 
-    def _informed(self) -> "Optimizer":
-        optimizer = self.optimizer()
-        if not (optimizer.observations[STATUS] == OK).any():
-            raise CampaignError("There is nothing to recommend yet: no experiment gave a value.")
-        return optimizer
+    @explains
+    def front(self, policy: Policy | None = None) -> "list[Recommendation]":
+        """Return the designs that no other one beats by all objectives; see ``Optimizer.front``."""
+        return self._adviser().front(policy)
+
+    def _adviser(self) -> Adviser:
+        return Adviser(self.settings, self.experiments)
 
     @explains
     def look_ahead(
         self,
         tolerance: float | None = None,
-        policy: Literal["observed", "anywhere"] | None = None,
+        policy: Policy | None = None,
     ) -> "Outlook":
         """Say what further experiments can bring, and what the recommendation rests on.
 
@@ -394,12 +394,7 @@ class Campaign(OpenCampaign):
                 twentieth of the range of the observed values.
             policy: As for ``recommend``.
         """
-        from airbo.optimizer.outlook import look_ahead
-
-        optimizer = self._informed()
-        found = look_ahead(optimizer, tolerance=tolerance, policy=policy)
-        best = recommended(self.settings, optimizer, found.recommendation)
-        return replace(found, recommendation=best)
+        return self._adviser().look_ahead(tolerance, policy)
 
     @explains
     def optimizer(self) -> "Optimizer":

@@ -13,7 +13,7 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import DamageError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
-from airbo.digits import Digits, as_held, digits_for
+from airbo.digits import Digits, digits_for
 from airbo.integrations.optuna import read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
@@ -231,60 +231,3 @@ def digits_of(settings: Settings) -> dict[str, Digits]:
         if digits is not None:
             found[name] = digits
     return found
-
-
-def recommended(
-    settings: Settings, optimizer: "Optimizer", best: "Recommendation"
-) -> "Recommendation":
-    """Return a recommendation with the digits that the machine can hold.
-
-    A design that was tried stays as it is.
-    """
-    tried = optimizer.observations[list(settings.space.names)].to_dict("records")
-    if best.design in tried:
-        return best
-    design = as_held(settings.space, digits_of(settings), best.design)
-    return replace(best, design=design)
-
-
-def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":
-    """Return an optimizer that knows some experiments, each under its own uncertainty.
-
-    It has the parameters of the file, in their order and with their units.
-    """
-    from airbo.optimizer import Optimizer
-
-    optimizer = Optimizer(
-        settings.space,
-        settings.uncertainty,
-        settings.direction,
-        settings.surrogate,
-        settings.acquisition,
-        settings.seed,
-        deployment=settings.deployment,
-        n_initial=settings.n_initial,
-        measure=None if settings.outcomes else settings.measure,
-        noise=settings.noise,
-        outcomes=settings.outcomes,
-    )
-    for e in experiments:
-        if e.counts:
-            under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-            told = (e.design, _told(settings, e), e.executed, under)
-            infeasible = e.infeasible and settings.outcomes is not None
-            optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
-    for e in experiments:
-        if e.is_pending:
-            optimizer.expect(e.design, allow_outside=True)
-    return optimizer
-
-
-def _told(settings: Settings, e: Experiment) -> Any:
-    """Return what an experiment gave, as an optimizer is told it.
-
-    One that was told before the file had names for outcomes has the value of the first objective.
-    """
-    if settings.outcomes is None or (e.value is None and not e.outcomes):
-        return e.value
-    known = {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
-    return known or ({settings.value_name: e.value} if e.value is not None else None)

@@ -1,5 +1,6 @@
 """What all commands share: options, and what they print, for people or as JSON."""
 
+import gc
 import json
 import os
 import re
@@ -177,7 +178,17 @@ def one_thread() -> None:
     """Set up PyTorch for a command that needs a model."""
     import torch
 
+    import airbo.optimizer  # noqa: F401 - before garbage is collected again
+
     torch.set_num_threads(1)  # the matrices are small: more threads only wait for each other
+    collect_garbage()
+
+
+def collect_garbage() -> None:
+    """Let a command that works for long free memory; what is imported by now stays out of it."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def read_under(settings: "Settings", text: str | None) -> Any:
