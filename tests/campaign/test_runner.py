@@ -13,7 +13,8 @@ import pytest
 import airbo
 from airbo import Campaign
 from airbo.campaign import CampaignError, runner
-from airbo.campaign.runner import Command, CommandResult, run_unattended
+from airbo.campaign.program import Command, CommandResult, answer_in
+from airbo.campaign.runner import run_unattended
 from tests.campaign.common import MILL, campaign, settings
 
 MILL_SPACE = settings(MILL).space

@@ -310,6 +310,7 @@ class Campaign(OpenCampaign):
         allow_outside: bool = False,
         ignore_others: bool = False,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
+        sure: bool = False,
     ) -> Imported:
         """Take over experiments that were done before: all rows, or none.
 
@@ -320,12 +321,14 @@ class Campaign(OpenCampaign):
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
             uncertainty: What these experiments were made under, if not what the file says.
+            sure: Whether to store numbers that look like a slip of the hand.
 
         Raises:
             FileError: If there are mistakes; each is named with its line, and nothing is changed.
+            Doubtful: If numbers look like a slip of the hand and ``sure`` is not set.
         """
         listener = self._listener(uncertainty, allow_outside)
-        done = import_table(self.ledger, listener, source, again, ignore_others)
+        done = import_table(self.ledger, listener, source, again, ignore_others, sure)
         self._acknowledge()
         return done
 
@@ -371,14 +374,15 @@ class Campaign(OpenCampaign):
 
         A design that nobody has tried has the digits that the machine can hold.
         """
-        return self._adviser().recommend(policy)
+        return self.adviser().recommend(policy)
 
     @explains
     def front(self, policy: Policy | None = None) -> "list[Recommendation]":
         """Return the designs that no other one beats by all objectives; see ``Optimizer.front``."""
-        return self._adviser().front(policy)
+        return self.adviser().front(policy)
 
-    def _adviser(self) -> Adviser:
+    def adviser(self) -> Adviser:
+        """Return one that fits the model once and answers several questions."""
         return Adviser(self.settings, self.experiments)
 
     @explains
@@ -394,7 +398,7 @@ class Campaign(OpenCampaign):
                 twentieth of the range of the observed values.
             policy: As for ``recommend``.
         """
-        return self._adviser().look_ahead(tolerance, policy)
+        return self.adviser().look_ahead(tolerance, policy)
 
     @explains
     def optimizer(self) -> "Optimizer":

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import airbo
+from airbo.cli import advice_commands as advice
 from airbo.cli import calibrate, serve, unattended
 from airbo.cli import change_commands as changes
 from airbo.cli import dashboard as page
@@ -85,7 +86,8 @@ _add(changes.exclude, 'airbo exclude 7 --why "the sensor was loose"')
 _add(changes.include, "airbo include 7")
 _add(changes.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
-_add(experiments.recommend, "airbo recommend", "airbo recommend --anywhere --json")
+_add(advice.recommend, "airbo recommend", "airbo recommend --anywhere --json")
+_add(advice.front, "airbo front", "airbo front -o front.csv")
 _add(data.import_, "airbo import before.csv", "airbo import before.xlsx", name="import")
 _add(
     data.export,

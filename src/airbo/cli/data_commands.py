@@ -12,6 +12,8 @@ from airbo.cli.command import (
     AsJson,
     File,
     Output,
+    Yes,
+    insisting,
     one_thread,
     open_campaign,
     quiet,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.campaign import Campaign
+    from airbo.campaign.tables import Imported
 
 
 def import_(
@@ -37,6 +40,7 @@ def import_(
     uncertainty: Annotated[
         str | None, typer.Option(help="TOML: what these experiments were made under.")
     ] = None,
+    yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -45,16 +49,21 @@ def import_(
     The header names the parameters and the value, by its name in the campaign file or as "value";
     units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
     Commas, semicolons or tabs between cells and decimal commas are understood. Every mistake is
-    named with its line. The same table twice counts once.
+    named with its line. Numbers that look like a slip of the hand are questioned first, all at
+    once. The same table twice counts once.
     """
     with reporting(as_json) as out:
         campaign = open_campaign(file)
         under = read_under(campaign.settings, uncertainty)
-        with out.err.status(f"Importing {data.name} ..."):
-            done = campaign.import_table(
-                data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
-                uncertainty=under,
-            )  # fmt: skip
+
+        def take_over(sure: bool) -> "Imported":
+            with out.working(f"Importing {data.name} ..."):
+                return campaign.import_table(
+                    data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
+                    uncertainty=under, sure=sure,
+                )  # fmt: skip
+
+        done = insisting(out, yes, take_over)
         count = f"{len(done.numbers)} experiments"
         if done.already:
             out.show(f"These {count} were imported before. Nothing changed; --again counts them.")
@@ -80,9 +89,7 @@ def export(
 ) -> None:
     """Write all experiments as CSV or Excel, which `airbo import` reads; or all changes."""
     with reporting(as_json) as out:
-        from airbo.campaign.storage import write_whole
-        from airbo.campaign.tables import to_csv, to_excel
-        from airbo.sheets import EXCEL
+        from airbo.campaign.tables import to_csv, write_table
 
         if damaged:
             table = _rescued(file, out)
@@ -91,8 +98,7 @@ def export(
             table = campaign.export_history() if history else campaign.export()
         what = "changes" if history else "experiments"
         if output is not None and str(output) != "-":
-            is_excel = output.suffix.lower() == EXCEL
-            write_whole(output, to_excel(table) if is_excel else to_csv(table))
+            write_table(table, output)
             out.show(f"Wrote {len(table)} {what} to {output}.")
         elif not as_json:
             typer.echo(to_csv(table), nl=False)

@@ -1,7 +1,6 @@
-"""Commands about experiments: ask, tell, recommend."""
+"""Commands about experiments: ask, tell, status."""
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,9 +19,7 @@ from airbo.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from airbo.campaign import Campaign, Settings, Told
-    from airbo.optimizer import Recommendation
-    from airbo.optimizer.outlook import Outlook
+    from airbo.campaign import Campaign, Told
 
 
 def ask(
@@ -195,80 +192,3 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
                 "notes": now.notes,
             }
         )
-
-
-def show_compromise(out: Output, settings: "Settings", best: "Recommendation") -> None:
-    """Say which design to use where there are several outcomes, and what to expect of each."""
-    from dataclasses import asdict
-
-    from airbo.cli.views import outcome_line
-    from airbo.words import assignments
-
-    out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}")
-    for name, estimate in best.outcomes.items():
-        out.show(outcome_line(settings, name, estimate))
-    out.show(
-        "Values are means over where the design lands; ± is one standard deviation of what the "
-        "model does not know."
-    )
-    found = {name: asdict(estimate) for name, estimate in best.outcomes.items()}
-    out.result({"design": best.design, "outcomes": found, "holds": best.holds,
-                "reason": best.reason})  # fmt: skip
-
-
-def recommend(
-    anywhere: Annotated[
-        bool, typer.Option("--anywhere", help="Look at all designs, not only those tried.")
-    ] = False,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(help="A difference of values that does not matter to you.", min=0),
-    ] = None,
-    file: File = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
-    """Say which design to use, what to expect of it, and whether more experiments are worth it."""
-    with reporting(as_json) as out:
-        from airbo import measures
-        from airbo.cli.views import what_to_expect
-        from airbo.words import assignments
-
-        campaign = open_campaign(file)
-        settings, outlook = campaign.settings, None
-        policy: Literal["anywhere"] | None = "anywhere" if anywhere else None
-        with out.working("Fitting the model and looking ahead ..."):
-            one_thread()
-            if settings.measure == measures.Mean() and settings.named is None:
-                # what lies ahead is known of expected values
-                outlook = campaign.look_ahead(tolerance, policy)
-            best = outlook.recommendation if outlook else campaign.recommend(policy)
-        if settings.named is not None:
-            return show_compromise(out, settings, best)
-        out.show(f"Use {assignments(settings.space, best.design)}.")
-        out.show(what_to_expect(settings, best))
-        data = {"design": best.design, "mean": best.mean, "std": best.std,
-                "unit": settings.value_unit}  # fmt: skip
-        if outlook is not None:
-            from airbo.optimizer.outlook_words import sentences
-
-            out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
-            data["outlook"] = as_outlook(outlook)
-        else:
-            data["measure"] = measures.to_text(settings.measure)
-        if best.capability is not None:
-            data["capability"] = best.capability.to_dict()
-        out.result(data)
-
-
-def as_outlook(outlook: "Outlook") -> dict[str, Any]:
-    """Describe for programs what further experiments can bring."""
-    lucky = outlook.luckiest
-    return {
-        "gains": {str(n): gain for n, gain in outlook.gains.items()},
-        "tolerance": outlook.tolerance,
-        "probability": outlook.probability,
-        "n_values": outlook.n_values,
-        "spread": outlook.spread,
-        "n_confirmations": outlook.n_confirmations,
-        "luckiest": None if lucky is None else asdict(lucky),
-    }
