@@ -13,8 +13,8 @@ import pytest
 
 from airbo import Campaign
 from airbo.campaign import AlreadyTold, CampaignError, StorageError, ledger, runner, storage
-from airbo.campaign.experiment import elapsed
 from airbo.campaign.claims import this_process
+from airbo.campaign.experiment import elapsed
 from airbo.campaign.program import Command, CommandResult
 from airbo.integrations.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, edited, meanwhile, with_database, write

@@ -1,7 +1,5 @@
 """The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import optuna
@@ -11,17 +9,14 @@ from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import DamageError, StorageError
-from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
 from airbo.digits import Digits, digits_for
-from airbo.integrations.optuna import read_uncertainty
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
 from airbo.words import same_unit
 
 if TYPE_CHECKING:
     from airbo.integrations.optuna import AIRBOSampler
-    from airbo.optimizer import Optimizer, Recommendation
 
 CAMPAIGN = "airbo:campaign"
 """Study attribute: what the file said when the campaign began."""

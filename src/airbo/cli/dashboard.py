@@ -8,7 +8,15 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, File, Output, open_campaign, reporting
+from airbo.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    collect_garbage,
+    open_campaign,
+    reporting,
+)
 
 if TYPE_CHECKING:
     from airbo.campaign import Campaign
@@ -38,6 +46,7 @@ def _serve(campaign: "Campaign", host: str, port: int, out: Output) -> None:
     from airbo.campaign.errors import StorageError
 
     app = page(campaign, host, port)
+    collect_garbage()
     if not _is_loopback(host):
         out.note(f"Everybody who reaches this machine at {host}:{port} can see the campaign.")
     try:

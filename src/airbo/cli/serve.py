@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, File, Output, quiet, reporting
+from airbo.cli.command import DEFAULT, AsJson, File, Output, collect_garbage, quiet, reporting
 
 TOKEN_VARIABLE = "AIRBO_TOKEN"
 """Environment variable with the token, so that it stays the same when the server starts again."""
@@ -71,8 +71,8 @@ def _serve(
             f"The page needs packages that are not installed ({error.name}): "
             "pip install 'airbo[serve]'."
         ) from None
-    with Campaign.open(file) as campaign:  # what is wrong with it is said here, not in the page
-        campaign.settings.check_one_value("airbo serve")
+    with Campaign.open(file):  # what is wrong with it is said here, not in the page
+        collect_garbage()
     doors = Doors.of(
         host, [*own_names(), *names], os.environ.get(TOKEN_VARIABLE) or None, read_only
     )

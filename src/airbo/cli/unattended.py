@@ -127,7 +127,5 @@ def _line(campaign: "Campaign", step: "Step") -> str:
     from airbo.words import assignments
 
     settings, e, value = campaign.settings, step.experiment, step.result.value
-    answer = (
-        f"failed, {step.result.reason}" if value is None else measured_words(settings, value)
-    )
+    answer = f"failed, {step.result.reason}" if value is None else measured_words(settings, value)
     return f"{e.number}: {assignments(settings.space, e.design)} → {answer}"
