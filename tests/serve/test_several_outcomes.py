@@ -36,7 +36,9 @@ def test_nothing_measured_and_a_measured_outcome_that_is_emptied_are_refused(ann
     ask(ann, desk)
     page = ann.send("/tell/0")
     assert page.status == 422
-    assert page.said("mistake") == ["Enter what was measured. If there is none, say that it failed."]
+    assert page.said("mistake") == [
+        "Enter what was measured. If there is none, say that it failed."
+    ]
     ann.send("/tell/0", **{"outcome:strength": "3", "outcome:leak": "1"})
     page = ann.send("/tell/0", "/experiment/0", **{"outcome:leak": ""})
     assert page.said("mistake") == [

@@ -80,7 +80,7 @@ def recommend(
         from airbo.cli.views import what_to_expect
         from airbo.words import assignments
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         settings, outlook = campaign.settings, None
         policy = policy_of(anywhere)
         with out.working("Fitting the model and looking ahead ..."):
@@ -141,7 +141,7 @@ def front(
     with reporting(as_json) as out:
         from airbo.campaign.errors import CampaignError
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         settings = campaign.settings
         if len(own := objectives_of(settings)) < 2:
             raise CampaignError(

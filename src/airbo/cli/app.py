@@ -1,5 +1,6 @@
 """All commands, with examples. Heavy imports wait until a command needs them."""
 
+import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -58,7 +59,9 @@ def _options(
 
 
 def _add(command: Callable[..., None], *examples: str, **settings: Any) -> None:
-    app.command(epilog="\n\n".join(["Examples:", *examples]), **settings)(command)
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    told = "\n\n".join(" ".join(text.split()) for text in paragraphs)  # lines as wide as the screen
+    app.command(help=told, epilog="\n\n".join(["Examples:", *examples]), **settings)(command)
 
 
 _add(
@@ -110,4 +113,10 @@ _add(
 )
 _add(page.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
-calibrate.register(app)
+_add(
+    calibrate.calibrate,
+    "airbo calibrate log.csv",
+    "airbo calibrate log.csv --pair speed:N_SET=N_MEAS --settled",
+    "airbo calibrate log.csv --json --no-picture",
+    "airbo calibrate  (is the uncertainty in campaign.toml believable?)",
+)

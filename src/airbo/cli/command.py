@@ -132,18 +132,22 @@ def somebody_is_there() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def insisting(out: Output, yes: bool, act: Callable[[bool], _Result]) -> _Result:
+def insisting(
+    out: Output, yes: bool, act: Callable[[bool], _Result], doing: str = "Storing"
+) -> _Result:
     """Do something; where a number looks like a slip of the hand, ask, if somebody is there.
 
     Args:
         out: Where to ask.
         yes: Whether the user has said already that all numbers are right.
         act: What to do, given whether the numbers are right.
+        doing: What to say meanwhile.
     """
     from airbo.campaign.errors import CampaignError, Doubtful
 
     try:
-        return act(yes)
+        with out.working(f"{doing} ..."):
+            return act(yes)
     except Doubtful as error:
         if out.as_json or not somebody_is_there():
             raise
@@ -151,7 +155,8 @@ def insisting(out: Output, yes: bool, act: Callable[[bool], _Result]) -> _Result
             out.note(doubt)
         if not typer.confirm("Is that right?", err=True):
             raise CampaignError("Nothing was stored.") from None
-        return act(True)
+        with out.working(f"{doing} ..."):
+            return act(True)
 
 
 def _is_for_users(warning: warnings.WarningMessage) -> bool:
@@ -159,12 +164,13 @@ def _is_for_users(warning: warnings.WarningMessage) -> bool:
     return bool(names & {"TooLittleDataWarning", "RuntimeWarning"})
 
 
-def open_campaign(file: Path) -> "Campaign":
+def open_campaign(file: Path, out: Output) -> "Campaign":
     """Open a campaign, with Optuna set up for single commands."""
-    quiet()
-    from airbo.campaign import Campaign
+    with out.working("Opening the campaign ..."):
+        quiet()
+        from airbo.campaign import Campaign
 
-    return Campaign.open(file)
+        return Campaign.open(file)
 
 
 def quiet() -> None:
@@ -191,14 +197,15 @@ def collect_garbage() -> None:
         gc.enable()
 
 
-def read_under(settings: "Settings", text: str | None) -> Any:
+def read_under(settings: "Settings", text: str | None, out: Output) -> Any:
     """Read what single experiments were made under, if that was said."""
     if text is None:
         return None
-    one_thread()
-    from airbo.campaign.config import parse_uncertainty
+    with out.working("Reading the uncertainty ..."):
+        one_thread()
+        from airbo.campaign.config import parse_uncertainty
 
-    return parse_uncertainty(text, settings)
+        return parse_uncertainty(text, settings)
 
 
 def as_data(e: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def dashboard(
     reaches this machine.
     """
     with reporting(as_json) as out:
-        _serve(open_campaign(file), host, port, out)
+        _serve(open_campaign(file, out), host, port, out)
 
 
 def _serve(campaign: "Campaign", host: str, port: int, out: Output) -> None:

@@ -53,17 +53,16 @@ def import_(
     once. The same table twice counts once.
     """
     with reporting(as_json) as out:
-        campaign = open_campaign(file)
-        under = read_under(campaign.settings, uncertainty)
+        campaign = open_campaign(file, out)
+        under = read_under(campaign.settings, uncertainty, out)
 
         def take_over(sure: bool) -> "Imported":
-            with out.working(f"Importing {data.name} ..."):
-                return campaign.import_table(
-                    data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
-                    uncertainty=under, sure=sure,
-                )  # fmt: skip
+            return campaign.import_table(
+                data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
+                uncertainty=under, sure=sure,
+            )  # fmt: skip
 
-        done = insisting(out, yes, take_over)
+        done = insisting(out, yes, take_over, f"Importing {data.name}")
         count = f"{len(done.numbers)} experiments"
         if done.already:
             out.show(f"These {count} were imported before. Nothing changed; --again counts them.")
@@ -94,8 +93,9 @@ def export(
         if damaged:
             table = _rescued(file, out)
         else:
-            campaign = open_campaign(file)
-            table = campaign.export_history() if history else campaign.export()
+            campaign = open_campaign(file, out)
+            with out.working("Reading the experiments ..."):
+                table = campaign.export_history() if history else campaign.export()
         what = "changes" if history else "experiments"
         if output is not None and str(output) != "-":
             write_table(table, output)
@@ -114,7 +114,8 @@ def _rescued(file: Path, out: Output) -> "pd.DataFrame":
     from airbo.campaign.tables import table_of
 
     settings = Settings.read(file)
-    found = rescue(settings)
+    with out.working("Reading what can be read ..."):
+        found = rescue(settings)
     if found.is_certain:
         out.note(
             f"{len(found.experiments)} experiments are as they were told; {found.n_lost} trials "
@@ -142,7 +143,8 @@ def restore(
         from airbo.campaign import Settings
         from airbo.campaign.rescue import go_back
 
-        done = go_back(Settings.read(file), backup)
+        with out.working("Reading the storage ..."):
+            done = go_back(Settings.read(file), backup)
         out.show(f"The campaign has {done.n_experiments} experiments now.")
         for kept in done.kept:
             out.show(f"Kept what was there: {kept}")
@@ -163,7 +165,7 @@ def report(
     with reporting(as_json) as out:
         from airbo.campaign.errors import CampaignError
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         campaign.settings.check_one_value("airbo report")
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")

@@ -31,7 +31,7 @@ def ask(
     with reporting(as_json) as out:
         from airbo.cli.views import design_table
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         for given_up in campaign.tidy():
             out.note(f"Experiment {given_up.number} was not answered in time and is given up.")
         with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
@@ -81,7 +81,7 @@ def tell(
         from airbo.campaign.errors import CampaignError
         from airbo.cli.telling import named_values, report_in
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         space = campaign.settings.space
         report = report_in(words, space, campaign.settings.outcomes)
         measured = named_values(executed or [], space)
@@ -89,7 +89,7 @@ def tell(
             raise CampaignError("--executed is for one experiment at a time.")
         if measured and not_measured:
             raise CampaignError("--executed and --not-measured contradict each other.")
-        under = read_under(campaign.settings, uncertainty)
+        under = read_under(campaign.settings, uncertainty, out)
         told = insisting(out, yes, lambda sure: campaign.tell_all(
             report.outcomes, design=report.design, uncertainty=under,
             executed=measured or ({} if not_measured else None),
@@ -116,7 +116,7 @@ def fail(
     nothing about its design.
     """
     with reporting(as_json) as out:
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         if gave_up:
             told = campaign.give_up_all(numbers, correct=correct)
         else:
@@ -157,7 +157,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         from airbo.cli.views import design_table, value_with_unit
         from airbo.words import assignments
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         now, settings = campaign.status(), campaign.settings
         out.show(
             f"Campaign {settings.name!r}: {now.n_ok} experiments with a value, {now.n_failed} "

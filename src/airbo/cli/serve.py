@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, File, Output, collect_garbage, quiet, reporting
+from airbo.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    collect_garbage,
+    open_campaign,
+    reporting,
+)
 
 TOKEN_VARIABLE = "AIRBO_TOKEN"
 """Environment variable with the token, so that it stays the same when the server starts again."""
@@ -34,7 +42,6 @@ def serve(
     the link that is printed. Several people may work at once; the command line works meanwhile.
     """
     with reporting(as_json) as out:
-        quiet()
         _serve(file, host, port, read_only, name or [], _pair(certificate, key), out)
 
 
@@ -60,9 +67,10 @@ def _serve(
     certificate: tuple[Path, Path] | None,
     out: Output,
 ) -> None:
-    from airbo.campaign import Campaign
     from airbo.campaign.errors import CampaignError
 
+    with open_campaign(file, out):  # what is wrong with it is said here, not in the page
+        collect_garbage()
     try:
         from airbo.serve.guard import Doors
         from airbo.serve.server import answer, listen, own_names
@@ -71,8 +79,6 @@ def _serve(
             f"The page needs packages that are not installed ({error.name}): "
             "pip install 'airbo[serve]'."
         ) from None
-    with Campaign.open(file):  # what is wrong with it is said here, not in the page
-        collect_garbage()
     doors = Doors.of(
         host, [*own_names(), *names], os.environ.get(TOKEN_VARIABLE) or None, read_only
     )

@@ -42,7 +42,7 @@ def run(
     goes on; several machines can run it at the same time.
     """
     with reporting(as_json) as out:
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         one_thread()
         steps = _watch(campaign, out, command, budget, timeout, max_failures)
         n_failed = sum(s.result.value is None for s in steps)
