@@ -10,18 +10,14 @@ from optuna import Study
 from optuna.exceptions import UpdateFinishedTrialError
 
 from airbo.campaign.adviser import Adviser, Policy, optimizer_from
-from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
-from airbo.campaign.history import Change, table_of_changes
-from airbo.campaign.opened import OpenCampaign
 from airbo.campaign.outcome import Listener, Outcome, Told, cannot_be_used, check_once
 from airbo.campaign.plausible import check_plausible
+from airbo.campaign.revised import RevisableCampaign
 from airbo.campaign.storage import explained, explains
 from airbo.campaign.study import range_changes, sampler_of
 from airbo.campaign.tables import Imported, import_table, table_of
-from airbo.campaign.undo import take_back
 from airbo.integrations.optuna import UNCERTAINTY, distributions_of
-from airbo.integrations.optuna.counting import EXCLUDE, INCLUDE, NOTE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +30,7 @@ INTERRUPTED = timedelta(hours=1)
 """An ask that takes longer than this was interrupted."""
 
 
-class Campaign(OpenCampaign):
+class Campaign(RevisableCampaign):
     """Experiments that last for days, shared by several people or machines.
 
     All state is in the storage, and every method reads it again: several processes can work on one
@@ -229,67 +225,6 @@ class Campaign(OpenCampaign):
         listener = self._listener()
         return self._write([listener.given_up(number, correct) for number in numbers])
 
-    # -- changing one's mind
-
-    @explains
-    def undo(self) -> list[Change]:
-        """Take back the last change: a report, an import, a correction, an exclusion or a note.
-
-        An experiment that was asked for is pending again. Called again, it takes back the change
-        before. What is taken back stays in the history; to have it again, tell it again.
-
-        Returns:
-            What was taken back: all that was said in the same call.
-
-        Raises:
-            CampaignError: If there is nothing to take back.
-        """
-        record = self.ledger.record()
-        last = self._history(record).last
-        if not last:
-            raise CampaignError("There is nothing to undo: nothing was told yet.")
-        take_back(self.ledger, record, last, self._stamp(record))
-        self._acknowledge()
-        return last
-
-    @explains
-    def exclude(self, number: int, why: str) -> Experiment:
-        """Keep an experiment, but do not let the model know it, and say why."""
-        record = self.ledger.record()
-        known = record.get(number)
-        if not known.has_outcome:
-            raise CampaignError(
-                f"Experiment {number} has no outcome that could be excluded: it is {known.outcome}."
-            )
-        return self._changed(record, EXCLUDE, number, why)
-
-    @explains
-    def include(self, number: int) -> Experiment:
-        """Let the model know an experiment again that was excluded."""
-        record = self.ledger.record()
-        if record.get(number).excluded is None:
-            raise CampaignError(f"Experiment {number} is not excluded.")
-        return self._changed(record, INCLUDE, number, "the model knows it again")
-
-    @explains
-    def note(self, number: int, text: str) -> Experiment:
-        """Write something about an experiment, for people to read."""
-        record = self.ledger.record()
-        record.get(number)
-        return self._changed(record, NOTE, number, text)
-
-    def _changed(self, record: Record, what: str, number: int, text: str) -> Experiment:
-        if not text.strip():
-            raise CampaignError("The text is empty.")
-        self.ledger.change(what, self._stamp(record), [number], text=text.strip())
-        self._acknowledge()
-        return self.ledger.experiment(number)
-
-    @explains
-    def history(self) -> list[Change]:
-        """Return every change of the campaign, the oldest first: who, when, what."""
-        return self._history(self.ledger.record()).changes
-
     @explains
     def claim(self, number: int, process: Mapping[str, Any]) -> bool:
         """Note which process runs a pending experiment unattended; False: it is not pending."""
@@ -336,11 +271,6 @@ class Campaign(OpenCampaign):
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""
         return table_of(self.settings.space, self.experiments)
-
-    @explains
-    def export_history(self) -> "pd.DataFrame":
-        """Return every change as a table: when, who, what, which experiments."""
-        return table_of_changes(self.history())
 
     # -- looking
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airbo import measures
 from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
-from airbo.campaign.limits import check_parameter
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
+from airbo.campaign.parameter_tables import RESERVED, read_parameters, read_space
 from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
 from airbo.campaign.wants import NamedOutcome, first_objective, read_outcomes
 from airbo.measures import Measure
-from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE, Direction
+from airbo.observed import Direction
 from airbo.outcomes import Want
-from airbo.parameters import Categorical, Float, Integer, Parameter
+from airbo.parameters import Parameter
 from airbo.space import Space
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ PASSWORD_VARIABLE = "AIRBO_STORAGE_PASSWORD"
 PASSWORD_FILE = "storage_password_file"
 """Key of the file: another file, beside it, that holds the password and nothing else."""
 
-RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 MOST_HOURS = 1_000_000
 _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "measure", "noise",
@@ -235,8 +234,8 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         top.note("name must not be empty.", "name")
     value = top.sub("value") or TomlTable({}, ("value",), top.notes)
     value.only(["name", "unit"])
-    parameters = _parameters(top)
-    space = _space(top, parameters)
+    parameters = read_parameters(top)
+    space = read_space(top, parameters)
     missed = read_missed(tables_of(top, "uncertainty"), parameters, path.parent, "uncertainty")
     named = read_outcomes(top, (*parameters, *RESERVED))
     others: dict[str, Any] = {
@@ -335,66 +334,3 @@ def _in_use(
     for table, _ in of_single(top, "deployment"):
         table.note('the file says deployment = "exact" for all parameters; take away one of both.')
     return ()
-
-
-# -- parameters
-
-
-def _space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | None:
-    """Read the constraints; parameters that have mistakes of their own are not there."""
-    texts = top.get("constraints", "a list", [])
-    if not parameters or top.notes.mistakes:
-        return None
-    try:
-        return Space(parameters, texts)
-    except ValueError as error:
-        top.note(str(error), "constraints")
-        return None
-
-
-def _parameters(top: TomlTable) -> dict[str, Parameter]:
-    table = top.sub("parameters")
-    if table is None or not table.values:
-        if "parameters" not in top.values or table is not None:
-            top.note("there are no parameters: write a table [parameters.<name>] for each.")
-        return {}
-    made = {name: _parameter(table, name) for name in table.values}
-    return {name: parameter for name, parameter in made.items() if parameter is not None}
-
-
-def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
-    table = parameters.sub(name)
-    if table is None:
-        return None
-    _check_name(table, name)
-    own = ["type", "uncertainty", "deployment"]
-    types = {"float": Float, "integer": Integer, "categorical": Categorical}
-    kind = table.one_of("type", types, "categorical" if "choices" in table.values else "float")
-    needed = ("choices",) if kind == "categorical" else ("low", "high")
-    optional = () if kind == "categorical" else ("unit", "log", "step")
-    table.only([*own, *needed, *optional])
-    number = "a whole number" if kind == "integer" else "a number"
-    kinds = {"choices": "a list", "log": "true or false", "unit": "a text in quotes"}
-    values = {key: table.need(key, kinds.get(key, number)) for key in needed}
-    given = [key for key in optional if key in table.values]
-    values |= {key: table.get(key, kinds.get(key, number)) for key in given}
-    if None in values.values():
-        return None
-    build: Any = types[kind]
-    try:
-        parameter: Parameter = build(**values)
-        check_parameter(parameter)
-        return parameter
-    except (ValueError, TypeError) as error:
-        table.note_error(error)
-        return None
-
-
-def _check_name(table: TomlTable, name: str) -> None:
-    if name in RESERVED or name.startswith(EXECUTED_COLUMN):
-        table.note(f"a parameter cannot be called {name!r}: tables use that name.")
-    if not name.strip() or name.isdigit() or set(name) & set("={}[]"):
-        table.note(
-            f"a parameter cannot be called {name!r}: the name must not be empty or a number, nor "
-            "contain any of = { } [ ]."
-        )
