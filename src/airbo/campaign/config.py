@@ -332,5 +332,5 @@ def _in_use(
     if top.values.get("deployment") != "exact":
         return read_missed(tables_of(top, "deployment"), parameters, folder, "deployment") or None
     for table, _ in of_single(top, "deployment"):
-        table.note('the file says deployment = "exact" for all parameters; take away one of both.')
+        table.note('the file says deployment = "exact" for all parameters; remove one of the two.')
     return ()

@@ -27,13 +27,13 @@ def calibrate(
         typer.Option(help="asked=actual or name:asked=actual, by the columns; again for more."),
     ] = None,
     lag: Annotated[
-        int | None, typer.Option(help="Rows by which actual follows asked; default: found.", min=0)
+        int | None, typer.Option(help="Rows by which actual lags behind asked; default: estimated.", min=0)
     ] = None,
     settled: Annotated[
         bool, typer.Option("--settled", help="Leave out rows on the way to a new value.")
     ] = False,
     keep_outliers: Annotated[
-        bool, typer.Option("--keep-outliers", help="Values far off count, too.")
+        bool, typer.Option("--keep-outliers", help="Keep outliers.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The picture; default: beside the log.")

@@ -54,7 +54,7 @@ def include(number: Number, file: File = DEFAULT, as_json: AsJson = False) -> No
 
 def note(
     number: Number,
-    text: Annotated[str, typer.Argument(help="What there is to say about it.")],
+    text: Annotated[str, typer.Argument(help="The text of the note.")],
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:

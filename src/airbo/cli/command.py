@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airbo.campaign import Campaign, Settings
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="All numbers are right: do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: all numbers are right.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DEFAULT = Path("campaign.toml")
 
@@ -102,7 +102,7 @@ def reporting(as_json: bool) -> Iterator[Output]:
         try:
             yield out
         except KeyboardInterrupt:
-            out.error("Interrupted. Nothing that was told is lost.", 130, [])
+            out.error("Interrupted. Everything that you reported is stored.", 130, [])
             raise typer.Exit(130) from None
         except Exception as error:
             code, mistakes = _known(error)

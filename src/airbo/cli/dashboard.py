@@ -25,7 +25,7 @@ WSGIApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 
 
 def dashboard(
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="At which port.", min=0, max=65535)] = 8080,
     file: File = DEFAULT,
     as_json: AsJson = False,

@@ -38,7 +38,7 @@ def import_(
         bool, typer.Option("--ignore-others", help="Skip columns with other names.")
     ] = False,
     uncertainty: Annotated[
-        str | None, typer.Option(help="TOML: what these experiments were made under.")
+        str | None, typer.Option(help="The uncertainty of these experiments, as TOML, if not that of the file.")
     ] = None,
     yes: Yes = False,
     file: File = DEFAULT,
@@ -156,7 +156,7 @@ def report(
         Path | None, typer.Option("--output", "-o", help="The page; default: beside the file.")
     ] = None,
     history: Annotated[
-        int, typer.Option(help="Earlier states that the model is fitted to again.", min=0)
+        int, typer.Option(help="How many earlier states to refit the model to.", min=0)
     ] = 12,
     file: File = DEFAULT,
     as_json: AsJson = False,

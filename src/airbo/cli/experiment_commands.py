@@ -33,7 +33,7 @@ def ask(
 
         campaign = open_campaign(file, out)
         for given_up in campaign.tidy():
-            out.note(f"Experiment {given_up.number} was not answered in time and is given up.")
+            out.note(f"Experiment {given_up.number} was not reported in time, so airbo gave it up.")
         with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
             one_thread()
             asked = campaign.ask(n)
@@ -57,14 +57,14 @@ def tell(
         list[str] | None, typer.Option(help="A measured executed input: NAME=VALUE.")
     ] = None,
     not_measured: Annotated[
-        bool, typer.Option("--not-measured", help="Drop the executed inputs that were told.")
+        bool, typer.Option("--not-measured", help="Drop the executed inputs that you reported.")
     ] = False,
     uncertainty: Annotated[
-        str | None, typer.Option(help="TOML: what this experiment was made under.")
+        str | None, typer.Option(help="The uncertainty of this experiment, as TOML, if not that of the file.")
     ] = None,
     correct: Annotated[
         bool,
-        typer.Option("--correct", help="Replace what was told; the rest stays as it was."),
+        typer.Option("--correct", help="Replace the earlier report; the rest stays as it was."),
     ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Another experiment with the same design and value.")
@@ -106,7 +106,7 @@ def fail(
     infeasible: Annotated[
         bool, typer.Option("--infeasible", help="It failed because the design cannot be used.")
     ] = False,
-    correct: Annotated[bool, typer.Option("--correct", help="Replace what was told.")] = False,
+    correct: Annotated[bool, typer.Option("--correct", help="Replace the earlier report.")] = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -164,7 +164,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             f"failed, {now.n_given_up} given up, {len(now.pending)} pending."
         )
         if now.n_excluded:
-            out.show(f"{now.n_excluded} of them excluded: the model does not know them.")
+            out.show(f"{now.n_excluded} of them are excluded from the model.")
         if now.best is not None:
             value = value_with_unit(settings, now.best.value)
             design = assignments(settings.space, now.best.design)
@@ -174,7 +174,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
                 design_table(settings, now.pending, title="Pending: airbo tell, or airbo fail")
             )
         if now.n_ok:
-            out.show("What more experiments can bring: airbo recommend.")
+            out.show("Is it worth going on? airbo recommend says what more experiments can bring.")
         for late in now.overdue:
             out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")
         for note in now.notes:

@@ -71,12 +71,12 @@ def init(
 def check(
     file: Annotated[Path, typer.Argument(help="The campaign file.")] = DEFAULT,
     picture: Annotated[
-        Path | None, typer.Option(help="Where to draw; default: beside the file.")
+        Path | None, typer.Option(help="Where to write the picture; default: beside the file.")
     ] = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
     data: Annotated[
         bool,
-        typer.Option("--data", help="Look at the storage instead: is all there that was told?"),
+        typer.Option("--data", help="Check the storage instead: is everything there that you reported?"),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

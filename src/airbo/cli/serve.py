@@ -21,8 +21,8 @@ TOKEN_VARIABLE = "AIRBO_TOKEN"
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="At which port; 0: any.", min=0, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0: any free one.", min=0, max=65535)] = 8000,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Show the campaign, never change it.")
     ] = False,
@@ -84,7 +84,7 @@ def _serve(
     )
     scheme = "http" if certificate is None else "https"
     listening = listen(host, port, doors, scheme)
-    out.show(f"Open {listening.link_to_work}", "Ctrl-C ends it; nothing that was told is lost.")
+    out.show(f"Open {listening.link_to_work}", "Press Ctrl-C to stop. Everything that you reported is stored.")
     if listening.link_to_look:
         out.show(f"To look only: {listening.link_to_look}")
     if doors.everywhere and certificate is None:

@@ -96,8 +96,8 @@ def outcome_line(settings: Settings, name: str, estimate: "OutcomeEstimate") -> 
     asked = 100 * named.want.probability
     return (
         f"{name}: {with_unit(plus_minus(estimate), named.unit)}. It is {named.want.where} for "
-        f"{estimate.within:.1%} of executed inputs; {asked:g}% are asked for, and the probability "
-        f"that they are reached is {estimate.holds:.2f}."
+        f"{estimate.within:.1%} of executed inputs. The file asks for {asked:g}%; the probability "
+        f"that the design reaches this is {estimate.holds:.2f}."
     )
 
 
