@@ -68,7 +68,7 @@ def test_a_line_that_was_cut_short_does_not_spoil_the_next_one(tmp_path):
 def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path, content):
     file = tmp_path / "campaign.journal"
     file.write_bytes(content)
-    with pytest.raises(StorageError, match=r"campaign\.journal is something else, not a journal"):
+    with pytest.raises(StorageError, match=r"campaign\.journal is not an Optuna journal"):
         Campaign.open(write(tmp_path))
     assert file.read_bytes() == content
 
@@ -77,7 +77,7 @@ def test_a_database_is_not_opened_as_a_journal(tmp_path):
     with Campaign.open(write(tmp_path, SQLITE)) as c:
         c.tell({"x": 0.5}, 1.0)
     wrong = write(tmp_path, edited(LINE, "campaign.journal", "campaign.db"))
-    with pytest.raises(StorageError, match="not a journal"):
+    with pytest.raises(StorageError, match="not an Optuna journal"):
         Campaign.open(wrong)
     with sqlite3.connect(tmp_path / "campaign.db") as database:
         assert database.execute("pragma integrity_check").fetchall() == [("ok",)]

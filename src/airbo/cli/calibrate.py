@@ -27,13 +27,14 @@ def calibrate(
         typer.Option(help="asked=actual or name:asked=actual, by the columns; again for more."),
     ] = None,
     lag: Annotated[
-        int | None, typer.Option(help="Rows by which actual lags behind asked; default: estimated.", min=0)
+        int | None,
+        typer.Option(help="Rows by which actual lags behind asked; default: estimated.", min=0),
     ] = None,
     settled: Annotated[
         bool, typer.Option("--settled", help="Leave out rows on the way to a new value.")
     ] = False,
     keep_outliers: Annotated[
-        bool, typer.Option("--keep-outliers", help="Keep outliers.")
+        bool, typer.Option("--keep-outliers", help="Let outliers count as well.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The picture; default: beside the log.")

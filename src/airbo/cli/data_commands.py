@@ -38,7 +38,10 @@ def import_(
         bool, typer.Option("--ignore-others", help="Skip columns with other names.")
     ] = False,
     uncertainty: Annotated[
-        str | None, typer.Option(help="The uncertainty of these experiments, as TOML, if not that of the file.")
+        str | None,
+        typer.Option(
+            help="The uncertainty of these experiments, as TOML, if not that of the file."
+        ),
     ] = None,
     yes: Yes = False,
     file: File = DEFAULT,

@@ -60,7 +60,8 @@ def tell(
         bool, typer.Option("--not-measured", help="Drop the executed inputs that you reported.")
     ] = False,
     uncertainty: Annotated[
-        str | None, typer.Option(help="The uncertainty of this experiment, as TOML, if not that of the file.")
+        str | None,
+        typer.Option(help="The uncertainty of this experiment, as TOML, if not that of the file."),
     ] = None,
     correct: Annotated[
         bool,

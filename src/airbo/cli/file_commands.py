@@ -76,7 +76,9 @@ def check(
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
     data: Annotated[
         bool,
-        typer.Option("--data", help="Check the storage instead: is everything there that you reported?"),
+        typer.Option(
+            "--data", help="Check the storage instead: is everything there that you reported?"
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -84,7 +84,10 @@ def _serve(
     )
     scheme = "http" if certificate is None else "https"
     listening = listen(host, port, doors, scheme)
-    out.show(f"Open {listening.link_to_work}", "Press Ctrl-C to stop. Everything that you reported is stored.")
+    out.show(
+        f"Open {listening.link_to_work}",
+        "Press Ctrl-C to stop. Everything that you reported is stored.",
+    )
     if listening.link_to_look:
         out.show(f"To look only: {listening.link_to_look}")
     if doors.everywhere and certificate is None:

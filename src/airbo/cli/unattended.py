@@ -20,13 +20,17 @@ AS_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
 
 def run(
     command: Annotated[
-        str, typer.Option(help="The command that runs one experiment, with the names of parameters in braces.")
+        str,
+        typer.Option(
+            help="The command that runs one experiment, with the names of parameters in braces."
+        ),
     ],
     budget: Annotated[
         int, typer.Option(help="Total number of experiments in the campaign.", min=1)
     ],
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which an experiment counts as failed.", min=0)
+        float | None,
+        typer.Option(help="Seconds after which an experiment counts as failed.", min=0),
     ] = None,
     max_failures: Annotated[
         int, typer.Option(help="Stop after this many failures in a row.", min=1)

@@ -76,7 +76,8 @@ def read(
         raise ValueError("In a table, put executed inputs into columns executed_<name>.")
     if infeasible:
         raise ValueError(f"In a table, the column {STATUS!r} says what is {INFEASIBLE!r}.")
-    return _read_table(rules, told, value, uncertainty, allow_outside)
+    table: Any = told
+    return _read_table(rules, table, value, uncertainty, allow_outside)
 
 
 def _read_table(
