@@ -17,7 +17,7 @@ MANY_DEVIATIONS = 6.0
 """How far from the mean of the others a value may lie, in their standard deviations."""
 TOO_FEW = 8
 """With fewer other values, nothing is known about what is usual."""
-MOST = 20
+MOST_QUESTIONED = 20
 """So many lines of a table are questioned by name."""
 
 
@@ -67,8 +67,12 @@ def check_plausible_rows(
                 doubts += [(line, t) for t in _about_value(settings, name, value, others)]
     if doubts:
         listed = [f"Line {line}: {text}" for line, text in sorted(doubts)]
-        more = [f"There are {len(listed) - MOST} more such lines."] if len(listed) > MOST else []
-        raise Doubtful([*listed[:MOST], *more])
+        more = (
+            [f"There are {len(listed) - MOST_QUESTIONED} more such lines."]
+            if len(listed) > MOST_QUESTIONED
+            else []
+        )
+        raise Doubtful([*listed[:MOST_QUESTIONED], *more])
 
 
 def _is_known(outcome: Outcome) -> bool:

@@ -124,7 +124,7 @@ def as_outlook(outlook: "Outlook") -> dict[str, Any]:
 # -- several objectives
 
 
-def front(
+def front_(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A .csv or .xlsx file; -: print CSV."),

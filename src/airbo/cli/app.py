@@ -90,7 +90,7 @@ _add(changes.include, "airbo include 7")
 _add(changes.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
 _add(advice.recommend, "airbo recommend", "airbo recommend --anywhere --json")
-_add(advice.front, "airbo front", "airbo front -o front.csv")
+_add(advice.front_, "airbo front", "airbo front -o front.csv", name="front")
 _add(data.import_, "airbo import before.csv", "airbo import before.xlsx", name="import")
 _add(
     data.export,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from airbo.optimizer import Recommendation
 
-HEIGHT = 420
+CHART_HEIGHT = 420
 """Of a chart, in pixels."""
 
 
@@ -99,4 +99,4 @@ def front_figure(
     named = settings.named or {}
     figure.update_xaxes(title_text=style.plain(label(a, named[a].unit)))
     figure.update_yaxes(title_text=style.plain(label(b, named[b].unit)))
-    return style.styled(figure, HEIGHT)
+    return style.styled(figure, CHART_HEIGHT)

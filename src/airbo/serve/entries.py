@@ -58,7 +58,7 @@ def value_fields(settings: Settings, told: Experiment | None = None) -> list[Ent
             OUTCOME_FIELD + name,
             name,
             outcome.unit or "",
-            "not measured" if len(settings.named) > 1 else "",
+            "empty: not measured" if len(settings.named) > 1 else "",
             value=repr(known_by_name[name]) if name in known_by_name else "",
         )
         for name, outcome in settings.named.items()

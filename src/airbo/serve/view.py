@@ -92,7 +92,7 @@ def told_words(settings: Settings, experiment: Experiment) -> str:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Quantity:
     """One of the things that experiments measure."""
 
     name: str
@@ -111,13 +111,13 @@ class Measured:
         return "" if value is None else words.with_unit(words.number(value, 5), self.unit)
 
 
-def measured(settings: Settings) -> list[Measured]:
+def measured(settings: Settings) -> list[Quantity]:
     """Return what experiments measure: the value, or all outcomes."""
     if settings.named is None:
         wanted = _better(settings.direction)
-        return [Measured(settings.value_name, settings.value_unit or "", wanted, False)]
+        return [Quantity(settings.value_name, settings.value_unit or "", wanted, False)]
     return [
-        Measured(
+        Quantity(
             name,
             outcome.unit or "",
             f"it must be {want.where}" if isinstance(want, Limit) else _better(want.direction),
@@ -153,7 +153,7 @@ class Dot:
     failed: bool
 
 
-def dots(what: Measured, experiments: Sequence[Experiment]) -> list[Dot]:
+def dots(what: Quantity, experiments: Sequence[Experiment]) -> list[Dot]:
     """Place all values in the order of the experiments; failed ones stand on the lower edge."""
     done = [e for e in experiments if e.outcome == "failed" or what.of(e) is not None]
     known = [value for e in done if (value := what.of(e)) is not None]
