@@ -107,8 +107,12 @@ class Quantity:
 
     def words(self, e: Experiment) -> str:
         """Write what an experiment gave, with its unit."""
+        return words.with_unit(self.bare(e), self.unit) if self.bare(e) else ""
+
+    def bare(self, e: Experiment) -> str:
+        """Write it without its unit."""
         value = self.of(e)
-        return "" if value is None else words.with_unit(words.number(value, 5), self.unit)
+        return "" if value is None else words.number(value, 5)
 
 
 def measured(settings: Settings) -> list[Quantity]:
