@@ -24,8 +24,8 @@ def excerpt(results: Numbers, where: Mapping[str, Any]) -> str:
     )
 
 
-def insert(text: str, page: Path = PAGE) -> None:
-    """Replace the text between the two marks of a page."""
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+def insert(text: str, page: Path = PAGE, begin: str = BEGIN) -> None:
+    """Replace the text between two marks of a page."""
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    _, after = rest.split(END, 1)
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{END}{after}", encoding="utf-8")

@@ -3,9 +3,8 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -14,6 +13,9 @@ from airbo.observed import OK, STATUS
 from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.optimizer import whole_number
 from airbo.space import Space
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Result:
     """The optimizer, to continue with or to inspect."""
 
     @property
-    def observations(self) -> pd.DataFrame:
+    def observations(self) -> "pd.DataFrame":
         """All experiments."""
         return self.optimizer.observations
 

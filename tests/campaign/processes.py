@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from airbo.campaign import Campaign, runner
-from airbo.campaign.runner import Command
+from airbo.campaign.program import Command
 from airbo.report import write_report
 from airbo.space import Design
 

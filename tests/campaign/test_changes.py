@@ -1,10 +1,15 @@
 """Nothing is final: what was told can be taken back, left out and remarked on."""
 
+import statistics
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airbo import Campaign
 from airbo.campaign import AlreadyTold, CampaignError, Doubtful
 from airbo.campaign.history import in_short, numbers_in
+from airbo.campaign.plausible import MANY_DEVIATIONS, outlying
 from airbo.integrations.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, campaign, with_database, write
 
@@ -268,6 +273,31 @@ def test_a_value_far_from_all_others_is_questioned(c):
         c.tell(0, 139.0)
     assert c.tell(0, 25.0).done == "told"
     assert c.tell(1, 139.0, sure=True).done == "told"
+
+
+def test_a_table_is_questioned_as_a_whole_before_anything_is_stored(tmp_path, c):
+    rows = [f"0.{i},{10 + i},0.{i}" for i in range(1, 9)]
+    rows[2:2] = ["0.25,139,0.25", "0.35,12,77"]  # lines 4 and 5
+    table = tmp_path / "done.csv"
+    table.write_text("\n".join(["x,value,executed_x", *rows]))
+    with pytest.raises(Doubtful) as caught:
+        c.import_table(table)
+    assert caught.value.doubts == [
+        "Line 4: A value of 139 is far from all others, which are 11 to 18.",
+        "Line 5: x: an executed input of 77 is far outside the range 0 to 1 mm.",
+    ]
+    assert not c.history()
+    assert len(c.import_table(table, sure=True).numbers) == 10
+    assert c.import_table(table).already
+
+
+@given(st.lists(st.integers(-50, 50).map(float), min_size=9, max_size=20), st.floats(-1e3, 1e3))
+def test_no_outlying_value_of_a_table_is_overlooked(values, other):
+    values = [*values, other]
+    for i, value in enumerate(values):
+        others = values[:i] + values[i + 1 :]
+        far = abs(value - statistics.fmean(others)) > MANY_DEVIATIONS * statistics.stdev(others)
+        assert not far or value in outlying(values)
 
 
 def test_numbers_in_short_can_be_read_again():

@@ -13,8 +13,9 @@ import pytest
 
 from airbo import Campaign
 from airbo.campaign import AlreadyTold, CampaignError, StorageError, ledger, runner, storage
+from airbo.campaign.claims import this_process
 from airbo.campaign.experiment import elapsed
-from airbo.campaign.runner import Command, CommandResult, this_process
+from airbo.campaign.program import Command, CommandResult
 from airbo.integrations.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, edited, meanwhile, with_database, write
 from tests.campaign.processes import WRITES
@@ -67,7 +68,7 @@ def test_a_line_that_was_cut_short_does_not_spoil_the_next_one(tmp_path):
 def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path, content):
     file = tmp_path / "campaign.journal"
     file.write_bytes(content)
-    with pytest.raises(StorageError, match=r"campaign\.journal is something else, not a journal"):
+    with pytest.raises(StorageError, match=r"campaign\.journal is not an Optuna journal"):
         Campaign.open(write(tmp_path))
     assert file.read_bytes() == content
 
@@ -76,7 +77,7 @@ def test_a_database_is_not_opened_as_a_journal(tmp_path):
     with Campaign.open(write(tmp_path, SQLITE)) as c:
         c.tell({"x": 0.5}, 1.0)
     wrong = write(tmp_path, edited(LINE, "campaign.journal", "campaign.db"))
-    with pytest.raises(StorageError, match="not a journal"):
+    with pytest.raises(StorageError, match="not an Optuna journal"):
         Campaign.open(wrong)
     with sqlite3.connect(tmp_path / "campaign.db") as database:
         assert database.execute("pragma integrity_check").fetchall() == [("ok",)]

@@ -1,8 +1,10 @@
 """Campaigns with several outcomes: the file, what is told, and what is recommended."""
 
+import io
 import json
 import warnings
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -222,9 +224,52 @@ def test_check_says_what_is_wanted(airbo):
     assert "strength as large as possible; leak at most 0.5 for 90% of executed inputs" in said
 
 
-@pytest.mark.parametrize("words", [("report",), ("run", "--command", "echo 1", "--budget", "2")])
-def test_commands_that_know_one_value_say_so(airbo, words):
+def test_the_report_knows_one_value_and_says_so(airbo):
     airbo("tell", "x=0.2", "strength=1", "leak=0.2")
-    done = airbo(*words)
+    done = airbo("report")
     assert done.exit_code != 0
     assert "knows one value per experiment" in " ".join(done.output.split())
+
+
+def test_a_program_gives_several_outcomes(airbo):
+    ran = airbo("run", "--command", "echo strength={x} leak=0.1", "--budget", "2", "--json")
+    done = json.loads(ran.stdout.splitlines()[-1])["done"]
+    with Campaign.open() as opened:
+        assert [dict(e.outcomes) for e in opened.experiments] == [d["outcomes"] for d in done]
+        assert all(e.outcomes["strength"] == e.design["x"] for e in opened.experiments)
+
+
+# -- two objectives
+
+
+@pytest.fixture
+def two(airbo, tmp_path):
+    """A campaign in which strength and leak grow with x; x = 0.95 breaks the limit of cost."""
+    limit = '[outcomes.leak]\ngoal = "minimize"\n[outcomes.cost]\nat_most = 2\n'
+    (tmp_path / "campaign.toml").write_text(SEAM[: SEAM.index("[outcomes.leak]")] + limit)
+    with Campaign.open() as opened:
+        told = [({"x": x}, {"strength": 9 * x, "leak": x**2, "cost": 2.5 * x})
+                for x in (0.05, 0.2, 0.35, 0.5, 0.95)]  # fmt: skip
+        opened.tell_all(told)
+    return airbo
+
+
+def test_the_front_lists_designs_that_keep_the_limits_the_best_by_the_first_objective_first(two):
+    found = json.loads(two("front", "--json").stdout)
+    designs = [each["design"]["x"] for each in found["front"]]
+    assert designs == sorted(designs, reverse=True)
+    assert set(designs) < {0.05, 0.2, 0.35, 0.5, 0.95}
+    assert 0.95 not in designs
+    assert found["compromise"]["x"] in designs
+    table = pd.read_csv(io.StringIO(two("front", "-o", "-").stdout))
+    assert list(table["x"]) == designs
+    assert {"strength", "strength_std", "cost_within", "holds"} <= set(table.columns)
+    said = two("front").output
+    assert said.count("compromise") == 2  # in its row, and in the sentence below
+    assert "Wrote" in two("front", "-o", "front.xlsx").output
+
+
+def test_one_objective_has_no_front(airbo):
+    done = airbo("front")
+    assert done.exit_code == 1
+    assert "one objective, strength" in " ".join(done.output.split())

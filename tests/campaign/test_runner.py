@@ -1,6 +1,7 @@
 """Experiments that a program does."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +14,8 @@ import pytest
 import airbo
 from airbo import Campaign
 from airbo.campaign import CampaignError, runner
-from airbo.campaign.runner import Command, CommandResult, run_unattended
+from airbo.campaign.program import Command, CommandResult, answer_in
+from airbo.campaign.runner import run_unattended
 from tests.campaign.common import MILL, campaign, settings
 
 MILL_SPACE = settings(MILL).space
@@ -31,6 +33,30 @@ def test_the_last_line_is_the_value(tmp_path):
     assert seen == steps
     assert all(e.value == e.design["x"] for e in c.experiments)
     assert go(c, "echo {x}") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("a=1 b=2.5", {"a": 1.0, "b": 2.5}),
+        ("a=1, b=-2e3", {"a": 1.0, "b": -2000.0}),
+        ("b=2", {"b": 2.0}),
+        ('{"b": 2, "a": null}', {"b": 2.0}),
+        ("1.5", "must be like a=1.25 b=1.25, or JSON, got '1.5'"),
+        ("a=1 c=2", "names 'c'"),
+        ("a=warm", "a must be a number, got 'warm'"),
+        ("a=nan", "a must be a finite number"),
+        ('{"a": [1]}', "a number, or null, for each outcome"),
+        ('{"a": ', "not valid JSON"),
+        ('{"a": null}', "none of the outcomes a, b"),
+    ],
+)
+def test_a_program_names_the_outcomes_that_it_measured(line, answer):
+    if isinstance(answer, dict):
+        assert answer_in(line, ["a", "b"]) == answer
+    else:
+        with pytest.raises(ValueError, match=re.escape(answer)):
+            answer_in(line, ["a", "b"])
 
 
 def test_what_is_executed_is_what_is_stored(tmp_path):

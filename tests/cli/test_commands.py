@@ -337,7 +337,7 @@ def test_a_run_that_is_asked_to_end_takes_its_command_with_it(here, ending):
     before = [signal.getsignal(number) for number in AS_CTRL_C]
     command = f"sh -c 'kill -{ending} $PPID; sleep 88.8'"
     result = airbo_("run", "--command", command, "--budget", 1, code=130)
-    assert "Interrupted. Nothing that was told is lost." in result.stderr
+    assert "Interrupted. Everything that you reported is stored." in result.stderr
     assert "sleep 88.8" not in subprocess.run(["ps", "-ax"], capture_output=True, text=True).stdout
     assert data("status")["given_up"] == 1
     assert [signal.getsignal(number) for number in AS_CTRL_C] == before

@@ -53,6 +53,11 @@ def test_telling_and_looking_need_no_model(tmp_path, storage):
     run(commands, MODELS, tmp_path)
 
 
+def test_asking_needs_no_tables_and_no_charts(tmp_path):
+    unpacked("journal", tmp_path)
+    run([["ask"]], {"pandas", "plotly", "matplotlib"}, tmp_path)
+
+
 def test_what_finds_designs_knows_neither_optuna_nor_the_command_line():
     root = Path(airbo.__file__).parent
     above = (

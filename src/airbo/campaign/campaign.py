@@ -1,28 +1,23 @@
 """A campaign: ask, tell and recommend over days, kept in an Optuna storage."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from optuna import Study
 from optuna.exceptions import UpdateFinishedTrialError
 
-from airbo.campaign.errors import CampaignError
+from airbo.campaign.adviser import Adviser, Policy, optimizer_from
 from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
-from airbo.campaign.history import Change, table_of_changes
-from airbo.campaign.opened import OpenCampaign
 from airbo.campaign.outcome import Listener, Outcome, Told, cannot_be_used, check_once
 from airbo.campaign.plausible import check_plausible
+from airbo.campaign.revised import RevisableCampaign
 from airbo.campaign.storage import explained, explains
-from airbo.campaign.study import check_kinds, optimizer_from, range_changes, recommended, sampler_of
+from airbo.campaign.study import check_kinds, range_changes, sampler_of
 from airbo.campaign.tables import Imported, import_table, table_of
-from airbo.campaign.undo import take_back
 from airbo.integrations.optuna import UNCERTAINTY, distributions_of
-from airbo.integrations.optuna.counting import EXCLUDE, INCLUDE, NOTE
-from airbo.observed import OK, STATUS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +31,7 @@ INTERRUPTED = timedelta(hours=1)
 """An ask that takes longer than this was interrupted."""
 
 
-class Campaign(OpenCampaign):
+class Campaign(RevisableCampaign):
     """Experiments that last for days, shared by several people or machines.
 
     All state is in the storage, and every method reads it again: several processes can work on one
@@ -236,67 +231,6 @@ class Campaign(OpenCampaign):
         listener = self._listener()
         return self._write([listener.given_up(number, correct) for number in numbers])
 
-    # -- changing one's mind
-
-    @explains
-    def undo(self) -> list[Change]:
-        """Take back the last change: a report, an import, a correction, an exclusion or a note.
-
-        An experiment that was asked for is pending again. Called again, it takes back the change
-        before. What is taken back stays in the history; to have it again, tell it again.
-
-        Returns:
-            What was taken back: all that was said in the same call.
-
-        Raises:
-            CampaignError: If there is nothing to take back.
-        """
-        record = self.ledger.record()
-        last = self._history(record).last
-        if not last:
-            raise CampaignError("There is nothing to undo: nothing was told yet.")
-        take_back(self.ledger, record, last, self._stamp(record))
-        self._acknowledge()
-        return last
-
-    @explains
-    def exclude(self, number: int, why: str) -> Experiment:
-        """Keep an experiment, but do not let the model know it, and say why."""
-        record = self.ledger.record()
-        known = record.get(number)
-        if not known.has_outcome:
-            raise CampaignError(
-                f"Experiment {number} has no outcome that could be excluded: it is {known.outcome}."
-            )
-        return self._changed(record, EXCLUDE, number, why)
-
-    @explains
-    def include(self, number: int) -> Experiment:
-        """Let the model know an experiment again that was excluded."""
-        record = self.ledger.record()
-        if record.get(number).excluded is None:
-            raise CampaignError(f"Experiment {number} is not excluded.")
-        return self._changed(record, INCLUDE, number, "the model knows it again")
-
-    @explains
-    def note(self, number: int, text: str) -> Experiment:
-        """Write something about an experiment, for people to read."""
-        record = self.ledger.record()
-        record.get(number)
-        return self._changed(record, NOTE, number, text)
-
-    def _changed(self, record: Record, what: str, number: int, text: str) -> Experiment:
-        if not text.strip():
-            raise CampaignError("The text is empty.")
-        self.ledger.change(what, self._stamp(record), [number], text=text.strip())
-        self._acknowledge()
-        return self.ledger.experiment(number)
-
-    @explains
-    def history(self) -> list[Change]:
-        """Return every change of the campaign, the oldest first: who, when, what."""
-        return self._history(self.ledger.record()).changes
-
     @explains
     def claim(self, number: int, process: Mapping[str, Any]) -> bool:
         """Note which process runs a pending experiment unattended; False: it is not pending."""
@@ -317,6 +251,7 @@ class Campaign(OpenCampaign):
         allow_outside: bool = False,
         ignore_others: bool = False,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
+        sure: bool = False,
     ) -> Imported:
         """Take over experiments that were done before: all rows, or none.
 
@@ -327,12 +262,14 @@ class Campaign(OpenCampaign):
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
             uncertainty: What these experiments were made under, if not what the file says.
+            sure: Whether to store numbers that look like a slip of the hand.
 
         Raises:
             FileError: If there are mistakes; each is named with its line, and nothing is changed.
+            Doubtful: If numbers look like a slip of the hand and ``sure`` is not set.
         """
         listener = self._listener(uncertainty, allow_outside)
-        done = import_table(self.ledger, listener, source, again, ignore_others)
+        done = import_table(self.ledger, listener, source, again, ignore_others, sure)
         self._acknowledge()
         return done
 
@@ -340,11 +277,6 @@ class Campaign(OpenCampaign):
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""
         return table_of(self.settings.space, self.experiments)
-
-    @explains
-    def export_history(self) -> "pd.DataFrame":
-        """Return every change as a table: when, who, what, which experiments."""
-        return table_of_changes(self.history())
 
     # -- looking
 
@@ -373,25 +305,27 @@ class Campaign(OpenCampaign):
         )
 
     @explains
-    def recommend(self, policy: Literal["observed", "anywhere"] | None = None) -> "Recommendation":
+    def recommend(self, policy: Policy | None = None) -> "Recommendation":
         """Return the design with the best expected value; see ``Optimizer.recommend``.
 
         A design that nobody has tried has the digits that the machine can hold.
         """
-        optimizer = self._informed()
-        return recommended(self.settings, optimizer, optimizer.recommend(policy))
+        return self.adviser().recommend(policy)
 
-    def _informed(self) -> "Optimizer":
-        optimizer = self.optimizer()
-        if not (optimizer.observations[STATUS] == OK).any():
-            raise CampaignError("There is nothing to recommend yet: no experiment gave a value.")
-        return optimizer
+    @explains
+    def front(self, policy: Policy | None = None) -> "list[Recommendation]":
+        """Return the designs that no other one beats by all objectives; see ``Optimizer.front``."""
+        return self.adviser().front(policy)
+
+    def adviser(self) -> Adviser:
+        """Return one that fits the model once and answers several questions."""
+        return Adviser(self.settings, self.experiments)
 
     @explains
     def look_ahead(
         self,
         tolerance: float | None = None,
-        policy: Literal["observed", "anywhere"] | None = None,
+        policy: Policy | None = None,
     ) -> "Outlook":
         """Say what further experiments can bring, and what the recommendation rests on.
 
@@ -400,19 +334,12 @@ class Campaign(OpenCampaign):
                 twentieth of the range of the observed values.
             policy: As for ``recommend``.
         """
-        from airbo.optimizer.outlook import look_ahead
-
-        optimizer = self._informed()
-        found = look_ahead(optimizer, tolerance=tolerance, policy=policy)
-        best = recommended(self.settings, optimizer, found.recommendation)
-        return replace(found, recommendation=best)
+        return self.adviser().look_ahead(tolerance, policy)
 
     @explains
     def handover(self, design: Mapping[str, Any]) -> "Handover":
         """Return operating window and tolerance budgets of a design, where there are limits."""
-        from airbo.optimizer.handover import Handover
-
-        return Handover.of(self._informed(), design)
+        return self.adviser().handover(design)
 
     @explains
     def optimizer(self) -> "Optimizer":

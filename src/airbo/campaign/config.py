@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from airbo import measures
-from airbo.campaign.declared import RESERVED, read_parameters
 from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
+from airbo.campaign.parameter_tables import RESERVED, read_parameters, read_space
 from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
 from airbo.campaign.wants import NamedOutcome, first_objective, read_outcomes
@@ -250,7 +250,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
     value = top.sub("value") or TomlTable({}, ("value",), top.notes)
     value.only(["name", "unit"])
     parameters = read_parameters(top)
-    space = _space(top, parameters)
+    space = read_space(top, parameters)
     missed = read_missed(tables_of(top, "uncertainty"), parameters, path.parent, "uncertainty")
     named = read_outcomes(top, (*parameters, *RESERVED))
     others: dict[str, Any] = {
@@ -348,20 +348,5 @@ def _in_use(
     if top.values.get("deployment") != "exact":
         return read_missed(tables_of(top, "deployment"), parameters, folder, "deployment") or None
     for table, _ in of_single(top, "deployment"):
-        table.note('the file says deployment = "exact" for all parameters; take away one of both.')
+        table.note('the file says deployment = "exact" for all parameters; remove one of the two.')
     return ()
-
-
-# -- parameters
-
-
-def _space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | None:
-    """Read the constraints; parameters that have mistakes of their own are not there."""
-    texts = top.get("constraints", "a list", [])
-    if not parameters or top.notes.mistakes:
-        return None
-    try:
-        return Space(parameters, texts)
-    except ValueError as error:
-        top.note(str(error), "constraints")
-        return None

@@ -79,7 +79,8 @@ class Doubtful(CampaignError):
     def __init__(self, doubts: Sequence[str]) -> None:
         """Say what looks wrong, and how to insist on it."""
         self.doubts = list(doubts)
-        self._said = f"{' '.join(self.doubts)} Nothing was stored."
+        between = " " if len(self.doubts) < 3 else "\n"
+        self._said = f"{between.join(self.doubts)}{between}Nothing was stored."
         super().__init__(f"{self._said} If it is right: sure=True.")
 
     @property

@@ -91,4 +91,4 @@ def _ends_well(file: Path) -> bool:
 def _check(file: Path, line: bytes) -> None:
     """Refuse a line that no journal has, however short it was cut."""
     if line[: len(_BEGINNING)] != _BEGINNING[: len(line)]:
-        raise StorageError(f"The file {file.name} is something else, not a journal; it is left.")
+        raise StorageError(f"{file.name} is not an Optuna journal; the file was not changed.")

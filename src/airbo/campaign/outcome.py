@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from airbo.campaign.adviser import optimizer_from
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import AlreadyTold, CampaignError
 from airbo.campaign.experiment import Experiment, Record, Stage
 from airbo.campaign.history import differences
 from airbo.campaign.limits import check_place
-from airbo.campaign.study import optimizer_from
 from airbo.integrations.optuna.attributes import (
     EXECUTED,
     INFEASIBLE_DESIGN,

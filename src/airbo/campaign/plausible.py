@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import Doubtful
-from airbo.campaign.experiment import Record
+from airbo.campaign.experiment import Experiment, Record
 from airbo.campaign.outcome import Outcome
 from airbo.parameters import Categorical, Parameter
 from airbo.words import number, unit_of, with_unit
@@ -17,6 +17,8 @@ MANY_DEVIATIONS = 6.0
 """How far from the mean of the others a value may lie, in their standard deviations."""
 TOO_FEW = 8
 """With fewer other values, nothing is known about what is usual."""
+MOST_QUESTIONED = 20
+"""So many lines of a table are questioned by name."""
 
 
 def check_plausible(settings: Settings, record: Record, outcomes: Sequence[Outcome]) -> None:
@@ -25,14 +27,52 @@ def check_plausible(settings: Settings, record: Record, outcomes: Sequence[Outco
     Raises:
         Doubtful: If there is such.
     """
-    doubts = [
-        doubt
-        for outcome in outcomes
-        if not _is_known(outcome)
-        for doubt in (*_about_input(settings, outcome), *_about_value(settings, record, outcome))
-    ]
+    doubts: list[str] = []
+    for outcome in outcomes:
+        if _is_known(outcome):
+            continue
+        doubts += _about_input(settings, outcome)
+        own = None if outcome.experiment is None else outcome.experiment.number
+        told = [_values(settings, e) for e in record.experiments if e.counts and e.number != own]
+        for name, value in _values(settings, outcome).items():
+            others = [values[name] for values in told if name in values]
+            doubts += _about_value(settings, name, value, others)
     if doubts:
         raise Doubtful(doubts)
+
+
+def check_plausible_rows(
+    settings: Settings, record: Record, rows: Sequence[tuple[int, Outcome]]
+) -> None:
+    """Question what looks like a slip of the hand in a table, all of it at once.
+
+    Args:
+        settings: The campaign file.
+        record: What is known before.
+        rows: The line of each row, and what it says. A row is compared with all others as well.
+
+    Raises:
+        Doubtful: If there is such.
+    """
+    doubts = [(line, text) for line, row in rows for text in _about_input(settings, row)]
+    told = [_values(settings, e) for e in record.experiments if e.counts]
+    said = [(line, _values(settings, row)) for line, row in rows]
+    for name in dict.fromkeys(name for _, values in said for name in values):
+        all_values = [v[name] for v in (*told, *(v for _, v in said)) if name in v]
+        suspects = outlying(all_values)
+        for line, values in said:
+            if (value := values.get(name)) in suspects and value is not None:
+                others = [*all_values]
+                others.remove(value)
+                doubts += [(line, t) for t in _about_value(settings, name, value, others)]
+    if doubts:
+        listed = [f"Line {line}: {text}" for line, text in sorted(doubts)]
+        more = (
+            [f"There are {len(listed) - MOST_QUESTIONED} more such lines."]
+            if len(listed) > MOST_QUESTIONED
+            else []
+        )
+        raise Doubtful([*listed[:MOST_QUESTIONED], *more])
 
 
 def _is_known(outcome: Outcome) -> bool:
@@ -62,17 +102,40 @@ def _ranges_outside(parameter: Parameter, value: float) -> float:
     return max(low - value, value - high, 0.0) / (high - low)
 
 
-def _about_value(settings: Settings, record: Record, outcome: Outcome) -> Iterator[str]:
-    own = None if outcome.experiment is None else outcome.experiment.number
-    others = [e.value for e in record.experiments if e.counts and e.number != own]
-    values = [value for value in others if value is not None]
-    if outcome.value is None or len(values) < TOO_FEW:
-        return
-    mean, std = statistics.fmean(values), statistics.stdev(values)
-    if abs(outcome.value - mean) > MANY_DEVIATIONS * std > 0:
-        low, high = (number(value) for value in (min(values), max(values)))
-        reach = with_unit(f"{low} to {high}", settings.value_unit)
-        yield (
-            f"A {settings.value_name} of {number(outcome.value)} is far from all others, which "
-            f"are {reach}."
-        )
+def _values(settings: Settings, told: Outcome | Experiment) -> dict[str, float]:
+    """Return what was measured, by name."""
+    if settings.named is not None and told.outcomes:
+        return dict(told.outcomes)
+    return {} if told.value is None else {settings.value_name: told.value}
+
+
+def _about_value(settings: Settings, name: str, value: float, others: list[float]) -> list[str]:
+    if len(others) < TOO_FEW:
+        return []
+    mean, std = statistics.fmean(others), statistics.stdev(others)
+    if not abs(value - mean) > MANY_DEVIATIONS * std > 0:
+        return []
+    named = (settings.named or {}).get(name)
+    unit = settings.value_unit if named is None else named.unit
+    reach = with_unit(f"{number(min(others))} to {number(max(others))}", unit)
+    return [f"A {name} of {number(value)} is far from all others, which are {reach}."]
+
+
+def outlying(values: list[float]) -> set[float]:
+    """Return the values that may be far from all others, without a look at all pairs.
+
+    Without one value v, the mean is m - (v - m) / (n - 1), and the sum of squares is smaller by
+    (v - m)² n / (n - 1).
+    """
+    n = len(values)
+    if n <= TOO_FEW:
+        return set()
+    mean = statistics.fmean(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    found = set()
+    for value in set(values):
+        away = abs(value - mean) * n / (n - 1)  # from the mean of the others
+        rest = max(0.0, squares - (value - mean) ** 2 * n / (n - 1))
+        if away > 0.99 * MANY_DEVIATIONS * math.sqrt(rest / (n - 2)):
+            found.add(value)
+    return found

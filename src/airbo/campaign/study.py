@@ -1,7 +1,6 @@
 """The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import optuna
@@ -12,17 +11,14 @@ from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError, DamageError, FileError, StorageError
-from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
-from airbo.digits import Digits, as_held, digits_for
-from airbo.integrations.optuna import read_uncertainty
+from airbo.digits import Digits, digits_for
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
 from airbo.words import same_unit
 
 if TYPE_CHECKING:
     from airbo.integrations.optuna import AIRBOSampler
-    from airbo.optimizer import Optimizer, Recommendation
 
 CAMPAIGN = "airbo:campaign"
 """Study attribute: what the file said when the campaign began."""
@@ -255,66 +251,3 @@ def digits_of(settings: Settings) -> dict[str, Digits]:
         if digits is not None:
             found[name] = digits
     return found
-
-
-def recommended(
-    settings: Settings, optimizer: "Optimizer", best: "Recommendation"
-) -> "Recommendation":
-    """Return a recommendation with the digits that the machine can hold.
-
-    A design that was tried stays as it is.
-    """
-    tried = optimizer.observations[list(settings.space.names)].to_dict("records")
-    if best.design in tried:
-        return best
-    design = as_held(settings.space, digits_of(settings), best.design)
-    return replace(best, design=design)
-
-
-def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":
-    """Return an optimizer that knows some experiments, each under its own uncertainty.
-
-    It has the parameters of the file, in their order and with their units.
-    """
-    from airbo.optimizer import Optimizer
-
-    optimizer = Optimizer(
-        settings.space,
-        settings.uncertainty,
-        settings.direction,
-        settings.surrogate,
-        settings.acquisition,
-        settings.seed,
-        deployment=settings.deployment,
-        n_initial=settings.n_initial,
-        measure=None if settings.outcomes else settings.measure,
-        noise=settings.noise,
-        outcomes=settings.outcomes,
-    )
-    for e in experiments:
-        if e.counts:
-            infeasible = e.infeasible and settings.outcomes is not None
-            try:
-                under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-                told = (e.design, _told(settings, e), e.executed, under)
-                optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
-            except ValueError as error:
-                raise CampaignError(
-                    f"No model can use experiment {e.number}: {error} Correct it, or let the model "
-                    f"not know it: airbo exclude {e.number} WHY."
-                ) from None
-    for e in experiments:
-        if e.is_pending:
-            optimizer.expect(e.design, allow_outside=True)
-    return optimizer
-
-
-def _told(settings: Settings, e: Experiment) -> Any:
-    """Return what an experiment gave, as an optimizer is told it.
-
-    One that was told before the file had names for outcomes has the value of the first objective.
-    """
-    if settings.outcomes is None or (e.value is None and not e.outcomes):
-        return e.value
-    known = {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
-    return known or ({settings.value_name: e.value} if e.value is not None else None)

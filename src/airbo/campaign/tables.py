@@ -15,6 +15,7 @@ from airbo.campaign.experiment import Experiment, Record
 from airbo.campaign.history import IMPORT
 from airbo.campaign.ledger import Ledger, Row
 from airbo.campaign.outcome import Listener, Outcome, cannot_be_used
+from airbo.campaign.plausible import check_plausible_rows
 from airbo.campaign.rows import (
     ASKED,
     BY,
@@ -27,9 +28,10 @@ from airbo.campaign.rows import (
     TableRow,
     parse_rows,
 )
+from airbo.campaign.storage import write_whole
 from airbo.integrations.optuna.counting import STAGED
 from airbo.observed import EXECUTED_COLUMN, INFEASIBLE, STATUS, VALUE
-from airbo.sheets import Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
+from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 from airbo.space import Space
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def import_table(
     source: "str | Path | pd.DataFrame",
     again: bool,
     ignore_others: bool,
+    sure: bool,
 ) -> Imported:
     """Write all rows of a table, or none; see ``Campaign.import_table``."""
     name, sheet = _read(source)
@@ -66,6 +69,10 @@ def import_table(
     key, known = _key(listener.record, digest(rows))
     if known and not again:
         return Imported(_numbers(ledger, known["token"]) or [known["trial"]], already=True)
+    if not sure:
+        lines = [row.line for row in rows]
+        said = list(zip(lines, outcomes, strict=True))
+        check_plausible_rows(listener.settings, listener.record, said)
     mark = {"file": Path(name).name, "rows": len(rows), **listener.stamp}
     numbers = ledger.commit([Row.of(outcome) for outcome in outcomes], key, lambda _: mark)
     return Imported(numbers, already=False)
@@ -184,6 +191,12 @@ def to_excel(table: "pd.DataFrame") -> bytes:
         return excel_of([str(name) for name in table.columns], rows)
     except SheetError as error:
         raise CampaignError(str(error)) from None
+
+
+def write_table(table: "pd.DataFrame", path: Path) -> None:
+    """Write a file, as Excel where its name says so."""
+    is_excel = path.suffix.lower() == EXCEL
+    write_whole(path, to_excel(table) if is_excel else to_csv(table))
 
 
 def _time(moment: Any) -> str | None:

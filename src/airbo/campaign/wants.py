@@ -54,7 +54,9 @@ def read_outcomes(top: TomlTable, taken: Collection[str]) -> dict[str, NamedOutc
         return None
     for key in ("direction", "value", "measure"):
         if key in top.values:
-            top.note(f"the file has [outcomes]: each has its own goal and unit; take {key!r} away.")
+            top.note(
+                f"remove {key!r}: the file has [outcomes], and each has its own goal and unit."
+            )
     found = {name: _outcome(table, name, taken) for name in table.values}
     named = {name: outcome for name, outcome in found.items() if outcome is not None}
     if len(named) < len(found):

@@ -1,11 +1,13 @@
 """All commands, with examples. Heavy imports wait until a command needs them."""
 
+import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 import airbo
+from airbo.cli import advice_commands as advice
 from airbo.cli import calibrate, serve, unattended
 from airbo.cli import change_commands as changes
 from airbo.cli import dashboard as page
@@ -57,7 +59,9 @@ def _options(
 
 
 def _add(command: Callable[..., None], *examples: str, **settings: Any) -> None:
-    app.command(epilog="\n\n".join(["Examples:", *examples]), **settings)(command)
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    told = "\n\n".join(" ".join(text.split()) for text in paragraphs)  # lines as wide as the screen
+    app.command(help=told, epilog="\n\n".join(["Examples:", *examples]), **settings)(command)
 
 
 _add(
@@ -85,7 +89,8 @@ _add(changes.exclude, 'airbo exclude 7 --why "the sensor was loose"')
 _add(changes.include, "airbo include 7")
 _add(changes.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
-_add(experiments.recommend, "airbo recommend", "airbo recommend --anywhere --json")
+_add(advice.recommend, "airbo recommend", "airbo recommend --anywhere --json")
+_add(advice.front_, "airbo front", "airbo front -o front.csv", name="front")
 _add(data.import_, "airbo import before.csv", "airbo import before.xlsx", name="import")
 _add(
     data.export,
@@ -108,4 +113,10 @@ _add(
 )
 _add(page.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
 _add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
-calibrate.register(app)
+_add(
+    calibrate.calibrate,
+    "airbo calibrate log.csv",
+    "airbo calibrate log.csv --pair speed:N_SET=N_MEAS --settled",
+    "airbo calibrate log.csv --json --no-picture",
+    "airbo calibrate  (is the uncertainty in campaign.toml believable?)",
+)

@@ -27,13 +27,14 @@ def calibrate(
         typer.Option(help="asked=actual or name:asked=actual, by the columns; again for more."),
     ] = None,
     lag: Annotated[
-        int | None, typer.Option(help="Rows by which actual follows asked; default: found.", min=0)
+        int | None,
+        typer.Option(help="Rows by which actual lags behind asked; default: estimated.", min=0),
     ] = None,
     settled: Annotated[
         bool, typer.Option("--settled", help="Leave out rows on the way to a new value.")
     ] = False,
     keep_outliers: Annotated[
-        bool, typer.Option("--keep-outliers", help="Values far off count, too.")
+        bool, typer.Option("--keep-outliers", help="Let outliers count as well.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The picture; default: beside the log.")
@@ -57,9 +58,10 @@ def calibrate(
         if log is None:
             settings = {"lag": lag or 0, "settled": settled, "keep_outliers": keep_outliers}
             return calibrate_campaign(file, settings, output, picture, out)
-        found, learned = _learned(log, pair or [], lag, settled, keep_outliers)
-        path = output or log.with_name(f"{log.stem}_calibration.png")
-        drawn = _draw(path, log.name, learned, out) if picture else None
+        with out.working("Comparing kinds of uncertainty ..."):
+            found, learned = _learned(log, pair or [], lag, settled, keep_outliers)
+            path = output or log.with_name(f"{log.stem}_calibration.png")
+            drawn = _draw(path, log.name, learned, out) if picture else None
         _show_log(out, found)
         _show(out, learned)
         if drawn is not None:
@@ -76,19 +78,21 @@ def calibrate_campaign(
     from airbo.campaign.measured import beliefs, measured_inputs
     from airbo.uncertainty import learn
 
-    campaign = open_campaign(file)
-    table = measured_inputs(campaign.settings, campaign.experiments)
-    found = beliefs(campaign.settings, table)
+    campaign = open_campaign(file, out)
+    with out.working("Comparing what was measured with the file ..."):
+        table = measured_inputs(campaign.settings, campaign.experiments)
+        found = beliefs(campaign.settings, table)
     counts = ", ".join(f"{b.parameter} ({b.n})" for b in found)
     n = len({e.number for e in table.experiments})
     out.show(f"Executed inputs were measured in {n} experiments: {counts}.", "")
     out.show(*(belief.text for belief in found))
     names = [b.parameter for b in found if b.n >= 3]
-    learned = learn(table.asked[names], table.actual[names], **settings) if names else None
-    drawn = None
-    if learned is not None:
-        path = output or file.with_name(f"{file.stem}_calibration.png")
-        drawn = _draw(path, file.name, learned, out) if picture else None
+    learned = drawn = None
+    if names:
+        with out.working("Comparing kinds of uncertainty ..."):
+            learned = learn(table.asked[names], table.actual[names], **settings)
+            path = output or file.with_name(f"{file.stem}_calibration.png")
+            drawn = _draw(path, file.name, learned, out) if picture else None
         out.show("", "What the measured inputs alone say:")
         _show(out, learned)
     if drawn is not None:
@@ -100,17 +104,6 @@ def calibrate_campaign(
     ]  # fmt: skip
     data = {} if learned is None else _as_data(learned)
     out.result({"beliefs": verdicts, **data, "picture": drawn})
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    examples = (
-        "airbo calibrate log.csv",
-        "airbo calibrate log.csv --pair speed:N_SET=N_MEAS --settled",
-        "airbo calibrate log.csv --json --no-picture",
-        "airbo calibrate  (is the uncertainty in campaign.toml believable?)",
-    )
-    app.command(epilog="\n\n".join(["Examples:", *examples]))(calibrate)
 
 
 def _learned(

@@ -18,7 +18,7 @@ def undo(file: File = DEFAULT, as_json: AsJson = False) -> None:
     An experiment that was asked for is pending again. The history keeps what you take back.
     """
     with reporting(as_json) as out:
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         taken_back = campaign.undo()
         for change in taken_back:
             out.show(f"Taken back: {change}.")
@@ -41,26 +41,26 @@ def exclude(
 ) -> None:
     """Keep an experiment, but leave it out of the model."""
     with reporting(as_json) as out:
-        found = open_campaign(file).exclude(number, why)
+        found = open_campaign(file, out).exclude(number, why)
         _show(out, found, f"Experiment {number} is left out of the model: {found.excluded}.")
 
 
 def include(number: Number, file: File = DEFAULT, as_json: AsJson = False) -> None:
     """Let the model know an experiment again that you excluded."""
     with reporting(as_json) as out:
-        found = open_campaign(file).include(number)
+        found = open_campaign(file, out).include(number)
         _show(out, found, f"The model knows experiment {number} again.")
 
 
 def note(
     number: Number,
-    text: Annotated[str, typer.Argument(help="What there is to say about it.")],
+    text: Annotated[str, typer.Argument(help="The text of the note.")],
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Write a note on an experiment; the model does not read it."""
     with reporting(as_json) as out:
-        found = open_campaign(file).note(number, text)
+        found = open_campaign(file, out).note(number, text)
         _show(out, found, f"Experiment {number}: {found.notes[-1]}")
 
 

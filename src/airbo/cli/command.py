@@ -1,5 +1,6 @@
 """What all commands share: options, and what they print, for people or as JSON."""
 
+import gc
 import json
 import os
 import re
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from airbo.campaign import Campaign, Settings
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="All numbers are right: do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: all numbers are right.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DEFAULT = Path("campaign.toml")
 
@@ -101,7 +102,7 @@ def reporting(as_json: bool) -> Iterator[Output]:
         try:
             yield out
         except KeyboardInterrupt:
-            out.error("Interrupted. Nothing that was told is lost.", 130, [])
+            out.error("Interrupted. Everything that you reported is stored.", 130, [])
             raise typer.Exit(130) from None
         except Exception as error:
             code, mistakes = _known(error)
@@ -131,18 +132,22 @@ def somebody_is_there() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def insisting(out: Output, yes: bool, act: Callable[[bool], _Result]) -> _Result:
+def insisting(
+    out: Output, yes: bool, act: Callable[[bool], _Result], doing: str = "Storing"
+) -> _Result:
     """Do something; where a number looks like a slip of the hand, ask, if somebody is there.
 
     Args:
         out: Where to ask.
         yes: Whether the user has said already that all numbers are right.
         act: What to do, given whether the numbers are right.
+        doing: What to say meanwhile.
     """
     from airbo.campaign.errors import CampaignError, Doubtful
 
     try:
-        return act(yes)
+        with out.working(f"{doing} ..."):
+            return act(yes)
     except Doubtful as error:
         if out.as_json or not somebody_is_there():
             raise
@@ -150,7 +155,8 @@ def insisting(out: Output, yes: bool, act: Callable[[bool], _Result]) -> _Result
             out.note(doubt)
         if not typer.confirm("Is that right?", err=True):
             raise CampaignError("Nothing was stored.") from None
-        return act(True)
+        with out.working(f"{doing} ..."):
+            return act(True)
 
 
 def _is_for_users(warning: warnings.WarningMessage) -> bool:
@@ -158,12 +164,13 @@ def _is_for_users(warning: warnings.WarningMessage) -> bool:
     return bool(names & {"TooLittleDataWarning", "RuntimeWarning"})
 
 
-def open_campaign(file: Path) -> "Campaign":
+def open_campaign(file: Path, out: Output) -> "Campaign":
     """Open a campaign, with Optuna set up for single commands."""
-    quiet()
-    from airbo.campaign import Campaign
+    with out.working("Opening the campaign ..."):
+        quiet()
+        from airbo.campaign import Campaign
 
-    return Campaign.open(file)
+        return Campaign.open(file)
 
 
 def quiet() -> None:
@@ -177,17 +184,28 @@ def one_thread() -> None:
     """Set up PyTorch for a command that needs a model."""
     import torch
 
+    import airbo.optimizer  # noqa: F401 - before garbage is collected again
+
     torch.set_num_threads(1)  # the matrices are small: more threads only wait for each other
+    collect_garbage()
 
 
-def read_under(settings: "Settings", text: str | None) -> Any:
+def collect_garbage() -> None:
+    """Let a command that works for long free memory; what is imported by now stays out of it."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
+def read_under(settings: "Settings", text: str | None, out: Output) -> Any:
     """Read what single experiments were made under, if that was said."""
     if text is None:
         return None
-    one_thread()
-    from airbo.campaign.config import parse_uncertainty
+    with out.working("Reading the uncertainty ..."):
+        one_thread()
+        from airbo.campaign.config import parse_uncertainty
 
-    return parse_uncertainty(text, settings)
+        return parse_uncertainty(text, settings)
 
 
 def as_data(e: Any) -> dict[str, Any]:

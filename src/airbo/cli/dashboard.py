@@ -8,7 +8,15 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, File, Output, open_campaign, reporting
+from airbo.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    collect_garbage,
+    open_campaign,
+    reporting,
+)
 
 if TYPE_CHECKING:
     from airbo.campaign import Campaign
@@ -17,7 +25,7 @@ WSGIApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 
 
 def dashboard(
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="At which port.", min=0, max=65535)] = 8080,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -30,7 +38,7 @@ def dashboard(
     reaches this machine.
     """
     with reporting(as_json) as out:
-        _serve(open_campaign(file), host, port, out)
+        _serve(open_campaign(file, out), host, port, out)
 
 
 def _serve(campaign: "Campaign", host: str, port: int, out: Output) -> None:
@@ -38,6 +46,7 @@ def _serve(campaign: "Campaign", host: str, port: int, out: Output) -> None:
     from airbo.campaign.errors import StorageError
 
     app = page(campaign, host, port)
+    collect_garbage()
     if not _is_loopback(host):
         out.note(f"Everybody who reaches this machine at {host}:{port} can see the campaign.")
     try:

@@ -12,6 +12,8 @@ from airbo.cli.command import (
     AsJson,
     File,
     Output,
+    Yes,
+    insisting,
     one_thread,
     open_campaign,
     quiet,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.campaign import Campaign
+    from airbo.campaign.tables import Imported
 
 
 def import_(
@@ -35,8 +38,12 @@ def import_(
         bool, typer.Option("--ignore-others", help="Skip columns with other names.")
     ] = False,
     uncertainty: Annotated[
-        str | None, typer.Option(help="TOML: what these experiments were made under.")
+        str | None,
+        typer.Option(
+            help="The uncertainty of these experiments, as TOML, if not that of the file."
+        ),
     ] = None,
+    yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -45,16 +52,20 @@ def import_(
     The header names the parameters and the value, by its name in the campaign file or as "value";
     units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
     Commas, semicolons or tabs between cells and decimal commas are understood. Every mistake is
-    named with its line. The same table twice counts once.
+    named with its line. Numbers that look like a slip of the hand are questioned first, all at
+    once. The same table twice counts once.
     """
     with reporting(as_json) as out:
-        campaign = open_campaign(file)
-        under = read_under(campaign.settings, uncertainty)
-        with out.err.status(f"Importing {data.name} ..."):
-            done = campaign.import_table(
+        campaign = open_campaign(file, out)
+        under = read_under(campaign.settings, uncertainty, out)
+
+        def take_over(sure: bool) -> "Imported":
+            return campaign.import_table(
                 data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
-                uncertainty=under,
+                uncertainty=under, sure=sure,
             )  # fmt: skip
+
+        done = insisting(out, yes, take_over, f"Importing {data.name}")
         count = f"{len(done.numbers)} experiments"
         if done.already:
             out.show(f"These {count} were imported before. Nothing changed; --again counts them.")
@@ -80,19 +91,17 @@ def export(
 ) -> None:
     """Write all experiments as CSV or Excel, which `airbo import` reads; or all changes."""
     with reporting(as_json) as out:
-        from airbo.campaign.storage import write_whole
-        from airbo.campaign.tables import to_csv, to_excel
-        from airbo.sheets import EXCEL
+        from airbo.campaign.tables import to_csv, write_table
 
         if damaged:
             table = _rescued(file, out)
         else:
-            campaign = open_campaign(file)
-            table = campaign.export_history() if history else campaign.export()
+            campaign = open_campaign(file, out)
+            with out.working("Reading the experiments ..."):
+                table = campaign.export_history() if history else campaign.export()
         what = "changes" if history else "experiments"
         if output is not None and str(output) != "-":
-            is_excel = output.suffix.lower() == EXCEL
-            write_whole(output, to_excel(table) if is_excel else to_csv(table))
+            write_table(table, output)
             out.show(f"Wrote {len(table)} {what} to {output}.")
         elif not as_json:
             typer.echo(to_csv(table), nl=False)
@@ -108,7 +117,8 @@ def _rescued(file: Path, out: Output) -> "pd.DataFrame":
     from airbo.campaign.tables import table_of
 
     settings = Settings.read(file, begun=True)
-    found = rescue(settings)
+    with out.working("Reading what can be read ..."):
+        found = rescue(settings)
     if found.is_certain:
         out.note(
             f"{len(found.experiments)} experiments are as they were told; {found.n_lost} trials "
@@ -136,7 +146,8 @@ def restore(
         from airbo.campaign import Settings
         from airbo.campaign.rescue import go_back
 
-        done = go_back(Settings.read(file, begun=True), backup)
+        with out.working("Reading the storage ..."):
+            done = go_back(Settings.read(file, begun=True), backup)
         out.show(f"The campaign has {done.n_experiments} experiments now.")
         for kept in done.kept:
             out.show(f"Kept what was there: {kept}")
@@ -148,7 +159,7 @@ def report(
         Path | None, typer.Option("--output", "-o", help="The page; default: beside the file.")
     ] = None,
     history: Annotated[
-        int, typer.Option(help="Earlier states that the model is fitted to again.", min=0)
+        int, typer.Option(help="How many earlier states to refit the model to.", min=0)
     ] = 12,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -157,7 +168,7 @@ def report(
     with reporting(as_json) as out:
         from airbo.campaign.errors import CampaignError
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")
         path = output or file.with_suffix(".html")

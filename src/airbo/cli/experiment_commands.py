@@ -1,7 +1,6 @@
-"""Commands about experiments: ask, tell, recommend."""
+"""Commands about experiments: ask, tell, status."""
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,10 +19,7 @@ from airbo.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from airbo.campaign import Campaign, Settings, Told
-    from airbo.optimizer import Recommendation
-    from airbo.optimizer.handover import Handover
-    from airbo.optimizer.outlook import Outlook
+    from airbo.campaign import Campaign, Told
 
 
 def ask(
@@ -35,9 +31,9 @@ def ask(
     with reporting(as_json) as out:
         from airbo.cli.views import design_table
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         for given_up in campaign.tidy():
-            out.note(f"Experiment {given_up.number} was not answered in time and is given up.")
+            out.note(f"Experiment {given_up.number} was not reported in time, so airbo gave it up.")
         with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
             one_thread()
             asked = campaign.ask(n)
@@ -61,14 +57,15 @@ def tell(
         list[str] | None, typer.Option(help="A measured executed input: NAME=VALUE.")
     ] = None,
     not_measured: Annotated[
-        bool, typer.Option("--not-measured", help="Drop the executed inputs that were told.")
+        bool, typer.Option("--not-measured", help="Drop the executed inputs that you reported.")
     ] = False,
     uncertainty: Annotated[
-        str | None, typer.Option(help="TOML: what this experiment was made under.")
+        str | None,
+        typer.Option(help="The uncertainty of this experiment, as TOML, if not that of the file."),
     ] = None,
     correct: Annotated[
         bool,
-        typer.Option("--correct", help="Replace what was told; the rest stays as it was."),
+        typer.Option("--correct", help="Replace the earlier report; the rest stays as it was."),
     ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Another experiment with the same design and value.")
@@ -85,7 +82,7 @@ def tell(
         from airbo.campaign.errors import CampaignError
         from airbo.cli.telling import named_values, report_in
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         space = campaign.settings.space
         report = report_in(words, space, campaign.settings.outcomes)
         measured = named_values(executed or [], space)
@@ -93,7 +90,7 @@ def tell(
             raise CampaignError("--executed is for one experiment at a time.")
         if measured and not_measured:
             raise CampaignError("--executed and --not-measured contradict each other.")
-        under = read_under(campaign.settings, uncertainty)
+        under = read_under(campaign.settings, uncertainty, out)
         told = insisting(out, yes, lambda sure: campaign.tell_all(
             report.outcomes, design=report.design, uncertainty=under,
             executed=measured or ({} if not_measured else None),
@@ -110,7 +107,7 @@ def fail(
     infeasible: Annotated[
         bool, typer.Option("--infeasible", help="It failed because the design cannot be used.")
     ] = False,
-    correct: Annotated[bool, typer.Option("--correct", help="Replace what was told.")] = False,
+    correct: Annotated[bool, typer.Option("--correct", help="Replace the earlier report.")] = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -120,7 +117,7 @@ def fail(
     nothing about its design.
     """
     with reporting(as_json) as out:
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         if gave_up:
             told = campaign.give_up_all(numbers, correct=correct)
         else:
@@ -161,14 +158,14 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         from airbo.cli.views import design_table, value_with_unit
         from airbo.words import assignments
 
-        campaign = open_campaign(file)
+        campaign = open_campaign(file, out)
         now, settings = campaign.status(), campaign.settings
         out.show(
             f"Campaign {settings.name!r}: {now.n_ok} experiments with a value, {now.n_failed} "
             f"failed, {now.n_given_up} given up, {len(now.pending)} pending."
         )
         if now.n_excluded:
-            out.show(f"{now.n_excluded} of them excluded: the model does not know them.")
+            out.show(f"{now.n_excluded} of them are excluded from the model.")
         if now.best is not None:
             value = value_with_unit(settings, now.best.value)
             design = assignments(settings.space, now.best.design)
@@ -178,7 +175,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
                 design_table(settings, now.pending, title="Pending: airbo tell, or airbo fail")
             )
         if now.n_ok:
-            out.show("What more experiments can bring: airbo recommend.")
+            out.show("Is it worth going on? airbo recommend says what more experiments can bring.")
         for late in now.overdue:
             out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")
         for note in now.notes:
@@ -196,96 +193,3 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
                 "notes": now.notes,
             }
         )
-
-
-def show_compromise(
-    out: Output, settings: "Settings", best: "Recommendation", handed: "Handover"
-) -> None:
-    """Say which design to use where there are several outcomes, and what to expect of each."""
-    from dataclasses import asdict
-
-    from airbo.cli.views import outcome_line
-    from airbo.words import assignments
-
-    out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}")
-    for name, estimate in best.outcomes.items():
-        out.show(outcome_line(settings, name, estimate))
-    out.show(
-        "Values are means over where the design lands; ± is one standard deviation of what the "
-        "model does not know."
-    )
-    found = {name: asdict(estimate) for name, estimate in best.outcomes.items()}
-    out.result({"design": best.design, "outcomes": found, "holds": best.holds,
-                "reason": best.reason, **show_handover(out, settings, handed)})  # fmt: skip
-
-
-def show_handover(out: Output, settings: "Settings", handed: "Handover") -> dict[str, Any]:
-    """Say how far parameters may be set elsewhere, and which error to pay for; return both."""
-    from airbo.optimizer.handover_words import budget_sentences, window_sentences
-
-    units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
-    if handed.window is not None:
-        out.show(*window_sentences(handed.window, settings.space))
-    for budget in handed.budgets:
-        name = budget.outcome or settings.value_name
-        out.show(*budget_sentences(budget, name, units.get(name, settings.value_unit)))
-    return handed.to_dict()
-
-
-def recommend(
-    anywhere: Annotated[
-        bool, typer.Option("--anywhere", help="Look at all designs, not only those tried.")
-    ] = False,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(help="A difference of values that does not matter to you.", min=0),
-    ] = None,
-    file: File = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
-    """Say which design to use, what to expect of it, and whether more experiments are worth it."""
-    with reporting(as_json) as out:
-        from airbo import measures
-        from airbo.cli.views import what_to_expect
-        from airbo.words import assignments
-
-        campaign = open_campaign(file)
-        settings, outlook = campaign.settings, None
-        policy: Literal["anywhere"] | None = "anywhere" if anywhere else None
-        with out.working("Fitting the model and looking ahead ..."):
-            one_thread()
-            if settings.measure == measures.Mean() and settings.named is None:
-                # what lies ahead is known of expected values
-                outlook = campaign.look_ahead(tolerance, policy)
-            best = outlook.recommendation if outlook else campaign.recommend(policy)
-            handed = campaign.handover(best.design)
-        if settings.named is not None:
-            return show_compromise(out, settings, best, handed)
-        out.show(f"Use {assignments(settings.space, best.design)}.")
-        out.show(what_to_expect(settings, best))
-        data = {"design": best.design, "mean": best.mean, "std": best.std,
-                "unit": settings.value_unit}  # fmt: skip
-        if outlook is not None:
-            from airbo.optimizer.outlook_words import sentences
-
-            out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
-            data["outlook"] = as_outlook(outlook)
-        else:
-            data["measure"] = measures.to_text(settings.measure)
-        if best.capability is not None:
-            data["capability"] = best.capability.to_dict()
-        out.result({**data, **show_handover(out, settings, handed)})
-
-
-def as_outlook(outlook: "Outlook") -> dict[str, Any]:
-    """Describe for programs what further experiments can bring."""
-    lucky = outlook.luckiest
-    return {
-        "gains": {str(n): gain for n, gain in outlook.gains.items()},
-        "tolerance": outlook.tolerance,
-        "probability": outlook.probability,
-        "n_values": outlook.n_values,
-        "spread": outlook.spread,
-        "n_confirmations": outlook.n_confirmations,
-        "luckiest": None if lucky is None else asdict(lucky),
-    }

@@ -61,7 +61,8 @@ def init(
         else:
             new = from_questions()
         text = text_of(new)
-        parse(text, file).check()
+        with out.working("Checking the file ..."):
+            parse(text, file).check()
         write_whole(file, text)
         out.show(f"Wrote {file}. Look at it, then: airbo check {file}")
         out.result({"file": str(file)})
@@ -70,62 +71,72 @@ def init(
 def check(
     file: Annotated[Path, typer.Argument(help="The campaign file.")] = DEFAULT,
     picture: Annotated[
-        Path | None, typer.Option(help="Where to draw; default: beside the file.")
+        Path | None, typer.Option(help="Where to write the picture; default: beside the file.")
     ] = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
     data: Annotated[
         bool,
-        typer.Option("--data", help="Look at the storage instead: is all there that was told?"),
+        typer.Option(
+            "--data", help="Check the storage instead: is everything there that you reported?"
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a campaign file means, draw its uncertainty, and name all mistakes by line."""
     with reporting(as_json) as out:
-        from airbo.campaign import Settings
-
         if data:
-            return _check_data(Settings.read(file, begun=True), out)
-        from airbo.cli import sketch, views
+            return _check_data(file, out)
+        _check_file(file, picture, no_picture, out)
 
+
+def _check_file(file: Path, picture: Path | None, no_picture: bool, out: Output) -> None:
+    """Say what a campaign file means."""
+    from airbo.campaign import Settings
+    from airbo.cli import sketch, views
+
+    with out.working("Working out where designs land ..."):
         one_thread()
         settings = Settings.read(file)
         settings.check()
-        out.show(_headline(settings), views.parameter_table(settings))
-        if settings.space.constraints:
-            out.show(f"Designs meet: {'; '.join(settings.space.constraints)}.")
         found = sketch.landings(settings)
-        if found:
-            out.show(sketch.sketch_table("Where a design lands in the experiments", found))
-        else:
-            out.show("Every parameter is hit exactly in the experiments.")
         used = sketch.landings(settings, use=True) if settings.deployment is not None else []
-        if used:
-            out.show(sketch.sketch_table("Where the recommended design lands in use", used))
-        drawn = None
-        if not no_picture:
-            path = picture or file.with_name(f"{file.stem}_uncertainty.png")
-            drawn = path if sketch.draw_landings(settings, path) else None
-            out.show(f"Picture: {drawn}" if drawn else _NO_MATPLOTLIB)
-        notes = _notes_of_storage(settings)
-        for note in notes:
-            out.note(note)
-        out.result(
-            {
-                **_described(settings),
-                "lands": sketch.landing_data(found),
-                "lands_in_use": sketch.landing_data(used),
-                "picture": drawn,
-                "notes": notes,
-            }
-        )
+    out.show(_headline(settings), views.parameter_table(settings))
+    if settings.space.constraints:
+        out.show(f"Designs meet: {'; '.join(settings.space.constraints)}.")
+    if found:
+        out.show(sketch.sketch_table("Where a design lands in the experiments", found))
+    else:
+        out.show("Every parameter is hit exactly in the experiments.")
+    if used:
+        out.show(sketch.sketch_table("Where the recommended design lands in use", used))
+    drawn = None if no_picture else _drawn(settings, file, picture, out)
+    notes = _notes_of_storage(settings, out)
+    for note in notes:
+        out.note(note)
+    lands = {"lands": sketch.landing_data(found), "lands_in_use": sketch.landing_data(used)}
+    out.result({**_described(settings), **lands, "picture": drawn, "notes": notes})
 
 
-def _check_data(settings: "Settings", out: Output) -> None:
+def _drawn(settings: "Settings", file: Path, picture: Path | None, out: Output) -> Path | None:
+    """Draw the uncertainty, if Matplotlib is there; return where."""
+    from airbo.cli import sketch
+
+    path = picture or file.with_name(f"{file.stem}_uncertainty.png")
+    with out.working("Drawing the uncertainty ..."):
+        drawn = path if sketch.draw_landings(settings, path) else None
+    out.show(f"Picture: {drawn}" if drawn else _NO_MATPLOTLIB)
+    return drawn
+
+
+def _check_data(file: Path, out: Output) -> None:
     """Say whether the storage holds all that was told."""
-    quiet()
-    from airbo.campaign.rescue import verify
+    with out.working("Reading the storage ..."):
+        quiet()
+        from airbo.campaign import Settings
+        from airbo.campaign.rescue import verify
 
-    n = verify(settings)
+        settings = Settings.read(file, begun=True)
+        n = verify(settings)
     out.show(f"{settings.storage}: all {n} trials are as they were told.")
     out.result({"storage": str(settings.storage), "trials": n})
 
@@ -140,10 +151,11 @@ def _headline(settings: "Settings") -> str:
         goal = f"{settings.direction} {value}, by the {settings.measure.words}"
     if settings.outcomes is not None:
         goal = "; ".join(want.words(name) for name, want in settings.outcomes.items())
+    acquisition = "" if settings.outcomes else f", acquisition {settings.acquisition}"
     return (
-        f"Campaign {settings.name!r}: {goal}. Surrogate "
-        f"{settings.surrogate}, acquisition {settings.acquisition}, {settings.n_initial} designs "
-        f"before the model chooses, seed {settings.seed}. Storage: {settings.storage}."
+        f"Campaign {settings.name!r}: {goal}. Surrogate {settings.surrogate}{acquisition}. "
+        f"{settings.n_initial} designs before the model chooses, seed {settings.seed}. "
+        f"Storage: {settings.storage}."
     )
 
 
@@ -166,9 +178,9 @@ def _described(settings: "Settings") -> dict[str, Any]:
     }
 
 
-def _notes_of_storage(settings: "Settings") -> list[str]:
+def _notes_of_storage(settings: "Settings", out: Output) -> list[str]:
     """Say what has changed since the campaign began, if it has; do not begin it."""
     file = settings.storage.file(settings.path.parent)
     if file is None or not file.exists():
         return []
-    return open_campaign(settings.path).status().notes
+    return open_campaign(settings.path, out).status().notes

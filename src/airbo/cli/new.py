@@ -46,7 +46,9 @@ def from_questions() -> NewCampaign:
     """Ask a few questions."""
     name = typer.prompt("Name of the campaign")
     direction = typer.prompt(
-        "Is the value to be large or small (maximize/minimize)", "maximize", value_proc=_direction
+        "Do you want a large or a small value (maximize/minimize)",
+        "maximize",
+        value_proc=_direction,
     )
     value_name = typer.prompt("What do you measure", "value")
     unit = typer.prompt("Its unit (Enter: none)", "", show_default=False)

@@ -6,15 +6,23 @@ from typing import Annotated
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, File, Output, quiet, reporting
+from airbo.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    collect_garbage,
+    open_campaign,
+    reporting,
+)
 
 TOKEN_VARIABLE = "AIRBO_TOKEN"
 """Environment variable with the token, so that it stays the same when the server starts again."""
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="At which port; 0: any.", min=0, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0: any free one.", min=0, max=65535)] = 8000,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Show the campaign, never change it.")
     ] = False,
@@ -34,7 +42,6 @@ def serve(
     the link that is printed. Several people may work at once; the command line works meanwhile.
     """
     with reporting(as_json) as out:
-        quiet()
         _serve(file, host, port, read_only, name or [], _pair(certificate, key), out)
 
 
@@ -60,9 +67,10 @@ def _serve(
     certificate: tuple[Path, Path] | None,
     out: Output,
 ) -> None:
-    from airbo.campaign import Campaign
     from airbo.campaign.errors import CampaignError
 
+    with open_campaign(file, out):  # what is wrong with it is said here, not in the page
+        collect_garbage()
     try:
         from airbo.serve.guard import Doors
         from airbo.serve.server import answer, listen, own_names
@@ -71,14 +79,15 @@ def _serve(
             f"The page needs packages that are not installed ({error.name}): "
             "pip install 'airbo[serve]'."
         ) from None
-    with Campaign.open(file) as campaign:  # what is wrong with it is said here, not in the page
-        campaign.settings.check_one_value("airbo serve")
     doors = Doors.of(
         host, [*own_names(), *names], os.environ.get(TOKEN_VARIABLE) or None, read_only
     )
     scheme = "http" if certificate is None else "https"
     listening = listen(host, port, doors, scheme)
-    out.show(f"Open {listening.link_to_work}", "Ctrl-C ends it; nothing that was told is lost.")
+    out.show(
+        f"Open {listening.link_to_work}",
+        "Press Ctrl-C to stop. Everything that you reported is stored.",
+    )
     if listening.link_to_look:
         out.show(f"To look only: {listening.link_to_look}")
     if doors.everywhere and certificate is None:

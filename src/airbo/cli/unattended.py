@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,38 +20,50 @@ AS_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
 
 def run(
     command: Annotated[
-        str, typer.Option(help="What does an experiment, with parameters in braces.")
+        str,
+        typer.Option(
+            help="The command that runs one experiment, with the names of parameters in braces."
+        ),
     ],
     budget: Annotated[
         int, typer.Option(help="Total number of experiments in the campaign.", min=1)
     ],
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which an experiment has failed.", min=0)
+        float | None,
+        typer.Option(help="Seconds after which an experiment counts as failed.", min=0),
     ] = None,
     max_failures: Annotated[
-        int, typer.Option(help="Stop after so many failures in a row.", min=1)
+        int, typer.Option(help="Stop after this many failures in a row.", min=1)
     ] = 5,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Do experiments unattended: ask, run the command, tell, until the budget is used.
 
-    The last line that the command prints is the value; another exit code than 0, or a time-out, is
-    a failed experiment. No shell sees the command. Started again after a crash, it goes on; several
-    machines can run it at the same time.
+    The last line that the command prints is the value. Where the file has outcomes, it names them:
+    strength=410 leak=0.05, or JSON; leave out what was not measured. An exit code other than 0, or
+    a time-out, is a failed experiment. No shell sees the command. Started again after a crash, it
+    goes on; several machines can run it at the same time.
     """
     with reporting(as_json) as out:
-        campaign = open_campaign(file)
-        campaign.settings.check_one_value("airbo run")
+        campaign = open_campaign(file, out)
         one_thread()
         steps = _watch(campaign, out, command, budget, timeout, max_failures)
-        values = [s.result.value for s in steps]
-        n_failed = values.count(None)
+        n_failed = sum(s.result.value is None for s in steps)
         out.show(f"Done: {len(steps)} experiments here, {n_failed} of them failed.")
-        out.result({
-            "done": [{"trial": s.experiment.number, "value": s.result.value,
-                      "reason": s.result.reason} for s in steps],
-        })  # fmt: skip
+        out.result({"done": [_as_data(s) for s in steps]})
+
+
+def _as_data(step: "Step") -> dict[str, Any]:
+    """Describe an experiment and its answer for programs."""
+    value = step.result.value
+    several = isinstance(value, dict)
+    return {
+        "trial": step.experiment.number,
+        "value": None if several else value,
+        **({"outcomes": value} if several else {}),
+        "reason": step.result.reason,
+    }
 
 
 def _watch(
@@ -71,9 +83,11 @@ def _watch(
         TimeRemainingColumn,
     )
 
-    from airbo.campaign.runner import Command, run_unattended
+    from airbo.campaign.program import Command
+    from airbo.campaign.runner import run_unattended
 
-    command = Command(template, campaign.settings.space, timeout)
+    settings = campaign.settings
+    command = Command(template, settings.space, timeout, settings.outcomes)
     bar = Progress(
         TextColumn("experiments"),
         BarColumn(),
@@ -113,11 +127,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _line(campaign: "Campaign", step: "Step") -> str:
     """Write an experiment and its answer on one line."""
-    from airbo.words import assignments, with_unit
+    from airbo.cli.views import measured_words
+    from airbo.words import assignments
 
-    settings, e = campaign.settings, step.experiment
-    value = step.result.value
-    answer = (
-        f"failed, {step.result.reason}" if value is None else with_unit(value, settings.value_unit)
-    )
+    settings, e, value = campaign.settings, step.experiment, step.result.value
+    answer = f"failed, {step.result.reason}" if value is None else measured_words(settings, value)
     return f"{e.number}: {assignments(settings.space, e.design)} → {answer}"

@@ -1,6 +1,6 @@
 """Tables for people."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -72,12 +72,18 @@ def outcome_in_short(e: Experiment) -> str:
 
 def outcome_with_unit(settings: Settings, e: Experiment) -> str:
     """Write what came of an experiment."""
-    if e.outcomes and settings.named is not None:
-        units = {name: outcome.unit for name, outcome in settings.named.items()}
-        return ", ".join(f"{n} = {with_unit(v, units.get(n))}" for n, v in e.outcomes.items())
     if e.infeasible:
         return f"{e.outcome}, its design cannot be used"
-    return e.outcome if e.value is None else value_with_unit(settings, e.value)
+    found = e.outcomes or e.value
+    return e.outcome if found is None else measured_words(settings, found)
+
+
+def measured_words(settings: Settings, measured: float | Mapping[str, float]) -> str:
+    """Write what was measured: the value, or the outcomes by name."""
+    if not isinstance(measured, Mapping):
+        return value_with_unit(settings, measured)
+    units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
+    return ", ".join(f"{n} = {with_unit(v, units.get(n))}" for n, v in measured.items())
 
 
 def outcome_line(settings: Settings, name: str, estimate: "OutcomeEstimate") -> str:
@@ -90,9 +96,27 @@ def outcome_line(settings: Settings, name: str, estimate: "OutcomeEstimate") -> 
     asked = 100 * named.want.probability
     return (
         f"{name}: {with_unit(plus_minus(estimate), named.unit)}. It is {named.want.where} for "
-        f"{estimate.within:.1%} of executed inputs; {asked:g}% are asked for, and the probability "
-        f"that they are reached is {estimate.holds:.2f}."
+        f"{estimate.within:.1%} of executed inputs. The file asks for {asked:g}%; the probability "
+        f"that the design reaches this is {estimate.holds:.2f}."
     )
+
+
+def front_table(
+    settings: Settings, found: "Sequence[Recommendation]", compromise: "Recommendation"
+) -> Table:
+    """List the designs of a front, and mark the compromise."""
+    named = settings.named or {}
+    names = [heading(name, settings.unit(name)) for name in settings.space.names]
+    names += [heading(name, outcome.unit) for name, outcome in named.items()]
+    rows = [
+        [
+            *(shown(value) for value in best.design.values()),
+            *(plus_minus(best.outcomes[name]) for name in named),
+            "compromise" if best.design == compromise.design else "",
+        ]
+        for best in found
+    ]
+    return text_table("The front: designs to choose from", [*names, ""], rows, left=1)
 
 
 def what_to_expect(settings: Settings, best: "Recommendation") -> str:

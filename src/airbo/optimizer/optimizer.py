@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
-import pandas as pd
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model_list_gp_regression import ModelListGP
 
@@ -43,6 +42,9 @@ from airbo.optimizer.window import (
 from airbo.outcomes import AtMost, Want, check_outcomes
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -238,7 +240,7 @@ class Optimizer:
     @_alone
     def tell(
         self,
-        design: Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame,
+        design: "Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame",
         value: Any = NOT_GIVEN,
         executed: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
         uncertainty: NamedUncertainty = None,
@@ -298,7 +300,7 @@ class Optimizer:
 
     @property
     @_alone
-    def observations(self) -> pd.DataFrame:
+    def observations(self) -> "pd.DataFrame":
         """All experiments, including failed ones, in the order in which they were told."""
         return as_table(self._rules, self._history.observations)
 
@@ -392,12 +394,14 @@ class Optimizer:
             return self._goals.model(self._history)
 
     @_alone
-    def predict(self, designs: Any) -> pd.DataFrame:
+    def predict(self, designs: Any) -> "pd.DataFrame":
         """Return mean and standard deviation of the measure of designs.
 
         Args:
             designs: One dict, several dicts, or a table.
         """
+        import pandas as pd
+
         cube = self._history.points.cube
         X = cube.columns(designs)
         rows = self.space.to_designs(X)

@@ -3,9 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from airbo.observed import (
     EXECUTED_COLUMN,
@@ -21,6 +19,9 @@ from airbo.optimizer.record import Observation
 from airbo.outcomes import Want, check_values
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
+
+if TYPE_CHECKING:
+    import pandas as pd  # takes a third of a second, which a single command should not spend
 
 NOT_GIVEN: Any = object()
 """Default of a value that was not passed; None means that the experiment failed."""
@@ -47,7 +48,7 @@ class Rules:
 
 def read(
     rules: Rules,
-    told: Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame,
+    told: "Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame",
     value: Any,
     executed: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None,
     uncertainty: InputUncertainty | None,
@@ -63,24 +64,25 @@ def read(
             except (ValueError, TypeError) as error:
                 raise type(error)(f"Design {i} of the list: {error}") from None
         return found
-    if not isinstance(told, pd.DataFrame):
+    if isinstance(told, Mapping) or not hasattr(told, "columns"):  # no table
         if value is NOT_GIVEN:
             raise TypeError(
                 "tell(design, value) needs a value. Pass None if the experiment failed."
             )
-        design: Any = told.to_dict() if isinstance(told, pd.Series) else told
+        design: Any = told.to_dict() if hasattr(told, "to_dict") else told
         measured: Any = executed or {}
         return [read_one(rules, design, value, measured, uncertainty, allow_outside, infeasible)]
     if executed is not None:
         raise ValueError("In a table, put executed inputs into columns executed_<name>.")
     if infeasible:
         raise ValueError(f"In a table, the column {STATUS!r} says what is {INFEASIBLE!r}.")
-    return _read_table(rules, told, value, uncertainty, allow_outside)
+    table: Any = told
+    return _read_table(rules, table, value, uncertainty, allow_outside)
 
 
 def _read_table(
     rules: Rules,
-    table: pd.DataFrame,
+    table: "pd.DataFrame",
     value: Any,
     uncertainty: InputUncertainty | None,
     allow_outside: bool,
@@ -161,8 +163,10 @@ def check_names(space: Space, outcomes: Collection[str] | None = None) -> None:
             raise ValueError(f"An outcome cannot be called {name!r}: tables use that column.")
 
 
-def as_table(rules: Rules, observations: list[Observation]) -> pd.DataFrame:
+def as_table(rules: Rules, observations: list[Observation]) -> "pd.DataFrame":
     """Put observations into a table: parameters, values, status and measured executed inputs."""
+    import pandas as pd
+
     space = rules.space
     measured = [name for name in space.names if any(name in o.executed for o in observations)]
     rows = [
@@ -181,7 +185,7 @@ def as_table(rules: Rules, observations: list[Observation]) -> pd.DataFrame:
 
 
 def from_table(
-    rules: Rules, table: pd.DataFrame, value: Any = NOT_GIVEN
+    rules: Rules, table: "pd.DataFrame", value: Any = NOT_GIVEN
 ) -> list[tuple[Design, Any, dict[str, Any], bool]]:
     """Read the rows of a table.
 
@@ -189,6 +193,8 @@ def from_table(
         For each row the design, what was measured, the executed input as far as it was, and whether
         the design is infeasible.
     """
+    import pandas as pd
+
     space = rules.space
     columns = _value_columns(rules, table, value)
     for column in table.columns[table.columns.duplicated()]:
@@ -214,7 +220,7 @@ def from_table(
     return rows
 
 
-def _value_columns(rules: Rules, table: pd.DataFrame, value: Any) -> tuple[str, ...]:
+def _value_columns(rules: Rules, table: "pd.DataFrame", value: Any) -> tuple[str, ...]:
     """Return the columns that may hold measured values; at least one must be there."""
     if rules.outcomes is not None and value is not NOT_GIVEN:
         raise TypeError("In a table, the outcomes stand in columns with their names.")
@@ -226,6 +232,8 @@ def _value_columns(rules: Rules, table: pd.DataFrame, value: Any) -> tuple[str, 
 
 
 def _status(status: Any, index: int) -> str:
+    import pandas as pd
+
     word = "" if pd.isna(status) else str(status).strip().lower()
     if word not in ("", OK, FAILED, INFEASIBLE):
         raise ValueError(

@@ -6,6 +6,7 @@ from airbo.campaign import Campaign, CampaignError, Told
 from airbo.serve.desk import name_of_last
 from airbo.serve.entries import (
     NOTE_FIELD,
+    OUTCOME_FIELD,
     WHY_FIELD,
     EntryError,
     read_all,
@@ -51,6 +52,7 @@ class Clerk:
             lambda: read_executed(self.settings, self.form),
             lambda: read_set(self.settings, self.form),
         )
+        self._check_kept(value)
         told = self.campaign.tell(
             self.number,
             value,
@@ -63,9 +65,24 @@ class Clerk:
         self._annotate()
         return self._said(told)
 
+    def _check_kept(self, value: float | dict[str, float]) -> None:
+        """Refuse to correct an outcome away: what was measured at another time stays."""
+        if not isinstance(value, dict) or not self._ticked("whole"):
+            return
+        gone = [n for n in self.campaign.experiment(self.number).outcomes if n not in value]
+        text = "This was told before. Enter another value, or undo the report."
+        if gone:
+            raise EntryError({OUTCOME_FIELD + name: text for name in gone})
+
     def fail(self) -> str:
         """Store that an experiment was tried and gave no value."""
         told = self.campaign.fail(self.number, correct=self._ticked("correct"))
+        self._annotate()
+        return self._said(told)
+
+    def cannot_be_used(self) -> str:
+        """Store that an experiment failed because its design cannot be used."""
+        told = self.campaign.fail(self.number, correct=self._ticked("correct"), infeasible=True)
         self._annotate()
         return self._said(told)
 

@@ -37,8 +37,8 @@ class Snapshot:
 
     @property
     def n_known(self) -> int:
-        """Number of values that the model knows."""
-        return sum(e.counts and e.value is not None for e in self.experiments)
+        """Number of experiments with a value that the model knows."""
+        return sum(e.counts and e.outcome == "ok" for e in self.experiments)
 
     @property
     def version(self) -> str:
@@ -61,7 +61,8 @@ def name_of_last(history: Sequence[Change]) -> str:
 
 def _facts(e: Experiment) -> list[Any]:
     executed = sorted(e.executed.items())
-    return [e.number, list(e.design.items()), e.outcome, e.value, executed, str(e.uncertainty)]
+    told = [e.outcome, e.value, sorted(e.outcomes.items()), e.infeasible]
+    return [e.number, list(e.design.items()), told, executed, str(e.uncertainty)]
 
 
 def _digest(content: Any) -> str:

@@ -11,6 +11,7 @@ from airbo.words import number_of, value, value_of
 
 VALUE_FIELD, NOTE_FIELD, WHY_FIELD = "value", "note", "why"
 EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
+OUTCOME_FIELD = "outcome:"
 AS_ASKED = ""
 """What stands in a choice that is as asked."""
 
@@ -47,9 +48,21 @@ class EntryError(Exception):
 
 def value_fields(settings: Settings, told: Experiment | None = None) -> list[Entry]:
     """Return a field for each value that an experiment gives, or gave."""
-    known = told.value if told is not None else None
-    text = "" if known is None else repr(known)
-    return [Entry(VALUE_FIELD, settings.value_name, settings.value_unit or "", value=text)]
+    if settings.named is None:
+        known = told.value if told is not None else None
+        text = "" if known is None else repr(known)
+        return [Entry(VALUE_FIELD, settings.value_name, settings.value_unit or "", value=text)]
+    known_by_name = {} if told is None else told.outcomes
+    return [
+        Entry(
+            OUTCOME_FIELD + name,
+            name,
+            outcome.unit or "",
+            "empty: not measured" if len(settings.named) > 1 else "",
+            value=repr(known_by_name[name]) if name in known_by_name else "",
+        )
+        for name, outcome in settings.named.items()
+    ]
 
 
 def executed_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
@@ -128,20 +141,22 @@ def read_number(text: str, what: str, unit: str = "") -> float:
     return number_of(plain, what)
 
 
-def read_values(settings: Settings, form: Mapping[str, str]) -> float:
-    """Read what an experiment gave."""
+def read_values(settings: Settings, form: Mapping[str, str]) -> float | dict[str, float]:
+    """Read what an experiment gave: its value, or those outcomes that were measured."""
     mistakes, found = {}, {}
-    for field in value_fields(settings):
-        text = form.get(field.name, "")
+    fields = value_fields(settings)
+    for field in fields:
         try:
-            if not text.strip():
-                raise ValueError(f"Enter the {field.label}. If there is none, say that it failed.")
-            found[field.name] = read_number(text, field.label, field.unit)
+            if text := form.get(field.name, "").strip():
+                found[field.label] = read_number(text, field.label, field.unit)
         except ValueError as error:
             mistakes[field.name] = str(error)
+    if not found and not mistakes:
+        what = f"the {fields[0].label}" if len(fields) == 1 else "what was measured"
+        mistakes[fields[0].name] = f"Enter {what}. If there is none, say that it failed."
     if mistakes:
         raise EntryError(mistakes)
-    return found[VALUE_FIELD]
+    return found[settings.value_name] if settings.named is None else found
 
 
 def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:

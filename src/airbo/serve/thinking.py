@@ -1,12 +1,11 @@
 """What needs a model: choosing designs, and looking at what was found. Runs in other processes."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airbo.serve.jobs import Deliver
-from airbo.space import Design
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -23,17 +22,16 @@ N_STATES = 6
 class Advice:
     """The recommendation, and how far it can be trusted."""
 
-    design: Design
-    mean: float
-    std: float
-    doubt: str | None
-    """Why the model cannot tell the designs apart."""
     rows: list[tuple[str, str, str]]
     """What to set, in the digits that the machine can hold: name, value, unit."""
-    single_runs: str
-    """Where 19 of 20 single runs lie."""
+    tiles: list[tuple[str, str]]
+    """What to expect: label and number."""
     sentences: list[str]
     """Whether it is worth going on, and what the recommendation rests on."""
+    doubt: str = ""
+    """Why the model cannot be trusted yet."""
+    front: list[list[str]] = field(default_factory=list)
+    """The designs to choose from where there are several objectives: a header, then rows."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,12 @@ def choose_designs(path: Path, n: int, report: Deliver) -> None:
 def look(path: Path, report: Deliver) -> None:
     """Work out the recommendation, and then the charts, one after the other."""
     from airbo.report import Findings
+    from airbo.serve.compromise import report_compromise
 
     campaign = _opened(path)
     settings = campaign.settings
+    if settings.named is not None:
+        return report_compromise(campaign, report)
     findings = Findings(campaign.optimizer(), settings.value_name, settings.value_unit)
     report(_advice(findings))
     _report_charts(findings, report)
@@ -69,21 +70,25 @@ def look(path: Path, report: Deliver) -> None:
 
 def _advice(findings: "Findings") -> Advice:
     from airbo.optimizer.outlook_words import sentences
-    from airbo.words import interval, unit_of
+    from airbo.words import interval, plus_minus, unit_of, with_unit
 
-    best, parameters = findings.best, findings.space.parameters
+    best, parameters, unit = findings.best, findings.space.parameters, findings.unit
     single = findings.beliefs.expected(findings.center, noise=True)[0]
     return Advice(
-        design=best.design,
-        mean=best.mean,
-        std=best.std,
-        doubt=findings.doubt,
         rows=[
             (name, findings.bare(name, value), unit_of(parameters[name]) or "")
             for name, value in best.design.items()
         ],
-        single_runs=interval(single),
-        sentences=sentences(findings.outlook, findings.space, findings.name, findings.unit),
+        tiles=[
+            (f"Expected {findings.name}", with_unit(plus_minus(best), unit)),
+            ("19 of 20 single runs", with_unit(interval(single), unit)),
+        ],
+        sentences=sentences(findings.outlook, findings.space, findings.name, unit),
+        doubt=(
+            "Too little is known yet to tell the designs apart. If you have to choose now:"
+            if findings.doubt
+            else ""
+        ),
     )
 
 
@@ -103,26 +108,27 @@ def _report_charts(findings: "Findings", report: Deliver) -> None:
     from airbo.report.pairs import pair_figure, pairs_by_influence
     from airbo.report.trust import trust_verdict
 
-    report(_chart("progress", "Progress", progress_figure(findings)))
+    report(as_chart("progress", "Progress", progress_figure(findings)))
     left = left_out(findings)
     if left is not None:
         verdict, _ = trust_verdict(left)
         title = "Can the model be believed?"
-        report(_chart("trust", title, trust_figure(findings, left), verdict))
+        report(as_chart("trust", title, trust_figure(findings, left), verdict))
     slices = [Slice(findings, name) for name in findings.space.names]
     if len(slices) > 1:
         shares = importances(findings)
         verdict = importance_verdict(shares)
-        report(_chart("importances", "What matters", importance_figure(shares), verdict))
+        report(as_chart("importances", "What matters", importance_figure(shares), verdict))
     for along in slices:
-        report(_chart(f"along {along.name}", f"Along {along.name}", parameter_figure(along)))
+        report(as_chart(f"along {along.name}", f"Along {along.name}", parameter_figure(along)))
     for a, b in pairs_by_influence(findings, slices)[:N_PAIRS]:
-        report(_chart(f"pair {a} {b}", f"{b} over {a}", pair_figure(findings, a, b)))
+        report(as_chart(f"pair {a} {b}", f"{b} over {a}", pair_figure(findings, a, b)))
     earlier = earlier_recommendations(findings, N_STATES)
-    report(_chart("progress", "Progress", progress_figure(findings, earlier)))
+    report(as_chart("progress", "Progress", progress_figure(findings, earlier)))
 
 
-def _chart(key: str, title: str, figure: "go.Figure", verdict: str = "") -> Chart:
+def as_chart(key: str, title: str, figure: "go.Figure", verdict: str = "") -> Chart:
+    """Make a chart of a figure."""
     return Chart(key, title, figure.to_json(), verdict)
 
 

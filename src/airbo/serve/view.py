@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from airbo import words
 from airbo.campaign import Experiment, Settings
+from airbo.outcomes import Limit
 from airbo.serve.entries import (
     design_fields,
     executed_fields,
@@ -50,8 +51,7 @@ def environment() -> Environment:
         "why_fields": why_fields,
         "asset": asset,
         "dots": dots,
-        "plus_minus": words.plus_minus,
-        "interval": words.interval,
+        "measured": measured,
         "with_unit": words.with_unit,
     }
     return made
@@ -82,9 +82,58 @@ def design_rows(settings: Settings, design: Any) -> list[tuple[str, str, str]]:
 
 def told_words(settings: Settings, experiment: Experiment) -> str:
     """Say what came of an experiment."""
-    if experiment.value is None:
-        return experiment.outcome
-    return words.with_unit(words.number(experiment.value, 5), settings.value_unit)
+    if experiment.infeasible:
+        return f"{experiment.outcome}, these settings cannot be used"
+    found = {m.name: m.words(experiment) for m in measured(settings)}
+    known = [(name, text) for name, text in found.items() if text]
+    if settings.named is None:
+        return known[0][1] if known else experiment.outcome
+    return ", ".join(f"{name} {text}" for name, text in known) or experiment.outcome
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One of the things that experiments measure."""
+
+    name: str
+    unit: str
+    wanted: str
+    """What is good, in words."""
+    is_outcome: bool
+
+    def of(self, e: Experiment) -> float | None:
+        """Return what an experiment gave; None: nothing."""
+        return e.outcomes.get(self.name) if self.is_outcome else e.value
+
+    def words(self, e: Experiment) -> str:
+        """Write what an experiment gave, with its unit."""
+        return words.with_unit(self.bare(e), self.unit) if self.bare(e) else ""
+
+    def bare(self, e: Experiment) -> str:
+        """Write it without its unit."""
+        value = self.of(e)
+        return "" if value is None else words.number(value, 5)
+
+
+def measured(settings: Settings) -> list[Quantity]:
+    """Return what experiments measure: the value, or all outcomes."""
+    if settings.named is None:
+        wanted = _better(settings.direction)
+        return [Quantity(settings.value_name, settings.value_unit or "", wanted, False)]
+    return [
+        Quantity(
+            name,
+            outcome.unit or "",
+            f"it must be {want.where}" if isinstance(want, Limit) else _better(want.direction),
+            True,
+        )
+        for name, outcome in settings.named.items()
+        for want in [outcome.want]
+    ]
+
+
+def _better(direction: str) -> str:
+    return "larger is better" if direction == "maximize" else "smaller is better"
 
 
 def clock(moment: datetime | None) -> str:
@@ -108,22 +157,23 @@ class Dot:
     failed: bool
 
 
-def dots(settings: Settings, experiments: Sequence[Experiment]) -> list[Dot]:
+def dots(what: Quantity, experiments: Sequence[Experiment]) -> list[Dot]:
     """Place all values in the order of the experiments; failed ones stand on the lower edge."""
-    done = [e for e in experiments if e.has_outcome]
-    known = [e.value for e in done if e.value is not None]
+    done = [e for e in experiments if e.outcome == "failed" or what.of(e) is not None]
+    known = [value for e in done if (value := what.of(e)) is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)
     span = high - low or 1.0
     step = (WIDTH - 2 * EDGE) / max(1, len(done) - 1)
     return [
         Dot(
             e.number,
-            f"{e.number}: {told_words(settings, e)}",
+            f"{e.number}: {what.words(e) or e.outcome}",
             EDGE + i * step,
-            HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * ((e.value - low) / span)
-            if e.value is not None
+            HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * ((value - low) / span)
+            if value is not None
             else HEIGHT - EDGE / 2,
-            e.value is None,
+            value is None,
         )
         for i, e in enumerate(done)
+        for value in [what.of(e)]
     ]

@@ -79,6 +79,7 @@ class Site:
         posts = {
             "/tell/{number:int}": Clerk.tell,
             "/fail/{number:int}": Clerk.fail,
+            "/infeasible/{number:int}": Clerk.cannot_be_used,
             "/give-up/{number:int}": Clerk.give_up,
             "/note/{number:int}": Clerk.note,
             "/exclude/{number:int}": Clerk.exclude,

@@ -1,18 +1,20 @@
-"""The parameters that a campaign file declares."""
+"""The parameters of a campaign file: their tables, and the constraints on them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from airbo.campaign.limits import check_parameter
 from airbo.campaign.toml_errors import TomlTable
 from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE
 from airbo.parameters import Categorical, Float, Integer, Parameter
+from airbo.space import Space
 
 RESERVED = ("trial", "asked", "told", VALUE, STATUS)
-"""Names of columns in tables of experiments."""
+"""Columns of tables that no parameter can be called."""
 
 
 def read_parameters(top: TomlTable) -> dict[str, Parameter]:
-    """Read the parameters; those that have mistakes are left out."""
+    """Read the tables [parameters.<name>]; those with mistakes are noted and left out."""
     table = top.sub("parameters")
     if table is None or not table.values:
         if "parameters" not in top.values or table is not None:
@@ -61,3 +63,15 @@ def _check_name(table: TomlTable, name: str) -> None:
             f"a parameter cannot be called {name!r}: the name must not be empty or a number, nor "
             "contain any of = { } [ ]."
         )
+
+
+def read_space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | None:
+    """Read the constraints; parameters that have mistakes of their own are not there."""
+    texts = top.get("constraints", "a list", [])
+    if not parameters or top.notes.mistakes:
+        return None
+    try:
+        return Space(parameters, texts)
+    except ValueError as error:
+        top.note(str(error), "constraints")
+        return None

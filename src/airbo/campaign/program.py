@@ -1,0 +1,239 @@
+"""A program that does an experiment: what it is given, and what its answer means."""
+
+import json
+import os
+import shlex
+import signal
+import string
+import subprocess
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from airbo.campaign.errors import CampaignError
+from airbo.campaign.experiment import Experiment
+from airbo.observed import check_value
+from airbo.parameters import Float
+from airbo.space import Design, Space
+from airbo.words import nearest, number_of
+
+GRACE_SECONDS = 5
+"""How long a command may take to end after it was asked to."""
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals with which this process is asked to end."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line with the names of parameters in braces; no shell sees it.
+
+    >>> space = Space({"speed": (50.0, 200.0)})
+    >>> Command("./mill --speed={speed}", space).arguments({"speed": 120.5})
+    ['./mill', '--speed=120.5']
+    """
+
+    template: str
+    space: Space
+    timeout: float | None = None
+    """Seconds after which the experiment has failed."""
+    outcomes: Collection[str] | None = None
+    """Names of what it measures, where there are several outcomes."""
+
+    def __post_init__(self) -> None:
+        """Refuse a command that names something else than parameters."""
+        lowest = {name: p.decode(p.range[0]) for name, p in self.space.parameters.items()}
+        try:
+            words = self.arguments(lowest)
+        except ValueError as error:
+            raise CampaignError(
+                f"The command {self.template!r} is not readable: {str(error).rstrip('.')}."
+            ) from None
+        if not words:
+            raise CampaignError("The command is empty.")
+        forms = dict(self._forms)
+        for name, form in self._forms:
+            if forms[name] != form:
+                raise CampaignError(
+                    f"The command writes {{{name}}} in two ways, so it is not clear which value "
+                    "the experiment has; write it the same way everywhere."
+                )
+
+    def arguments(self, design: Design) -> list[str]:
+        """Put the values of a design in their places, in the format that stands there, if any."""
+        return [_filled(word, design) for word in shlex.split(self.template)]
+
+    def executed(self, design: Design) -> Design:
+        """Return the design that the command gets: ``{speed:.1f}`` rounds it.
+
+        >>> space = Space({"speed": (50.0, 200.0)})
+        >>> Command("./mill {speed:.1f}", space).executed({"speed": 120.5403})
+        {'speed': 120.5}
+        """
+        found = dict(design)
+        for name, form in self._forms:
+            if isinstance(self.space.parameters[name], Float):
+                with suppress(ValueError):  # such as a percent sign: nothing to read back
+                    found[name] = float(format(design[name], form))
+        return found
+
+    @property
+    def _forms(self) -> list[tuple[str, str]]:
+        """The parameters in the command, and their formats."""
+        words = shlex.split(self.template)
+        parts = [part for word in words for part in string.Formatter().parse(word)]
+        return [(name, form or "") for _, name, form, _ in parts if name in self.space.names]
+
+    def run(self, experiment: Experiment) -> "CommandResult":
+        """Do the experiment; its answer is the last line that the command prints."""
+        environment = {
+            **os.environ,
+            "AIRBO_TRIAL": str(experiment.number),
+            "AIRBO_DESIGN": json.dumps(self.executed(experiment.design)),
+        }
+        with _held_back() as signals:  # what is just being started could not be ended
+            process = self._start(experiment.design, environment)
+        try:
+            for number in signals:
+                signal.raise_signal(number)
+            output, errors = process.communicate(timeout=self.timeout)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return CommandResult(None, f"it took longer than {self.timeout:g} s")
+        except BaseException:
+            _end(process)
+            raise
+        return self._result(process.returncode, output, errors)
+
+    def _result(self, code: int, output: str, errors: str) -> "CommandResult":
+        if code:
+            last = _last_line(errors)
+            reason = f"it ended with exit code {code}" + (f": {last}" if last else "")
+            return CommandResult(None, reason)
+        try:
+            return CommandResult(answer_in(_last_line(output), self.outcomes))
+        except ValueError as error:
+            return CommandResult(None, str(error).rstrip("."))
+
+    def _start(self, design: Design, environment: dict[str, str]) -> "subprocess.Popen[str]":
+        try:
+            return subprocess.Popen(
+                self.arguments(design),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CampaignError(
+                f"The command {self.template!r} cannot be started: {error.strerror}."
+            ) from None
+
+
+@contextmanager
+def _held_back() -> Iterator[list[int]]:
+    """Collect signals that ask this process to end, instead of ending it."""
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # they do not arrive there
+        yield caught
+        return
+    handlers = {number: signal.getsignal(number) for number in ENDINGS}
+    for number in handlers:
+        signal.signal(number, lambda number, frame: caught.append(number))
+    try:
+        yield caught
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _filled(word: str, design: Design) -> str:
+    parts = []
+    for text, name, form, conversion in string.Formatter().parse(word):
+        parts.append(text)
+        if name is None:
+            continue
+        if name not in design:
+            there = ", ".join(f"{{{n}}}" for n in design)
+            raise CampaignError(f"The command names {{{name}}}; there are {there}.")
+        value = string.Formatter().convert_field(design[name], conversion)
+        parts.append(format(value, form) if form else str(value))
+    return "".join(parts)
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What came of a command."""
+
+    value: float | dict[str, float] | None
+    """The value, or the outcomes that were measured, by name; None: the experiment failed."""
+    reason: str = ""
+    """Why there is no value."""
+
+
+def answer_in(line: str, outcomes: Collection[str] | None = None) -> float | dict[str, float]:
+    """Read what a program prints: a number, or outcomes by name; or raise ``ValueError``.
+
+    >>> answer_in("1.25")
+    1.25
+    >>> answer_in("strength=410 leak=0.05", ["strength", "leak"])
+    {'strength': 410.0, 'leak': 0.05}
+    >>> answer_in('{"strength": 410, "leak": null}', ["strength", "leak"])
+    {'strength': 410.0}
+    """
+    what = "its last line"
+    if outcomes is None:
+        return _checked(number_of(line, what))
+    given = _from_json(line) if line.startswith("{") else _from_pairs(line, outcomes)
+    for name in given:
+        if name not in outcomes:
+            raise ValueError(f"{what} names {name!r}{nearest(name, list(outcomes))}")
+    found = {n: _checked(number_of(str(v), n)) for n, v in given.items() if v is not None}
+    if not found:
+        raise ValueError(f"{what} has none of the outcomes {', '.join(outcomes)}")
+    return found
+
+
+def _checked(value: float) -> float:
+    check_value(value)
+    return value
+
+
+def _from_json(line: str) -> dict[str, Any]:
+    try:
+        read = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"its last line is not valid JSON: {error}") from None
+    if any(isinstance(value, bool | list | dict) for value in read.values()):
+        raise ValueError("its last line must have a number, or null, for each outcome")
+    return dict(read)
+
+
+def _from_pairs(line: str, outcomes: Collection[str]) -> dict[str, Any]:
+    pairs = [word.partition("=") for word in line.replace(",", " ").split()]
+    if not pairs or not all(equals for _, equals, _ in pairs):
+        example = " ".join(f"{name}=1.25" for name in outcomes)
+        raise ValueError(f"its last line must be like {example}, or JSON, got {line!r}")
+    return {name: text for name, _, text in pairs}
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """End a command and all that it started: first politely."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, signal_number)
+        except ProcessLookupError:
+            break
+        try:
+            process.communicate(timeout=GRACE_SECONDS)
+            break
+        except subprocess.TimeoutExpired:
+            continue

@@ -1,0 +1,222 @@
+"""Commands that say which design to use: recommend, front."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from airbo.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    one_thread,
+    open_campaign,
+    reporting,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from airbo.campaign import Settings
+    from airbo.optimizer import Recommendation
+    from airbo.optimizer.handover import Handover
+    from airbo.optimizer.outlook import Outlook
+
+Anywhere = Annotated[
+    bool, typer.Option("--anywhere", help="Look at all designs, not only those tried.")
+]
+_MEANS = (
+    "Values are averages over where the design lands (± one standard deviation, model uncertainty)."
+)
+
+
+def policy_of(anywhere: bool) -> Literal["anywhere"] | None:
+    """Return where to look for designs."""
+    return "anywhere" if anywhere else None
+
+
+def objectives_of(settings: "Settings") -> list[str]:
+    """Return the names of all objectives."""
+    from airbo.outcomes import objectives
+
+    named = settings.outcomes
+    return [settings.value_name] if named is None else list(objectives(named))
+
+
+def show_compromise(
+    out: Output, settings: "Settings", best: "Recommendation", handed: "Handover"
+) -> None:
+    """Say which design to use where there are several outcomes, and what to expect of each."""
+    from airbo.cli.views import outcome_line
+    from airbo.words import assignments
+
+    out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}")
+    for name, estimate in best.outcomes.items():
+        out.show(outcome_line(settings, name, estimate))
+    out.show(_MEANS)
+    if len(objectives_of(settings)) > 1:
+        out.show("The other designs to choose from: airbo front.")
+    out.result({**as_recommended(best), **show_handover(out, settings, handed)})
+
+
+def show_handover(out: Output, settings: "Settings", handed: "Handover") -> dict[str, Any]:
+    """Say how far parameters may be set elsewhere, and which error to pay for; return both."""
+    from airbo.optimizer.handover_words import budget_sentences, window_sentences
+
+    units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
+    if handed.window is not None:
+        out.show(*window_sentences(handed.window, settings.space))
+    for budget in handed.budgets:
+        name = budget.outcome or settings.value_name
+        out.show(*budget_sentences(budget, name, units.get(name, settings.value_unit)))
+    return handed.to_dict()
+
+
+def as_recommended(best: "Recommendation") -> dict[str, Any]:
+    """Describe for programs what to expect of a design with several outcomes."""
+    found = {name: asdict(estimate) for name, estimate in best.outcomes.items()}
+    return {"design": best.design, "outcomes": found, "holds": best.holds, "reason": best.reason}
+
+
+def recommend(
+    anywhere: Anywhere = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="A difference of values that does not matter to you.", min=0),
+    ] = None,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Say which design to use, what to expect of it, and whether more experiments are worth it."""
+    with reporting(as_json) as out:
+        from airbo import measures
+        from airbo.cli.views import what_to_expect
+        from airbo.words import assignments
+
+        campaign = open_campaign(file, out)
+        settings, outlook = campaign.settings, None
+        policy = policy_of(anywhere)
+        with out.working("Fitting the model and looking ahead ..."):
+            one_thread()
+            if settings.measure == measures.Mean() and settings.named is None:
+                # what lies ahead is known of expected values
+                outlook = campaign.look_ahead(tolerance, policy)
+            best = outlook.recommendation if outlook else campaign.recommend(policy)
+            handed = campaign.handover(best.design)
+        if settings.named is not None:
+            return show_compromise(out, settings, best, handed)
+        out.show(f"Use {assignments(settings.space, best.design)}.")
+        out.show(what_to_expect(settings, best))
+        data = {"design": best.design, "mean": best.mean, "std": best.std,
+                "unit": settings.value_unit}  # fmt: skip
+        if outlook is not None:
+            from airbo.optimizer.outlook_words import sentences
+
+            out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
+            data["outlook"] = as_outlook(outlook)
+        else:
+            data["measure"] = measures.to_text(settings.measure)
+        if best.capability is not None:
+            data["capability"] = best.capability.to_dict()
+        out.result({**data, **show_handover(out, settings, handed)})
+
+
+def as_outlook(outlook: "Outlook") -> dict[str, Any]:
+    """Describe for programs what further experiments can bring."""
+    lucky = outlook.luckiest
+    return {
+        "gains": {str(n): gain for n, gain in outlook.gains.items()},
+        "tolerance": outlook.tolerance,
+        "probability": outlook.probability,
+        "n_values": outlook.n_values,
+        "spread": outlook.spread,
+        "n_confirmations": outlook.n_confirmations,
+        "luckiest": None if lucky is None else asdict(lucky),
+    }
+
+
+# -- several objectives
+
+
+def front_(
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A .csv or .xlsx file; -: print CSV."),
+    ] = None,
+    anywhere: Anywhere = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """List the designs to choose from, where two or three objectives pull apart.
+
+    No other design is better by all objectives than one on the front, and every design on it keeps
+    the limits of the file. The first row is the best by the first objective.
+    """
+    with reporting(as_json) as out:
+        from airbo.campaign.errors import CampaignError
+
+        campaign = open_campaign(file, out)
+        settings = campaign.settings
+        if len(own := objectives_of(settings)) < 2:
+            raise CampaignError(
+                f"The campaign has one objective, {own[0]}, so that one design is the best: airbo "
+                "recommend. A front needs two or three outcomes with a goal."
+            )
+        with out.working("Fitting the models and looking for the front ..."):
+            one_thread()
+            adviser = campaign.adviser()
+            found, best = adviser.front(policy_of(anywhere)), adviser.recommend(policy_of(anywhere))
+        if output is not None:
+            _write_front(settings, found, output, out)
+        else:
+            _show_front(settings, found, best, out)
+        rows = [as_recommended(each) for each in found]
+        out.result({"front": rows, "compromise": best.design, "reason": best.reason,
+                    "file": output})  # fmt: skip
+
+
+def _show_front(
+    settings: "Settings", found: "Sequence[Recommendation]", best: "Recommendation", out: Output
+) -> None:
+    from airbo.cli.views import front_table
+
+    if not found:
+        out.show(
+            "No design is known yet to keep all limits. airbo recommend names the one that is most "
+            "likely to."
+        )
+        return
+    out.show(front_table(settings, found, best), _MEANS, best.reason)
+
+
+def _write_front(
+    settings: "Settings", found: "Sequence[Recommendation]", path: Path, out: Output
+) -> None:
+    from airbo.campaign.tables import to_csv, write_table
+
+    table = _front_frame(settings, found)
+    if str(path) == "-":
+        if not out.as_json:
+            typer.echo(to_csv(table), nl=False)
+        return
+    write_table(table, path)
+    out.show(f"Wrote {len(table)} designs to {path}.")
+
+
+def _front_frame(settings: "Settings", found: "Sequence[Recommendation]") -> "pd.DataFrame":
+    """Return a table of the front: the design, what to expect of each outcome, and how surely."""
+    import pandas as pd
+
+    rows = []
+    for best in found:
+        row: dict[str, Any] = dict(best.design)
+        for name, estimate in best.outcomes.items():
+            numbers = {name if key == "mean" else f"{name}_{key}": v
+                       for key, v in asdict(estimate).items()}  # fmt: skip
+            row |= {key: value for key, value in numbers.items() if value is not None}
+        rows.append(row | {"holds": best.holds})
+    columns = list(rows[0]) if rows else [*settings.space.names, *(settings.named or ())]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,66 @@
+"""The page of a campaign with several outcomes."""
+
+import pytest
+
+from airbo import Campaign
+from tests.campaign.common import write
+from tests.campaign.test_outcomes import SEAM
+
+TWO = SEAM.replace("n_initial = 3", "n_initial = 1000").replace(
+    "at_most = 0.5\nprobability = 0.9", 'goal = "minimize"'
+)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write(tmp_path, TWO)
+
+
+def ask(visitor, desk):
+    visitor.send("/ask", n="1")
+    desk.wait()
+
+
+def test_each_outcome_has_a_field_and_what_is_empty_was_not_measured(ann, desk, file):
+    ask(ann, desk)
+    page = ann.send("/tell/0", **{"outcome:strength": "3,5 MPa", "outcome:leak": ""})
+    assert page.said() == ["Experiment 0: strength 3.5 MPa."]
+    ann.send("/tell/0", "/experiment/0", **{"outcome:leak": "0.2"})
+    assert dict(Campaign.open(file).experiment(0).outcomes) == {"strength": 3.5, "leak": 0.2}
+    words = ann.get("/experiments").words
+    assert "strength MPa leak result" in words
+    assert "3.5 0.2 ok" in words
+
+
+def test_nothing_measured_and_a_measured_outcome_that_is_emptied_are_refused(ann, desk, file):
+    ask(ann, desk)
+    page = ann.send("/tell/0")
+    assert page.status == 422
+    assert page.said("mistake") == [
+        "Enter what was measured. If there is none, say that it failed."
+    ]
+    ann.send("/tell/0", **{"outcome:strength": "3", "outcome:leak": "1"})
+    page = ann.send("/tell/0", "/experiment/0", **{"outcome:leak": ""})
+    assert page.said("mistake") == [
+        "This was told before. Enter another value, or undo the report."
+    ]
+    assert dict(Campaign.open(file).experiment(0).outcomes) == {"strength": 3.0, "leak": 1.0}
+
+
+def test_a_design_that_cannot_be_used_is_told_apart_from_a_failure(ann, desk, file):
+    ask(ann, desk)
+    page = ann.send("/infeasible/0")
+    assert page.said() == ["Experiment 0: failed, these settings cannot be used."]
+    assert Campaign.open(file).experiment(0).infeasible
+
+
+def test_the_page_shows_the_compromise_and_the_front(models, ann, desk, file):
+    with Campaign.open(file) as campaign:
+        told = [({"x": x}, {"strength": 9 * x, "leak": x**2}) for x in (0.1, 0.3, 0.5, 0.7, 0.9)]
+        campaign.tell_all(told)
+    ann.get()
+    desk.wait()
+    advice = ann.get().words.partition("Best design so far")[2]
+    assert "The compromise on a front of" in advice
+    assert "Or choose from the front" in advice
+    assert [chart.title for chart in desk.looked().charts.values()] == ["strength against leak"]
