@@ -52,7 +52,7 @@ def test_how_to_pages_print_what_they_show(page, capsys):
             [float(n.replace(",", "")) for n in NUMBER.findall(t)] for t in (found, said)
         )
         # draws and searches differ in the last digits from machine to machine
-        assert numbers == pytest.approx(shown, rel=0.05, abs=1.0)
+        assert numbers == pytest.approx(shown, rel=0.05, abs=0.5)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
