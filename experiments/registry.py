@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
-from experiments.choosing.measuring import MEASURING
+from experiments.choosing.measuring import HELD_OUT, MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
@@ -50,6 +50,7 @@ BEYOND: dict[str, Experiment] = {
         FAMILY_PREDICTING,
         EXPECTATIONS,
         MEASURING,
+        HELD_OUT,
         SCREENING,
         CHOOSING,
         NODES,

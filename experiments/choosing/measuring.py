@@ -1,18 +1,20 @@
 """How far to trust measures of f(x') over P_x: do their 90% intervals hold the truth?"""
 
+from dataclasses import dataclass, field
 from statistics import mean
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 import airbo
 from airbo.measures import CVaR, InSpec, Mean, MeanStd, Quantile
-from airbo.problems import Problem, problem
-from airbo.uncertainty import base_draws
+from airbo.observed import Direction
+from airbo.problems import RELIABLE, Problem, problem
+from airbo.uncertainty import InputUncertainty, Normal, Relative, base_draws
 from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Step, Task
-from experiments.subjects.internals import FunctionDraws, Measure, corrected
+from experiments.subjects.internals import FunctionDraws, Measure, ReliableDesign, corrected
 
 PROBLEMS = ("rkhs", "double-peak", "bumped-bowl", "hills", "cliff", "branin", "hartmann")
 WAYS = ("naive", "corrected")
@@ -26,6 +28,7 @@ class Measuring(Experiment):
     paper = "beyond the paper"
     title = "Measures and their intervals"
     repeats = 4
+    problems: tuple[str, ...] = PROBLEMS
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List all problems, with executed inputs that nobody saw and with exact ones."""
@@ -37,13 +40,13 @@ class Measuring(Experiment):
                 {"problem": name, "exact": group == "exact", "n": 15 if quick else N_OBSERVATIONS},
             )
             for group in ("unseen", "exact")
-            for name in (PROBLEMS[:2] if quick else PROBLEMS)
+            for name in (self.problems[:2] if quick else self.problems)
             for seed in range(repeats)
         ]
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Compare measures of draws with those of the true function."""
-        about = problem(task.config["problem"])
+        about = subject(task.config["problem"])
         optimizer, X = observed(about, task.config["n"], task.config["exact"], task.seed)
         sign = 1 if about.direction == "maximize" else -1
         values = sign * torch.tensor(optimizer.observations["value"], dtype=torch.float64)
@@ -150,4 +153,38 @@ def _cell(results: Results, labels: list[str], name: str) -> str:
     return f"{covered[0]:.0%} → {covered[1]:.0%} ({rmse[0]:.2f} → {rmse[1]:.2f})"
 
 
-MEASURING = Measuring()
+class HeldOut(Measuring):
+    """The same on problems that nobody looked at while the correction was chosen."""
+
+    name = "measuring-held-out"
+    title = "Measures and their intervals, on problems that were held out"
+    repeats = 2
+    problems = ("wave", "welded-beam", "pressure-vessel", "spring")
+
+
+@dataclass(frozen=True)
+class NarrowestMargin(Problem):
+    """The smallest margin of a machine part to any of its limits, with errors of 10%."""
+
+    name: ClassVar[str] = "narrowest margin"
+    direction: ClassVar[Direction] = "maximize"
+
+    part: ReliableDesign
+    uncertainty: InputUncertainty = field(default_factory=lambda: Relative(Normal(0.1)))
+
+    @property
+    def bounds(self) -> Tensor:
+        """Those of the part."""
+        return self.part.bounds
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Return the smallest margin of parts as they were made."""
+        return self.part.margins(X).amin(-1)
+
+
+def subject(name: str) -> Problem:
+    """Return a benchmark problem, or the narrowest margin of a part."""
+    return NarrowestMargin(RELIABLE[name]) if name in RELIABLE else problem(name)
+
+
+MEASURING, HELD_OUT = Measuring(), HeldOut()

@@ -43,8 +43,9 @@ def seconds(about: Problem, **wanted: Any) -> float:
     designs = [dict(zip(names, x, strict=True)) for x in X.tolist()]
     ends = zip(low.tolist(), high.tolist(), strict=True)
     space = dict(zip(names, ends, strict=True))
-    direction = {} if "outcomes" in wanted else {"direction": about.direction}
-    optimizer = Optimizer(space, about.uncertainty, **direction, **wanted)
+    if "outcomes" not in wanted:
+        wanted["direction"] = about.direction
+    optimizer = Optimizer(space, about.uncertainty, **wanted)
     values = _observed(about, X, generator, wanted.get("outcomes"))
     optimizer.tell(designs[:N_KNOWN], values[:N_KNOWN])
     optimizer.copy().ask()
