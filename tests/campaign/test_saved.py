@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airbo import Campaign, Optimizer
-from airbo.campaign import AlreadyTold, FileError, declared, missed
+from airbo.campaign import AlreadyTold, FileError, parameter_tables, missed
 from tests.campaign.common import write
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
@@ -90,7 +90,7 @@ def test_a_campaign_beyond_the_limits_of_today_can_be_read(tmp_path, parameter, 
         Campaign.open(path)
     assert not (tmp_path / "a.journal").exists()
     with pytest.MonkeyPatch.context() as as_before:
-        as_before.setattr(declared, "check_parameter", lambda parameter: None)
+        as_before.setattr(parameter_tables, "check_parameter", lambda parameter: None)
         as_before.setattr(missed, "check_uncertainty", lambda *uncertainty: None)
         with Campaign.open(path) as campaign:
             campaign.ask(2)
