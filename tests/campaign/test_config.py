@@ -311,4 +311,4 @@ def test_exact_use_and_another_use_of_a_parameter_contradict_each_other():
     text = f'deployment = "exact"\n{LINE}deployment = {{ kind = "normal", std = 0.02 }}\n'
     [(line, said)] = mistakes(text)
     assert line == len(text.splitlines())
-    assert "take away one of both" in said
+    assert "remove one of the two" in said

@@ -91,7 +91,7 @@ def test_mistakes_in_the_outcomes_are_named(text, message, tmp_path):
 
 
 def test_a_direction_for_all_outcomes_is_refused(tmp_path):
-    with pytest.raises(FileError, match="take 'direction' away"):
+    with pytest.raises(FileError, match="remove 'direction'"):
         parse('direction = "minimize"\n' + SEAM, tmp_path / "campaign.toml")
 
 

@@ -84,7 +84,8 @@ def calibrate_campaign(
         found = beliefs(campaign.settings, table)
     counts = ", ".join(f"{b.parameter} ({b.n})" for b in found)
     n = len({e.number for e in table.experiments})
-    out.show(f"Executed inputs were measured in {n} experiments: {counts}.", "")
+    word = "experiment" if n == 1 else "experiments"
+    out.show(f"Executed inputs were measured in {n} {word}: {counts}.", "")
     out.show(*(belief.text for belief in found))
     names = [b.parameter for b in found if b.n >= 3]
     learned = drawn = None

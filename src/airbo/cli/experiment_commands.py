@@ -165,7 +165,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             f"failed, {now.n_given_up} given up, {len(now.pending)} pending."
         )
         if now.n_excluded:
-            out.show(f"{now.n_excluded} of them are excluded from the model.")
+            out.show(f"{now.n_excluded} of them excluded from the model.")
         if now.best is not None:
             value = value_with_unit(settings, now.best.value)
             design = assignments(settings.space, now.best.design)
