@@ -205,6 +205,7 @@ def show_compromise(
     from dataclasses import asdict
 
     from airbo.cli.views import outcome_line
+    from airbo.optimizer.outlook_words import MEAN_ONLY
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}")
@@ -212,7 +213,7 @@ def show_compromise(
         out.show(outcome_line(settings, name, estimate))
     out.show(
         "Values are means over where the design lands; ± is one standard deviation of what the "
-        "model does not know."
+        f"model does not know. {MEAN_ONLY}"
     )
     found = {name: asdict(estimate) for name, estimate in best.outcomes.items()}
     out.result({"design": best.design, "outcomes": found, "holds": best.holds,
@@ -247,6 +248,7 @@ def recommend(
     with reporting(as_json) as out:
         from airbo import measures
         from airbo.cli.views import what_to_expect
+        from airbo.optimizer.outlook_words import MEAN_ONLY
         from airbo.words import assignments
 
         campaign = open_campaign(file)
@@ -271,6 +273,7 @@ def recommend(
             out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
             data["outlook"] = as_outlook(outlook)
         else:
+            out.show(MEAN_ONLY)
             data["measure"] = measures.to_text(settings.measure)
         if best.capability is not None:
             data["capability"] = best.capability.to_dict()

@@ -12,16 +12,13 @@ from airbo.measures import Mean, Target
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.handover import Handover
 from airbo.optimizer.handover_words import in_percent
+from airbo.optimizer.outlook_words import MEAN_ONLY
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Aim, Limit, Want, objectives
 from airbo.report import style
 from airbo.report.findings import Findings
 from airbo.report.frame import settings_rows
 from airbo.report.page import Page, Tile
-
-MEAN_ONLY = (
-    "What further experiments can bring is worked out only where the mean of one value decides."
-)
 
 
 class Decided:
@@ -46,6 +43,18 @@ class Decided:
     def is_several(self) -> bool:
         """Whether there are several outcomes."""
         return len(self.outcomes) > 1
+
+    @property
+    def missing(self) -> list[str]:
+        """Outcomes that no experiment has measured."""
+        table = self.optimizer.observations
+        return [name for name in self.outcomes if self.is_several and not table[name].notna().any()]
+
+    @property
+    def nothing(self) -> Findings:
+        """What is known before the first experiment."""
+        first = self.optimizer.of_outcome(next(iter(self.outcomes)))
+        return Findings(first.as_of(0), self.name)
 
     @cached_property
     def _answer(self) -> tuple[Recommendation, bool]:
