@@ -24,12 +24,11 @@ from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
 from airbo import Campaign
-from airbo.campaign.storage import open_storage
-from airbo.campaign.storage_url import StorageURL
 from experiments.harness import postgres, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
 from experiments.speed.many import FILE, STORAGES
 from experiments.speed.optuna_ask import f
+from experiments.subjects.internals import StorageURL, open_storage
 
 PAUSE = 0.05
 """Seconds that an experiment takes."""

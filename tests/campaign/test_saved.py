@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airbo import Campaign, Optimizer
-from airbo.campaign import AlreadyTold, FileError, parameter_tables, missed
+from airbo.campaign import AlreadyTold, FileError, missed, parameter_tables
 from tests.campaign.common import write
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed

@@ -11,7 +11,7 @@ from botorch.models.model import ModelList
 from airbo import uncertainty as unc
 from airbo.measures import CVaR, Mean, Worst
 from airbo.measures.landing import is_bounded
-from airbo.measures.posterior import Effort, MeasureModel
+from airbo.measures.posterior import Effort, MeasureModel, explained_variance
 from airbo.measures.spread import corrected
 from airbo.models import ExpectationGP
 from airbo.models.draws import FunctionDraws
@@ -116,3 +116,22 @@ def test_botorch_acquisitions_take_one_measure_or_several(model):
 )
 def test_the_support_is_known_to_be_bounded(uncertainty, bounded):
     assert is_bounded(uncertainty, 2) is bounded
+
+
+def test_variance_that_something_else_explains():
+    torch.manual_seed(0)
+    g = torch.randn(4000, 2, dtype=torch.float64)
+    other = torch.randn(4000, 2, dtype=torch.float64)
+    # 2 g + 3 e has a variance of 13, of which g explains 4
+    found = explained_variance(2 * g + 3 * other, g)
+    assert found.tolist() == pytest.approx([4.0, 4.0], rel=0.15)
+    torch.testing.assert_close(explained_variance(-2 * g, g), 4 * g.var(0))
+
+
+def test_a_search_explores_what_experiments_can_teach(model):
+    torch.manual_seed(0)
+    X, search = designs(4, 2), Effort(32, 32, smooth=True)
+    alike = MeasureModel(model, CVaR(0.8), P, effort=search).posterior(X)
+    other = MeasureModel(model, CVaR(0.8), unc.Normal(0.2), effort=search).posterior(X)
+    assert (alike.variance < alike.draws.var(0)).all()
+    assert torch.equal(other.variance, other.draws.var(0))

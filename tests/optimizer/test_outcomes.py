@@ -248,6 +248,13 @@ def test_no_design_of_the_front_is_beaten_by_another():
     assert weight == sorted(weight, reverse=True)  # who is stronger is heavier
 
 
+def test_two_designs_on_a_front_are_no_compromise():
+    both = told(TWO, lambda x: {"strength": x, "weight": x}, [{"x": 0.2}, {"x": 0.8}])
+    best = recommend(both)
+    assert "no compromise yet" in best.reason
+    assert best.design["x"] == 0.8
+
+
 def test_the_compromise_is_on_the_front_and_neither_of_its_ends():
     optimizer = told(TWO, opposed)
     front, best = optimizer.front(), optimizer.recommend()

@@ -86,6 +86,13 @@ def test_other_measures_have_a_page_without_limits(measure, tmp_path):
     assert "where the mean of one value decides" in text
 
 
+def test_what_nobody_has_measured_is_named(tmp_path):
+    opt = airbo.Optimizer(SPACE, P, outcomes=LIMITED, n_initial=4)
+    assert "measured strength and leak yet" in words_of(page_of(opt, tmp_path))
+    opt.tell(opt.ask(), {"strength": 1.0})
+    assert "measured leak yet" in words_of(page_of(opt, tmp_path))
+
+
 @pytest.mark.slow
 def test_an_experiment_that_measured_one_outcome_only_is_shown(tmp_path):
     opt = several(LIMITED)

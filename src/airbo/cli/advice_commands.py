@@ -51,12 +51,13 @@ def show_compromise(
 ) -> None:
     """Say which design to use where there are several outcomes, and what to expect of each."""
     from airbo.cli.views import outcome_line
+    from airbo.optimizer.outlook_words import MEAN_ONLY
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}")
     for name, estimate in best.outcomes.items():
         out.show(outcome_line(settings, name, estimate))
-    out.show(_MEANS)
+    out.show(f"{_MEANS} {MEAN_ONLY}")
     if len(objectives_of(settings)) > 1:
         out.show("The other designs to choose from: airbo front.")
     out.result({**as_recommended(best), **show_handover(out, settings, handed)})
@@ -94,6 +95,7 @@ def recommend(
     with reporting(as_json) as out:
         from airbo import measures
         from airbo.cli.views import what_to_expect
+        from airbo.optimizer.outlook_words import MEAN_ONLY
         from airbo.words import assignments
 
         campaign = open_campaign(file, out)
@@ -118,6 +120,7 @@ def recommend(
             out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
             data["outlook"] = as_outlook(outlook)
         else:
+            out.show(MEAN_ONLY)
             data["measure"] = measures.to_text(settings.measure)
         if best.capability is not None:
             data["capability"] = best.capability.to_dict()

@@ -56,9 +56,14 @@ FOR_SHARES = Effort(n_pairs=128, n_executed=2048)
 class MeasurePosterior(Posterior):
     """Draws of a measure at designs."""
 
-    def __init__(self, draws: Float[Tensor, "S *batch q 1"]) -> None:
-        """Hold draws, which count alike."""
+    def __init__(
+        self,
+        draws: Float[Tensor, "S *batch q 1"],
+        variance: Float[Tensor, "*batch q 1"] | None = None,
+    ) -> None:
+        """Hold draws, which count alike; by default their variance is that of the posterior."""
         self.draws = draws
+        self._variance = variance
 
     @property
     def mean(self) -> Float[Tensor, "*batch q 1"]:
@@ -67,8 +72,8 @@ class MeasurePosterior(Posterior):
 
     @property
     def variance(self) -> Float[Tensor, "*batch q 1"]:
-        """Variance over draws: what the model does not know."""
-        return self.draws.var(0)
+        """Variance over draws: what the model does not know, or what it can still learn."""
+        return self.draws.var(0) if self._variance is None else self._variance
 
     def quantile(self, value: Tensor) -> Tensor:
         """Return quantiles over draws."""
@@ -168,6 +173,14 @@ class MeasureModel(Model):
         return torch.stack([landed.amin(0), landed.amax(0)]).detach()
 
     @property
+    def _learns_means(self) -> bool:
+        """Whether a search explores, and experiments land like the product.
+
+        Such experiments teach the mean over P_x, but hardly what f does within P_x.
+        """
+        return self.effort.smooth and self.uncertainty == self.model.features.uncertainties[0]
+
+    @property
     def num_outputs(self) -> int:
         """One measure."""
         return 1
@@ -195,8 +208,14 @@ class MeasureModel(Model):
         expected = None
         if isinstance(self.measure, Mean):
             expected = self._draws.expected(X, self.uncertainty)
-        draws = self._measured(self.values(X)) if expected is None else expected
-        posterior = MeasurePosterior(draws.unsqueeze(-1))
+        if expected is not None:
+            posterior = MeasurePosterior(expected.unsqueeze(-1))
+        else:
+            values = self.values(X)
+            draws, variance = self._measured(values).unsqueeze(-1), None
+            if self._learns_means:
+                variance = explained_variance(draws, values.mean(-1).unsqueeze(-1))
+            posterior = MeasurePosterior(draws, variance)
         return posterior if posterior_transform is None else posterior_transform(posterior)
 
     def values(self, X: Float[Tensor, "*batch q d"]) -> Float[Tensor, "S *batch q s"]:
@@ -247,6 +266,18 @@ class MeasureModel(Model):
         transform: Any = getattr(self.model, "outcome_transform", None)
         scale = 1.0 if transform is None else transform.stdvs.item()
         return self._measure.smooth(values, scale)
+
+
+def explained_variance(
+    draws: Float[Tensor, "S *shape"], known: Float[Tensor, "S *shape"]
+) -> Float[Tensor, "*shape"]:
+    r"""Return how much the variance of draws would drop if something else were known of each.
+
+    .. math:: \mathrm{Cov}(m, g)^2 / \mathrm{Var}\, g
+    """
+    m, g = draws - draws.mean(0), known - known.mean(0)
+    covariance = (m * g).sum(0) / (len(m) - 1)
+    return covariance.square() / g.var(0).clamp_min(1e-300)
 
 
 def noise_deviation(model: UncertainInputGP) -> Float[Tensor, ""]:

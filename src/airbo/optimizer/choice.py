@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from airbo.improvement import FeasibleValue, undominated
 from airbo.optimizer.goals import Goals
@@ -78,11 +79,22 @@ class Choice:
         best, span = Y.amax(0), Y.amax(0) - Y.amin(0)
         given_up = ((best - Y) / torch.where(span > 0, span, 1.0)).amax(-1)  # (n,)
         i = int(given_up.argmin())
-        reason = (
-            f"The compromise on a front of {len(front)} designs: it gives up at most "
-            f"{given_up[i]:.0%} of the range of any objective along the front."
+        return front[i].recommended(self.goals, self._compromise_words(len(front), given_up[i]))
+
+    def _compromise_words(self, n: int, given_up: Tensor) -> str:
+        """Say how the compromise was chosen; one or two designs leave nothing to weigh up."""
+        if n == 1:
+            return f"No other one of {self._among()} beats this design by any objective."
+        if n == 2:
+            first = next(iter(objectives(self.goals.outcomes)))
+            return (
+                "There is no compromise yet: the front has two designs, each best by another "
+                f"objective. This one has the best {first}."
+            )
+        return (
+            f"The compromise on a front of {n} designs: it gives up at most {given_up:.0%} of the "
+            "range of any objective along the front."
         )
-        return front[i].recommended(self.goals, reason)
 
     def _most_likely(self, judged: Sequence[Judged]) -> Recommendation:
         """Recommend the design that is most likely to keep the limits, and warn."""

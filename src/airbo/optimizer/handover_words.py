@@ -23,14 +23,14 @@ def window_sentences(window: OperatingWindow, space: Space) -> list[str]:
 
 def window_verdict(window: OperatingWindow) -> str:
     """Say what the window is about, or why there is none."""
-    here = in_percent(window.probability)
+    here = as_percent(window.probability)
     if not window.alone:
         return (
             f"There is no operating window: P(in spec) is {here} at this design, and "
-            f"{in_percent(window.level)} are asked for."
+            f"{as_percent(window.level)} are asked for."
         )
     return (
-        f"Operating window, P(in spec) of at least {in_percent(window.level)}; at the design it is "
+        f"Operating window, P(in spec) of at least {as_percent(window.level)}; at the design it is "
         f"{here}."
     )
 
@@ -75,7 +75,7 @@ def _left(c: Contribution, budget: ToleranceBudget) -> str:
         return left
     now, then = budget.in_spec.value, budget.in_spec.value + c.gain_if_halved.value
     clear = "" if c.is_clear else " (no clear difference)"
-    return f"{left}, and {in_percent(then)} in spec instead of {in_percent(now)}{clear}"
+    return f"{left}, and {as_percent(then)} in spec instead of {as_percent(now)}{clear}"
 
 
 def likely_share(share: Likely) -> str:
@@ -83,10 +83,10 @@ def likely_share(share: Likely) -> str:
     return f"{100 * share.value:.0f}% ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
 
 
-def in_percent(probability: float) -> str:
+def as_percent(probability: float) -> str:
     """Write a probability, with the more digits the nearer to 1 it is.
 
-    >>> in_percent(0.5), in_percent(0.95), in_percent(0.998), in_percent(1.0)
+    >>> as_percent(0.5), as_percent(0.95), as_percent(0.998), as_percent(1.0)
     ('50%', '95%', '99.8%', '100%')
     """
     places = 0 if probability < 0.945 else 1

@@ -7,6 +7,11 @@ from airbo.space import Space
 from airbo.words import design as design_words
 from airbo.words import listed, number, plus_minus, with_unit
 
+MEAN_ONLY = (
+    "What further experiments can bring is worked out only where the mean of one value decides."
+)
+"""Said in place of an outlook."""
+
 
 def sentences(outlook: Outlook, space: Space, name: str, unit: str | None = None) -> list[str]:
     """Say what further experiments can bring, and what the recommendation rests on.

@@ -5,23 +5,18 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
 
-import plotly.graph_objects as go
-
 from airbo import words
 from airbo.measures import Mean, Target
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.handover import Handover
-from airbo.optimizer.handover_words import in_percent
+from airbo.optimizer.handover_words import as_percent
+from airbo.optimizer.outlook_words import MEAN_ONLY
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Aim, Limit, Want, objectives
-from airbo.report import style
 from airbo.report.findings import Findings
 from airbo.report.frame import settings_rows
+from airbo.report.front import front_figure
 from airbo.report.page import Page, Tile
-
-MEAN_ONLY = (
-    "What further experiments can bring is worked out only where the mean of one value decides."
-)
 
 
 class Decided:
@@ -46,6 +41,18 @@ class Decided:
     def is_several(self) -> bool:
         """Whether there are several outcomes."""
         return len(self.outcomes) > 1
+
+    @property
+    def missing(self) -> list[str]:
+        """Outcomes that no experiment has measured."""
+        table = self.optimizer.observations
+        return [name for name in self.outcomes if self.is_several and not table[name].notna().any()]
+
+    @property
+    def nothing(self) -> Findings:
+        """What is known before the first experiment."""
+        first = self.optimizer.of_outcome(next(iter(self.outcomes)))
+        return Findings(first.as_of(0), self.name)
 
     @cached_property
     def _answer(self) -> tuple[Recommendation, bool]:
@@ -113,7 +120,7 @@ def _measure_tiles(decided: Decided) -> list[Tile]:
         c = best.capability
         low, high = c.share_interval
         return [
-            Tile("In spec", in_percent(c.share), f"{in_percent(low)} to {in_percent(high)}"),
+            Tile("In spec", as_percent(c.share), f"{as_percent(low)} to {as_percent(high)}"),
             Tile("Cpk", f"{c.cpk:.2f}", f"{c.cpk_interval[0]:.2f} to {c.cpk_interval[1]:.2f}"),
             Tile("Out of spec", f"{c.ppm:,.0f} ppm",
                  f"{c.ppm_interval[0]:,.0f} to {c.ppm_interval[1]:,.0f}"),
@@ -142,12 +149,12 @@ def _outcome_tile(name: str, want: Want | None, e: OutcomeEstimate, unit: str | 
         return Tile(f"{name}, {by}", expected, f"95% sure: {words.interval(e)}")
     within, holds = e.within or 0.0, e.holds or 0.0
     if not isinstance(want, Limit):  # whether a design can be used
-        return Tile(f"{name}: works", in_percent(within), "of executed inputs")
+        return Tile(f"{name}: works", as_percent(within), "of executed inputs")
     return Tile(
         f"{name} {words.with_unit(want.where, unit)}",
-        in_percent(within),
+        as_percent(within),
         f"{100 * want.probability:g}% asked for; probability that they are reached: "
-        f"{in_percent(holds)}. Expected {name}: {expected}.",
+        f"{as_percent(holds)}. Expected {name}: {expected}.",
     )
 
 
@@ -170,7 +177,18 @@ def add_front(page: Page, decided: Decided) -> None:
         "another design of the table."
     )
     pairs = combinations(names, 2)
-    page.charts([(f"{b} over {a}", front_figure(decided, front, a, b)) for a, b in pairs])
+    table, space = decided.optimizer.observations, decided.optimizer.space
+    page.charts(
+        [
+            (
+                f"{b} over {a}",
+                front_figure(
+                    space, (table[a], table[b]), front, decided.best, (a, b), decided.units
+                ),
+            )
+            for a, b in pairs
+        ]
+    )
     parameters = decided.optimizer.space.parameters
     header = [words.label(n, words.unit_of(p)) for n, p in parameters.items()]
     header += [words.label(name, decided.units.get(name)) for name in decided.outcomes]
@@ -181,31 +199,3 @@ def add_front(page: Page, decided: Decided) -> None:
         for r in front
     ]  # fmt: skip
     page.table(header, rows)
-
-
-def front_figure(decided: Decided, front: list[Recommendation], a: str, b: str) -> go.Figure:
-    """Draw one objective over another: designs tried, the front, the compromise."""
-    figure = go.Figure()
-    table = decided.optimizer.observations
-    figure.add_scatter(
-        x=table[a], y=table[b], mode="markers", name="observed",
-        marker={"color": style.DATA, "size": 6, "opacity": 0.5}, hoverinfo="skip",
-    )  # fmt: skip
-    ordered = sorted(front, key=lambda r: r.outcomes[a].mean)
-    x, y = ([r.outcomes[n].mean for r in ordered] for n in (a, b))
-    figure.add_scatter(
-        x=x, y=y, mode="lines+markers", name="front, expected",
-        error_x={"array": [r.outcomes[a].std for r in ordered], "thickness": 1, "width": 3},
-        error_y={"array": [r.outcomes[b].std for r in ordered], "thickness": 1, "width": 3},
-        line={"color": style.MODEL, "width": 1.5, "dash": "dot"}, marker={"size": 9},
-        hovertext=[style.plain(words.design(decided.optimizer.space, r.design)) for r in ordered],
-        hoverinfo="text",
-    )  # fmt: skip
-    best = decided.best.outcomes
-    figure.add_scatter(
-        x=[best[a].mean], y=[best[b].mean], mode="markers", name="compromise",
-        marker={"color": style.BEST, "size": 14, "symbol": "star"}, hoverinfo="skip",
-    )  # fmt: skip
-    style.styled(figure, height=400)
-    titles = [style.plain(words.label(n, decided.units.get(n))) for n in (a, b)]
-    return figure.update_layout(xaxis={"title": titles[0]}, yaxis={"title": titles[1]})

@@ -8,7 +8,6 @@ import plotly.graph_objects as go
 from airbo.optimizer.budget import Contribution, ToleranceBudget
 from airbo.optimizer.handover_words import (
     all_halved_words,
-    in_percent,
     likely_share,
     window_verdict,
 )
@@ -75,7 +74,7 @@ def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.
         line={"color": style.MODEL, "width": 2.5},
         marker={"color": style.MODEL, "size": 9},
         hovertext=[
-            style.plain(f"{findings.shown(name, v)}: {in_percent(p)}")
+            style.plain(f"{findings.shown(name, v)}: {as_percent(p)}")
             for v, p in zip(along.values, along.probabilities, strict=True)
         ],
         hoverinfo="text",
@@ -86,7 +85,7 @@ def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.
         y=[window.probability],
         mode="markers",
         marker={"color": style.BEST, "size": 13, "symbol": "star"},
-        hovertext=style.plain(f"recommended: {in_percent(window.probability)}"),
+        hovertext=style.plain(f"recommended: {as_percent(window.probability)}"),
         hoverinfo="text",
     )
     figure.add_hline(window.level, line={"color": style.NOMINAL, "dash": "dot"})
@@ -169,7 +168,7 @@ def _row(budget: ToleranceBudget, c: Contribution, name: str) -> list[str]:
         return cells
     gain, low, high = (100 * v for v in (c.gain_if_halved.value, c.gain_if_halved.low,
                                          c.gain_if_halved.high))  # fmt: skip
-    then = in_percent(budget.in_spec.value + c.gain_if_halved.value)
+    then = as_percent(budget.in_spec.value + c.gain_if_halved.value)
     points = f"{_signed(gain)} points ({_signed(low)} to {_signed(high)})"
     clear = points if c.is_clear else f"{points}: no clear difference"
     return [*cells, then, clear]

@@ -79,7 +79,7 @@ def write_report(
     subtitle = _subtitle(findings, date)
     several = len(optimizer.outcomes or ()) > 1
     is_known = (optimizer.observations[STATUS] == OK).any()
-    if is_known and (several or optimizer.measure != Mean()):
+    if several or (is_known and optimizer.measure != Mean()):
         decided = Decided(optimizer, value_name, value_unit, units or {})
         html = _decided_page(decided, title, subtitle, logbook)
     else:
@@ -128,6 +128,14 @@ def _page(
 def _decided_page(decided: Decided, title: str, subtitle: str, logbook: Logbook | None) -> str:
     """Write the page where a measure decides, or several outcomes do."""
     page = Page(title, subtitle)
+    if decided.missing:
+        page.lead(
+            f"No experiment has measured {words.listed(decided.missing)} yet: there is nothing to "
+            "recommend.",
+            doubt=True,
+        )
+        _add_records(page, decided.nothing, logbook)
+        return page.html()
     add_decision(page, decided)
     add_front(page, decided)
     if decided.handover.window is not None:

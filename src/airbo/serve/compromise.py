@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from airbo.campaign import Campaign, Experiment, Settings
+from airbo.campaign import Campaign, Settings
 from airbo.outcomes import Limit, objectives
 from airbo.serve.jobs import Deliver
 from airbo.serve.thinking import Advice, as_chart
@@ -12,23 +12,23 @@ from airbo.serve.view import design_rows
 from airbo.words import label, plus_minus, with_unit
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from airbo.optimizer import Recommendation
-
-CHART_HEIGHT = 420
-"""Of a chart, in pixels."""
 
 
 def report_compromise(campaign: Campaign, report: Deliver) -> None:
     """Work out the recommendation and the front, and draw the front."""
+    from airbo.report.front import front_figure
+
     settings, adviser = campaign.settings, campaign.adviser()
     best = adviser.recommend()
     several = list(objectives(settings.outcomes or {}))
     front = adviser.front() if len(several) > 1 else []
     report(advice_of(settings, best, front))
+    units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
     for a, b in combinations(several, 2):
-        figure = front_figure(settings, adviser.experiments, front, best, (a, b))
+        runs = [e.outcomes for e in adviser.experiments if e.counts and {a, b} <= e.outcomes.keys()]
+        observed = ([run[a] for run in runs], [run[b] for run in runs])
+        figure = front_figure(settings.space, observed, front, best, (a, b), units)
         report(as_chart(f"front {a} {b}", f"{a} against {b}", figure))
 
 
@@ -65,38 +65,3 @@ def advice_of(
         doubt=safe,
         front=[header, *rows] if rows else [],
     )
-
-
-def front_figure(
-    settings: Settings,
-    experiments: Sequence[Experiment],
-    front: "Sequence[Recommendation]",
-    best: "Recommendation",
-    names: tuple[str, str],
-) -> "go.Figure":
-    """Draw two objectives against each other: single runs, the front, and the compromise."""
-    import plotly.graph_objects as go
-
-    from airbo.report import style
-
-    a, b = names
-    runs = [e.outcomes for e in experiments if e.counts and a in e.outcomes and b in e.outcomes]
-    figure = go.Figure()
-    figure.add_scatter(
-        x=[run[a] for run in runs], y=[run[b] for run in runs], mode="markers",
-        name="single runs", marker={"color": style.DATA, "size": 7, "opacity": 0.6},
-    )  # fmt: skip
-    for found, name, marker in (
-        (front, "expected, on the front", {"color": style.MODEL, "size": 10}),
-        ([best], "the compromise", {"color": style.BEST, "size": 15, "symbol": "star"}),
-    ):
-        at = [[each.outcomes[n] for each in found] for n in names]
-        figure.add_scatter(
-            x=[e.mean for e in at[0]], y=[e.mean for e in at[1]], mode="markers", name=name,
-            marker=marker, error_x={"array": [e.std for e in at[0]], "thickness": 1},
-            error_y={"array": [e.std for e in at[1]], "thickness": 1},
-        )  # fmt: skip
-    named = settings.named or {}
-    figure.update_xaxes(title_text=style.plain(label(a, named[a].unit)))
-    figure.update_yaxes(title_text=style.plain(label(b, named[b].unit)))
-    return style.styled(figure, CHART_HEIGHT)
