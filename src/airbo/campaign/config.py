@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from airbo import measures
-from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
+from airbo.campaign.errors import FileError, Mistake, StorageError
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
 from airbo.campaign.parameter_tables import RESERVED, read_parameters, read_space
 from airbo.campaign.storage_url import StorageURL
@@ -118,18 +118,6 @@ class Settings:
         """What is wanted of each outcome; None: there is one value."""
         named = self.named
         return None if named is None else {name: outcome.want for name, outcome in named.items()}
-
-    def check_one_value(self, what: str) -> None:
-        """Refuse what knows one value only.
-
-        Args:
-            what: The command.
-        """
-        if self.named is not None:
-            raise CampaignError(
-                f"{what} knows one value per experiment, and this campaign has the outcomes "
-                f"{', '.join(self.named)}. `airbo recommend` and `airbo export` know them all."
-            )
 
     # -- as plain data
 

@@ -9,7 +9,7 @@ from airbo.optimizer import Recommendation
 from airbo.report import style
 from airbo.space import Space
 
-HEIGHT = 400
+FRONT_HEIGHT = 400
 """In pixels."""
 
 
@@ -53,4 +53,4 @@ def front_figure(
     )  # fmt: skip
     titles = [style.plain(words.label(n, units.get(n))) for n in names]
     figure.update_layout(xaxis={"title": titles[0]}, yaxis={"title": titles[1]})
-    return style.styled(figure, height=HEIGHT)
+    return style.styled(figure, height=FRONT_HEIGHT)

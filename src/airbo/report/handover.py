@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from airbo.optimizer.budget import Contribution, ToleranceBudget
 from airbo.optimizer.handover_words import (
     all_halved_words,
+    as_percent,
     likely_share,
     window_verdict,
 )
