@@ -11,7 +11,7 @@ from airbo.embeddings import Empirical
 from airbo.models.data import Given, Parts
 from airbo.models.mmd import MMDGP
 
-N_COMPARED = 24
+N_ENERGY_SAMPLES = 24
 """Samples per design: the kernel is not a sum of Gaussians, so there is no closed form."""
 
 
@@ -49,5 +49,5 @@ class EnergyGP(MMDGP):
     def parts(cls, given: Given) -> Parts:
         """Compare samples by their distances."""
         kernel = given.base_kernel or EnergyKernel(0.3 * math.sqrt(given.d))
-        estimator = given.estimator or Empirical(N_COMPARED)
+        estimator = given.estimator or Empirical(N_ENERGY_SAMPLES)
         return super().parts(replace(given, base_kernel=kernel, estimator=estimator))
