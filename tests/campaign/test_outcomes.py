@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -215,6 +216,11 @@ def test_recommend_shows_limits_with_their_probabilities(airbo):
     data = json.loads(airbo("recommend", "--json").stdout)
     assert data["outcomes"]["leak"]["holds"] == data["holds"] >= 0.9
     assert data["design"] == {"x": 0.4}
+    low, high = data["operating_window"]["alone"]["x"]
+    assert low == 0 < 0.4 <= high < 0.5
+    assert [b["outcome"] for b in data["tolerance_budgets"]] == ["leak"]
+    assert airbo("report", "--output", "page.html").exit_code == 0
+    assert "Operating window" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_check_says_what_is_wanted(airbo):
@@ -222,9 +228,8 @@ def test_check_says_what_is_wanted(airbo):
     assert "strength as large as possible; leak at most 0.5 for 90% of executed inputs" in said
 
 
-@pytest.mark.parametrize("words", [("report",), ("run", "--command", "echo 1", "--budget", "2")])
-def test_commands_that_know_one_value_say_so(airbo, words):
+def test_a_command_that_knows_one_value_says_so(airbo):
     airbo("tell", "x=0.2", "strength=1", "leak=0.2")
-    done = airbo(*words)
+    done = airbo("run", "--command", "echo 1", "--budget", "2")
     assert done.exit_code != 0
     assert "knows one value per experiment" in " ".join(done.output.split())
