@@ -1,5 +1,6 @@
 """All surrogates and small data sets for them."""
 
+import pytest
 import torch
 
 from airbo import uncertainty as unc
@@ -14,9 +15,15 @@ from airbo.models import (
     SlicedWassersteinGP,
 )
 
-ALL_SURROGATES = [
-    MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, EnergyGP, SlicedWassersteinGP, NominalGP
-]  # fmt: skip
+ALL_SURROGATES = [MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, NominalGP]
+FOR_COMPARISON = [EnergyGP, SlicedWassersteinGP]
+"""Nobody needs these but for comparison, so most of their tests are slow ones."""
+
+every_surrogate = pytest.mark.parametrize(
+    "kind",
+    [*ALL_SURROGATES, *(pytest.param(kind, marks=pytest.mark.slow) for kind in FOR_COMPARISON)],
+    ids=lambda kind: kind.__name__,
+)
 
 SAMPLE_KINDS = [
     (unc.Normal(0.1), 1),

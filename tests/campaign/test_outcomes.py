@@ -218,6 +218,11 @@ def test_recommend_shows_limits_with_their_probabilities(airbo):
     data = json.loads(airbo("recommend", "--json").stdout)
     assert data["outcomes"]["leak"]["holds"] == data["holds"] >= 0.9
     assert data["design"] == {"x": 0.4}
+    low, high = data["operating_window"]["alone"]["x"]
+    assert low == 0 < 0.4 <= high < 0.5
+    assert [b["outcome"] for b in data["tolerance_budgets"]] == ["leak"]
+    assert airbo("report", "--output", "page.html").exit_code == 0
+    assert "Operating window" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_check_says_what_is_wanted(airbo):

@@ -28,13 +28,13 @@ from tests.surrogates import (
     SURROGATES_AND_WAYS,
     box,
     designs,
+    every_surrogate,
     moments,
     set_hyperparameters,
     surrogate,
     values,
 )
 
-every_surrogate = pytest.mark.parametrize("kind", ALL_SURROGATES, ids=lambda k: k.__name__)
 every_surrogate_in_every_way = pytest.mark.parametrize(
     ("kind", "uncertainty", "d"), SURROGATES_AND_WAYS
 )

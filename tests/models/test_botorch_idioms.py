@@ -20,17 +20,16 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from airbo import uncertainty as unc
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from tests.surrogates import (
-    ALL_SURROGATES,
     SAMPLE_KINDS,
     box,
     designs,
+    every_surrogate,
     moments,
     set_hyperparameters,
     surrogate,
     values,
 )
 
-every_surrogate = pytest.mark.parametrize("kind", ALL_SURROGATES, ids=lambda k: k.__name__)
 every_kind_of_features = pytest.mark.parametrize(("uncertainty", "d"), SAMPLE_KINDS[:3])
 
 

@@ -11,9 +11,7 @@ from linear_operator.utils.warnings import NumericalWarning
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom
 from airbo.models import MMDGP, SKLGP, UGP
-from tests.surrogates import ALL_SURROGATES, box, designs, values
-
-every_surrogate = pytest.mark.parametrize("kind", ALL_SURROGATES, ids=lambda k: k.__name__)
+from tests.surrogates import ALL_SURROGATES, box, designs, every_surrogate, values
 
 
 def check(kind, X, Y, uncertainty, Q=None, **kwargs):

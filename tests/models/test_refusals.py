@@ -8,10 +8,9 @@ from gpytorch.kernels import LinearKernel
 
 from airbo import uncertainty as unc
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP
-from tests.surrogates import ALL_SURROGATES, box, designs, surrogate, values
+from tests.surrogates import box, designs, every_surrogate, surrogate, values
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
-every_surrogate = pytest.mark.parametrize("kind", ALL_SURROGATES, ids=lambda k: k.__name__)
 
 X = designs(4, 2)
 Y = values(X)

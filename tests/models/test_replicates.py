@@ -6,9 +6,16 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from airbo import uncertainty as unc
 from airbo.models import SKLGP, UGP, ExpectationGP
-from tests.surrogates import ALL_SURROGATES, box, designs, moments, set_hyperparameters, values
+from tests.surrogates import (
+    ALL_SURROGATES,
+    box,
+    designs,
+    every_surrogate,
+    moments,
+    set_hyperparameters,
+    values,
+)
 
-every_surrogate = pytest.mark.parametrize("kind", ALL_SURROGATES, ids=lambda k: k.__name__)
 P, Q = unc.Normal(0.3), unc.Uniform(-0.8, 0.8)
 KINDS = {"one": [P] * 12, "two": [P, P, Q, P] * 3}
 
