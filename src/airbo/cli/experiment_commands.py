@@ -160,8 +160,9 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
 
         campaign = open_campaign(file, out)
         now, settings = campaign.status(), campaign.settings
+        experiments = "experiment" if now.n_ok == 1 else "experiments"
         out.show(
-            f"Campaign {settings.name!r}: {now.n_ok} experiments with a value, {now.n_failed} "
+            f"Campaign {settings.name!r}: {now.n_ok} {experiments} with a value, {now.n_failed} "
             f"failed, {now.n_given_up} given up, {len(now.pending)} pending."
         )
         if now.n_excluded:

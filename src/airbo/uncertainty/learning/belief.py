@@ -53,7 +53,7 @@ def believe(
     """
     n, d = len(actual), actual - designs[:, column]
     if n < _FEWEST:
-        text = f"{name}: {n} measured values are too few to judge; {_FEWEST} are needed."
+        text = f"{name}: too few measured values to judge: {n}; {_FEWEST} are needed."
         return Belief(name, n, 1.0, text)
     width = bin_width(d)
     u = _levels(uncertainty, designs, column, actual, width)
