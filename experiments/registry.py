@@ -6,6 +6,7 @@ from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
 from experiments.choosing.measuring import MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
+from experiments.choosing.second import SECOND, SECOND_CHOOSING
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -46,6 +47,8 @@ BEYOND: dict[str, Experiment] = {
         MEASURING,
         SCREENING,
         CHOOSING,
+        SECOND,
+        SECOND_CHOOSING,
         NODES,
         OPTUNA_ASK,
         MEASURE_REGRET,

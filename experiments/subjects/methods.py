@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
 from experiments.subjects.candidates import CANDIDATES
 from experiments.subjects.cases import Case
 from experiments.subjects.family import FAMILY
@@ -22,6 +22,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "skl": SKLGP,
     "erbf": ERBFGP,
     "expectation": ExpectationGP,
+    "relevance": RelevanceGP,
     "mmd, the library's prior": MMDGP,
     "ugp, the library's prior": UGP,
     **CANDIDATES,
@@ -94,5 +95,7 @@ EXPECTATION = Method("ExpectationGP", "expectation")
 EXPECTATION_RANDOM = Method(
     "ExpectationGP, randomized UCB", "expectation", acquisition="ucb-random"
 )
+RELEVANCE = Method("RelevanceGP", "relevance")
+RELEVANCE_RANDOM = Method("RelevanceGP, randomized UCB", "relevance", acquisition="ucb-random")
 BOTORCH = Method("BoTorch SingleTaskGP", "botorch")
 BOTORCH_PERTURBED = Method("BoTorch InputPerturbation", "botorch-perturbed")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom, embedding
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
 from tests.surrogates import (
     SAMPLE_KINDS,
     box,
@@ -34,6 +34,7 @@ FEW = [
 PAIRS = [(MMDGP, {}, u, d) for u, d in WAYS]
 PAIRS += [(k, {}, u, d) for k in (ExpectationGP, UGP) for u, d in FEW]  # the same embeddings
 PAIRS += [(k, {}, u, d) for k in (SKLGP, ERBFGP) for u, d in FEW[1:]]  # they see moments only
+PAIRS += [(RelevanceGP, {}, unc.Normal(0.1), 2)]  # a length scale per parameter
 PAIRS += [(NominalGP, {}, *FEW[3])]  # it does not look at them
 PAIRS += [
     (MMDGP, {"estimator": e}, u, d)
@@ -69,7 +70,7 @@ def test_a_gram_matrix_is_a_covariance(kind, uncertainty, d):
     assert_covariance(kind, K, uncertainty, X)
 
     diagonal = K.diagonal()
-    if kind in (UGP, ExpectationGP, ERBFGP):
+    if kind in (UGP, ExpectationGP, RelevanceGP, ERBFGP):
         if uncertainty.is_additive:
             torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal))
     else:

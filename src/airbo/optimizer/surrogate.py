@@ -23,6 +23,7 @@ from airbo.models import (
     UGP,
     ExpectationGP,
     NominalGP,
+    RelevanceGP,
     UncertainInputGP,
 )
 from airbo.observed import Direction
@@ -35,6 +36,7 @@ SurrogateFactory = Callable[..., GPyTorchModel]
 SURROGATES: dict[str, SurrogateFactory] = {
     "default": ExpectationGP,
     "expectation": ExpectationGP,
+    "relevance": RelevanceGP,
     "mmd": MMDGP,
     "ugp": UGP,
     "skl": SKLGP,
