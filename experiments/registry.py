@@ -6,7 +6,7 @@ from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
 from experiments.choosing.measuring import MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
-from experiments.choosing.second import SECOND, SECOND_CHOOSING
+from experiments.choosing.second import SECOND, SECOND_CHOOSING, SECOND_PREDICTING
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -49,6 +49,7 @@ BEYOND: dict[str, Experiment] = {
         CHOOSING,
         SECOND,
         SECOND_CHOOSING,
+        SECOND_PREDICTING,
         NODES,
         OPTUNA_ASK,
         MEASURE_REGRET,

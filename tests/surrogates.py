@@ -3,7 +3,7 @@
 import torch
 
 from airbo import uncertainty as unc
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 
 ALL_SURROGATES = [MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, NominalGP]
 
@@ -19,7 +19,6 @@ SURROGATES_AND_WAYS = [(MMDGP, u, d) for u, d in SAMPLE_KINDS]
 SURROGATES_AND_WAYS += [
     (kind, u, d) for kind in (UGP, ExpectationGP, SKLGP, ERBFGP) for u, d in SAMPLE_KINDS[1::2]
 ]
-SURROGATES_AND_WAYS += [(RelevanceGP, unc.Normal(0.1), 2)]  # elsewhere it is ExpectationGP
 SURROGATES_AND_WAYS += [(NominalGP, *SAMPLE_KINDS[0])]  # it does not look at the uncertainty
 """Every way for one surrogate; for the others an additive uncertainty and one that varies."""
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from airbo.uncertainty import base_draws
 from experiments.choosing.comparison import Choosing
+from experiments.choosing.predicting import Predicting
 from experiments.harness import draw, table
 from experiments.harness.experiment import Results
 from experiments.harness.statistics import interval_of_mean
@@ -214,6 +215,33 @@ SECOND = SecondRound(
     METHODS,
     candidate=RELEVANCE_RANDOM,
     repeats=10,
+)
+PREDICTED = (
+    "rkhs",
+    "double-peak",
+    "cliff",
+    "hills",
+    "branin",
+    "push",
+    "hartmann-6",
+    "circuit",
+    "reactor",
+    "spring",
+    "borehole",
+)
+SECOND_PREDICTING = Predicting(
+    "second-predicting",
+    "Predicted expected values, with candidates of the second round",
+    (
+        EXPECTATION,
+        Method("spread 1", "spread 1"),
+        Method("twice as long, spread 0.7", "twice as long, spread 0.7"),
+        Method("averaged over length scales", "hedged"),
+        Method("a length scale per parameter", "relevance"),
+        ERBF,
+        GP,
+    ),
+    PREDICTED,
 )
 SECOND_CHOOSING = SecondRound(
     "second-choosing",

@@ -8,12 +8,14 @@ from typing import Any
 from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
-from experiments.subjects.candidates import CANDIDATES
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
+from experiments.subjects.candidates import CANDIDATES, WIDER
 from experiments.subjects.cases import Case
 from experiments.subjects.family import FAMILY
+from experiments.subjects.hedged import HedgedGP
 from experiments.subjects.loops import Loop, OptimizerLoop
 from experiments.subjects.peers import PEERS
+from experiments.subjects.relevance import RelevanceGP
 
 MODELS: dict[str, Callable[..., Any]] = {
     "mmd": MMDGP,
@@ -23,9 +25,11 @@ MODELS: dict[str, Callable[..., Any]] = {
     "erbf": ERBFGP,
     "expectation": ExpectationGP,
     "relevance": RelevanceGP,
+    "hedged": HedgedGP,
     "mmd, the library's prior": MMDGP,
     "ugp, the library's prior": UGP,
     **CANDIDATES,
+    **WIDER,
     **FAMILY,
 }
 NARROW = ("mmd", "ugp")
@@ -66,7 +70,8 @@ def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
 def narrow(model: Callable[..., Any]) -> Callable[..., Any]:
     """Return a surrogate with a narrower prior of its length scales than the library's.
 
-    All results with the default estimator use it. The effect is small: see docs/choosing.md.
+    All results with the default estimator use it. The effect is small, as
+    docs/choosing-evidence.md says.
     """
 
     def build(X: Tensor, *args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,6 @@ from airbo.models.gaussian import ERBFGP, SKLGP
 from airbo.models.mmd import MMDGP
 from airbo.models.nominal import NominalGP
 from airbo.models.paths import Paths
-from airbo.models.relevance import RelevanceGP
 from airbo.models.ugp import UGP
 
 __all__ = [
@@ -17,6 +16,5 @@ __all__ = [
     "ExpectationGP",
     "NominalGP",
     "Paths",
-    "RelevanceGP",
     "UncertainInputGP",
 ]

@@ -23,7 +23,6 @@ from airbo.models import (
     UGP,
     ExpectationGP,
     NominalGP,
-    RelevanceGP,
     UncertainInputGP,
 )
 from airbo.observed import Direction
@@ -36,7 +35,6 @@ SurrogateFactory = Callable[..., GPyTorchModel]
 SURROGATES: dict[str, SurrogateFactory] = {
     "default": ExpectationGP,
     "expectation": ExpectationGP,
-    "relevance": RelevanceGP,
     "mmd": MMDGP,
     "ugp": UGP,
     "skl": SKLGP,

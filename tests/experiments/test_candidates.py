@@ -1,4 +1,4 @@
-"""The surrogate with a length scale per parameter: when it has them, and what they do."""
+"""Candidates of the second round: a length scale per parameter, an average over length scales."""
 
 import math
 
@@ -7,8 +7,10 @@ import torch
 
 from airbo import uncertainty as unc
 from airbo.embeddings import RationalQuadraticSum
-from airbo.models import ExpectationGP, RelevanceGP
+from airbo.models import ExpectationGP
 from airbo.optimizer.surrogate import fit_hyperparameters
+from experiments.subjects.hedged import HedgedGP, members
+from experiments.subjects.relevance import RelevanceGP
 from tests.surrogates import box, designs, gram, surrogate
 
 
@@ -77,3 +79,17 @@ def test_the_prior_of_the_common_scale_has_its_mode_at_a_ninth_of_the_number_of_
     prior = base_kernel(surrogate(RelevanceGP, unc.Normal(0.1), 4)).lengthscales_prior
     mode = math.exp(prior.loc.item() - prior.scale.item() ** 2)
     assert mode == pytest.approx(0.3 * 4 / math.e)
+
+
+def test_averaging_over_length_scales_gives_the_moments_of_the_mixture():
+    model = surrogate(HedgedGP, unc.Normal(0.1), 2)
+    fit_hyperparameters(model)
+    Q = designs(3, 2, seed=1)
+    models, weights = members(model)
+    each = [ExpectationGP.posterior(m, Q) for m in models]
+    mean = sum(w * p.mean for w, p in zip(weights, each, strict=True))
+    square = sum(w * (p.variance + p.mean**2) for w, p in zip(weights, each, strict=True))
+    mixture = model.posterior(Q)
+    torch.testing.assert_close(mixture.mean, mean)
+    torch.testing.assert_close(mixture.variance, square - mean**2, atol=1e-6, rtol=1e-4)
+    assert weights.sum().item() == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""The expectation GP with a length scale for every parameter, held together by a prior."""
+"""The expectation GP with a length scale for every parameter: a candidate that was not taken."""
 
 import math
 from dataclasses import replace
@@ -7,10 +7,11 @@ from gpytorch.kernels import Kernel
 from gpytorch.priors import LogNormalPrior
 
 from airbo.embeddings import RationalQuadraticSum
-from airbo.embeddings.base_kernels import log_normal
-from airbo.models.data import Given, Parts
-from airbo.models.expectation import ExpectationGP
+from airbo.models import ExpectationGP
+from experiments.subjects.internals import Given, Parts, log_normal
 
+MODE, SPREAD = 0.3 / math.e, 0.7
+"""Mode of the common length scale in one dimension, and the spread of its logarithm."""
 SPREAD_OF_FACTORS = 0.5
 """Standard deviation of the logarithm of a parameter's factor, in its prior."""
 
@@ -46,10 +47,9 @@ class RelevanceGP(ExpectationGP):
 
 
 def _kernel(d: int, ard_num_dims: int | None = None) -> RationalQuadraticSum:
-    mode = 0.3 * d / math.e
     return RationalQuadraticSum(
-        0.3 * d,
-        log_normal(mode, 0.7),
+        math.e * MODE * d,
+        log_normal(MODE * d, SPREAD),
         shared=True,
         factor_prior=LogNormalPrior(0.0, SPREAD_OF_FACTORS),
         ard_num_dims=ard_num_dims,
