@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from experiments.figures.calibrate import draw_calibrate
+from experiments.figures.choosing import draw_choosing
 from experiments.figures.measures import draw_measures
 from experiments.figures.modelling import draw_modelling
 from experiments.figures.problems import draw_problems
@@ -24,6 +25,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "problems": draw_problems,
     "calibrate": draw_calibrate,
     "measures": draw_measures,
+    "choosing": draw_choosing,
 }
 
 
