@@ -6,7 +6,7 @@ from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
 from experiments.choosing.measuring import MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
-from experiments.choosing.second import SECOND, SECOND_CHOOSING, SECOND_PREDICTING
+from experiments.choosing.second import SECOND, SECOND_PREDICTING
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -48,7 +48,6 @@ BEYOND: dict[str, Experiment] = {
         SCREENING,
         CHOOSING,
         SECOND,
-        SECOND_CHOOSING,
         SECOND_PREDICTING,
         NODES,
         OPTUNA_ASK,

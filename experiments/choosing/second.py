@@ -136,7 +136,7 @@ class SecondRound(Choosing):
             for handle, method in zip(handles, self.methods, strict=True):
                 if "randomized" not in method.label:
                     handle.set_markerfacecolor("white")
-            ax.legend(handles=handles, fontsize=6, ncol=2)
+            figure.legend(handles=handles, fontsize=6, ncol=4, loc="outside upper center")
         return [path]
 
     def _rule(self, results: Results) -> str:
@@ -242,12 +242,5 @@ SECOND_PREDICTING = Predicting(
         GP,
     ),
     PREDICTED,
-)
-SECOND_CHOOSING = SecondRound(
-    "second-choosing",
-    "The same on cases for choosing",
-    CHOOSE_NEW + CHOOSE_OLD,
-    CONTENDERS,
-    candidate=RELEVANCE_RANDOM,
-    repeats=5,
+    repeats=3,
 )
