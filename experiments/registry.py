@@ -6,6 +6,7 @@ from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
 from experiments.choosing.measuring import HELD_OUT, MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
+from experiments.choosing.second import SECOND, SECOND_PREDICTING
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -53,6 +54,8 @@ BEYOND: dict[str, Experiment] = {
         HELD_OUT,
         SCREENING,
         CHOOSING,
+        SECOND,
+        SECOND_PREDICTING,
         NODES,
         OPTUNA_ASK,
         MANY,

@@ -44,6 +44,7 @@ class Predicting(Experiment):
     name: str
     title: str
     methods: tuple[Method, ...]
+    case_names: tuple[str, ...] = CASE_NAMES
     paper: str = "beyond the paper"
     repeats: int = 12
 
@@ -60,7 +61,7 @@ class Predicting(Experiment):
             )
             for seed in range(repeats)
             for n in (SIZES[:1] if quick else SIZES)
-            for case in CASE_NAMES
+            for case in self.case_names
         ]
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:

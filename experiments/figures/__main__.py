@@ -10,6 +10,7 @@ import torch
 
 from experiments.figures.animation import draw_median_run
 from experiments.figures.calibrate import draw_calibrate
+from experiments.figures.choosing import draw_choosing
 from experiments.figures.default_model import draw_default_model
 from experiments.figures.measures import draw_measures
 from experiments.figures.modelling import draw_modelling
@@ -33,6 +34,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "mixture": draw_mixture,
     "calibrate": draw_calibrate,
     "measures": draw_measures,
+    "choosing": draw_choosing,
 }
 
 

@@ -87,3 +87,8 @@ CANDIDATES: dict[str, type[ExpectationGP]] = {
     "constant noise": variant(spread=0.5, outputscale=1.0, noise=(0.05, 1.5), unseen=False),
 }
 """By what is different in them."""
+WIDER: dict[str, type[ExpectationGP]] = {
+    "spread 1": variant(spread=1.0),
+    "twice as long, spread 0.7": variant(2 * MODE, spread=0.7),
+}
+"""Priors that let the data say more, tried in the second round."""

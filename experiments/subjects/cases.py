@@ -10,6 +10,7 @@ import airbo
 from airbo import problems
 from airbo import uncertainty as unc
 from airbo.problems import Problem
+from experiments.subjects import published, tolerances
 
 TWO_MODES = unc.GaussianMixture([[-0.15, -0.1], [0.15, 0.1]], [[0.001, 0.0], [0.0, 0.001]])
 """A machine with play: every design lands on one of two sides."""
@@ -76,5 +77,23 @@ CASES: dict[str, Case] = {
     "branin-exact": Case(problems.Branin(), unc.Exact()),
     "hills-machines": Case(problems.Hills(TWO_MODES), unc.Normal(0.03)),
     "hartmann-3-precise": Case(problems.Hartmann(3, unc.Normal(0.002))),
+    "chirp-exact": Case(published.Chirp(), unc.Exact()),
+    "hartmann-3-exact": Case(problems.Hartmann(3, unc.Normal(0.1)), unc.Exact()),
+    "three-bumps-exact": Case(published.ThreeBumps(), unc.Exact()),
+    "three-bumps": Case(published.ThreeBumps()),
+    "polynomial-exact": Case(published.Polynomial(), unc.Exact()),
+    **{
+        kind.name: Case(kind())
+        for kind in (
+            tolerances.Circuit,
+            tolerances.Reactor,
+            tolerances.Spring,
+            tolerances.Borehole,
+            tolerances.Piston,
+            tolerances.Controller,
+            tolerances.Absorber,
+            tolerances.Arm,
+        )
+    },
 }
 """Cases by the name under which their results are stored."""

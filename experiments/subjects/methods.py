@@ -9,12 +9,14 @@ from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
-from experiments.subjects.candidates import CANDIDATES
+from experiments.subjects.candidates import CANDIDATES, WIDER
 from experiments.subjects.cases import Case
 from experiments.subjects.family import FAMILY
+from experiments.subjects.hedged import HedgedGP
 from experiments.subjects.loops import Loop, OptimizerLoop
 from experiments.subjects.peers import PEERS
 from experiments.subjects.redrawn import redrawn
+from experiments.subjects.relevance import RelevanceGP
 
 MODELS: dict[str, Callable[..., Any]] = {
     "mmd": MMDGP,
@@ -23,9 +25,12 @@ MODELS: dict[str, Callable[..., Any]] = {
     "skl": SKLGP,
     "erbf": ERBFGP,
     "expectation": ExpectationGP,
+    "relevance": RelevanceGP,
+    "hedged": HedgedGP,
     "mmd, the library's prior": MMDGP,
     "ugp, the library's prior": UGP,
     **CANDIDATES,
+    **WIDER,
     **FAMILY,
 }
 NARROW = ("mmd", "ugp")
@@ -71,7 +76,8 @@ def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
 def narrow(model: Callable[..., Any]) -> Callable[..., Any]:
     """Return a surrogate with a narrower prior of its length scales than the library's.
 
-    All results with the default estimator use it. The effect is small: see docs/choosing.md.
+    All results with the default estimator use it. The effect is small, as
+    docs/choosing-evidence.md says.
     """
 
     def build(X: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -102,5 +108,7 @@ EXPECTATION = Method("ExpectationGP", "expectation")
 EXPECTATION_RANDOM = Method(
     "ExpectationGP, randomized UCB", "expectation", acquisition="ucb-random"
 )
+RELEVANCE = Method("RelevanceGP", "relevance")
+RELEVANCE_RANDOM = Method("RelevanceGP, randomized UCB", "relevance", acquisition="ucb-random")
 BOTORCH = Method("BoTorch SingleTaskGP", "botorch")
 BOTORCH_PERTURBED = Method("BoTorch InputPerturbation", "botorch-perturbed")

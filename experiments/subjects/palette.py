@@ -2,6 +2,7 @@
 
 STYLES = {
     "ExpectationGP": ("#0072B2", "o"),
+    "RelevanceGP": ("#882255", "*"),
     "MMDGP": ("#D55E00", "s"),
     "MMDGP (default": ("#E69F00", "P"),
     "MMDGP-nystrom(160/10), redrawn": ("#882255", "d"),

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from airbo.coordinates import NamedUncertainty
 from airbo.observed import OK, STATUS
 from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
-from airbo.optimizer.told import whole_number
+from airbo.optimizer.recorded import whole_number
 from airbo.space import Space
 
 if TYPE_CHECKING:

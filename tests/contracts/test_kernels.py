@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airbo import uncertainty as unc
-from airbo.embeddings import Empirical, Nystrom, embedding
+from airbo.embeddings import Empirical, Nystrom, RationalQuadraticSum, embedding
 from airbo.models import (
     ERBFGP,
     MMDGP,
@@ -181,6 +181,22 @@ def test_gradients_of_the_likelihood_equal_finite_differences(kind, uncertainty,
     gradients = torch.autograd.grad(loss(0.0), parameters)
     along = sum((g * v).sum().item() for g, v in zip(gradients, directions, strict=True))
     assert along == pytest.approx(slope(loss), abs=1e-6, rel=1e-5)
+
+
+def test_what_a_fit_remembers_is_worked_out_again_when_factors_change_without_gradients():
+    X, kernel = designs(7, 2), RationalQuadraticSum(0.5, shared=True, ard_num_dims=2)
+    model = UGP(X, values(X), unc.Normal(0.1), box(2), base_kernel=kernel).train()
+
+    def covariance():
+        return model(*model.train_inputs).covariance_matrix.detach()
+
+    before = covariance()
+    with torch.no_grad():
+        covariance()
+        kernel.factors = torch.tensor([0.5, 2.0], dtype=torch.float64)
+        unrecorded = covariance()
+    assert not torch.allclose(before, unrecorded, rtol=0.1)
+    torch.testing.assert_close(unrecorded, covariance(), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [MMDGP, UGP])

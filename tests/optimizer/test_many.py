@@ -10,8 +10,8 @@ import torch
 
 from airbo import uncertainty as unc
 from airbo.integrations.optuna import UNCERTAINTY, AIRBOSampler, describe_uncertainty
-from airbo.optimizer import optimizer as optimizer_module
 from airbo.optimizer import outlook, part, search, surrogate
+from airbo.optimizer import recorded as optimizer_module
 from airbo.optimizer.part import PartOfDataWarning, promising, replicates
 from tests.optimizer.common import LINE, SQUARE, cheap, recommend
 

@@ -48,6 +48,11 @@ class GaussianSum:
         """Whether a fit changes the widths of the Gaussians, and not only their weights."""
         return self.precisions.requires_grad or self.relevances.requires_grad
 
+    @property
+    def widths(self) -> Float[Tensor, " k"]:
+        """All numbers that the widths of the Gaussians follow from."""
+        return torch.cat([self.precisions, self.relevances]).detach()
+
     def by_column(self, d: int) -> Float[Tensor, "q d"]:
         """Return the precision of every Gaussian in every column."""
         return self.precisions.unsqueeze(-1) * self.relevances.expand(d)

@@ -197,7 +197,8 @@ class QuadratureEmbedding(Embedding):
         few = self._fewer(base, f)
         if len(f) ** 2 * len(few.weights) > MAX_REMEMBERED:
             return self._again_in_every_step(base, f, diag)
-        each = self.remembered("each", f, lambda: self._each(few.detached(), f))
+        key = torch.cat([f.flatten(), few.widths])
+        each = self.remembered("each", key, lambda: self._each(few.detached(), f))
         each = each.diagonal(dim1=-2, dim2=-1) if diag else each
         return torch.tensordot(few.weights, each, dims=1)
 
@@ -219,7 +220,7 @@ class QuadratureEmbedding(Embedding):
             away[:, : self.d] += shift.unsqueeze(-1) * signs / self.d**0.5
             return skeleton(self._each(base.detached(), torch.cat([some, away])).flatten(1))
 
-        kept, shares = self.remembered("fewer", torch.cat([f.flatten(), base.precisions]), find)
+        kept, shares = self.remembered("fewer", torch.cat([f.flatten(), base.widths]), find)
         return replace(base, weights=base.weights @ shares, precisions=base.precisions[kept])
 
     def _with_moving_widths(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
@@ -267,7 +268,7 @@ class QuadratureEmbedding(Embedding):
             return Terms(self.plan, base, self.seen, self._extent())
         with torch.no_grad():
             share = base.weights.abs() / base.at_zero
-            key = torch.cat([base.precisions, share.log2().ceil(), self.seen.flatten()])
+            key = torch.cat([base.widths, share.log2().ceil(), self.seen.flatten()])
             return self.remembered(
                 "steps",
                 key,

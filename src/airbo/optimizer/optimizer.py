@@ -15,9 +15,9 @@ from airbo.optimizer.budget import ToleranceBudget
 from airbo.optimizer.choice import CONFIDENCE, Choice
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
+from airbo.optimizer.recorded import Recorded, alone, whole_number
 from airbo.optimizer.search import initial_design, next_design, reproducible
 from airbo.optimizer.surrogate import FittedModel, value_unit
-from airbo.optimizer.told import Told, alone, whole_number
 from airbo.optimizer.window import (
     EFFORT_OF_WINDOW,
     OperatingWindow,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Optimizer(Told):
+class Optimizer(Recorded):
     """Finds the design with the best expected value, one experiment or one batch at a time.
 
     You tell values in your own direction; inside, they are maximized. The state is the record of

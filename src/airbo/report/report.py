@@ -9,7 +9,7 @@ from airbo import __version__, words
 from airbo.measures import Mean
 from airbo.observed import OK, STATUS
 from airbo.optimizer import Design, Optimizer
-from airbo.optimizer.told import whole_number
+from airbo.optimizer.recorded import whole_number
 from airbo.report.decided import Decided, add_decision, add_front
 from airbo.report.findings import Findings, Tried
 from airbo.report.frame import add_answer, add_settings, surrogate_name

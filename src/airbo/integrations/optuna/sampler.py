@@ -32,8 +32,8 @@ from airbo.measures import Mean, Measure, check_measure
 from airbo.measures.posterior import Noise
 from airbo.observed import is_usable
 from airbo.optimizer import Optimizer
+from airbo.optimizer.recorded import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
-from airbo.optimizer.told import whole_number
 from airbo.outcomes import AtMost, Want, check_outcomes
 from airbo.space import Design, Space
 

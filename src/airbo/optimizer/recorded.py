@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T", bound="Told")
+Own = TypeVar("Own", bound="Recorded")
 
 
 def alone(
-    method: Callable[Concatenate[T, P], R],
-) -> Callable[Concatenate[T, P], R]:
+    method: Callable[Concatenate[Own, P], R],
+) -> Callable[Concatenate[Own, P], R]:
     """Let only one thread at a time use an optimizer."""
 
     @wraps(method)
-    def locked(self: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def locked(self: Own, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._lock:
             return method(self, *args, **kwargs)
 
     return locked
 
 
-class Told:
+class Recorded:
     """What an optimizer knows: its settings, and the record of observations and proposals."""
 
     def __init__(
@@ -239,7 +239,7 @@ class Told:
     # -- saving
 
     @alone
-    def copy(self: T) -> T:
+    def copy(self: Own) -> Own:
         """Return an independent optimizer in the same state.
 
         The two share fitted models: neither refits what the other has fitted to the same
@@ -251,7 +251,7 @@ class Told:
         return twin
 
     @alone
-    def as_of(self: T, n: int) -> T:
+    def as_of(self: Own, n: int) -> Own:
         """Return an optimizer with only the first ``n`` observations and no pending designs."""
         earlier = copy.copy(self)
         known = self._history.observations[: whole_number("n", n, least=0)]
@@ -259,7 +259,7 @@ class Told:
         return earlier
 
     @alone
-    def with_surrogate(self: T, surrogate: str | SurrogateFactory) -> T:
+    def with_surrogate(self: Own, surrogate: str | SurrogateFactory) -> Own:
         """Return an optimizer with the same record and another surrogate."""
         other = type(self)(
             self.space,
@@ -304,7 +304,7 @@ class Told:
 
     @classmethod
     def from_json(
-        cls: type[T],
+        cls: type[Own],
         text: str,
         *,
         uncertainty: NamedUncertainty = None,
@@ -312,7 +312,7 @@ class Told:
         surrogate: str | SurrogateFactory | None = None,
         acquisition: Any = None,
         uncertainties: Mapping[int, NamedUncertainty] | None = None,
-    ) -> T:
+    ) -> Own:
         """Restore an optimizer.
 
         Args:

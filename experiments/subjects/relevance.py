@@ -1,0 +1,56 @@
+"""The expectation GP with a length scale for every parameter: a candidate that was not taken."""
+
+import math
+from dataclasses import replace
+
+from gpytorch.kernels import Kernel
+from gpytorch.priors import LogNormalPrior
+
+from airbo.embeddings import RationalQuadraticSum
+from airbo.models import ExpectationGP
+from experiments.subjects.internals import Given, Parts, log_normal
+
+MODE, SPREAD = 0.3 / math.e, 0.7
+"""Mode of the common length scale in one dimension, and the spread of its logarithm."""
+SPREAD_OF_FACTORS = 0.5
+"""Standard deviation of the logarithm of a parameter's factor, in its prior."""
+
+
+class RelevanceGP(ExpectationGP):
+    r"""``ExpectationGP`` that learns how much every parameter matters.
+
+    Parameter c has the length scale :math:`r_c l`: one common scale times a factor with a narrow
+    prior around 1. A few observations say little about the factors, so the model then behaves as if
+    there were one length scale. Many observations can tell parameters apart.
+
+    There are factors if most observations were made under a P_x that deviates independently in
+    every parameter. Otherwise a fit would take several times as long, and there is one length
+    scale.
+    """
+
+    @classmethod
+    def parts(cls, given: Given) -> Parts:
+        """Choose the base kernel by the uncertainties, unless there is one."""
+        if given.base_kernel is None and given.uncertainties[0].independent_columns:
+            given = replace(given, base_kernel=cls.kernel_with_factors(given.d))
+        return super().parts(given)
+
+    @staticmethod
+    def default_base_kernel(d: int) -> Kernel:
+        """Build the paper's base kernel with one length scale, wide prior."""
+        return _kernel(d)
+
+    @staticmethod
+    def kernel_with_factors(d: int) -> Kernel:
+        """Build the same with a factor for every column."""
+        return _kernel(d, ard_num_dims=d if d > 1 else None)
+
+
+def _kernel(d: int, ard_num_dims: int | None = None) -> RationalQuadraticSum:
+    return RationalQuadraticSum(
+        math.e * MODE * d,
+        log_normal(MODE * d, SPREAD),
+        shared=True,
+        factor_prior=LogNormalPrior(0.0, SPREAD_OF_FACTORS),
+        ard_num_dims=ard_num_dims,
+    )
