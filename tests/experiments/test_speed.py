@@ -6,7 +6,17 @@ from dataclasses import replace
 import pytest
 
 from airbo.embeddings import Empirical
-from experiments.speed import accuracy, asking, excerpt, fitting, growth, memory, posterior, timing
+from experiments.speed import (
+    accuracy,
+    asking,
+    commands,
+    excerpt,
+    fitting,
+    growth,
+    memory,
+    posterior,
+    timing,
+)
 from experiments.speed.methods import DEFAULT, YARDSTICK
 from experiments.speed.targets import Target, median_ratio, ratios
 from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, CASES, VARYING, logged
@@ -116,4 +126,6 @@ def test_new_results_replace_the_old_ones_in_the_documentation(tmp_path):
 
 def test_the_documentation_has_a_place_for_the_results():
     text = excerpt.PAGE.read_text(encoding="utf-8")
-    assert text.count(excerpt.BEGIN) == text.count(excerpt.END) == 1
+    for begin in (excerpt.BEGIN, commands.BEGIN):
+        assert text.count(begin) == 1
+        assert excerpt.END in text.split(begin)[1]
