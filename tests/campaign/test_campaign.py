@@ -12,8 +12,6 @@ from airbo.campaign import campaign as module
 from airbo.integrations.optuna import recommend as recommend_study
 from tests.campaign.common import DESIGN, LINE, MILL, campaign, edited, told, write
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-
 
 def hill(design):
     return -((design["x"] - 0.3) ** 2)

@@ -13,8 +13,6 @@ from airbo.campaign.plausible import MANY_DEVIATIONS, outlying
 from airbo.integrations.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, campaign, with_database, write
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-
 
 @pytest.fixture(params=["journal", "sqlite"])
 def c(request, tmp_path):

@@ -13,8 +13,6 @@ from airbo.campaign.errors import DamageError
 from airbo.campaign.rescue import go_back, rescue, verify
 from tests.campaign.common import LINE, SQLITE, campaign, edited, with_database, write
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-
 TEXTS = {"journal": LINE, "sqlite": SQLITE}
 FILES = {"journal": "campaign.journal", "sqlite": "campaign.db"}
 ROWS = "x,value,executed_x\n0.25,1.0,\n0.5,2.0,0.52\n"

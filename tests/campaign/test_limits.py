@@ -6,8 +6,6 @@ from airbo.campaign import CampaignError, FileError
 from airbo.campaign.limits import FARTHEST_RANGES, LARGEST_INTEGER
 from tests.campaign.common import LINE, campaign, edited, settings
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-
 HEAD = 'name = "a"\nsurrogate = "nominal"\nn_initial = 2\nstorage = "journal:///a.journal"\n'
 RANGE = "[parameters.x]\nlow = {}\nhigh = {}\n"
 

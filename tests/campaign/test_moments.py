@@ -20,8 +20,6 @@ from airbo.integrations.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, edited, meanwhile, with_database, write
 from tests.campaign.processes import WRITES
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-
 HALF = b'{"op_code":6,"wor'
 
 

@@ -12,8 +12,6 @@ from airbo import Campaign, Optimizer
 from airbo.campaign import AlreadyTold, FileError, missed, parameter_tables
 from tests.campaign.common import write
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-
 DATA = Path(__file__).parent / "data-0.1.0"
 
 

@@ -18,8 +18,6 @@ from airbo.cli.unattended import AS_CTRL_C
 from airbo.uncertainty.kinds import WORDS
 from tests.campaign.common import LINE, MILL, SQLITE, edited, settings, write
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-
 SPACE = settings(MILL).space
 
 

@@ -34,8 +34,6 @@ PLACES = {
     "elsewhere": "postgresql://ann@127.0.0.1:{1}/lab",
 }
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")  # for speed
-
 
 @pytest.fixture(scope="module")
 def closed_port():

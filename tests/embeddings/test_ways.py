@@ -117,8 +117,11 @@ def brute_force(case, kernel, i, j):
     return means.mean().item(), means.std().item() / math.sqrt(8)
 
 
-def check_accuracy(case, lengthscale, ratio, promised):
-    for name, kernel in base_kernels(lengthscale, ratio).items():
+def check_accuracy(
+    case, lengthscale, ratio, promised, names=("rbf", "matern", "rational", "paper")
+):
+    kernels = base_kernels(lengthscale, ratio)
+    for name, kernel in ((name, kernels[name]) for name in names):
         embedding = embed(case, kernel)
         K, at_zero = gram(embedding), kernel(Z[:1]).to_dense().item()
         for i, j in ((0, 0), (0, 1), (0, 2)):
@@ -128,13 +131,14 @@ def check_accuracy(case, lengthscale, ratio, promised):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_kernel_is_that_of_brute_force(case):
-    check_accuracy(case, lengthscale=0.05, ratio=10.0, promised=PROMISED)
+    check_accuracy(case, 0.05, 10.0, PROMISED, names=("matern", "rational"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
-    ("lengthscale", "ratio"), [(0.05, 1.0), (0.3, 1.0), (0.3, 0.2), (2.0, 0.1), (5.0, 1.0)]
+    ("lengthscale", "ratio"),
+    [(0.05, 10.0), (0.05, 1.0), (0.3, 1.0), (0.3, 0.2), (2.0, 0.1), (5.0, 1.0)],
 )
 def test_the_kernel_is_that_of_brute_force_at_all_length_scales(case, lengthscale, ratio):
     check_accuracy(case, lengthscale, ratio, PROMISED)

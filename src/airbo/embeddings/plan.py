@@ -62,7 +62,8 @@ class Group:
     def is_known_by_columns(self) -> bool:
         """Whether these columns and the kind say all, so that polynomials can say it too."""
         if self.deviations is None:
-            return self.blocks is not None and len(self.columns) <= MOST_COLUMNS
+            b, kinds = len(self.columns), self.n_kinds
+            return kinds > 0 and (b == 1 or (b <= MOST_COLUMNS and kinds == 1))
         return len(self.columns) == 1 or len(self.deviations) <= MAX_KINDS
 
     @property
