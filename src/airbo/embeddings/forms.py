@@ -38,7 +38,7 @@ FAINT = 1e-3
 
 
 @dataclass(frozen=True)
-class Forms:
+class LogForms:
     """Logarithms within one group, under every Gaussian."""
 
     powers: Int64[Tensor, "f b"]
@@ -50,7 +50,7 @@ class Forms:
     is_difference: bool = True
     """Whether only the difference of two designs matters, so that no design differs from itself."""
 
-    def only_good(self) -> "Forms":
+    def only_good(self) -> "LogForms":
         """Return the same with 0 where the polynomial is not good enough."""
         return replace(self, forms=self.forms * self.good.to(self.forms)[:, None, None])
 
@@ -62,7 +62,7 @@ def no_forms(precisions: Tensor) -> tuple[Tensor, Tensor]:
     return precisions.new_zeros(q, 1, 1), good
 
 
-def of_normal(group: Group, precisions: Tensor, half: Tensor) -> Forms:
+def of_normal(group: Group, precisions: Tensor, half: Tensor) -> LogForms:
     """Write log E exp(-½ λ (x - x' + δ)²), δ ~ N(0, v), which is quadratic."""
     [c] = group.columns
     assert group.deviations is not None
@@ -72,10 +72,10 @@ def of_normal(group: Group, precisions: Tensor, half: Tensor) -> Forms:
     forms[:, 0, 0] = -0.5 * widening.log()
     forms[:, 1, 1] = a
     forms[:, 0, 2] = forms[:, 2, 0] = -0.5 * a
-    return Forms(torch.arange(3).unsqueeze(-1), forms, a.isfinite())
+    return LogForms(torch.arange(3).unsqueeze(-1), forms, a.isfinite())
 
 
-def of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor) -> Forms:
+def of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor) -> LogForms:
     """Fit polynomials of the difference."""
     b = len(group.columns)
     t = _differences(b).to(half)
@@ -100,10 +100,10 @@ def of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: Te
     all_powers = _powers(b, degree)
     every = c.new_zeros(len(c), len(all_powers))
     every[:, all_powers.sum(-1) % 2 == 0] = c
-    return Forms(all_powers, _of_both(every, b, degree), good)
+    return LogForms(all_powers, _of_both(every, b, degree), good)
 
 
-def of_kinds(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor) -> Forms:
+def of_kinds(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor) -> LogForms:
     """Fit polynomials of the difference, one for each pair of kinds."""
     assert group.deviations is not None
     b, kinds = len(group.columns), group.deviations
@@ -135,7 +135,7 @@ def of_kinds(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor)
         one, two = slice(i * size, (i + 1) * size), slice(j * size, (j + 1) * size)
         forms[:, one, two] = _of_both(c[:, place], b, degree)
         forms[:, two, one] = _of_both(c[:, place] * opposite, b, degree)
-    return Forms(powers, forms, good, is_difference=False)
+    return LogForms(powers, forms, good, is_difference=False)
 
 
 def _of_both(c: Float[Tensor, "q f"], b: int, degree: int) -> Float[Tensor, "q f f"]:
@@ -147,7 +147,7 @@ def _of_both(c: Float[Tensor, "q f"], b: int, degree: int) -> Float[Tensor, "q f
 
 def of_designs(
     plan: Plan, group: Group, precisions: Tensor, seen: Tensor, tolerances: Tensor
-) -> Forms:
+) -> LogForms:
     """Fit polynomials of two designs."""
     b, n_kinds = len(group.columns), group.n_kinds
     z, n = _nodes(b)
@@ -174,7 +174,7 @@ def of_designs(
         tried.append((degree, forms.flatten(3, 4).flatten(1, 2), errors <= tolerances))
     others = [group.n_components**2] * len(precisions) if b > 1 else []
     degree, forms, good = _enough(tried, b, others)
-    return Forms(_powers(b, degree), forms, good, is_difference=False)
+    return LogForms(_powers(b, degree), forms, good, is_difference=False)
 
 
 @lru_cache(maxsize=16)

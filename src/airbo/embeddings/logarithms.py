@@ -18,7 +18,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.forms import Forms, no_forms, of_designs, of_difference, of_kinds, of_normal
+from airbo.embeddings.forms import (
+    LogForms,
+    no_forms,
+    of_designs,
+    of_difference,
+    of_kinds,
+    of_normal,
+)
 from airbo.embeddings.plan import Plan
 
 
@@ -46,9 +53,9 @@ class Logarithms:
         self.left: dict[int, list[int]] = {}
         """Gaussians that see too much of a group, by the number of the group."""
         one = torch.zeros(1, 1, dtype=torch.long)
-        found: list[tuple[tuple[int, ...], Forms]]
-        found = [((0,), Forms(one, *no_forms(precisions)))]
-        known: dict[object, Forms] = {}
+        found: list[tuple[tuple[int, ...], LogForms]]
+        found = [((0,), LogForms(one, *no_forms(precisions)))]
+        known: dict[object, LogForms] = {}
         for number, group in enumerate(plan.groups):
             columns = list(group.columns)
             if not group.is_known_by_columns:
@@ -77,7 +84,7 @@ class Logarithms:
             self.left[number] = (~forms.good).nonzero().flatten().tolist()
         self._assemble(found)
 
-    def _assemble(self, found: Sequence[tuple[tuple[int, ...], Forms]]) -> None:
+    def _assemble(self, found: Sequence[tuple[tuple[int, ...], LogForms]]) -> None:
         """Put the polynomials of all groups in one list; they share the constant."""
         self.degree = max(int(f.powers.max()) for _, f in found)
         most = max(f.powers.shape[1] for _, f in found)
