@@ -86,8 +86,9 @@ def _frame(replays: list[Replay], n: int) -> Image.Image:
         fontsize=11,
     )
     figure.set_dpi(DPI)
-    figure.canvas.draw()
-    pixels = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
+    canvas: Any = figure.canvas
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())
     plt.close(figure)
     return Image.fromarray(pixels).convert("RGB")
 
