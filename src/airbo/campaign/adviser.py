@@ -96,7 +96,7 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
             except ValueError as error:
                 raise CampaignError(
                     f"No model can use experiment {e.number}: {error} Correct it, or let the model "
-                    f"not know it: airbo exclude {e.number} WHY."
+                    f"not know it: airbo exclude {e.number} --why TEXT."
                 ) from None
     for e in experiments:
         if e.is_pending:
