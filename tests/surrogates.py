@@ -16,12 +16,14 @@ from airbo.models import (
 )
 
 ALL_SURROGATES = [MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, NominalGP]
-FOR_COMPARISON = [EnergyGP, SlicedWassersteinGP]
-"""Nobody needs these but for comparison, so most of their tests are slow ones."""
+OFTEN = [MMDGP, UGP, ExpectationGP, SKLGP]
+"""Every way in which a surrogate differs from the others; the rest of them is tested in the slow
+tier."""
+SELDOM = [ERBFGP, NominalGP, EnergyGP, SlicedWassersteinGP]
 
 every_surrogate = pytest.mark.parametrize(
     "kind",
-    [*ALL_SURROGATES, *(pytest.param(kind, marks=pytest.mark.slow) for kind in FOR_COMPARISON)],
+    [*OFTEN, *(pytest.param(kind, marks=pytest.mark.slow) for kind in SELDOM)],
     ids=lambda kind: kind.__name__,
 )
 
