@@ -71,16 +71,19 @@ def test_a_killed_command_was_done_or_was_not(tmp_path, request, storage, comman
     url = request.getfixturevalue("postgres_url") if storage == "server" else None
     words, rng = COMMANDS[command], random.Random(0)
     before = state(prepared(tmp_path / "before", url, f"{tmp_path.name} before"))
-    done = prepared(tmp_path / "done", url, f"{tmp_path.name} done")
-    begin = time.monotonic()
-    assert started(done, words).wait() == 0
-    seconds, after = time.monotonic() - begin, state(done)
+    times = []
+    for name in ("first", "done"):  # the first run may take longer
+        done = prepared(tmp_path / name, url, f"{tmp_path.name} {name}")
+        begin = time.monotonic()
+        assert started(done, words).wait() == 0
+        times.append(time.monotonic() - begin)
+    seconds, after = min(times), state(done)
     codes = []
     for i in range(N_KILLS):
         folder = prepared(tmp_path / str(i), url, f"{tmp_path.name} {i}")
         process = started(folder, words)
         # most of the time a command only starts: the second half is where it works
-        time.sleep(rng.uniform(0.3, 1.05) * seconds)
+        time.sleep(rng.uniform(0.2, 1.0) * seconds)
         process.kill()
         codes.append(process.wait())
         for now, was, is_ in zip(state(folder), before, after, strict=True):
@@ -91,4 +94,4 @@ def test_a_killed_command_was_done_or_was_not(tmp_path, request, storage, comman
     assert -signal.SIGKILL in codes
     assert set(codes) <= {-signal.SIGKILL, 0}
     with Campaign.open(done / "campaign.toml") as c:
-        assert told(c)
+        assert told(c) or command == "undo"  # it takes back all that was imported
