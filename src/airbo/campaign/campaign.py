@@ -10,6 +10,7 @@ from optuna import Study
 from optuna.exceptions import UpdateFinishedTrialError
 
 from airbo.campaign.adviser import Adviser, Policy, optimizer_from
+from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
 from airbo.campaign.outcome import Listener, Outcome, Told, cannot_be_used, check_once
 from airbo.campaign.plausible import check_plausible
@@ -62,9 +63,9 @@ class Campaign(RevisableCampaign):
         wanted = distributions_of(self.settings.space)
         try:
             trial = self.study.ask(wanted)
-        except ValueError:
+        except ValueError as error:
             check_kinds(self.study, wanted)
-            raise
+            raise CampaignError(f"No design can be chosen. {error}") from error
         under = self.settings.described_uncertainty
         self.ledger.note(trial._trial_id, UNCERTAINTY, under)
         return self.ledger.experiment(trial.number)

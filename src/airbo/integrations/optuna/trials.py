@@ -49,13 +49,14 @@ class FinishedTrial:
         can no longer be corrected.
         """
         number, errors = self.trial.number, []
+        infeasible = self.infeasible and optimizer.outcomes is not None
         for with_executed, with_uncertainty, missing in _ATTEMPTS:
             try:
                 executed = space.design(executed_of(self.trial)) if with_executed else None
                 names = space.distributions
                 under = uncertainty_of(self.trial, names) if with_uncertainty else None
                 told = (self.design, self.value, executed, under)
-                optimizer.tell(*told, allow_outside=True, infeasible=self.infeasible)
+                optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
             except ValueError as error:
                 errors.append(error)
                 continue
