@@ -84,17 +84,14 @@ def of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: Te
     e = torch.cat([Quadratics.of([whole], own)(at) for own in precisions.split(1)])
     e = e.clamp_min(1e-300).log()
     n = len(t) // 2  # the others are to check
-    weights = e[:, :n].exp().clamp_min(FAINT)
     tried = []
     for degree in DEGREES:
         if degree > 2 and math.comb(b + degree, b) > MOST_POWERS:
             break
         even = _even_powers(b, degree)
         V = _monomials(t, even)
-        sides = weights.unsqueeze(-1) * V[:n], (weights * e[:, :n]).unsqueeze(-1)
-        c = torch.linalg.lstsq(*sides).solution
-        errors = ((c.mT @ V.mT).squeeze(-2).exp() - e.exp()).abs().amax(-1)
-        tried.append((degree, c.squeeze(-1), errors <= group.slack * tolerances))
+        c, errors = _fitted(V, e, n)
+        tried.append((degree, c, errors <= group.slack * tolerances))
     others = group.views.enough(precisions, tolerances.reciprocal(), group.slack) if b > 1 else []
     degree, c, good = _enough(tried, b, [v.n_components for v in others])
     all_powers = _powers(b, degree)
@@ -115,16 +112,13 @@ def of_kinds(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor)
         for own in precisions.split(1)
     ]
     e = torch.stack(seen).clamp_min(1e-300).log()  # (q, pairs, t)
-    weights = e[..., :n].exp().clamp_min(FAINT)
     tried = []
     for degree in DEGREES:
         if degree > 2 and math.comb(b + degree, b) > MOST_POWERS:
             break
         V = _monomials(t, _powers(b, degree))
-        sides = weights.unsqueeze(-1) * V[:n], (weights * e[..., :n]).unsqueeze(-1)
-        c = torch.linalg.lstsq(*sides).solution.squeeze(-1)
-        errors = ((c @ V.mT).exp() - e.exp()).abs().amax((-1, -2))
-        tried.append((degree, c, errors <= tolerances))
+        c, errors = _fitted(V, e, n)
+        tried.append((degree, c, errors.amax(-1) <= tolerances))
     largest = max(k.n_components for k in kinds) ** 2
     degree, c, good = _enough(tried, b, [largest] * len(precisions))
     powers = _powers(b, degree)
@@ -136,6 +130,14 @@ def of_kinds(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor)
         forms[:, one, two] = _of_both(c[:, place], b, degree)
         forms[:, two, one] = _of_both(c[:, place] * opposite, b, degree)
     return LogForms(powers, forms, good, is_difference=False)
+
+
+def _fitted(V: Float[Tensor, "p f"], e: Float[Tensor, "*q p"], n: int) -> tuple[Tensor, Tensor]:
+    """Fit logarithms at the first ``n`` points, where a Gaussian counts; return errors at all."""
+    weights = e[..., :n].exp().clamp_min(FAINT)
+    sides = weights.unsqueeze(-1) * V[:n], (weights * e[..., :n]).unsqueeze(-1)
+    c = torch.linalg.lstsq(*sides).solution.squeeze(-1)
+    return c, ((c @ V.mT).exp() - e.exp()).abs().amax(-1)
 
 
 def _of_both(c: Float[Tensor, "q f"], b: int, degree: int) -> Float[Tensor, "q f f"]:

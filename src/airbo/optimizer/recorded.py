@@ -146,6 +146,24 @@ class Recorded:
         return Goals.of(self.outcomes, self._objective)
 
     @property
+    def _settings(self) -> dict[str, Any]:
+        """The arguments that make an optimizer like this one, without its record."""
+        return {
+            "space": self.space,
+            "uncertainty": self.uncertainty,
+            "deployment": self._deployment,
+            "direction": self.direction,
+            "surrogate": self.surrogate,
+            "acquisition": self.acquisition,
+            "seed": self.seed,
+            "n_initial": self.n_initial,
+            "initial": self.initial,
+            "measure": self.measure,
+            "noise": self.noise,
+            "outcomes": self.outcomes,
+        }
+
+    @property
     def _record(self) -> History:
         """What is known of the one outcome that a single model is made of."""
         if self.outcomes is None or self._goals is not None:
@@ -261,20 +279,7 @@ class Recorded:
     @alone
     def with_surrogate(self: Own, surrogate: str | SurrogateFactory) -> Own:
         """Return an optimizer with the same record and another surrogate."""
-        other = type(self)(
-            self.space,
-            self.uncertainty,
-            self.direction,
-            surrogate,
-            self.acquisition,
-            self.seed,
-            deployment=self._deployment,
-            n_initial=self.n_initial,
-            initial=self.initial,
-            outcomes=self.outcomes,
-            measure=self.measure,
-            noise=self.noise,
-        )
+        other = type(self)(**{**self._settings, "surrogate": surrogate})
         other._history = self._history.copy()
         return other
 
@@ -285,22 +290,10 @@ class Recorded:
         The text does not contain code: pass a callable uncertainty, surrogate or acquisition to
         ``from_json`` again.
         """
-        settings = {
-            "space": self.space,
-            "uncertainty": self.uncertainty,
-            "deployment": self._deployment,
-            "direction": self.direction,
-            "surrogate": self.surrogate,
-            "acquisition": self.acquisition,
-            "seed": self.seed,
-            "n_initial": self.n_initial,
-            "initial": self.initial,
-            "measure": self.measure,
-            "noise": self.noise,
-            "outcomes": self.outcomes,
-        }
         history = self._history
-        return State(settings, history.observations, history.pending, history.n_asked).to_json()
+        return State(
+            self._settings, history.observations, history.pending, history.n_asked
+        ).to_json()
 
     @classmethod
     def from_json(
