@@ -162,8 +162,16 @@ def test_a_fit_sees_the_kernel_of_predictions(case, kernel):
     torch.testing.assert_close(fitted, gram(embedding), rtol=0, atol=PROMISED * at_zero)
 
 
-@pytest.mark.parametrize("case", ALL)
-@pytest.mark.parametrize("later", [unc.Exact(), unc.Normal(0.07), unc.Relative(unc.Normal(0.1))])
+LATER = [unc.Exact(), unc.Normal(0.07), unc.Relative(unc.Normal(0.1))]
+PAIRS_OF_BOTH = [
+    pytest.param(case, later, marks=() if i % 3 == j else pytest.mark.slow)
+    for i, case in enumerate(ALL)
+    for j, later in enumerate(LATER)
+]
+"""Every case with one that comes later; in the slow tier with all of them."""
+
+
+@pytest.mark.parametrize(("case", "later"), PAIRS_OF_BOTH)
 def test_an_uncertainty_that_comes_later_is_seen_as_if_it_had_been_known(case, later):
     kernel = base_kernels(0.3, 2.0)["rational"]
     known = embed(case, kernel, [later])
