@@ -145,7 +145,7 @@ class Clerk:
     def include(self) -> str:
         """Include an experiment in the model again."""
         self.campaign.include(self.number)
-        return f"The model knows experiment {self.number} again."
+        return f"Experiment {self.number} counts in the model again."
 
     def undo(self) -> str:
         """Take back the last change, if it is still the one that the visitor saw."""
