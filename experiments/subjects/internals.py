@@ -27,7 +27,7 @@ from airbo.optimizer.search import (
 )
 from airbo.problems.expectation import estimate
 from airbo.problems.measured import estimate_measure
-from airbo.problems.optimum import Function, best_point
+from airbo.problems.optimum import Function, Optimum, best_point
 from airbo.problems.push import GOALS, QUADRANTS
 from airbo.problems.reliability import LEVEL, ReliableDesign
 
@@ -45,6 +45,7 @@ __all__ = [
     "FunctionDraws",
     "Given",
     "Measure",
+    "Optimum",
     "Parts",
     "ReliableDesign",
     "SampledEmbedding",

@@ -6,7 +6,8 @@ import torch
 
 from airbo.problems import Hartmann
 from airbo.uncertainty import Normal
-from experiments.choosing.second import CHOOSE_NEW, CHOOSE_OLD, CONFIRM_NEW, ratio_of_all
+from experiments.choosing.confirming import ratio_of_all
+from experiments.choosing.second import CHOOSE_NEW, CHOOSE_OLD, CONFIRM_NEW
 from experiments.figures.choosing import Gap
 from experiments.subjects.cases import CASES
 from experiments.subjects.published import Chirp, Polynomial, ThreeBumps
