@@ -5,7 +5,11 @@ confirming are new: they were written down before any of them was run. The rule 
 second round (``experiments/choosing/confirming.py``).
 """
 
-from experiments.choosing.confirming import case
+from dataclasses import replace
+
+from experiments.choosing.comparison import Choosing
+from experiments.choosing.confirming import Confirming, case
+from experiments.subjects.methods import EXPECTATION_RANDOM, NYSTROM, Method
 
 CONFIRM_THIRD = (
     case("third", "camel", "Camel (2), two modes"),
@@ -17,3 +21,41 @@ CONFIRM_THIRD = (
     case("third", "wing", "Wing (10), 240 lb wanted"),
 )
 """The cases on which the choice is confirmed."""
+
+BALANCED = Method("RelevanceGP, balanced", "relevance", acquisition="balanced")
+OTHERS = tuple(
+    Method(f"{label}, {words}" if words else label, model, estimator, acquisition)
+    for label, model, estimator in (
+        ("ExpectationGP", "expectation", None),
+        ("RelevanceGP", "relevance", None),
+        ("ERBF", "erbf", None),
+        ("uGP", "ugp, the library's prior", None),
+        ("GP", "nominal", None),
+        ("MMDGP-nystrom(160/10)", "mmd", NYSTROM.estimator),
+    )
+    for words, acquisition in (
+        ("", None),
+        ("randomized UCB", "ucb-random"),
+        ("balanced", "balanced"),
+    )
+)
+"""Every surrogate with every acquisition; a name without one means μ + 2σ."""
+
+THIRD = Confirming(
+    "third",
+    "A balanced acquisition against the present default, on new cases",
+    CONFIRM_THIRD,
+    (EXPECTATION_RANDOM, BALANCED, *(m for m in OTHERS if m not in (EXPECTATION_RANDOM, BALANCED))),
+    candidate=BALANCED,
+    repeats=10,
+)
+
+IN_FOURS = replace(BALANCED, label="RelevanceGP, balanced, in fours", batch=4)
+BATCHES = Choosing(
+    "batches",
+    "Batches of four designs against one by one, at equal numbers of evaluations",
+    CONFIRM_THIRD,
+    (BALANCED, IN_FOURS),
+    candidate=BALANCED,
+    repeats=10,
+)

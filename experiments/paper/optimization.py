@@ -72,10 +72,13 @@ class Optimization(Experiment):
         ]
 
     def _config(self, method: Method, n_steps: int) -> dict[str, Any]:
+        chosen: dict[str, Any] = {"acquisition": method.acquisition or self.acquisition}
+        if method.batch > 1:
+            chosen["batch"] = method.batch
         return {
             "problem": self.case_name,
             "n_steps": n_steps,
-            "protocol": {**PROTOCOL, "acquisition": method.acquisition or self.acquisition},
+            "protocol": PROTOCOL | chosen,
             **method.config(),
         }
 

@@ -46,9 +46,13 @@ class OptimizerLoop:
             n_initial=protocol["n_initial"],
             initial=protocol["initial"],
         )
+        self.batch: int = protocol.get("batch", 1)
+        self.waiting: list[Design] = []
 
     def ask(self) -> Design:
-        return list(self.optimizer.ask().values())
+        if not self.waiting:
+            self.waiting = [list(design.values()) for design in self.optimizer.ask(self.batch)]
+        return self.waiting.pop(0)
 
     def tell(self, design: Design, value: float) -> None:
         self.optimizer.tell(self._named(design), value)

@@ -51,6 +51,8 @@ class Method:
     """None: that of the experiment."""
     draws: str = "held"
     """``"redrawn"``: independent samples that are made anew in every call."""
+    batch: int = 1
+    """How many designs are asked for at a time."""
 
     def config(self) -> dict[str, Any]:
         """Return what a result depends on, JSON-able."""
