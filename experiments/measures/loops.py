@@ -4,8 +4,7 @@ import warnings
 from typing import Any
 
 import torch
-from botorch.acquisition.logei import qLogNoisyExpectedImprovement
-from botorch.acquisition.monte_carlo import qSimpleRegret
+from botorch.acquisition.monte_carlo import qSimpleRegret, qUpperConfidenceBound
 from botorch.acquisition.risk_measures import CVaR, RiskMeasureMCObjective, VaR, WorstCase
 from botorch.sampling.normal import SobolQMCNormalSampler
 from torch import Tensor
@@ -43,7 +42,11 @@ class MeasureLoop(OptimizerLoop):
 
 
 class RiskLoop(PerturbedLoop):
-    """``SingleTaskGP`` with ``InputPerturbation``, noisy EI of a risk measure."""
+    """``SingleTaskGP`` with ``InputPerturbation``, UCB of a risk measure.
+
+    Noisy expected improvement would compare with all perturbed inputs of all designs at once, and
+    take 24 s of processor time per ask after 25 experiments.
+    """
 
     def __init__(self, case: MeasureCase, protocol: dict[str, Any], seed: int) -> None:
         """Start from the same designs as our optimizer."""
@@ -51,7 +54,7 @@ class RiskLoop(PerturbedLoop):
         self.risk = risk_measure(case.measure)
 
     def ask(self) -> Design:
-        """Maximize noisy expected improvement of the risk measure."""
+        """Maximize the upper confidence bound of the risk measure."""
         n = len(self.values)
         if n < self.protocol["n_initial"]:
             return self._to_user(
@@ -59,14 +62,13 @@ class RiskLoop(PerturbedLoop):
             )
         with reproducible(self.seed, n), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            better = qLogNoisyExpectedImprovement(
+            bound = qUpperConfidenceBound(
                 self._fitted(),
-                X_baseline=self._to_cube(self.designs),
+                self.protocol["beta"] ** 2,
                 sampler=self._sampler(),
                 objective=self.risk,
-                prune_baseline=False,
             )
-            return self._to_user(self._best(better))
+            return self._to_user(self._best(bound))
 
     def outcome(self, policy: Policy) -> Design:
         """Return the design with the best risk measure, on average over the posterior."""
