@@ -13,7 +13,7 @@ import airbo
 from airbo import measures
 from airbo.measures import Measure
 from experiments.measures.cases import MeasureCase
-from experiments.subjects.internals import initial_point, reproducible
+from experiments.subjects.internals import estimate_measure, initial_point, reproducible
 from experiments.subjects.loops import Design, OptimizerLoop, Policy
 from experiments.subjects.peers import N_PERTURBATIONS, PerturbedLoop, PlainLoop
 
@@ -112,7 +112,12 @@ RISK, PLAIN = "BoTorch InputPerturbation + risk measure", "plain GP"
 METHODS = (AIRBO, AIRBO_MEAN, RISK, PLAIN)
 
 
-def truth(case: MeasureCase, designs: list[Design]) -> tuple[Tensor, Tensor]:
-    """Return the measure of designs and its standard error, from 2²⁰ samples."""
+def truth(case: MeasureCase, designs: list[Design]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the measure of designs, its standard error from 2²⁰ samples, and the regret."""
+    problem, measure = case.problem, case.measure
     X = torch.tensor(designs, dtype=torch.float64)
-    return case.problem.measure_value(X, case.measure), case.problem.measure_error(X, case.measure)
+    what = (problem.quick, problem.uncertainty, X, measure, problem.direction)
+    values, errors = estimate_measure(*what)
+    larger_is_better = measure.factor(1 if problem.direction == "maximize" else -1, 1.0) > 0
+    gap = problem.measure_optimum(measure).value - values
+    return values, errors, (gap if larger_is_better else -gap).clamp_min(0)
