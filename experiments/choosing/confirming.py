@@ -22,10 +22,10 @@ from airbo.uncertainty import base_draws
 from experiments.choosing.comparison import Choosing
 from experiments.harness import draw, table
 from experiments.harness.experiment import Results
+from experiments.harness.palette import shown, style
 from experiments.harness.statistics import interval_of_mean
 from experiments.paper.optimization import Optimization
 from experiments.subjects.methods import EXPECTATION_RANDOM, Method
-from experiments.subjects.palette import style
 
 N_STEPS = 22
 """Evaluations after the 10 initial ones: 32 in all."""
@@ -69,7 +69,7 @@ class Confirming(Choosing):
             ax.set_xlabel("mean regret at the end / median regret of random designs")
             ax.invert_yaxis()
             handles = [
-                ax.plot([], [], style(m.label)[1], color=style(m.label)[0], label=m.label)[0]
+                ax.plot([], [], style(m.label)[1], color=style(m.label)[0], label=shown(m.label))[0]
                 for m in self.methods
             ]
             for handle, method in zip(handles, self.methods, strict=True):
@@ -104,8 +104,8 @@ class Confirming(Choosing):
         middle, low, high = ratio_of_all(pairs, scales)
         header = ["case", "repeats", "present", "candidate", "ratio", "difference", "wins : loses"]
         return (
-            f"{self.candidate.label} against {self.present.label}: the geometric mean of the "
-            f"ratios is {middle:.2f} (95%: {low:.2f} to {high:.2f}).\n\n"
+            f"{shown(self.candidate.label)} against {shown(self.present.label)}: the geometric "
+            f"mean of the ratios is {middle:.2f} (95%: {low:.2f} to {high:.2f}).\n\n"
             f"{table.markdown(header, rows)}"
         )
 

@@ -11,10 +11,10 @@ import torch
 from airbo.problems import RELIABLE
 from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import style
 from experiments.measures.cases import GROUPS
 from experiments.measures.reliable_loops import METHODS
 from experiments.subjects.internals import LEVEL, ReliableDesign
-from experiments.subjects.palette import style
 
 
 @dataclass(frozen=True)

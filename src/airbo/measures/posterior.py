@@ -166,11 +166,16 @@ class MeasureModel(Model):
         self._draws = FunctionDraws(self.model, effort.n_pairs, self._reach())
 
     def _reach(self) -> Float[Tensor, "2 d"]:
-        """Return how far designs at the corners of the bounds land."""
+        """Return how far designs at the corners of the bounds land, in all columns alike.
+
+        What is worked out for one column then serves all others with the same error.
+        """
         features = self.model.features
-        corners = torch.stack([features.low.flatten(), (features.low + features.width).flatten()])
-        landed = self.uncertainty.perturb(corners, self._base).flatten(0, -2)
-        return torch.stack([landed.amin(0), landed.amax(0)]).detach()
+        low, width = features.low.flatten(), features.width.flatten()
+        corners = torch.stack([low, low + width])
+        landed = (self.uncertainty.perturb(corners, self._base).flatten(0, -2) - low) / width
+        reach = torch.stack([landed.min(), landed.max()]).detach()
+        return low + width * reach.unsqueeze(-1)
 
     @property
     def _learns_means(self) -> bool:
