@@ -15,6 +15,7 @@ interval of the paired difference contains 0.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class Confirming(Choosing):
     """The candidate against the present default and all others, by the rule above."""
 
     present: Method = EXPECTATION_RANDOM
+    from_anywhere: bool = False
+    """Whether the candidate recommends designs from anywhere, not only those tried."""
 
     def summary(self, results: Results) -> str:
         """Say first whether the rule is met, then write all tables."""
@@ -112,12 +115,18 @@ class Confirming(Choosing):
     def _paired(self, case: Optimization, results: Results) -> tuple[np.ndarray, np.ndarray]:
         """Return the final regrets of candidate and present default, repeat by repeat."""
         of = {
-            m: {t.seed: case.regret_after(r, 1.0) for t, r in results if t.label == m.label}
+            m: {t.seed: self._final(case, m, r) for t, r in results if t.label == m.label}
             for m in (self.candidate, self.present)
         }
         seeds = sorted(of[self.candidate].keys() & of[self.present].keys())
         ours, theirs = (np.array([of[m][s] for s in seeds]) for m in (self.candidate, self.present))
         return ours, theirs
+
+    def _final(self, case: Optimization, method: Method, result: dict[str, Any]) -> float:
+        """Return the regret of what a method recommends at the end."""
+        if self.from_anywhere and method == self.candidate:
+            return case.regret_of(result["anywhere"])
+        return case.regret_after(result, 1.0)
 
 
 def unit(case: Optimization) -> float:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from experiments.choosing.comparison import Choosing
 from experiments.choosing.confirming import Confirming, case
+from experiments.choosing.second import CONFIRM_NEW
 from experiments.subjects.methods import EXPECTATION_RANDOM, NYSTROM, Method
 
 CONFIRM_THIRD = (
@@ -49,6 +50,19 @@ THIRD = Confirming(
     candidate=BALANCED,
     repeats=10,
 )
+
+ANYWHERE = Confirming(
+    "third-anywhere",
+    "The same candidate, recommended from anywhere, against the present default",
+    CONFIRM_NEW,
+    (EXPECTATION_RANDOM, BALANCED),
+    candidate=BALANCED,
+    repeats=10,
+    from_anywhere=True,
+)
+"""The candidate missed the rule on the cases above, but would have met it if it had recommended the
+best design of the whole space instead of the best one tried. This is tested on the confirming cases
+of the second round, on which the balanced acquisition had not been run."""
 
 IN_FOURS = replace(BALANCED, label="RelevanceGP, balanced, in fours", batch=4)
 BATCHES = Choosing(

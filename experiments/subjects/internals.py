@@ -18,6 +18,7 @@ from airbo.models.data import Given, Parts
 from airbo.models.draws import FunctionDraws
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import lengthscale_prior, observation_noise, scaled
+from airbo.models.relevance import MODE, SPREAD
 from airbo.optimizer.search import (
     N_RAW,
     N_RESTARTS,
@@ -34,10 +35,12 @@ from airbo.problems.reliability import LEVEL, ReliableDesign
 __all__ = [
     "GOALS",
     "LEVEL",
+    "MODE",
     "N_RAW",
     "N_RESTARTS",
     "PORTION",
     "QUADRANTS",
+    "SPREAD",
     "STEPS",
     "Cube",
     "Features",

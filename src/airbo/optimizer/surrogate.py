@@ -26,6 +26,7 @@ from airbo.models import (
     EnergyGP,
     ExpectationGP,
     NominalGP,
+    RelevanceGP,
     SlicedWassersteinGP,
     UncertainInputGP,
 )
@@ -40,6 +41,7 @@ SurrogateFactory = Callable[..., GPyTorchModel]
 SURROGATES: dict[str, SurrogateFactory] = {
     "default": ExpectationGP,
     "expectation": ExpectationGP,
+    "relevance": RelevanceGP,
     "mmd": MMDGP,
     "ugp": UGP,
     "energy": EnergyGP,
