@@ -23,6 +23,8 @@ from airbo.campaign.config import parse
 from airbo.campaign.errors import AlreadyTold, CampaignError, FileError
 from airbo.cli.app import app
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 SEAM = """\
 name = "seam"
 n_initial = 3

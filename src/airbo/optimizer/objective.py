@@ -10,6 +10,7 @@ from airbo.acquisition import TheoryUCB
 from airbo.measures import Mean, Measure, check_measure
 from airbo.measures.posterior import Effort, MeasureModel, Noise
 from airbo.models import ERBFGP, SKLGP, EnergyGP, NominalGP, SlicedWassersteinGP
+from airbo.observed import check_choice
 from airbo.optimizer.search import reproducible
 from airbo.optimizer.surrogate import Surrogate, SurrogateFactory
 
@@ -31,8 +32,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         check_measure(self.measure)
-        if self.noise not in ("measurement", "product"):
-            raise ValueError(f"noise must be 'measurement' or 'product', got {self.noise!r}.")
+        check_choice("noise", self.noise, "measurement", "product")
         check_knows_f(self.surrogate.build, self.measure)
 
     @property
