@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import torch
 from botorch.models.model import Model
@@ -22,6 +22,14 @@ from airbo.uncertainty import InputUncertainty
 
 Noise = Literal["measurement", "product"]
 """Whether observation noise belongs to the measurement, or to the product and so to its values."""
+
+
+def check_noise(given: object) -> Noise:
+    """Return what noise belongs to, or say what was expected."""
+    for known in get_args(Noise):
+        if given == known:
+            return cast(Noise, known)
+    raise ValueError(f"noise must be 'measurement' or 'product', got {given!r}.")
 
 
 @dataclass(frozen=True)
