@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import torch
 from botorch.models.model import Model
@@ -18,10 +18,17 @@ from airbo.measures.spread import corrected
 from airbo.models import UncertainInputGP
 from airbo.models.draws import FunctionDraws, check_has_function
 from airbo.models.likelihoods import unseen_input_noise
+from airbo.observed import check_choice
 from airbo.uncertainty import InputUncertainty
 
 Noise = Literal["measurement", "product"]
 """Whether observation noise belongs to the measurement, or to the product and so to its values."""
+
+
+def check_noise(given: object) -> Noise:
+    """Return what noise belongs to, or say what was expected."""
+    check_choice("noise", given, *get_args(Noise))
+    return cast(Noise, given)
 
 
 @dataclass(frozen=True)

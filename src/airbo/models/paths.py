@@ -88,10 +88,10 @@ class RandomWaves:
             # E cos(φ + ω·δ) = cos φ E cos ω·δ - sin φ E sin ω·δ
             expected = self._characteristic(number, uncertainty)
             return torch.cos(phase) * expected.real - torch.sin(phase) * expected.imag
-        landed = normal_landing(uncertainty, Z)
-        if landed is not None:
+        normal = normal_landing(uncertainty, Z)
+        if normal is not None:
             # E cos(ω·z' + b) = exp(-½ Σ v ω²) cos(ω·m + b)
-            mean, variance = landed
+            mean, variance = normal
             lower = torch.exp(-0.5 * variance @ self.frequencies.square())
             return lower * torch.cos(mean @ self.frequencies + self.phases)
         base = base_draws(N_BASE_DRAWS, uncertainty.n_base(Z.shape[-1]), dtype=Z.dtype)
