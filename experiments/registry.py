@@ -7,7 +7,7 @@ from experiments.choosing.expectations import EXPECTATIONS
 from experiments.choosing.measuring import HELD_OUT, MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.choosing.second import SECOND, SECOND_PREDICTING
-from experiments.choosing.third import ANYWHERE, BATCHES, THIRD
+from experiments.choosing.third import ANYWHERE, THIRD, WAYS
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -59,7 +59,7 @@ BEYOND: dict[str, Experiment] = {
         SECOND_PREDICTING,
         THIRD,
         ANYWHERE,
-        BATCHES,
+        WAYS,
         NODES,
         OPTUNA_ASK,
         MANY,

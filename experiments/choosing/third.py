@@ -7,7 +7,6 @@ second round (``experiments/choosing/confirming.py``).
 
 from dataclasses import replace
 
-from experiments.choosing.comparison import Choosing
 from experiments.choosing.confirming import Confirming, case
 from experiments.choosing.second import CONFIRM_NEW
 from experiments.subjects.methods import EXPECTATION_RANDOM, NYSTROM, Method
@@ -64,12 +63,27 @@ ANYWHERE = Confirming(
 best design of the whole space instead of the best one tried. This is tested on the confirming cases
 of the second round, on which the balanced acquisition had not been run."""
 
-IN_FOURS = replace(BALANCED, label="RelevanceGP, balanced, in fours", batch=4)
-BATCHES = Choosing(
-    "batches",
-    "Batches of four designs against one by one, at equal numbers of evaluations",
+OTHER_WAYS = (
+    Method("ExpectationGP, Thompson sampling", "expectation", acquisition="thompson"),
+    Method("ExpectationGP, max-value entropy", "expectation", acquisition="entropy"),
+    Method("ExpectationGP, noisy EI", "expectation", acquisition="noisy-ei"),
+    replace(
+        EXPECTATION_RANDOM,
+        label="ExpectationGP, randomized UCB, Sobol start",
+        protocol=(("initial", "sobol"),),
+    ),
+    replace(
+        EXPECTATION_RANDOM,
+        label="ExpectationGP, randomized UCB, in fours",
+        protocol=(("batch", 4),),
+    ),
+)
+"""The default with other acquisitions and initial designs, and in batches of four."""
+WAYS = Confirming(
+    "ways",
+    "Other acquisitions, initial designs and batches, with the default's surrogate",
     CONFIRM_THIRD,
-    (BALANCED, IN_FOURS),
-    candidate=BALANCED,
-    repeats=10,
+    (EXPECTATION_RANDOM, *OTHER_WAYS),
+    candidate=OTHER_WAYS[0],
+    repeats=5,
 )

@@ -72,9 +72,7 @@ class Optimization(Experiment):
         ]
 
     def _config(self, method: Method, n_steps: int) -> dict[str, Any]:
-        chosen: dict[str, Any] = {"acquisition": method.acquisition or self.acquisition}
-        if method.batch > 1:
-            chosen["batch"] = method.batch
+        chosen = {"acquisition": method.acquisition or self.acquisition, **dict(method.protocol)}
         return {
             "problem": self.case_name,
             "n_steps": n_steps,

@@ -8,6 +8,7 @@ from torch import Tensor
 
 import airbo
 from airbo.acquisition import UCB
+from experiments.subjects.acquisitions import TRIED
 from experiments.subjects.cases import Case
 
 Design = list[float]
@@ -73,4 +74,4 @@ class OptimizerLoop:
 def acquisition(protocol: dict[str, Any]) -> Any:
     """Return the function that the next design maximizes."""
     name = protocol["acquisition"]
-    return UCB(beta=protocol["beta"]) if name == "ucb" else name
+    return UCB(beta=protocol["beta"]) if name == "ucb" else TRIED.get(name, name)

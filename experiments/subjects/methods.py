@@ -50,8 +50,8 @@ class Method:
     """None: that of the experiment."""
     draws: str = "held"
     """``"redrawn"``: independent samples that are made anew in every call."""
-    batch: int = 1
-    """How many designs are asked for at a time."""
+    protocol: tuple[tuple[str, Any], ...] = ()
+    """What is different from the protocol of the experiment."""
 
     def config(self) -> dict[str, Any]:
         """Return what a result depends on, JSON-able."""
