@@ -7,7 +7,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 # One thread per process: two test workers on two cores would otherwise fight for them.
-TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Compiled modules are kept: tests start many interpreters.
+TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+# Two workers, each with half of the files, so that what a file prepares is prepared once.
+WORKERS := -n 2 --dist worksteal
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # Processes that `make paper` uses.
 JOBS ?= 2
@@ -27,23 +30,23 @@ demo: $(INSTALLED)-plot  ## the main job: find the robust optimum of the double-
 	@$(BIN)/python examples/demo.py
 
 test: $(INSTALLED)-test  ## all fast tests and doctests
-	@$(TEST_ENV) $(BIN)/python -m pytest -n 2
+	@$(TEST_ENV) $(BIN)/python -m pytest $(WORKERS)
 
 slow: $(INSTALLED)-slow  ## tests that take minutes, or need Ray, Dask or Box2D
-	@$(TEST_ENV) $(BIN)/python -m pytest -n 2 -m "slow or needs"
+	@$(TEST_ENV) $(BIN)/python -m pytest $(WORKERS) -m "slow or needs"
 
 coverage: $(INSTALLED)-test  ## which lines the fast tests run; the pages are in build/coverage
-	@$(TEST_ENV) $(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered --cov-report=html
+	@$(TEST_ENV) $(BIN)/python -m pytest $(WORKERS) --cov --cov-report=term:skip-covered --cov-report=html
 
 lowest: $(INSTALLED)-lock  ## the fast tests with the lowest versions that pyproject.toml allows (.venv-lowest)
 	@$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
 	@$(BIN)/uv pip install -q --python .venv-lowest --resolution lowest-direct -e ".[test]"
-	@$(TEST_ENV) .venv-lowest/bin/python -m pytest -n 2
+	@$(TEST_ENV) .venv-lowest/bin/python -m pytest $(WORKERS)
 
 newest: $(INSTALLED)-lock  ## the fast tests with the newest versions available (.venv-newest)
 	@$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-newest
 	@$(BIN)/uv pip install -q --python .venv-newest -e ".[test]"
-	@$(TEST_ENV) .venv-newest/bin/python -m pytest -n 2
+	@$(TEST_ENV) .venv-newest/bin/python -m pytest $(WORKERS)
 
 check: $(INSTALLED)-dev  ## format, lint, types and import direction, without changing anything
 	$(BIN)/ruff format --check .

@@ -1,5 +1,6 @@
 """Settings and fixtures of all tests."""
 
+import gc
 import importlib.util
 
 import jaxtyping
@@ -14,6 +15,12 @@ settings.register_profile("airbo", derandomize=True, deadline=None, max_examples
 settings.load_profile("airbo")
 
 torch.set_num_threads(1)
+
+
+def pytest_collection_finish():
+    """Let the garbage collector pass over modules and test items, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item):
@@ -37,6 +44,22 @@ def _shapes_are_checked_near_the_numerics(request):
 def as_without_shape_checks(_shapes_are_checked_near_the_numerics):
     """Run as users do, so that our own messages appear and not those of the test run."""
     jaxtyping.config.update("jaxtyping_disable", True)
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Look at few designs and futures, with few draws, where a test is about what is shown."""
+    from airbo.measures.posterior import Effort
+    from airbo.optimizer import budget, judgement, optimizer, outlook, window
+
+    monkeypatch.setattr(judgement, "FINE", Effort(64, 128))
+    for module in (optimizer, window):
+        monkeypatch.setattr(module, "EFFORT_OF_WINDOW", Effort(32, 64))
+    few = {window: {"N_VALUES": 5, "N_INSIDE": 2, "N_CONFIRMED": 4}, budget: {"N_EXECUTED": 128},
+           outlook: {"N_FUTURES": 16, "N_TRUTHS": 256}}  # fmt: skip
+    for module, numbers in few.items():
+        for name, n in numbers.items():
+            monkeypatch.setattr(module, name, n)
 
 
 @pytest.fixture(scope="session")

@@ -148,7 +148,7 @@ WAYS = [
     (unc.Varying(turning_normal), 2),
     (unc.Varying(moving_mixture), 2),
     (unc.Varying(mixed_blocks), 2),
-    (unc.Piecewise([-0.5, 0.5], [unc.Exact(), unc.Ring(0.2), unc.Normal(cov=COV)], column=1), 2),
+    (unc.Piecewise([0.0], [unc.Normal(cov=SINGULAR), unc.Normal(cov=COV)], column=1), 2),
     (unc.Normal(0.5).clipped(-0.3, 0.8), 2),
     (unc.Sampler(stretched), 2),
 ]

@@ -61,10 +61,7 @@ class MeasureRegret(Experiment):
                 outcomes.append(loop.outcome("observed" if case.case.same_use else "anywhere"))
                 at.append(i + 1)
             step(max(i + 1 - n_initial, 0), n_steps)
-        values, errors = truth(case, outcomes)
-        regrets = case.problem.measure_regret(
-            values.new_tensor(outcomes), case.measure
-        ).clamp_min(0)  # fmt: skip
+        values, errors, regrets = truth(case, outcomes)
         return {
             "at": at,
             "recommended": np.round(outcomes, 6).tolist(),

@@ -24,6 +24,13 @@ _MISSING = ("NAType", "NaTType")
 """Types of the values that pandas uses where there is none."""
 
 
+def check_choice(name: str, value: object, *allowed: str) -> None:
+    """Refuse a setting that is none of the allowed words."""
+    if value not in allowed:
+        words = " or ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be {words}, got {value!r}.")
+
+
 def check_value(value: Any) -> float | None:
     """Return an observed value as a float, or None for a failed experiment.
 

@@ -344,6 +344,11 @@ def _parameter(name: str, given: Any) -> Parameter:
     )
 
 
+def n_initial_for(d: int) -> int:
+    """Return how many designs are spread over ``d`` parameters before the model chooses."""
+    return min(20, max(5, 2 * (d + 1)))
+
+
 def _distance(parameter: Parameter, a: float, b: float) -> float:
     if isinstance(parameter, Categorical):
         return float(a != b)

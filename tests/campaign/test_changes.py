@@ -75,7 +75,21 @@ def begun(c):
     return c
 
 
-@pytest.mark.parametrize("name", CHANGES)
+OFTEN = ("tell several", "import", "correct the design", "exclude")
+"""Every way in which a storage is written to; the other changes are undone in SQLite slowly."""
+
+
+@pytest.mark.parametrize(
+    ("c", "name"),
+    [
+        pytest.param(
+            storage, name, marks=() if storage == "journal" or name in OFTEN else pytest.mark.slow
+        )
+        for storage in ("journal", "sqlite")
+        for name in CHANGES
+    ],
+    indirect=["c"],
+)
 def test_undo_brings_back_what_was_there_before(begun, name):
     before, model = state(begun), known(begun)
     CHANGES[name](begun)

@@ -36,9 +36,9 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def log(here):
     rng = np.random.default_rng(0)
-    temp, flow = rng.uniform(60, 120, 400), rng.uniform(5, 50, 400)
+    temp, flow = rng.uniform(60, 120, 150), rng.uniform(5, 50, 150)
     rows = zip(
-        temp, temp + rng.normal(2, 1, 400), flow, flow * rng.normal(1, 0.05, 400), strict=True
+        temp, temp + rng.normal(2, 1, 150), flow, flow * rng.normal(1, 0.05, 150), strict=True
     )
     lines = [";".join(f"{v:.3f}".replace(".", ",") for v in row) for row in rows]
     path = here / "log.csv"
@@ -90,8 +90,8 @@ def test_columns_can_be_named(log):
 
 def test_groups_are_drawn_and_accepted_by_a_campaign(here):
     rng = np.random.default_rng(0)
-    X = rng.uniform([60, 5], [120, 50], (300, 2))
-    Y = X + rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 300)
+    X = rng.uniform([60, 5], [120, 50], (150, 2))
+    Y = X + rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 150)
     table = np.column_stack([X, Y])
     np.savetxt(here / "log.csv", table, delimiter=",", comments="",
                header="temp_asked,flow_asked,temp_actual,flow_actual")  # fmt: skip

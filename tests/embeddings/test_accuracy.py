@@ -75,7 +75,7 @@ def kernel_matrix(inner):
     return torch.exp(-(diagonal.unsqueeze(-1) + diagonal.unsqueeze(-2) - 2 * inner))
 
 
-SLOW = {"beta 10": pytest.mark.slow}
+SLOW = {"beta 10": pytest.mark.slow, "beta 3": pytest.mark.slow}
 
 
 @pytest.mark.parametrize(

@@ -129,9 +129,13 @@ def check_accuracy(
             assert abs(K[i, j].item() - truth) <= promised * at_zero + 4 * error, (name, i, j)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_kernel_is_that_of_brute_force(case):
-    check_accuracy(case, 0.05, 10.0, PROMISED, names=("matern", "rational"))
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [(case, "rational") for case in CASES]
+    + [(case, "matern") for case in ("normal", "ring", "varying beta", "log scale: clipped")],
+)
+def test_the_kernel_is_that_of_brute_force(case, name):
+    check_accuracy(case, 0.05, 10.0, PROMISED, names=(name,))
 
 
 @pytest.mark.slow
@@ -162,8 +166,16 @@ def test_a_fit_sees_the_kernel_of_predictions(case, kernel):
     torch.testing.assert_close(fitted, gram(embedding), rtol=0, atol=PROMISED * at_zero)
 
 
-@pytest.mark.parametrize("case", ALL)
-@pytest.mark.parametrize("later", [unc.Exact(), unc.Normal(0.07), unc.Relative(unc.Normal(0.1))])
+LATER = [unc.Exact(), unc.Normal(0.07), unc.Relative(unc.Normal(0.1))]
+PAIRS_OF_BOTH = [
+    pytest.param(case, later, marks=() if i % 3 == j else pytest.mark.slow)
+    for i, case in enumerate(ALL)
+    for j, later in enumerate(LATER)
+]
+"""Every case with one that comes later; in the slow tier with all of them."""
+
+
+@pytest.mark.parametrize(("case", "later"), PAIRS_OF_BOTH)
 def test_an_uncertainty_that_comes_later_is_seen_as_if_it_had_been_known(case, later):
     kernel = base_kernels(0.3, 2.0)["rational"]
     known = embed(case, kernel, [later])

@@ -23,7 +23,9 @@ from airbo.models import MMDGP, UGP, ExpectationGP
 from tests.surrogates import box, designs, set_hyperparameters, surrogate
 
 every_surrogate = pytest.mark.parametrize(
-    "kind", [ExpectationGP, UGP, MMDGP], ids=lambda k: k.__name__
+    "kind",
+    [ExpectationGP, *(pytest.param(k, marks=pytest.mark.slow) for k in (UGP, MMDGP))],
+    ids=lambda k: k.__name__,
 )
 
 

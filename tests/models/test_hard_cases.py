@@ -148,8 +148,12 @@ def test_two_hundred_observations(kind):
 def test_a_fit_that_fails_can_go_back_to_where_it_began(kind):
     X = designs(5, 2)
     model = kind(X, values(X), unc.Normal(0.1))
-    for tensor in model.state_dict().values():  # as BoTorch does it
-        tensor[...] = tensor.clone()
+    start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    before = model.posterior(X).mean.detach()
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    for name, tensor in model.state_dict().items():  # as BoTorch does it
+        tensor[...] = start[name]
+    torch.testing.assert_close(model.posterior(X).mean.detach(), before)
 
 
 @pytest.mark.slow

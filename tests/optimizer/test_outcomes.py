@@ -109,7 +109,7 @@ def test_only_failed_experiments_of_named_outcomes_can_be_infeasible():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"outcomes": {"x": Maximize()}}, "A parameter cannot be called 'x'"),
+        ({"outcomes": {"x": Maximize()}}, "An outcome cannot be called 'x': a parameter has"),
         ({"outcomes": {"status": Maximize()}}, "An outcome cannot be called 'status'"),
         ({"outcomes": TWO, "direction": "minimize"}, "leave direction out"),
         ({"outcomes": TWO, "acquisition": "ei"}, "leave acquisition out"),
@@ -181,6 +181,9 @@ def test_more_confidence_keeps_further_from_the_limit():
     optimizer = told(STRONG_AND_TIGHT, scattered, grid(12))
     bold, careful = (optimizer.recommend("anywhere", c).design["x"] for c in (0.2, 0.99))
     assert careful < bold - 0.01
+    for wrong in (0.0, 1.0, 1.2):
+        with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+            optimizer.recommend("anywhere", wrong)
 
 
 @pytest.mark.parametrize(

@@ -167,21 +167,21 @@ def test_threads_that_share_an_optimizer_get_different_designs(n_initial):
     asked, lock = [], threading.Lock()
 
     def work():
-        for _ in range(3):
+        for _ in range(2):
             design = optimizer.ask()
             with lock:
                 asked.append(design)
             optimizer.tell(design, hill(design))
             optimizer.predict(design)
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
+    threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(asked) == 18
-    assert len({tuple(design.items()) for design in asked}) == 18
-    assert len(optimizer.observations) == 22
+    assert len(asked) == 8
+    assert len({tuple(design.items()) for design in asked}) == 8
+    assert len(optimizer.observations) == 12
     assert optimizer.pending == []
 
 

@@ -20,14 +20,13 @@ from tests.optimizer.common import LINE, MILL, SQUARE, cheap, hill, recommend, r
 
 
 SETTINGS = [
-    (LINE, unc.Normal(0.1), {"surrogate": "mmd"}),
-    (LINE, None, {"acquisition": "ei", "initial": "random"}),
-    (MILL, {"speed": unc.Normal(2.0)}, {}),
+    pytest.param(LINE, None, {"acquisition": "ei", "initial": "random"}, id="ei"),
+    pytest.param(MILL, {"speed": unc.Normal(2.0)}, {}, id="mixed"),
+    pytest.param(LINE, unc.Normal(0.1), {"surrogate": "mmd"}, id="mmd", marks=pytest.mark.slow),
 ]
-IDS = ["mmd", "ei", "mixed"]
 
 
-@pytest.mark.parametrize(("space", "P", "settings"), SETTINGS, ids=IDS)
+@pytest.mark.parametrize(("space", "P", "settings"), SETTINGS)
 def test_the_same_seed_and_calls_give_the_same_designs_whatever_the_global_seeds_are(
     space, P, settings
 ):
@@ -56,7 +55,7 @@ def test_a_seed_may_be_as_large_as_one_likes():
         assert first[0] != other[0]
 
 
-@pytest.mark.parametrize(("space", "P", "settings"), SETTINGS[1:], ids=IDS[1:])
+@pytest.mark.parametrize(("space", "P", "settings"), SETTINGS)
 @pytest.mark.usefixtures("as_without_shape_checks")  # these draw random numbers themselves
 def test_global_random_states_are_left_as_they_were(space, P, settings):
     torch.manual_seed(5)
@@ -109,7 +108,7 @@ def calls(optimizer):
 @pytest.mark.parametrize(
     ("P", "settings"),
     [
-        (unc.Normal(0.1), {"surrogate": "mmd", "n_initial": 6}),
+        pytest.param(unc.Normal(0.1), {"surrogate": "mmd", "n_initial": 6}, marks=pytest.mark.slow),
         (
             unc.Beta(2.0, 3.0, scale=0.2),
             {

@@ -5,7 +5,7 @@ from airbo.report import pairs, precision, report, slices
 
 
 @pytest.fixture(autouse=True)
-def coarse(request, monkeypatch):
+def coarse(request, monkeypatch, few_draws):
     """Draw with few points: most tests are about what is shown, not about how smooth it is."""
     if "fine" in request.fixturenames:
         return

@@ -7,7 +7,6 @@ import pytest
 import airbo
 from airbo import measures
 from airbo import uncertainty as unc
-from airbo.optimizer import window
 from airbo.report import write_report
 from tests.report.test_report import rows_of, tiles_of, words_of
 
@@ -17,13 +16,6 @@ SPACE = {"x": airbo.Float(0.0, 10.0, unit="mm"), "y": (0.0, 10.0)}
 P = {"x": unc.Normal(0.3), "y": unc.Normal(0.2)}
 LIMITED = {"strength": airbo.Maximize(), "leak": airbo.AtMost(30.0, probability=0.9)}
 FRONT = {"strength": airbo.Maximize(), "weight": airbo.Minimize(), "leak": airbo.AtMost(30.0)}
-
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    """Look at few designs."""
-    for name, n in {"N_VALUES": 5, "N_INSIDE": 2, "N_CONFIRMED": 4}.items():
-        monkeypatch.setattr(window, name, n)
 
 
 def values(design):

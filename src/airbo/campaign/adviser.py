@@ -95,8 +95,8 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
                 optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
             except ValueError as error:
                 raise CampaignError(
-                    f"No model can use experiment {e.number}: {error} Correct it, or let the model "
-                    f"not know it: airbo exclude {e.number} --why TEXT."
+                    f"No model can use experiment {e.number}: {error} Correct it, or leave it out "
+                    f"of the model: airbo exclude {e.number} --why TEXT."
                 ) from None
     for e in experiments:
         if e.is_pending:

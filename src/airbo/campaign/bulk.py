@@ -25,9 +25,9 @@ Closed = tuple[int, float | None]
 """The id of a trial, and the value that it gave; None: it failed."""
 
 _FEW = 10
-"""Up to so many rows, Optuna's own way is as fast."""
+"""Up to this many rows, Optuna's own way is as fast."""
 _AT_ONCE = 500
-"""Ids in one question: databases limit how many there may be."""
+"""Ids per query: databases limit their number."""
 
 
 def add_all(storage: BaseStorage, study_id: int, trials: Sequence[FrozenTrial]) -> None:

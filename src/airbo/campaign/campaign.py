@@ -72,7 +72,7 @@ class Campaign(RevisableCampaign):
 
     @explains
     def tidy(self) -> list[Experiment]:
-        """Give up what was asked longer ago than the file allows; return it.
+        """Give up experiments that were asked for too long ago, by the file; return them.
 
         Designs that somebody was choosing, and rows that somebody was importing, when the process
         was killed are taken away too.
@@ -127,11 +127,11 @@ class Campaign(RevisableCampaign):
             correct: Whether to replace another outcome that was told before.
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.
-            sure: Whether to store numbers that look like a slip of the hand.
+            sure: Whether to store numbers that look like typing errors.
 
         Raises:
             AlreadyTold: If the experiment has another outcome and ``correct`` is not set.
-            Doubtful: If a number looks like a slip of the hand and ``sure`` is not set.
+            Doubtful: If a number looks like a typing error and ``sure`` is not set.
             CampaignError: If there is no such experiment, or something is wrong with the report.
         """
         [told] = self.tell_all(
@@ -217,7 +217,7 @@ class Campaign(RevisableCampaign):
 
     @explains
     def give_up(self, number: int, *, correct: bool = False) -> Told:
-        """Report that nobody will do an experiment; its design says nothing to the model.
+        """Report that an experiment will not be run; the model learns nothing from it.
 
         Args:
             number: Of the experiment.
@@ -263,11 +263,11 @@ class Campaign(RevisableCampaign):
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
             uncertainty: What these experiments were made under, if not what the file says.
-            sure: Whether to store numbers that look like a slip of the hand.
+            sure: Whether to store numbers that look like typing errors.
 
         Raises:
             FileError: If there are mistakes; each is named with its line, and nothing is changed.
-            Doubtful: If numbers look like a slip of the hand and ``sure`` is not set.
+            Doubtful: If numbers look like typing errors and ``sure`` is not set.
         """
         listener = self._listener(uncertainty, allow_outside)
         done = import_table(self.ledger, listener, source, again, ignore_others, sure)
@@ -319,7 +319,7 @@ class Campaign(RevisableCampaign):
         return self.adviser().front(policy)
 
     def adviser(self) -> Adviser:
-        """Return one that fits the model once and answers several questions."""
+        """Return an adviser, which fits the model once and answers several questions."""
         return Adviser(self.settings, self.experiments)
 
     @explains
@@ -328,7 +328,7 @@ class Campaign(RevisableCampaign):
         tolerance: float | None = None,
         policy: Policy | None = None,
     ) -> "Outlook":
-        """Say what further experiments can bring, and what the recommendation rests on.
+        """Say what further experiments can bring, and what the recommendation is based on.
 
         Args:
             tolerance: A difference of expected values that does not matter to you; by default a

@@ -43,7 +43,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _beginning(pid: int) -> str | None:
-    """Return when a process began, and since when the machine runs; None: the system hides it.
+    """Return when a process and the machine were started; None if the system hides it.
 
     After a restart of the machine, another process soon has the same number.
     """

@@ -24,7 +24,7 @@ from airbo.measures import Measure
 from airbo.observed import Direction
 from airbo.outcomes import Want
 from airbo.parameters import Parameter
-from airbo.space import Space
+from airbo.space import Space, n_initial_for
 
 if TYPE_CHECKING:
     from airbo.uncertainty import InputUncertainty
@@ -280,11 +280,6 @@ def _measure(top: TomlTable) -> Measure:
     except ValueError as error:
         top.note(f"measure: {error}", "measure")
         return measures.Mean()
-
-
-def n_initial_for(d: int) -> int:
-    """Return how many designs are spread over ``d`` parameters before the model chooses."""
-    return min(20, max(5, 2 * (d + 1)))
 
 
 def _at_least(top: TomlTable, key: str, kind: str, least: int, default: Any) -> Any:

@@ -74,7 +74,7 @@ class AlreadyTold(CampaignError):
 
 
 class Doubtful(CampaignError):
-    """Something that was said is possible, but looks like a slip of the hand."""
+    """Something that was said is possible, but looks like a typing error."""
 
     def __init__(self, doubts: Sequence[str]) -> None:
         """Say what looks wrong, and how to insist on it."""

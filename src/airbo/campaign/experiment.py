@@ -47,7 +47,7 @@ class Experiment:
     run: Mapping[str, Any] | None = None
     """The process that runs it unattended."""
     excluded: str | None = None
-    """Why the model does not know it; None: the model does."""
+    """Why it is left out of the model; None if it is not."""
     notes: tuple[str, ...] = ()
     """What people wrote about it."""
     by: str | None = None
@@ -77,7 +77,7 @@ class Experiment:
 
 
 def elapsed(since: datetime | None, now: datetime) -> timedelta:
-    """Return how long ago something was, also in the night when clocks are changed."""
+    """Return how long ago something was, even if clocks were changed in between."""
     return timedelta(0) if since is None else now.astimezone(UTC) - since.astimezone(UTC)
 
 
@@ -190,7 +190,7 @@ class Status:
     n_failed: int
     n_given_up: int
     n_excluded: int
-    """Those among them that the model does not know, because somebody excluded them."""
+    """Those among them that somebody excluded from the model."""
     pending: list[Experiment]
     overdue: list[Experiment]
     """Those of the pending ones that the next ask gives up."""

@@ -51,11 +51,11 @@ class Stamp:
     at: str
     """The moment, in UTC."""
     call: str
-    """What is said at once is taken back at once."""
+    """Changes of one call share it, and are undone together."""
 
     @classmethod
     def now(cls, by: str, history: "AuditTrail") -> "Stamp":
-        """Sign what is said now: after all that is known, also where a clock goes wrong."""
+        """Sign what is said now, with a time after all known ones, even if a clock is wrong."""
         moment = max(datetime.now(UTC), history.latest + timedelta(microseconds=1))
         return cls(by, moment.isoformat(timespec="microseconds"), uuid.uuid4().hex)
 
@@ -81,11 +81,11 @@ class Change:
     undone: bool = False
     """Whether it was taken back."""
     name: str = ""
-    """What an undo calls it by."""
+    """Key by which an undo names it."""
     call: str = ""
     """Changes with the same one were made at once."""
     is_deliberate: bool = True
-    """Whether somebody wanted it; airbo itself gives up what was not answered in time."""
+    """Whether a person made it; airbo itself gives up what was not answered in time."""
 
     @property
     def about(self) -> str:

@@ -9,7 +9,7 @@ from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from airbo.campaign.errors import StorageError
 
 LOCK_SECONDS = 15
-"""When the lock is taken from a process that died with it; a write takes far less."""
+"""Seconds after which a lock counts as left by a dead process; a write takes far less."""
 
 _BEGINNING = b'{"op_code"'
 """How every line begins."""

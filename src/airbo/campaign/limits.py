@@ -16,14 +16,14 @@ from airbo.space import Space
 SMALLEST = 1 / LARGEST
 """The smallest range of a parameter, and the smallest value of a logarithmic one."""
 FINEST = 1e-9
-"""The smallest range relative to its bounds: finer, and steps of the search are rounding errors."""
+"""The smallest range relative to its bounds; below, steps of the search are rounding errors."""
 LARGEST_INTEGER = 2**53
 """Larger whole numbers are not all floating-point numbers."""
 MOST_STEPS = 1_000_000
 FARTHEST_RANGES = 1000
-"""How many ranges beside its range a parameter may be, or land."""
+"""How far outside its range a parameter may be set or land, in ranges."""
 FARTHEST_LOG_RANGES = 10
-"""How many ranges of its logarithm a logarithmic parameter may be, or land, beside its range."""
+"""The same for a logarithmic parameter, in ranges of its logarithm."""
 _SHAPES = {"a": (1e-3, 1e6), "b": (1e-3, 1e6), "df": (1e-3, 1e6)}
 """Numbers of an uncertainty that have no unit."""
 _LENGTHS = ("std", "low", "high", "loc", "scale", "radius", "means", "deviations", "cov", "covs")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from airbo.optimizer import Optimizer
 
 SAME_DESIGN = 1e-5
-"""Designs that differ by less, in ranges of their parameters, differ by what printing rounds."""
+"""Designs closer than this, relative to the ranges, differ only by the rounding of a print."""
 
 Done = Literal["told", "already told", "corrected", "added"]
 
@@ -67,7 +67,7 @@ class Outcome:
     correct: bool = False
     """Whether it may replace another outcome."""
     gave_up: bool = False
-    """Whether nobody did the experiment, or will."""
+    """Whether the experiment was not run and will not be."""
     stamp: Mapping[str, Any] = field(default_factory=dict)
     """Who says it, and when."""
     outcomes: Mapping[str, float] | None = None
@@ -220,7 +220,7 @@ class Listener:
         return moved
 
     def given_up(self, number: int, correct: bool = False) -> Outcome:
-        """Say that nobody did an experiment, or will."""
+        """Say that an experiment was not run and will not be."""
         known = self.record.get(number)
         said = self._said(known.design, None, None, allow_outside=True)
         outcome = replace(

@@ -1,4 +1,4 @@
-"""Numbers that are possible, but look like a slip of the hand: they are questioned."""
+"""Numbers that are possible but look like typing errors: they are questioned."""
 
 import math
 import statistics
@@ -16,13 +16,13 @@ FAR_OUTSIDE = 0.5
 MANY_DEVIATIONS = 6.0
 """How far from the mean of the others a value may lie, in their standard deviations."""
 TOO_FEW = 8
-"""With fewer other values, nothing is known about what is usual."""
+"""With fewer other values, no value counts as unusual."""
 MOST_QUESTIONED = 20
-"""So many lines of a table are questioned by name."""
+"""Number of lines of a table that are questioned one by one."""
 
 
 def check_plausible(settings: Settings, record: Record, outcomes: Sequence[Outcome]) -> None:
-    """Question what looks like a slip of the hand.
+    """Question what looks like a typing error.
 
     Raises:
         Doubtful: If there is such.
@@ -44,7 +44,7 @@ def check_plausible(settings: Settings, record: Record, outcomes: Sequence[Outco
 def check_plausible_rows(
     settings: Settings, record: Record, rows: Sequence[tuple[int, Outcome]]
 ) -> None:
-    """Question what looks like a slip of the hand in a table, all of it at once.
+    """Question what looks like a typing error in a table, all of it at once.
 
     Args:
         settings: The campaign file.
@@ -122,7 +122,7 @@ def _about_value(settings: Settings, name: str, value: float, others: list[float
 
 
 def outlying(values: list[float]) -> set[float]:
-    """Return the values that may be far from all others, without a look at all pairs.
+    """Return the values that may be far from all others, without comparing all pairs.
 
     Without one value v, the mean is m - (v - m) / (n - 1), and the sum of squares is smaller by
     (v - m)² n / (n - 1).

@@ -40,7 +40,7 @@ class RevisableCampaign(OpenCampaign):
 
     @explains
     def exclude(self, number: int, why: str) -> Experiment:
-        """Keep an experiment, but do not let the model know it, and say why."""
+        """Keep an experiment, but leave it out of the model, and say why."""
         record = self.ledger.record()
         known = record.get(number)
         if not known.has_outcome:
@@ -51,7 +51,7 @@ class RevisableCampaign(OpenCampaign):
 
     @explains
     def include(self, number: int) -> Experiment:
-        """Let the model know an experiment again that was excluded."""
+        """Include an experiment in the model again that was excluded."""
         record = self.ledger.record()
         if record.get(number).excluded is None:
             raise CampaignError(f"Experiment {number} is not excluded.")

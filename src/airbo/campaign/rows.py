@@ -17,11 +17,11 @@ from airbo.words import nearest, number_of, quoted, same_unit, unit_of, value_of
 TRIAL, ASKED, TOLD = "trial", "asked", "told"
 BY, EXCLUDED, NOTES = "by", "excluded", "notes"
 _OURS = (TRIAL, ASKED, TOLD, BY, EXCLUDED, NOTES)
-"""TableColumns that an export has and an import does not need."""
+"""Columns that an export has and an import does not need."""
 _SKIPPED = ("pending", "given up", EXCLUDED)
 _OUTSIDE = " Use --allow-outside if it was really run there."
 MOST_MISTAKES = 100
-"""So many are named; then airbo stops reading."""
+"""Number of mistakes after which airbo stops reading."""
 
 
 @dataclass(frozen=True)

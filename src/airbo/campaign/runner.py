@@ -146,8 +146,8 @@ def _n_counted(experiments: Sequence[Experiment]) -> int:
 def _keeps_to(campaign: Campaign, budget: int, number: int) -> bool:
     """Say whether the last place of a budget is ours, where other runs began at the same time.
 
-    Whoever began later gives way at once. The first one looks again: another run may have counted
-    before it could see this experiment, and then this one gives way.
+    The run that began later gives way at once. The first one looks again: another run may have
+    counted before it could see this experiment, and then this one gives way.
     """
     experiments = campaign.experiments
     if _n_counted(experiments) <= budget:

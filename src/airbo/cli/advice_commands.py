@@ -64,7 +64,7 @@ def show_compromise(
 
 
 def show_handover(out: Output, settings: "Settings", handed: "Handover") -> dict[str, Any]:
-    """Say how far parameters may be set elsewhere, and which error to pay for; return both."""
+    """Print the operating window and the tolerance budgets; return both."""
     from airbo.optimizer.handover_words import budget_sentences, window_sentences
 
     units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
@@ -153,7 +153,7 @@ def front_(
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """List the designs to choose from, where two or three objectives pull apart.
+    """List the designs to choose from if two or three objectives conflict.
 
     No other design is better by all objectives than one on the front, and every design on it keeps
     the limits of the file. The first row is the best by the first objective.

@@ -46,10 +46,10 @@ def exclude(
 
 
 def include(number: Number, file: File = DEFAULT, as_json: AsJson = False) -> None:
-    """Let the model know an experiment again that you excluded."""
+    """Include an experiment in the model again that you excluded."""
     with reporting(as_json) as out:
         found = open_campaign(file, out).include(number)
-        _show(out, found, f"The model knows experiment {number} again.")
+        _show(out, found, f"Experiment {number} counts in the model again.")
 
 
 def note(

@@ -34,10 +34,10 @@ _NEGATIVE = re.compile(r"-([\d.].*|inf|infinity|nan)", re.IGNORECASE | re.DOTALL
 
 
 class NumbersMayBeNegative(TyperCommand):
-    """A command whose words may be negative numbers, which look like options."""
+    """A command whose arguments may be negative numbers, which look like options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put a blank before such numbers; what follows is no option then."""
+        """Put a blank before such numbers, so that they are not read as options."""
         return super().parse_args(ctx, [f" {a}" if _NEGATIVE.fullmatch(a) else a for a in args])
 
 
@@ -135,7 +135,7 @@ def somebody_is_there() -> bool:
 def insisting(
     out: Output, yes: bool, act: Callable[[bool], _Result], doing: str = "Storing"
 ) -> _Result:
-    """Do something; where a number looks like a slip of the hand, ask, if somebody is there.
+    """Do something; if a number looks like a typing error, first ask whoever is there.
 
     Args:
         out: Where to ask.
@@ -191,7 +191,7 @@ def one_thread() -> None:
 
 
 def collect_garbage() -> None:
-    """Let a command that works for long free memory; what is imported by now stays out of it."""
+    """Collect garbage in a long-running command, but not among what is imported by now."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

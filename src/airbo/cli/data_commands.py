@@ -52,7 +52,7 @@ def import_(
     The header names the parameters and the value, by its name in the campaign file or as "value";
     units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
     Commas, semicolons or tabs between cells and decimal commas are understood. Every mistake is
-    named with its line. Numbers that look like a slip of the hand are questioned first, all at
+    named with its line. Numbers that look like typing errors are questioned first, all at
     once. The same table twice counts once.
     """
     with reporting(as_json) as out:

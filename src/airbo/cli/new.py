@@ -282,7 +282,7 @@ def _uncertainty(text: str, what: str = "--uncertainty") -> str:
 
 def text_of(campaign: NewCampaign) -> str:
     """Write a file with comments that say what else is possible."""
-    from airbo.campaign.config import n_initial_for
+    from airbo.space import n_initial_for
 
     value = f"name = {toml_text(campaign.value_name)}"
     if campaign.value_unit:
@@ -357,7 +357,7 @@ _OPTIONS = """\
 # measure = "mean"           # what counts of the values in use; or "mean-std:2", "quantile:0.9",
                              # "cvar:0.9" (the worst tenth), "worst", "in-spec:5..8", "target:50"
 # noise = "measurement"      # or "product": single products differ by it, too
-# Not in force: a design that nobody answers for so long is no longer waited for.
+# Not in force: airbo gives up a design without a result after this time.
 # give_up_after_hours = 72
 
 # constraints = ["water + ethanol <= 1"]   # linear, between parameters; designs meet all of them

@@ -109,10 +109,15 @@ def mixtures(
     with its mean and its covariance. An additive P_x has one row, that of the deviation.
     """
     if uncertainty.is_additive:
-        origin = torch.zeros(1, Z.shape[-1], dtype=torch.float64)
-        parts = _mixtures(uncertainty, origin, resolution)
-        return [part.to(Z) for whole in parts for part in by_column(replace(whole, additive=True))]
+        return [part.to(Z) for part in _deviations(uncertainty, Z.shape[-1], resolution)]
     return [part for whole in _mixtures(uncertainty, Z, resolution) for part in by_column(whole)]
+
+
+@lru_cache(maxsize=256)
+def _deviations(u: InputUncertainty, d: int, r: Resolution) -> tuple[Mixture, ...]:
+    """Write x' - x, which is the same for all designs; a search predicts at hundreds of them."""
+    wholes = _mixtures(u, torch.zeros(1, d, dtype=torch.float64), r)
+    return tuple(part for whole in wholes for part in by_column(replace(whole, additive=True)))
 
 
 @singledispatch

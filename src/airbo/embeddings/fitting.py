@@ -49,6 +49,7 @@ class PairTables:
 
     def __call__(self, precisions: Float[Tensor, "q c"]) -> Float[Tensor, "q p"]:
         """Multiply over columns; the result is differentiable in the precisions."""
+        # T(λ) ≈ Σ_k L_k(u) T(λ_k): Lagrange's polynomial in log λ through TAPS neighbours
         n_columns, n_precisions, _ = self.values.shape
         place = (precisions.mT.log() - LOWEST) / LOG_STEP + TAPS // 2  # (c, q)
         first = place.detach().floor().long() - TAPS // 2 + 1
@@ -86,7 +87,7 @@ def products(
     t2 = (mean - mean.mT).square() + variance + variance.mT  # E (u - v)²
     result = []
     for precision in precisions.clamp_max(NARROW):
-        if precision <= FLAT:
+        if precision <= FLAT:  # E exp(-½ λ t²) = exp(-½ λ E t²) + O(λ²)
             result.append(torch.exp(-0.5 * precision * t2))
         else:
             result.append((wide if precision < WIDE else narrow).product(precision))
@@ -111,6 +112,7 @@ class _Frequencies:
         reach: float,
         ends: Sequence[float],
     ) -> "_Frequencies":
+        # as in ``columns``: the widest Gaussian sets the period, the narrowest the last frequency
         lowest, highest = (math.sqrt(end) for end in ends)
         step = 2 * math.pi / (reach + MARGIN / lowest)
         w = step * torch.arange(math.ceil(MARGIN * highest / step) + 1).to(x)
@@ -125,6 +127,7 @@ class _Frequencies:
         return cls(step, *both)
 
     def product(self, precision: Float[Tensor, ""]) -> Float[Tensor, "n n"]:
+        # exp(-½ λ (u - v)²) = Σ_k a_k (cos ω_k u cos ω_k v + sin ω_k u sin ω_k v)
         root = math.sqrt(precision.item())
         n = min(math.ceil(MARGIN * root / self.step) + 1, self.cosines.shape[-1])
         k = torch.arange(n).to(precision)

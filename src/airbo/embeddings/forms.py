@@ -68,6 +68,7 @@ def of_normal(group: Group, precisions: Tensor, half: Tensor) -> LogForms:
     assert group.deviations is not None
     widening = 1 + precisions[:, c] * 2 * group.deviations[0].variances[0, 0, 0].to(half)
     a = precisions[:, c] / widening * half[c].square()  # in the units of z
+    # -½ log(1 + λv) - ½ a (z - z')², as a form of (1, z, z²) and (1, z', z'²)
     forms = a.new_zeros(len(a), 3, 3)
     forms[:, 0, 0] = -0.5 * widening.log()
     forms[:, 1, 1] = a
@@ -84,6 +85,7 @@ def of_difference(group: Group, precisions: Tensor, half: Tensor, tolerances: Te
     e = torch.cat([Quadratics.of([whole], own)(at) for own in precisions.split(1)])
     e = e.clamp_min(1e-300).log()
     n = len(t) // 2  # the others are to check
+    # u - v and v - u are alike, so that only even powers of the difference are needed
     tried = []
     for degree in DEGREES:
         if degree > 2 and math.comb(b + degree, b) > MOST_POWERS:
@@ -134,6 +136,7 @@ def of_kinds(group: Group, precisions: Tensor, half: Tensor, tolerances: Tensor)
 
 def _fitted(V: Float[Tensor, "p f"], e: Float[Tensor, "*q p"], n: int) -> tuple[Tensor, Tensor]:
     """Fit logarithms at the first ``n`` points, where a Gaussian counts; return errors at all."""
+    # min_c Σ_i (w_i (V c - e)_i)², w = exp e: an error of the logarithm counts times the value
     weights = e[..., :n].exp().clamp_min(FAINT)
     sides = weights.unsqueeze(-1) * V[:n], (weights * e[..., :n]).unsqueeze(-1)
     c = torch.linalg.lstsq(*sides).solution.squeeze(-1)
@@ -166,6 +169,7 @@ def of_designs(
         if degree > 2 and math.comb(b + degree, b) > (N_NODES if b == 1 else 0.75 * n):
             break
         V = _monomials(z, _powers(b, degree))
+        # M = V⁺ E V⁺ᵀ is the least-squares solution of V M Vᵀ = E, logarithms at pairs of nodes
         fit = torch.linalg.pinv(V[:n])
         forms = torch.einsum("pi,qkilj,rj->qkplr", fit, at_nodes, fit)
         errors = _largest_error(V, forms, values)
@@ -252,6 +256,7 @@ def _log_between(landing: Mixture, precisions: Float[Tensor, "q b"]) -> Float[Te
 
 def _by_pairs(landing: Mixture, precision: Tensor, i: Tensor, j: Tensor) -> Float[Tensor, " p"]:
     """Return the same from all pairs of components, for some pairs of designs."""
+    # log Σ_jk w_j w_k (1 + λV)^(-½) exp(-½ λ (m_j - m_k)² / (1 + λV)), V = v_j + v_k
     w, m, v = landing.weights.log(), landing.means.squeeze(-1), landing.variances.squeeze(-1)
     widening = 1 + precision * (v[i].unsqueeze(-1) + v[j].unsqueeze(-2))
     t = m[i].unsqueeze(-1) - m[j].unsqueeze(-2)
@@ -285,6 +290,7 @@ def _binomial(b: int, degree: int) -> tuple[Int64[Tensor, "f f"], Float[Tensor, 
     Returns:
         The place of the coefficient of every product, and what it is multiplied with.
     """
+    # ((z - z') / 2)^p = Σ_{i + j = p} C(p, i) (-1)^|j| 2^(-|p|) z^i z'^j
     powers = _powers(b, degree).tolist()
     place = {tuple(p): i for i, p in enumerate(powers)}
     where = torch.full((len(powers), len(powers)), len(place))

@@ -99,12 +99,33 @@ class Mixture:
 
 def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[Mixture]) -> Mixture:
     """Take option ``choice[i]`` for design ``i``; all options have the same columns."""
+    if len(options) == 1:
+        return options[0]
     n = max(option.n_components for option in options)
     kind = max(option.kind for option in options)
     result, *others = (_padded(option, n).of_kind(kind) for option in options)
     for number, other in enumerate(others, start=1):
         result = _where(choice == number, other, result)
     return result
+
+
+def land(
+    x: Float[Tensor, "*batch n b"], kind: Int64[Tensor, "*batch n"], deviations: Sequence[Mixture]
+) -> Mixture:
+    """Return where designs land that deviate by ``deviations[kind[i]]``, whatever they are."""
+    options = [deviation.to(x) for deviation in deviations]
+    if len(options) == 1:
+        return options[0].around(x)
+    n, general = max(o.n_components for o in options), max(o.kind for o in options)
+    options = [_padded(option, n).of_kind(general) for option in options]
+    spreads = [option.spread for option in options if option.spread is not None]
+    chosen = replace(
+        options[0],
+        weights=torch.cat([option.weights for option in options])[kind],
+        means=torch.cat([option.means for option in options])[kind],
+        spread=torch.cat(spreads)[kind] if spreads else None,
+    )
+    return chosen.around(x)
 
 
 def coarsest(parts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -233,8 +254,8 @@ def _padded(mixture: Mixture, n: int) -> Mixture:
         return mixture
 
     def repeat(v: Tensor, dim: int) -> Tensor:
-        first = v.narrow(dim, 0, 1)
-        return torch.cat([v, *[first] * missing], dim=dim)
+        copies = v.narrow(dim, 0, 1).repeat_interleave(missing, dim=dim)
+        return torch.cat([v, copies], dim=dim)
 
     spread = None if mixture.spread is None else repeat(mixture.spread, -1 - mixture.kind)
     weights = F.pad(mixture.weights, (0, missing))

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from airbo.embeddings.discretize import Resolution, blocks_of, mixtures
-from airbo.embeddings.mixture import Mixture, choose, coarsest, difference, joined
+from airbo.embeddings.mixture import Mixture, choose, coarsest, difference, joined, land
 from airbo.embeddings.reduction import Views
 from airbo.embeddings.rules import gauss_rule
 from airbo.uncertainty import InputUncertainty
@@ -240,14 +240,15 @@ class Plan:
     ) -> Mixture:
         """Return where designs land, by the columns of the group alone."""
         if group.deviations is not None:
-            return choose(kind, [d.to(x).around(x) for d in group.deviations])
+            return land(x, kind, group.deviations)
         assert group.blocks is not None
+        present = kind.unique()  # candidates of a search are all of one kind
         options = []
-        for block in group.blocks:
-            parts = mixtures(block, x, self.resolution)
+        for number in present.tolist():
+            parts = mixtures(group.blocks[number], x, self.resolution)
             landing = _joined_landing(parts, x, list(range(len(group.columns))))
             options.append(replace(landing, columns=group.columns))
-        return choose(kind, options)
+        return choose(torch.searchsorted(present, kind), options)
 
     def _alone(self, group: Group) -> Group:
         """Note that columns are a block of their own under every kind."""

@@ -6,21 +6,19 @@ import torch
 from jaxtyping import Float, Int64
 from linear_operator import to_dense
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.discretize import Resolution
-from airbo.embeddings.embedding import MAX_REMEMBERED, PORTION, Embedding, is_same
+from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, is_same
 from airbo.embeddings.fitting import PairTables, products
 from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum, skeleton
 from airbo.embeddings.line import Line, line_of
 from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Plan, plan_of
+from airbo.embeddings.portions import every_gaussian, symmetric_sum, weighted_sum
 from airbo.embeddings.terms import FARTHEST, Looked, Terms
 
 REACH = 6.0
 """Standard deviations beyond which a Gaussian is not followed."""
-N_STRIPS = 16
-"""Into which the rows of a symmetric matrix are divided: the more, the closer to half the work."""
 N_FEWER, N_SAMPLED, NEIGHBOURS = 200, 16, (1e-3, 4e-3, 0.016, 0.06, 0.15, 0.4)
 """Observations from which on a fit looks for Gaussians that it can do without, observations that it
 looks at, and distances of their neighbours."""
@@ -64,10 +62,10 @@ class QuadratureEmbedding(Embedding):
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch n f"]:
         """Return designs in the unit cube with all that the base kernel has to know of P_x."""
-        Z = (X - self.low) / self.width
-        if self.plan.on_a_line:
+        Z, plan = (X - self.low) / self.width, self.plan
+        if plan.on_a_line:
             return self._on_the_line(Z, choice)
-        f = self.plan.features(Z, choice)
+        f = plan.features(Z, choice)
         self._look(f.detach())
         return f
 
@@ -78,10 +76,11 @@ class QuadratureEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
-        if self.plan.is_exact:
+        plan = self.plan
+        if plan.is_exact:
             d = self.d
             return to_dense(self.base_kernel(f1[..., :d], f2[..., :d], diag=diag))
-        if self.plan.on_a_line:
+        if plan.on_a_line:
             return self._inner_on_the_line(f1, f2, diag)
         if self.training:
             return self._while_fitting(f1, f2, diag)
@@ -90,13 +89,14 @@ class QuadratureEmbedding(Embedding):
         base, terms, _ = self._prepared()
         (f1, f2), shape = _unbatched(f1, f2, diag)
         one, two = self._looked(terms, f1, f2, diag)
-        return (base.constant + _weighted(terms, base.weights, one, two, diag)).reshape(shape)
+        return (base.constant + weighted_sum(terms, base.weights, one, two, diag)).reshape(shape)
 
     def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
         r"""Return :math:`\|\psi_P\|^2`; often the number of the uncertainty says it all."""
-        if self.plan.design_matters or self.plan.is_exact:
+        plan = self.plan
+        if plan.design_matters or plan.is_exact:
             return self.inner(f, f, diag=True)
-        if self.plan.on_a_line:
+        if plan.on_a_line:
             if len(self.uncertainties) > 1 or not self._line().is_even:
                 return self.inner(f, f, diag=True)
             one = f.detach().reshape(-1, f.shape[-1])[:1]  # all have the same
@@ -111,17 +111,17 @@ class QuadratureEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\|\psi_P - \psi_Q\|^2`, looking at every design once."""
-        alone = is_same(f1, f2) and f1.shape[-2] == 1
-        if self.training or diag or alone or self.plan.on_a_line or self.plan.is_exact:
+        alone, plan = is_same(f1, f2) and f1.shape[-2] == 1, self.plan
+        if self.training or diag or alone or plan.on_a_line or plan.is_exact:
             return super().mmd2(f1, f2, diag)
         base, terms, norms = self._prepared()
         (f1, f2), shape = _unbatched(f1, f2, diag)
         one, two = self._looked(terms, f1, f2, diag)
-        inner = _weighted(terms, base.weights, one, two, False)
+        inner = weighted_sum(terms, base.weights, one, two, False)
         if len(norms) == 1:
             return (2 * (norms - base.constant) - 2 * inner).reshape(shape)
         if not len(norms):
-            n1, n2 = (_weighted(terms, base.weights, v, v, True) for v in (one, two))
+            n1, n2 = (weighted_sum(terms, base.weights, v, v, True) for v in (one, two))
         else:
             n1, n2 = (norms[v.f[..., self.d].long()] - base.constant for v in (one, two))
         return (n1.unsqueeze(-1) + n2.unsqueeze(-2) - 2 * inner).reshape(shape)
@@ -167,7 +167,7 @@ class QuadratureEmbedding(Embedding):
             if self.plan.design_matters:
                 return base, terms, base.weights[:0]
             kinds = terms.look(self._kinds(base.weights))
-            norms = _weighted(terms, base.weights, kinds, kinds, True)
+            norms = weighted_sum(terms, base.weights, kinds, kinds, True)
             return base, terms, base.constant + norms
 
         with torch.no_grad():
@@ -187,7 +187,7 @@ class QuadratureEmbedding(Embedding):
         alike = f1.dim() == 2 and f1.shape == f2.shape and not moving and torch.equal(f1, f2)
         if not alike:
             terms = Terms(self.plan, base, self.seen, self._extent())
-            return base.constant + _weighted(terms, base.weights, Looked(f1), Looked(f2), diag)
+            return base.constant + weighted_sum(terms, base.weights, Looked(f1), Looked(f2), diag)
         if base.moves:
             return base.constant + self._with_moving_widths(base, f1, diag)
         return base.constant + self._with_moving_weights(base, f1, diag)
@@ -259,8 +259,8 @@ class QuadratureEmbedding(Embedding):
         terms = self._terms_of_steps(kept)
         if diag:
             looked = terms.look(f)
-            return _weighted(terms, kept.weights, looked, looked, True)
-        return _in_strips(terms, kept.weights, f)
+            return weighted_sum(terms, kept.weights, looked, looked, True)
+        return symmetric_sum(terms, kept.weights, f)
 
     def _terms_of_steps(self, base: GaussianSum) -> Terms:
         """Prepare a step; several of them, where only weights move, and not by much."""
@@ -283,8 +283,8 @@ class QuadratureEmbedding(Embedding):
             low, high = extent = self._extent()
             if self.plan.differences and len(f) >= N_POLYNOMIALS:
                 limits = torch.full_like(base.weights, LIMIT / 10)
-                return _by_portions(Terms(self.plan, base, self.seen, extent, limits), f)
-            each = _by_portions(Terms(self.plan, base, self.seen, extent, without_waves=True), f)
+                return every_gaussian(Terms(self.plan, base, self.seen, extent, limits), f)
+            each = every_gaussian(Terms(self.plan, base, self.seen, extent, without_waves=True), f)
             for group in self.plan.waves:
                 c = group.columns[0]
                 precisions = base.by_column(self.d)[:, c]
@@ -335,12 +335,12 @@ class QuadratureEmbedding(Embedding):
 
     def _look(self, f: Tensor) -> None:
         """Remember how far designs, and the distributions that they bring, reach."""
-        rows = f[..., : self.d].reshape(-1, self.d)
+        rows, plan = f[..., : self.d].reshape(-1, self.d), self.plan
         if not torch.equal(rows.clamp(*self.seen), rows):
             self.seen = _widened(self.seen, rows.amin(0), rows.amax(0))
-        for group in self.plan.waves:
+        for group in plan.waves:
             if group.is_brought:
-                self.landed = _spanned(self.landed, self.plan.landing(group, f), group.columns[0])
+                self.landed = _spanned(self.landed, plan.landing(group, f), group.columns[0])
 
     def _extent(self) -> Float[Tensor, "2 d"]:
         """Return the range of executed inputs in columns that waves describe."""
@@ -374,57 +374,6 @@ def _widened(extent: Tensor, low: Tensor, high: Tensor) -> Tensor:
     low = (low.clamp(-FARTHEST, 1 + FARTHEST) * 4).floor() / 4
     high = (high.clamp(-FARTHEST, 1 + FARTHEST) * 4).ceil() / 4
     return torch.stack([torch.minimum(low, extent[0]), torch.maximum(high, extent[1])])
-
-
-def _weighted(terms: Terms, weights: Tensor, one: Looked, two: Looked, diag: bool) -> Tensor:
-    """Sum over all Gaussians, for so many designs at a time as fit in the cache."""
-    n, per_row = one.f.shape[-2], terms.size * (1 if diag else two.f.shape[-2])
-    step = max(8, PORTION // max(1, per_row * one.f.shape[:-2].numel()))
-    parts = []
-    for first in range(0, n, step):
-        rows = one.rows(first, first + step)
-        others = rows if one is two else two.rows(first, first + step)
-        parts.append(_summed(weights, terms(rows, others if diag else two, diag)))
-    return torch.cat(parts, dim=-1 if diag else -2) if len(parts) > 1 else parts[0]
-
-
-def _by_portions(terms: Terms, f: Float[Tensor, "n f"]) -> Float[Tensor, "q n n"]:
-    """Compare all pairs, so many at a time as fit in the cache."""
-    n, two = len(f), terms.look(f, weighed=True)
-    step = max(1, PORTION // (terms.size * n))
-    if terms.logs is not None:
-        rows = [terms(two.rows(i, i + step), two, False) for i in range(0, n, step)]
-        return torch.cat(rows, dim=-2)
-    rows = [terms(two.rows(i, i + step), two.rows(i, n), False) for i in range(0, n, step)]
-    padded = [torch.nn.functional.pad(r, (n - r.shape[-1], 0)) for r in rows]
-    upper = torch.cat(padded, dim=-2).triu()
-    return upper + upper.triu(1).mT
-
-
-def _summed(weights: Float[Tensor, " q"], terms: Float[Tensor, "q ..."]) -> Tensor:
-    if terms.dim() > 2 and terms.mT.is_contiguous():
-        return torch.tensordot(weights, terms.mT, dims=1).mT
-    return torch.tensordot(weights, terms, dims=1)
-
-
-def _in_strips(terms: Terms, weights: Tensor, f: Float[Tensor, "n f"]) -> Float[Tensor, "n n"]:
-    """Work out one half of a symmetric matrix, and again for its gradient, strip by strip."""
-    n = len(f)
-    step = -(-n // N_STRIPS)
-    rows = []
-    for first in range(0, n, step):
-        strip: Tensor = checkpoint(
-            _strip, terms, weights, f, first, first + step, use_reentrant=False
-        )
-        rows.append(torch.nn.functional.pad(strip, (first, 0)))
-    upper = torch.cat(rows).triu()
-    return upper + upper.triu(1).mT
-
-
-def _strip(terms: Terms, weights: Tensor, f: Tensor, first: int, last: int) -> Tensor:
-    # the matrix is symmetric: many designs against few fit in the cache, few against many do not
-    many, few = terms.look(f[first:]), terms.look(f[first:last], weighed=True)
-    return _weighted(terms, weights, many, few, False).mT
 
 
 def _unbatched(f1: Tensor, f2: Tensor, diag: bool) -> tuple[tuple[Tensor, Tensor], tuple[int, ...]]:

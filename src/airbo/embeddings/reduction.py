@@ -228,6 +228,7 @@ class _Cell:
         self.cov = own.around(self.mean)
         variances, axes = torch.linalg.eigh(self.cov)
         self._width, self._direction = variances[-1].clamp_min(0).sqrt(), axes[:, -1]
+        # a cell of width s that one Gaussian stands for is wrong by O(w s⁴)
         self.importance = ((1 if centred else 2) * self.weight * self._width**4).item()
 
     def cut(self) -> list["_Cell"] | None:
@@ -243,6 +244,7 @@ class _Cell:
 
 def _shared(many: Gaussians, few: Gaussians) -> Gaussians:
     """Take one step of expectation maximization; the mean and the covariance of all stay."""
+    # r_jk ∝ w_k exp(-½ tr C_k⁻¹ S_jk) / |C_k|^½, S_jk = E (x - m_k)(x - m_k)ᵀ under Gaussian j
     L = _roots(few.covs)
     t = many.means.unsqueeze(1) - few.means  # (many, few, b)
     squares = many.covs.unsqueeze(1) + t.unsqueeze(-1) * t.unsqueeze(-2)

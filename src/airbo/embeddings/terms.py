@@ -261,6 +261,7 @@ class Terms:
         return total
 
     def _normal_terms(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        # Π_c (1 + λ_c v_c)^(-½) exp(-½ λ_c t_c² / (1 + λ_c v_c)): one product of matrices
         columns, precisions, heights = self._normals
         t2 = _differences(f1, f2, columns, diag).square()
         exponents = (-0.5 * precisions) @ t2.flatten(1)

@@ -37,6 +37,7 @@ class Capability:
         """Summarize draws of the values at executed inputs."""
         share = limits.of(values)
         mean, std = values.mean(-1), values.std(-1, correction=0)
+        # (high - μ) / 3σ and (μ - low) / 3σ, for the limits that there are
         gaps = [sign * (mean - limit) for sign, limit in limits.sides]
         cpk = torch.stack(gaps).amin(0) / (3 * std.clamp_min(1e-300))
         low, high = middle_90(share)

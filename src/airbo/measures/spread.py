@@ -41,6 +41,7 @@ def corrected(
         return torch.cat([mean + e, mean - e])
     level, within = mean[..., :n].mean(-1, keepdim=True), e[..., :n].mean(-1, keepdim=True)
     tau = unknown_share(drawn, n).unsqueeze(-1)
+    # log r_i = ρ √τ Φ⁻¹(u_i) and κ_i = 1 - τ (1 - u_i), with ranks u_i in place of draws
     u = _ranks(e)
     r = torch.exp(roughness * torch.special.ndtri(u) * tau.sqrt())
     e = within + r * (1 - tau + tau * u) * (e - within)

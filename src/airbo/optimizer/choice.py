@@ -31,6 +31,12 @@ class Choice:
     policy: Literal["observed", "anywhere"]
     confidence: float = CONFIDENCE
 
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(
+                f"confidence must lie between 0 and 1, as {CONFIDENCE}, got {self.confidence}."
+            )
+
     def recommend(self) -> Recommendation:
         """Recommend the best design that keeps the limits, or the compromise of the front."""
         judged = self._candidates()

@@ -11,7 +11,7 @@ from airbo.words import listed, number, unit_of, with_unit
 
 
 def window_sentences(window: OperatingWindow, space: Space) -> list[str]:
-    """Say how far each parameter may be set elsewhere."""
+    """Say how far each parameter may move."""
     found = [window_verdict(window)]
     for name, ends in window.alone.items():
         joint = window.jointly[name]
@@ -84,7 +84,7 @@ def likely_share(share: Likely) -> str:
 
 
 def as_percent(probability: float) -> str:
-    """Write a probability, with the more digits the nearer to 1 it is.
+    """Write a probability, with more digits the nearer it is to 1.
 
     >>> as_percent(0.5), as_percent(0.95), as_percent(0.998), as_percent(1.0)
     ('50%', '95%', '99.8%', '100%')

@@ -11,6 +11,7 @@ from botorch.models.model_list_gp_regression import ModelListGP
 from airbo.measures import InSpec, Measure
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import SEARCH, MeasureModel, Noise
+from airbo.observed import check_choice
 from airbo.optimizer.budget import ToleranceBudget
 from airbo.optimizer.choice import CONFIDENCE, Choice
 from airbo.optimizer.objective import Objective
@@ -158,8 +159,7 @@ class Optimizer(Recorded):
     ) -> Literal["observed", "anywhere"]:
         if given is None:
             return "observed" if self.deployment == self.uncertainty else "anywhere"
-        if given not in ("observed", "anywhere"):
-            raise ValueError(f"policy must be 'observed' or 'anywhere', got {given!r}.")
+        check_choice("policy", given, "observed", "anywhere")
         return given
 
     def _choice(self, policy: Literal["observed", "anywhere"], confidence: float) -> Choice:

@@ -68,7 +68,7 @@ class LuckiestRun:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What further experiments can bring, and what the recommendation rests on."""
+    """What further experiments can bring, and what the recommendation is based on."""
 
     recommendation: Recommendation
     direction: Direction

@@ -14,7 +14,7 @@ MEAN_ONLY = (
 
 
 def sentences(outlook: Outlook, space: Space, name: str, unit: str | None = None) -> list[str]:
-    """Say what further experiments can bring, and what the recommendation rests on.
+    """Say what further experiments can bring, and what the recommendation is based on.
 
     Args:
         outlook: What was worked out.

@@ -34,16 +34,16 @@ class TooLittleDataWarning(UserWarning):
 
 @dataclass(frozen=True)
 class OutcomeEstimate:
-    """What the model holds of one outcome of a design."""
+    """What the model predicts for one outcome of a design."""
 
     mean: float
     """Expected value, or the measure that an objective has, in the user's units."""
     std: float
-    """Standard deviation of that: what the model does not know."""
+    """Its standard deviation (model uncertainty)."""
     within: float | None = None
     """Of a limit: the share of executed inputs that keep it."""
     within_std: float | None = None
-    """Standard deviation of that share: what the model does not know."""
+    """The standard deviation of that share (model uncertainty)."""
     holds: float | None = None
     """Probability that the share is as large as it was asked to be."""
 
@@ -57,7 +57,7 @@ class Recommendation:
     """The measure of the design, as the model expects it, in the user's units and direction; with
     several objectives, that of the first."""
     std: float
-    """Standard deviation of that: what the model does not know."""
+    """Its standard deviation (model uncertainty)."""
     capability: Capability | None = None
     """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
     outcomes: Mapping[str, OutcomeEstimate] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Evaluation:
     mean: float
     """The measure of the design, as the model expects it, in the user's units and direction."""
     std: float
-    """Standard deviation of that: what the model does not know."""
+    """Its standard deviation (model uncertainty)."""
     interval: tuple[float, float]
     """The measure lies in this interval with a probability of 90%."""
     capability: Capability | None = None

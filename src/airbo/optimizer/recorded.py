@@ -11,7 +11,7 @@ from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
 from airbo.measures import Measure
 from airbo.measures.posterior import Noise
-from airbo.observed import Direction
+from airbo.observed import Direction, check_choice
 from airbo.optimizer.goals import Goals, one_direction, one_measure
 from airbo.optimizer.objective import Objective, check_acquisition
 from airbo.optimizer.reading import NOT_GIVEN, Rules, as_table, check_names, read, read_one
@@ -19,7 +19,7 @@ from airbo.optimizer.record import History, Points
 from airbo.optimizer.state import State, understood
 from airbo.optimizer.surrogate import FittedModel, Surrogate, SurrogateFactory, find_surrogate
 from airbo.outcomes import Want, check_outcomes
-from airbo.space import Design, Space
+from airbo.space import Design, Space, n_initial_for
 from airbo.uncertainty import InputUncertainty
 
 if TYPE_CHECKING:
@@ -92,10 +92,8 @@ class Recorded:
         self.space = space if isinstance(space, Space) else Space(space)
         self.outcomes = None if outcomes is None else check_outcomes(outcomes)
         check_names(self.space, self.outcomes)
-        if direction not in ("maximize", "minimize"):
-            raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}.")
-        if initial not in ("sobol", "random"):
-            raise ValueError(f"initial must be 'sobol' or 'random', got {initial!r}.")
+        check_choice("direction", direction, "maximize", "minimize")
+        check_choice("initial", initial, "sobol", "random")
         self.uncertainty = by_columns(self.space, uncertainty)
         self._deployment = None if deployment is None else by_columns(self.space, deployment)
         self.direction: Direction = one_direction(self.outcomes, direction)
@@ -113,15 +111,11 @@ class Recorded:
         self._goals: Goals | None = None
         if self.outcomes is not None and len(self.outcomes) > 1:
             self._goals = self._several_goals()
-        by_dimension = min(max(5, 2 * (self.space.d + 1)), 20)
-        self.n_initial = (
-            by_dimension if n_initial is None else whole_number("n_initial", n_initial, least=1)
-        )
+        n_first = n_initial_for(self.space.d) if n_initial is None else n_initial
+        self.n_initial = whole_number("n_initial", n_first, least=1)
         self.initial: Literal["sobol", "random"] = initial
         self._history = History(points)
-        self._last_under: tuple[NamedUncertainty, InputUncertainty] | None = None
-        self._own_model, self._shown_model = FittedModel(), FittedModel()
-        self._lock = threading.RLock()
+        self._start_without_models()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock, and the models, which are refitted."""
@@ -131,7 +125,10 @@ class Recorded:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Start without a model."""
         self.__dict__.update(state)
-        self._last_under = None
+        self._start_without_models()
+
+    def _start_without_models(self) -> None:
+        self._last_under: tuple[NamedUncertainty, InputUncertainty] | None = None
         self._own_model, self._shown_model = FittedModel(), FittedModel()
         self._lock = threading.RLock()
 

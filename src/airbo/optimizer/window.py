@@ -1,4 +1,4 @@
-r"""The operating window: how far each parameter may be set elsewhere, and the parts stay in spec.
+r"""The operating window: how far each parameter may move while the parts stay in spec.
 
 A design is inside where
 
@@ -64,7 +64,7 @@ class OperatingWindow:
     jointly: Mapping[str, tuple[Any, ...]]
     """Ranges that hold together: all parameters may be anywhere in theirs at once."""
     along: Mapping[str, Along] = field(repr=False)
-    """What the ranges of single parameters were read off."""
+    """The probabilities from which the ranges of single parameters were read."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, for JSON."""
@@ -219,7 +219,7 @@ class _Search:
         return self.at + shares * room
 
     def _grown(self, shares: Tensor, wanted: Tensor, room: Tensor) -> Tensor:
-        """Go from one box towards a larger one as far as it fits."""
+        """Grow one box towards a larger one as far as it fits."""
         if self._fits(self.at + wanted * room):
             return wanted
         fits, fails = 0.0, 1.0

@@ -3,6 +3,7 @@
 A measure is one of ``airbo.measures``; all that is asked of it stands in :class:`Measured`.
 """
 
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -61,9 +62,27 @@ def estimate_measure(
     points = X.reshape(-1, d).split(max(BLOCK // n_samples, 1))
     parts = []
     for seed in range(n_parts):
-        base = base_draws(n_samples, uncertainty.n_base(d), seed=seed).to(X)
-        values = [inside.of(sign * f(uncertainty.perturb(some, base))) for some in points]
+        values = [inside.of(sign * f(_executed(uncertainty, x, n_samples, seed))) for x in points]
         parts.append(factor * torch.cat(values).reshape(X.shape[:-1]))
     each = torch.stack(parts)
     error = each.std(0) / n_parts**0.5 if n_parts > 1 else torch.zeros_like(each[0])
     return Expectation(each.mean(0), error)
+
+
+def _executed(
+    uncertainty: InputUncertainty, X: Float[Tensor, "n d"], n_samples: int, seed: int
+) -> Float[Tensor, "n s d"]:
+    """Draw executed inputs, the same for the same seed."""
+    if uncertainty.is_additive:
+        return X.unsqueeze(-2) + _deviations(uncertainty, X.shape[-1], n_samples, seed).to(X)
+    base = base_draws(n_samples, uncertainty.n_base(X.shape[-1]), seed=seed).to(X)
+    return uncertainty.perturb(X, base)
+
+
+@lru_cache(maxsize=2 * N_PARTS)
+def _deviations(
+    uncertainty: InputUncertainty, d: int, n_samples: int, seed: int
+) -> Float[Tensor, "s d"]:
+    """Draw x' - x, which is the same at every design."""
+    base = base_draws(n_samples, uncertainty.n_base(d), seed=seed)
+    return uncertainty.perturb(torch.zeros(1, d, dtype=base.dtype), base)[0]

@@ -22,30 +22,30 @@ from airbo.optimizer.surrogate import value_unit
 from airbo.uncertainty import InputUncertainty
 
 _TOGETHER = 16
-"""Designs predicted jointly: the cost grows with the square, and so does what is shared."""
+"""Designs that are predicted jointly; the cost grows with the square of their number."""
 _AT_ONCE = 256
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Numbers that are believed, and how far off they may be: one standard deviation."""
+    """Expected values, each with its standard deviation."""
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
 
     def __getitem__(self, i: Any) -> "Estimate":
-        """Return a part."""
+        """Return some of the values."""
         return Estimate(np.asarray(self.mean[i]), np.asarray(self.std[i]))
 
 
 @dataclass(frozen=True)
 class Beliefs:
-    """A fitted model that is asked, and answers, in the user's units and direction."""
+    """A fitted model that takes and gives numbers in the user's units and direction."""
 
     cube: Cube
     model: GPyTorchModel
     unit: float
-    """What a value of the model is multiplied with; negative where smaller is better."""
+    """Factor from values of the model to the user's; negative if smaller is better."""
 
     @classmethod
     def of(cls, optimizer: Optimizer) -> "Beliefs":
@@ -57,7 +57,7 @@ class Beliefs:
         return cls(Cube(optimizer.space), optimizer.model, unit)
 
     def under(self, uncertainty: InputUncertainty) -> "Beliefs":
-        """Return the same beliefs about designs that land differently."""
+        """Return the beliefs of the same model about designs under another uncertainty."""
         model = copy.deepcopy(self._over_distributions)
         model.deployment = in_cube(self.cube.space, uncertainty)
         return replace(self, model=model)
@@ -67,7 +67,7 @@ class Beliefs:
 
         Args:
             X: The designs.
-            noise: Whether to say how far a single experiment may be off, not its expectation.
+            noise: Whether the standard deviation is that of a single experiment, not of its mean.
         """
         parts = [self._portion(part, noise) for part in X.split(_AT_ONCE)]
         mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
@@ -84,7 +84,7 @@ class Beliefs:
     def compare(
         self, X: Float[Tensor, "2 d"], uncertainties: Sequence[InputUncertainty]
     ) -> tuple[Estimate, Estimate]:
-        """Look at two designs, each under its own uncertainty.
+        """Compare two designs, each under its own uncertainty.
 
         Returns:
             What to expect of the second one, and by how much that differs from the first.

@@ -1,4 +1,4 @@
-"""The first screen where a measure decides, or several outcomes do: what to set, what to expect."""
+"""The first screen if a measure or several outcomes decide: what to set, and what to expect."""
 
 import warnings
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from airbo.report.page import Page, Tile
 
 
 class Decided:
-    """What an optimizer has found out that does not decide by the mean of one value."""
+    """The findings of an optimizer that decides by a measure, or by several outcomes."""
 
     def __init__(self, optimizer: Optimizer, name: str, unit: str | None,
                  units: Mapping[str, str | None]) -> None:  # fmt: skip
@@ -100,7 +100,7 @@ def add_decision(page: Page, decided: Decided) -> None:
     tiles = _outcome_tiles(decided) if decided.is_several else _measure_tiles(decided)
     page.answer(settings_rows(decided.parts[0]), tiles)
     page.note(
-        "± is one standard deviation of what the model does not know; intervals hold 90% of what "
+        "± is one standard deviation (model uncertainty); intervals hold 90% of what "
         f"it believes. Shares are those of executed inputs: where the design lands. {MEAN_ONLY}"
     )
 

@@ -1,4 +1,4 @@
-"""What an optimizer has found out, worked out once for everything that shows it."""
+"""The findings of an optimizer, computed once for all charts and texts that show them."""
 
 import math
 import warnings
@@ -31,7 +31,7 @@ N_DRAWS = 4096
 
 @dataclass(frozen=True)
 class Tried:
-    """A design that was tried, with all that came of it."""
+    """A design that was tried, with all its results."""
 
     design: Design
     expected: Estimate
@@ -44,7 +44,7 @@ class Tried:
 class Findings:
     """What an optimizer has found out.
 
-    Everything is worked out when it is first asked for, and only once.
+    Everything is computed when it is first needed, and only once.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Findings:
 
     @cached_property
     def outlook(self) -> Outlook:
-        """What further experiments can bring, and what the recommendation rests on."""
+        """What further experiments can bring, and what the recommendation is based on."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TooLittleDataWarning)  # ``doubt`` says it
             return look_ahead(self.optimizer)

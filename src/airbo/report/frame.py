@@ -1,4 +1,4 @@
-"""The first and the last section of a report: what to set, and what that rests on."""
+"""The first and the last section of a report: what to set, and what that is based on."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from airbo.report.findings import Findings
 from airbo.report.page import Page, Tile
 
 NEAR_BOUND = 0.005
-"""A design so near to a bound, in ranges of the parameter, stands on it."""
+"""A design closer to a bound than this, relative to the range, counts as being on it."""
 AHEAD = 10
-"""Further experiments that the first screen looks at."""
+"""Number of further experiments that the first screen considers."""
 
 # -- what to set, and what to expect
 
@@ -113,7 +113,7 @@ def _what_it_means(findings: Findings) -> str:
     over = ", wherever the design lands" if findings.uncertain else ""
     return (
         f"{goal} is better. The expected value is the mean of many repetitions{over}. ± is one "
-        "standard deviation: what the model does not know about that mean."
+        "standard deviation (model uncertainty)."
     )
 
 

@@ -24,7 +24,7 @@ TOGETHER, NOISE_ROW = "together", "noise"
 
 
 def add_window(page: Page, findings: Findings, window: OperatingWindow) -> None:
-    """Add how far each parameter may be set elsewhere."""
+    """Add how far each parameter may move."""
     page.section("Operating window")
     page.verdict(window_verdict(window), doubt=not window.alone)
     page.note(

@@ -11,7 +11,7 @@ from airbo.words import listed
 
 N_BASE = 256
 LITTLE = 0.02
-"""A share below this makes no difference."""
+"""A parameter with a smaller share counts as unimportant."""
 
 
 def importances(findings: Findings) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What people wrote down beside the values: failures, what was left out, and every change."""
+"""What people recorded beside the values: failures, exclusions, and every change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from airbo.campaign.history import Change
 from airbo.report.page import Page
 
 MOST_CHANGES = 200
-"""The page shows so many of the latest changes; `airbo export --history` has them all."""
+"""Number of changes on the page, the latest ones; `airbo export --history` has all."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Logbook:
 
 
 def add_failures(page: Page, logbook: Logbook) -> None:
-    """Add experiments that gave no value or were left out, with what was written about them."""
+    """Add experiments without a value and those left out, with the notes on them."""
     told = [e for e in logbook.experiments if e.outcome == "failed" or e.excluded is not None]
     if not told:
         return

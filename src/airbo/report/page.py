@@ -136,7 +136,7 @@ def _library() -> str:
 
 @dataclass(frozen=True)
 class Tile:
-    """A number to see at once."""
+    """A number in large print."""
 
     label: str
     value: str
@@ -157,7 +157,7 @@ class Page:
         self._parts.append(f"</section>\n<section>\n<h2>{escape(title)}</h2>")
 
     def lead(self, text: str, doubt: bool = False) -> None:
-        """Add the sentence that has to be read if nothing else is."""
+        """Add the most important sentence of the page."""
         kind = "lead doubt" if doubt else "lead"
         self._parts.append(f'<p class="{kind}">{escape(text)}</p>')
 
@@ -166,7 +166,7 @@ class Page:
         self._parts.append(f"<p>{escape(text)}</p>")
 
     def verdict(self, text: str, doubt: bool = False) -> None:
-        """Add what a section comes to, in a sentence."""
+        """Add the conclusion of a section, in one sentence."""
         kind = "verdict doubt" if doubt else "verdict"
         self._parts.append(f'<p class="{kind}">{escape(text)}</p>')
 
@@ -210,7 +210,7 @@ class Page:
         self._parts.append(f'<div class="{kind}">{"".join(inner)}</div>')
 
     def beside(self, figure: go.Figure, verdict: str, doubt: bool, notes: Sequence[str]) -> None:
-        """Add a chart, and beside it what it says."""
+        """Add a chart, and its message beside it."""
         kind = "verdict doubt" if doubt else "verdict"
         said = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
         self._parts.append(

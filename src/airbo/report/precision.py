@@ -1,4 +1,4 @@
-"""What a more, or a less, precise machine would change."""
+"""What a more or less precise machine would change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -43,13 +43,13 @@ class Offer:
     who: str
     """The parameters whose deviations change."""
     factor: float
-    """What their deviations are multiplied with."""
+    """Factor of their deviations."""
     same: Found | None
-    """The recommended design; None if this cannot be: see ``impossible``."""
+    """The recommended design under it; None if it is not possible, see ``impossible``."""
     best: Found | None = None
-    """The best design for it, against the best design of today; None if nobody looked."""
+    """The best design under it, compared with today's best; None if it was not searched."""
     impossible: str | None = None
-    """Why these parameters cannot land so."""
+    """Why this uncertainty is not possible."""
 
 
 def uncertain_groups(findings: Findings) -> dict[str, list[int]]:
@@ -130,7 +130,7 @@ def _found(
 def _best_design(
     findings: Findings, beliefs: Beliefs, start: Float[Tensor, "1 d"] | None = None
 ) -> Float[Tensor, "1 d"]:
-    """Look among the designs tried, designs all over the space, and closer and closer by."""
+    """Search the designs tried, designs all over the space, and ever closer neighbours."""
     cube = findings.cube
     spread = SobolEngine(cube.space.d, scramble=True, seed=0).draw(N_SPREAD, dtype=torch.float64)
     everywhere = findings.allowed(cube.axes.to_columns(cube.round(spread)))
@@ -166,7 +166,7 @@ def strictness(offers: Sequence[Offer]) -> float:
 
 
 def change_verdict(findings: Findings, change: Estimate, strict: float = 2.0) -> str:
-    """Say whether a change is one, and in which direction."""
+    """Say whether a change is clear, and in which direction."""
     mean, std = float(change.mean), float(change.std)
     shown = plus_minus(change, signed=True)
     if std == 0 and mean == 0:

@@ -1,4 +1,4 @@
-"""What came of the experiments, and what would have been recommended on the way."""
+"""The results of the experiments, and what would have been recommended along the way."""
 
 import warnings
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The report: what was found, how sure that is, and what it rests on."""
+"""The report: what was found, how sure that is, and what it is based on."""
 
 import datetime
 import os
@@ -60,7 +60,7 @@ def write_report(
         value_name: What the observed values are, such as ``"roughness"``.
         value_unit: Their unit.
         date: What the page is dated; by default it has no date.
-        history: To how many earlier states of the record the model is fitted again, to show the
+        history: Number of earlier states of the record to which the model is refitted, to show the
             recommendation over time; 0: none.
         logbook: What people wrote down beside the values: ``Logbook.of(campaign)``.
         progress: Whether to show a progress bar.
@@ -220,7 +220,7 @@ def _add_slices(page: Page, findings: Findings, slices: list[Slice]) -> None:
     page.section(findings.titled("Along each parameter"))
     page.note(
         "The other parameters are as recommended (star). Blue: the expected value in use, ± two "
-        "standard deviations of what the model does not know. Faded and dotted: no experiment was "
+        "standard deviations (model uncertainty). Faded and dotted: no experiment was "
         "made there. Orange: what was observed, the fainter the more the other parameters differ. "
         + _nominal_view(findings)
     )

@@ -21,7 +21,7 @@ from airbo.words import design, label, number, plus_minus, value
 N_ALONG, N_ALONG_IN_MANY = 41, 25
 N_BINS = 48
 NEAR = 0.1
-"""What is farther from all experiments, in ranges of the parameter, was not tried."""
+"""Values farther than this from all experiments, relative to the range, were not tried."""
 FADED, FAR_AWAY = 0.3, 0.15
 """Opacity of what was not tried, and of experiments that differ in all other parameters."""
 

@@ -1,4 +1,4 @@
-"""Whether the model can be believed: what it says of values that it has not seen."""
+"""Whether the model can be believed: how well it predicts values that it has not seen."""
 
 import math
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from airbo.words import design as design_words
 from airbo.words import label, number
 
 FEW = 6
-"""With fewer designs, nothing can be said."""
+"""With fewer designs there is no verdict."""
 SURPRISING = 0.01
-"""A model that states its errors rightly is blamed so often."""
+"""How often a model whose error bars are right is doubted by chance."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class LeftOut:
 
     @property
     def is_overconfident(self) -> bool:
-        """Whether fewer values lie inside than a model would see that is right about its errors."""
+        """Whether fewer values lie inside than chance allows if the error bars are right."""
         return bool(binom.cdf(self.n_inside, self.n, 0.95) < SURPRISING)
 
 
 def left_out(findings: Findings) -> LeftOut | None:
-    """Predict every design without it; None: this model cannot say, or has too few designs."""
+    """Predict every design from the others; None if the model cannot, or has too few."""
     beliefs = findings.beliefs
     model: Any = beliefs.model
     if len(model.train_targets) < 2:

@@ -66,7 +66,7 @@ class Clerk:
         return self._said(told)
 
     def _check_kept(self, value: float | dict[str, float]) -> None:
-        """Refuse to correct an outcome away: what was measured at another time stays."""
+        """Refuse a correction that would remove an outcome: what was measured earlier stays."""
         if not isinstance(value, dict) or not self._ticked("whole"):
             return
         gone = [n for n in self.campaign.experiment(self.number).outcomes if n not in value]
@@ -87,7 +87,7 @@ class Clerk:
         return self._said(told)
 
     def give_up(self) -> str:
-        """Store that nobody will do an experiment."""
+        """Store that an experiment will not be run."""
         told = self.campaign.give_up(self.number, correct=self._ticked("correct"))
         self._annotate()
         return self._said(told)
@@ -143,9 +143,9 @@ class Clerk:
         return f"Experiment {self.number} is left out of the model."
 
     def include(self) -> str:
-        """Let the model know an experiment again."""
+        """Include an experiment in the model again."""
         self.campaign.include(self.number)
-        return f"The model knows experiment {self.number} again."
+        return f"Experiment {self.number} counts in the model again."
 
     def undo(self) -> str:
         """Take back the last change, if it is still the one that the visitor saw."""

@@ -32,7 +32,7 @@ class Snapshot:
 
     @property
     def last(self) -> str:
-        """What names the change that an undo would take back; empty: there is none."""
+        """The key of the change that an undo would take back; empty if there is none."""
         return name_of_last(self.history)
 
     @property
@@ -42,19 +42,19 @@ class Snapshot:
 
     @property
     def version(self) -> str:
-        """Another text whenever something else is to be shown."""
+        """A text that changes whenever the page has to change."""
         shown = [self.status.notes, len(self.history), *(_facts(e) for e in self.experiments)]
         return _digest([str(self.settings), *shown])
 
     @property
     def told(self) -> str:
-        """Another text whenever a model would know something else."""
+        """A text that changes whenever the model would learn something."""
         told = [_facts(e) for e in self.experiments if e.counts]
         return _digest([str(self.settings), *told])
 
 
 def name_of_last(history: Sequence[Change]) -> str:
-    """Return what names the change that an undo would take back; empty: there is none."""
+    """Return the key of the change that an undo would take back; empty if there is none."""
     standing = [c for c in history if c.is_deliberate and not c.undone and c.what != "undone"]
     return (standing[-1].call or standing[-1].name) if standing else ""
 
@@ -76,15 +76,15 @@ class Choosing:
     n: int = 0
     """Designs that are still to come."""
     error: str | None = None
-    """Why the last one did not come."""
+    """Why the last one could not be chosen."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What a model makes of the experiments."""
+    """What the model concludes from the experiments."""
 
     told: str = ""
-    """What it knew."""
+    """Key of the experiments that it is based on."""
     n_values: int = 0
     is_done: bool = True
     advice: Advice | None = None
@@ -115,7 +115,7 @@ class Desk:
         self.snapshot()
 
     def close(self) -> None:
-        """Let go of the storage."""
+        """Close the storage."""
         self._askers.shutdown(wait=False, cancel_futures=True)
         self._lookers.shutdown(wait=False, cancel_futures=True)
         with self._lock:
@@ -126,12 +126,12 @@ class Desk:
     # -- the campaign
 
     def use(self, act: Callable[[Campaign], _T]) -> _T:
-        """Do something with the campaign, one visitor at a time; other processes are not kept."""
+        """Use the campaign, one visitor at a time; other processes are not locked out."""
         with self._lock:
             return act(self._opened())
 
     def _opened(self) -> Campaign:
-        """Open the campaign, and again when its file was changed."""
+        """Open the campaign; reopen it if its file has changed."""
         try:
             about = self.path.stat()
         except OSError:
@@ -149,7 +149,7 @@ class Desk:
         return self.use(lambda c: Snapshot(c.settings, c.status(), c.experiments, c.history()))
 
     def version(self) -> str:
-        """Return another text whenever pages have to be renewed."""
+        """Return a text that changes whenever pages have to be renewed."""
         with self._lock:
             looked, choosing = self._looked, self._choosing
             try:
@@ -193,7 +193,7 @@ class Desk:
     # -- looking
 
     def looked(self) -> Sight:
-        """Return what a model makes of the experiments; begin to renew it if it is outdated."""
+        """Return what the model concludes from the experiments; begin to renew it if outdated."""
         with self._lock:
             try:
                 snapshot = self.snapshot()

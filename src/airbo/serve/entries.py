@@ -13,7 +13,7 @@ VALUE_FIELD, NOTE_FIELD, WHY_FIELD = "value", "note", "why"
 EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
 OUTCOME_FIELD = "outcome:"
 AS_ASKED = ""
-"""What stands in a choice that is as asked."""
+"""Entry of a choice that was set as asked."""
 
 _COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -31,7 +31,7 @@ class Entry:
     choices: Sequence[str] = ()
     is_text: bool = False
     value: str = ""
-    """What stands there at first."""
+    """What the field holds at first."""
 
 
 class EntryError(Exception):
@@ -95,7 +95,7 @@ def set_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
 
 
 def as_asked(settings: Settings, experiment: Experiment, name: str) -> str:
-    """Write what was asked for, to stand in an empty field."""
+    """Write what was asked for, as the hint in an empty field."""
     parameter, unit = settings.space.parameters[name], settings.unit(name)
     return value(parameter, experiment.design[name]).removesuffix(unit).strip()
 

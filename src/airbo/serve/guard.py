@@ -25,7 +25,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 VISIT = "airbo.visit"
-"""Where a request keeps who sent it."""
+"""Key of a request under which its sender is kept."""
 CSRF, TOKEN = "csrf", "token"
 MOST_BYTES = 64 * 1024
 """A larger form was not filled in by a person."""
@@ -65,20 +65,20 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 @dataclass(frozen=True)
 class Doors:
-    """Which names we answer to, and what opens."""
+    """Which names the server answers to, and which tokens open it."""
 
     names: frozenset[str] = frozenset({"localhost"})
     """Names of this machine, in lower case."""
     everywhere: bool = False
-    """Whether other machines may come in, by any address; a number cannot be rebound."""
+    """Whether other machines may connect by any IP address; DNS rebinding needs a name."""
     token: str | None = None
-    """What those who work need; None: nothing."""
+    """Token of those who work; None if none is needed."""
     token_to_look: str | None = None
-    """What those who only look need."""
+    """Token of those who only look."""
     read_only: bool = False
-    """Whether all only look."""
+    """Whether everybody may only look."""
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    """What CSRF tokens are made with."""
+    """Key that CSRF tokens are made with."""
 
     @classmethod
     def of(
@@ -146,7 +146,7 @@ class Visit:
     is_stale: bool = False
     """Whether the form is our own, and from before the server was started again."""
     name: str = ""
-    """What the visitor signs with."""
+    """Name with which the visitor signs changes."""
     name_cookie: str = ""
     """Where the browser keeps that."""
 

@@ -1,4 +1,4 @@
-"""What is sent twice counts once; and what a visitor is told about it on the next page."""
+"""Forms that are sent twice count once; and the message that the next page shows."""
 
 import threading
 from collections import OrderedDict
@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 MOST_REMEMBERED = 10_000
-"""So many forms, and visitors, are remembered."""
+"""Number of forms, and of visitors, to remember."""
 
 
 @dataclass(frozen=True)

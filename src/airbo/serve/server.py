@@ -28,7 +28,7 @@ class Listening:
 
     @property
     def port(self) -> int:
-        """The port, also where any free one was wanted."""
+        """The port, even if any free one was requested."""
         return int(self.socket.getsockname()[1])
 
     def link(self, token: str | None) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 N_PAIRS = 3
 """Pairs of parameters that are drawn: those that matter most."""
 N_STATES = 6
-"""States on the way that are worked out for the chart of progress."""
+"""Number of earlier states in the chart of progress."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Advice:
     tiles: list[tuple[str, str]]
     """What to expect: label and number."""
     sentences: list[str]
-    """Whether it is worth going on, and what the recommendation rests on."""
+    """Whether it is worth going on, and what the recommendation is based on."""
     doubt: str = ""
     """Why the model cannot be trusted yet."""
     front: list[list[str]] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Chart:
 
 
 def choose_designs(path: Path, n: int, report: Deliver) -> None:
-    """Choose the next designs; they are pending then."""
+    """Choose the next designs, which are then pending."""
     campaign = _opened(path)
     for _ in range(n):
         [experiment] = campaign.ask()
@@ -93,7 +93,7 @@ def _advice(findings: "Findings") -> Advice:
 
 
 def _report_charts(findings: "Findings", report: Deliver) -> None:
-    """Make the charts of the report, those that are ready first at first."""
+    """Make the charts of the report, the quickest first."""
     from airbo.report import (
         Slice,
         earlier_recommendations,

@@ -41,7 +41,7 @@ _QUESTIONS = {
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why a form was not taken; its entries are kept."""
+    """Why a form was rejected; its entries are kept."""
 
     part: str
     """Which part of the page it belongs to."""

@@ -297,8 +297,8 @@ def test_the_likelihood_of_the_truth_is_its_entropy(rng, asked):
 
 
 def test_the_same_log_gives_the_same_answer(rng, asked):
-    X = np.column_stack([asked, asked])
-    Y = X + rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], N).round(1)
+    X = np.column_stack([asked, asked])[:200]
+    Y = X + rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 200).round(1)
     first, second = unc.learn(X, Y, seed=3), unc.learn(X, Y, seed=3)
     assert first.candidates == second.candidates
     assert first.text == second.text
@@ -316,7 +316,8 @@ def test_units_do_not_matter(rng, asked):
 
 
 def test_arrays_columns_and_tables_are_the_same(rng, asked):
-    actual = asked + rng.normal(0, 2, N)
+    asked = asked[:50]
+    actual = asked + rng.normal(0, 2, 50)
     table = pd.DataFrame({"sp": asked, "pv": actual})
     learned = [
         unc.learn(asked, actual),
@@ -336,7 +337,8 @@ def test_columns_are_paired_by_name(rng, asked):
 
 @pytest.mark.parametrize("name", ["flow", "flow rate [l/min]", 'a "quoted" one'])
 def test_toml_holds_one_table_per_parameter(rng, asked, name):
-    learned = unc.learn({name: asked}, {name: asked * rng.normal(1, 0.05, N)})
+    asked = asked[:200]
+    learned = unc.learn({name: asked}, {name: asked * rng.normal(1, 0.05, 200)})
     table = tomllib.loads(learned.toml)["parameters"][name]["uncertainty"]
     assert table["kind"] == "normal"
     assert table["std"].endswith("%")

@@ -64,6 +64,7 @@ class Verdict:
 
     def normal_scores(self) -> Array:
         """Return the deviations as numbers that would be standard normal under the model."""
+        # z = Φ⁻¹(P(δ < d - w/2) + ½ P(d ± w/2)), w the step to which d was rounded
         s, half = self.sample, self.sample.width / 2
         far = np.full_like(s.d, -1e300)
         below = self.model.probability(s.x, far, s.d - half)

@@ -84,6 +84,7 @@ def skewed(v: FittedNumbers) -> Skewed:
     mean, std = v.mean, v.std(v.mean)
     sign = 1.0 if v.counts @ (v.values - mean) ** 3 >= 0 else -1.0
     shapes = [Skewed(sign * skew, mean, std) for skew in _SKEWS] + [_with_end(v, sign)]
+    # Σ_i n_i log P(v_i ± w/2): numbers are known up to their rounding
     half = max(v.width, 0.02 * std) / 2
     likely = [
         v.counts @ np.log(s.cdf(v.values + half) - s.cdf(v.values - half) + 1e-6) for s in shapes
@@ -97,6 +98,7 @@ def _with_end(v: FittedNumbers, sign: float) -> Skewed:
     end = float((sign * v.values).min()) - beyond
     away = sign * v.values - end
     mean = float(v.counts @ away / v.n)
+    # s = log mean - mean log, and Minka's approximation of k(s), right to 1.5%
     s = max(np.log(mean) - float(v.counts @ np.log(away) / v.n), 1e-6)
     k = (3 - s + np.sqrt((s - 3) ** 2 + 24 * s)) / (12 * s)
     return Skewed(
@@ -135,6 +137,7 @@ def three_normals(v: FittedNumbers) -> Normals:
 
 def logged(v: FittedNumbers) -> Logged:
     """Blur each number by Silverman's width, less where many are close, more where it is alone."""
+    # Silverman's width: 0.9 min(s, IQR / 1.34) n^(-1/5)
     cumulative = v.counts.cumsum() / v.n
     low, high = (v.values[np.searchsorted(cumulative, p)] for p in (0.25, 0.75))
     scale = min(v.std(v.mean), (high - low) / 1.34 or np.inf)
@@ -187,6 +190,7 @@ def _em(v: FittedNumbers, shape: Normals, one_mean: bool, n_rounds: int) -> tupl
             break
         before = likelihood
 
+        # n_k = Σ_i r_ik, m_k = Σ_i r_ik v_i / n_k, s_k² = Σ_i r_ik (v_i - m_k)² / n_k - w²/12
         r = p / total * v.counts[:, None]
         n_k = r.sum(axis=0) + 1e-9
         means = v.values @ r / n_k

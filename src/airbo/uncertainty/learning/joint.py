@@ -70,6 +70,7 @@ def _common(one: Verdict, other: Verdict) -> tuple[Array, Array]:
 
 def _correlation(a: Array, b: Array) -> float:
     """Return a correlation, 0 where it is small or could be chance."""
+    # r is the mean of a b / (s_a s_b), so it has the standard error of a mean
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((a @ a) * (b @ b))) / len(a)
     if scale == 0:
