@@ -99,8 +99,7 @@ class Predicting(Experiment):
             ax.set_yticks(
                 range(len(self.methods)), [shown(m.label) for m in self.methods], fontsize=8
             )
-            names = [label.replace(", ", "\n") for label in results.labels]
-            ax.set_xticks(range(len(names)), names, fontsize=7, rotation=30)
+            ax.set_xticks(range(len(results.labels)), results.labels, fontsize=7, rotation=90)
             ax.set_title("Log density of the true expected values: how far behind the best")
             figure.colorbar(shades, label="behind the best (cut at 2)", shrink=0.8)
         return [path]

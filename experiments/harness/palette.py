@@ -38,6 +38,8 @@ NAMES = {
     "SKLGP": "SKL",
     "GP": "plain GP",
     "NominalGP": "plain GP",
+    "a length scale per parameter": "RelevanceGP",
+    "averaged over length scales": "HedgedGP",
 }
 """What readers see of a method whose results are stored under another name."""
 OTHER = ("#BBBBBB", ".")
