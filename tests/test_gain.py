@@ -6,7 +6,7 @@ import torch
 
 from airbo import acquisition
 from airbo import uncertainty as unc
-from airbo.gain import N_VALUES, ExpectedGain
+from airbo.gain import N_POSSIBLE, ExpectedGain
 from airbo.models import ERBFGP, MMDGP, ExpectationGP, NominalGP
 
 BOUNDS = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
@@ -23,7 +23,7 @@ def made(kind=ExpectationGP, n=12, deployment=None):
 
 def by_fantasies(model, known, x, experiments):
     """Observe every value that the experiment may give, and average the best means."""
-    z, weights = np.polynomial.hermite_e.hermegauss(N_VALUES)
+    z, weights = np.polynomial.hermite_e.hermegauss(N_POSSIBLE)
     choices = torch.cat([known, x])
     with torch.no_grad():
         before = model.posterior(choices).mean.max()

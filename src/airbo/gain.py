@@ -12,7 +12,7 @@ from airbo.models import UncertainInputGP
 from airbo.models.rows import packed
 from airbo.uncertainty import InputUncertainty
 
-N_VALUES = 24
+N_POSSIBLE = 24
 """Nodes of the Gauss-Hermite rule for the value that an experiment may give."""
 
 
@@ -52,7 +52,7 @@ class ExpectedGain(AcquisitionFunction):
         with torch.no_grad():
             model.posterior(known[:1], uncertainty=self.experiments)  # all features exist now
             self._prepare(model, known)
-        z, weights = np.polynomial.hermite_e.hermegauss(N_VALUES)
+        z, weights = np.polynomial.hermite_e.hermegauss(N_POSSIBLE)
         self.z = torch.as_tensor(z).to(known)
         self.weights = torch.as_tensor(weights / weights.sum()).to(known)
 
