@@ -55,30 +55,27 @@ class Confirming(Choosing):
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw how far every method is from the best, in units of the case."""
         path = folder / f"{self.name}.png"
+        labels = [m.label for m in self.methods if m.label in results.labels]
         with draw.picture(path, 9, 1.0 + 0.62 * len(self.cases)) as figure:
             ax = figure.subplots()
             for row, case in enumerate(self.cases):
                 mine, scale = self._of(case, results), unit(case)
-                for k, label in enumerate(mine.labels):
+                for label in mine.labels:
                     finals = self._finals(case, mine, label) / scale
                     low, high = interval_of_mean(finals)
-                    y = row - 0.36 + 0.72 * k / max(1, len(mine.labels) - 1)
+                    y = row + 0.72 * ((labels.index(label) + 0.5) / len(labels) - 0.5)
                     colour, marker = style(label)
-                    hollow = "white" if "randomized" not in label else colour
                     ax.plot([low, high], [y, y], color=colour, lw=1)
-                    ax.plot(finals.mean(), y, marker, color=colour, mfc=hollow, ms=5)
+                    ax.plot(finals.mean(), y, marker, color=colour, mfc=_filling(label), ms=5)
             ax.set_yticks(range(len(self.cases)), [c.title for c in self.cases], fontsize=8)
             ax.set_xscale("symlog", linthresh=0.01)
             ax.set_xlabel("mean regret at the end / median regret of random designs")
             ax.invert_yaxis()
-            handles = [
-                ax.plot([], [], style(m.label)[1], color=style(m.label)[0], label=shown(m.label))[0]
-                for m in self.methods
-            ]
-            for handle, method in zip(handles, self.methods, strict=True):
-                if "randomized" not in method.label:
-                    handle.set_markerfacecolor("white")
-            figure.legend(handles=handles, fontsize=6, ncol=4, loc="outside upper center")
+            for label in labels:
+                colour, marker = style(label)
+                named = {"mfc": _filling(label), "label": shown(label)}
+                ax.plot([], [], marker, color=colour, ms=5, **named)
+            figure.legend(fontsize=6, ncol=4, loc="outside upper center")
         return [path]
 
     def _rule(self, results: Results) -> str:
@@ -127,6 +124,13 @@ class Confirming(Choosing):
         if self.from_anywhere and method == self.candidate:
             return case.regret_of(result["anywhere"])
         return case.regret_after(result, 1.0)
+
+
+def _filling(label: str) -> str:
+    """Return the colour inside a marker: full for a random β, grey for balanced, white for UCB."""
+    if "randomized" in label:
+        return style(label)[0]
+    return "lightgrey" if "balanced" in label else "white"
 
 
 def unit(case: Optimization) -> float:
