@@ -118,6 +118,5 @@ def truth(case: MeasureCase, designs: list[Design]) -> tuple[Tensor, Tensor, Ten
     X = torch.tensor(designs, dtype=torch.float64)
     what = (problem.quick, problem.uncertainty, X, measure, problem.direction)
     values, errors = estimate_measure(*what)
-    larger_is_better = measure.factor(1 if problem.direction == "maximize" else -1, 1.0) > 0
-    gap = problem.measure_optimum(measure).value - values
-    return values, errors, (gap if larger_is_better else -gap).clamp_min(0)
+    gap = case.good * (problem.measure_optimum(measure).value - values)
+    return values, errors, gap.clamp_min(0)

@@ -119,3 +119,13 @@ def told(campaign: Campaign) -> list[tuple]:
 def line_of(text: str, pattern: str) -> int:
     """Return the number of the line that has a pattern."""
     return next(i for i, line in enumerate(text.splitlines(), 1) if re.search(pattern, line))
+
+
+def values(campaign: Campaign) -> dict[int, float | None]:
+    """Return the values of all experiments that have an outcome."""
+    return {e.number: e.value for e in campaign.experiments if e.has_outcome}
+
+
+def reopened(campaign: Campaign) -> Campaign:
+    """Open the same campaign once more."""
+    return Campaign.open(campaign.settings.path)

@@ -1,10 +1,6 @@
 """Somebody else acts, or a process is killed, in the worst moment: nothing is lost or doubled."""
 
 import itertools
-import os
-import socket
-import sqlite3
-import subprocess
 import time
 from datetime import datetime, timedelta
 
@@ -12,15 +8,11 @@ import pandas as pd
 import pytest
 
 from airbo import Campaign
-from airbo.campaign import AlreadyTold, CampaignError, StorageError, ledger, runner, storage
-from airbo.campaign.claims import this_process
+from airbo.campaign import AlreadyTold, CampaignError, StorageError, ledger, storage
 from airbo.campaign.experiment import elapsed
-from airbo.campaign.program import Command, CommandResult
 from airbo.integrations.optuna import optimizer_of
-from tests.campaign.common import LINE, SQLITE, edited, meanwhile, with_database, write
+from tests.campaign.common import LINE, SQLITE, edited, meanwhile, reopened, values, write
 from tests.campaign.processes import WRITES
-
-HALF = b'{"op_code":6,"wor'
 
 
 class Killed(BaseException):
@@ -29,89 +21,6 @@ class Killed(BaseException):
 
 def kill():
     raise Killed
-
-
-@pytest.fixture(params=["journal", "sqlite"])
-def two(request, tmp_path):
-    """Two processes that have one campaign open."""
-    text = LINE if request.param == "journal" else SQLITE
-    path = with_database(write(tmp_path, text))
-    with Campaign.open(path) as ours, Campaign.open(path) as theirs:
-        yield ours, theirs
-
-
-def values(campaign):
-    return {e.number: e.value for e in campaign.experiments if e.has_outcome}
-
-
-def reopened(campaign):
-    return Campaign.open(campaign.settings.path)
-
-
-# -- journals
-
-
-def test_a_line_that_was_cut_short_does_not_spoil_the_next_one(tmp_path):
-    path = write(tmp_path)
-    ours, theirs = Campaign.open(path), Campaign.open(path)
-    ours.ask(2)
-    with (tmp_path / "campaign.journal").open("ab") as file:
-        file.write(HALF)  # and its writer is gone
-    assert theirs.tell(0, 1.0).done == "told"
-    assert ours.tell(1, 2.0).done == "told"
-    assert values(reopened(ours)) == {0: 1.0, 1: 2.0}
-
-
-@pytest.mark.parametrize("content", [b"notes without a newline", b"a,b\n1,2", b"\x00\n\xff"])
-def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path, content):
-    file = tmp_path / "campaign.journal"
-    file.write_bytes(content)
-    with pytest.raises(StorageError, match=r"campaign\.journal is not an Optuna journal"):
-        Campaign.open(write(tmp_path))
-    assert file.read_bytes() == content
-
-
-def test_a_database_is_not_opened_as_a_journal(tmp_path):
-    with Campaign.open(write(tmp_path, SQLITE)) as c:
-        c.tell({"x": 0.5}, 1.0)
-    wrong = write(tmp_path, edited(LINE, "campaign.journal", "campaign.db"))
-    with pytest.raises(StorageError, match="not an Optuna journal"):
-        Campaign.open(wrong)
-    with sqlite3.connect(tmp_path / "campaign.db") as database:
-        assert database.execute("pragma integrity_check").fetchall() == [("ok",)]
-
-
-def test_a_damaged_journal_is_named(tmp_path):
-    c = Campaign.open(write(tmp_path))
-    with (tmp_path / "campaign.journal").open("ab") as file:
-        file.write(HALF + b"\n")
-    c.storage._backend.append_logs([{"op_code": 99}])
-    with pytest.raises(StorageError, match="is damaged: one of its lines is no JSON"):
-        reopened(c)
-
-
-def test_a_lock_can_be_found_from_every_folder(tmp_path, monkeypatch):
-    (tmp_path / "sub").mkdir()
-    write(tmp_path / "sub")
-    monkeypatch.chdir(tmp_path)
-    c = Campaign.open("sub/campaign.toml")
-    c.storage._backend._lock.acquire()
-    assert (tmp_path / "sub" / "campaign.journal.lock").exists()  # else it is never taken over
-    c.storage._backend._lock.release()
-    monkeypatch.chdir(tmp_path.parent)
-    assert c.tell({"x": 0.5}, 1.0).done == "added"
-
-
-def test_a_slow_writer_does_not_take_the_lock_of_the_next_one(tmp_path):
-    c = Campaign.open(write(tmp_path))
-    slow, quick = (Campaign.open(c.settings.path).storage._backend._lock for _ in range(2))
-    slow.acquire()
-    os.unlink(tmp_path / "campaign.journal.lock")  # taken from it
-    quick.acquire()
-    slow.release()
-    assert os.path.lexists(tmp_path / "campaign.journal.lock")
-    quick.release()
-    assert not os.path.lexists(tmp_path / "campaign.journal.lock")
 
 
 # -- telling
@@ -411,86 +320,3 @@ def test_a_night_in_which_clocks_are_changed_is_as_long_as_others(monkeypatch):
     finally:
         monkeypatch.undo()
         time.tzset()
-
-
-# -- unattended runs
-
-
-def go(campaign, budget=1, template="echo {x}"):
-    return runner.run_unattended(campaign, Command(template, campaign.settings.space), budget)
-
-
-@pytest.fixture
-def _quick(monkeypatch):
-    monkeypatch.setattr(runner, "GIVE_WAY_SECONDS", 0.01)
-
-
-@pytest.mark.usefixtures("_quick")
-def test_a_dead_run_is_known_by_more_than_its_number(tmp_path):
-    c = Campaign.open(write(tmp_path))
-    c.ask(2)
-    c.claim(0, {**this_process(), "pid": os.getppid(), "began": "at another time"})
-    c.claim(1, {"host": socket.gethostname(), "pid": os.getppid()})
-    assert [s.experiment.number for s in go(c, 2)] == [0]
-
-
-@pytest.mark.usefixtures("_quick")
-def test_of_two_runs_one_takes_over_what_was_left_behind(two, monkeypatch):
-    ours, theirs = two
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    ours.ask()
-    ours.claim(0, {"host": socket.gethostname(), "pid": dead.pid})
-    [left] = ours.experiments
-    taken = []
-
-    def take():
-        taken.append(theirs.claim(0, this_process()))
-
-    meanwhile(monkeypatch, ours.storage, "set_trial_user_attr", take, after=True)
-    assert not runner._takes_over(ours, left)
-    assert taken == [True]
-    assert runner._takes_over(ours, left)
-
-
-@pytest.mark.usefixtures("_quick")
-def test_a_run_goes_on_where_somebody_gives_up_its_experiment(two, monkeypatch):
-    ours, theirs = two
-    meanwhile(monkeypatch, ours, "claim", lambda: theirs.give_up(0))
-    assert [s.experiment.number for s in go(ours)] == [1]
-    assert not runner._keeps_to(ours, 0, 0)
-
-
-def test_ctrl_c_is_not_lost_where_somebody_has_answered(two, monkeypatch):
-    ours, theirs = two
-
-    def run(command, experiment):
-        theirs.tell(experiment.number, 7.0)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Command, "run", run)
-    with pytest.raises(KeyboardInterrupt):
-        go(ours)
-    assert values(ours) == {0: 7.0}
-
-
-@pytest.mark.parametrize("moment", ["claim", "_keeps_to"])
-def test_ctrl_c_before_the_command_gives_the_experiment_up(tmp_path, monkeypatch, moment):
-    c = Campaign.open(write(tmp_path))
-    monkeypatch.setattr(c if moment == "claim" else runner, moment, interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        go(c)
-    assert [e.outcome for e in c.experiments] == ["given up"]
-
-
-def interrupt(*args, **kwargs):
-    raise KeyboardInterrupt
-
-
-def test_ctrl_c_waits_until_a_value_is_told(tmp_path, monkeypatch):
-    c = Campaign.open(write(tmp_path))
-    monkeypatch.setattr(Command, "run", lambda *args: CommandResult(5.0))
-    meanwhile(monkeypatch, c, "tell", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        go(c)
-    assert values(c) == {0: 5.0}

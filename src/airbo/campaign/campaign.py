@@ -72,7 +72,7 @@ class Campaign(RevisableCampaign):
 
     @explains
     def tidy(self) -> list[Experiment]:
-        """Give up experiments that were asked for too long ago, by the file; return them.
+        """Give up pending experiments that are overdue, and return them.
 
         Designs that somebody was choosing, and rows that somebody was importing, when the process
         was killed are taken away too.

@@ -159,7 +159,7 @@ def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -
 
 
 def _measured(trial: FrozenTrial, space: Space) -> Mapping[str, Any]:
-    """Return what was measured; what else somebody wrote under this name is not shown."""
+    """Return the measured values; anything else under this name is ignored."""
     found = trial.user_attrs.get(EXECUTED)
     if not isinstance(found, dict):
         return {}

@@ -181,7 +181,7 @@ class AuditTrail:
                 yield self._told_in(trial)
 
     def _is_own(self, trial: FrozenTrial) -> bool:
-        """Say whether somebody told this trial; rows of marks are told by their mark."""
+        """Say whether a report closed this trial; rows of imports have a mark instead."""
         stamp = trial.user_attrs.get(STAMP)
         if STAGED in trial.user_attrs:  # pending again after an undo, and told since
             return stamp is not None and trial.number in self._reopened

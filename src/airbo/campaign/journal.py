@@ -1,4 +1,4 @@
-"""A journal: Optuna's file of JSON lines, kept whole where writing was cut short or slow."""
+"""A journal: Optuna's file of JSON lines, which stays readable after an interrupted write."""
 
 import os
 from pathlib import Path

@@ -116,7 +116,7 @@ class Outcome:
         return same and not self.moves and said and (measured or silent)
 
     def check_free(self) -> None:
-        """Refuse to contradict what was told before, unless that is meant."""
+        """Refuse a report that contradicts an earlier one, unless it is a correction."""
         known = self.experiment
         if known is None or not known.has_outcome or self.correct or self.agrees(known):
             return

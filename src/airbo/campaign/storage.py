@@ -87,7 +87,7 @@ def explained(url: StorageURL) -> Iterator[None]:
 
 @contextmanager
 def reading(url: StorageURL) -> Iterator[None]:
-    """Turn what Optuna raises where it reads something that nobody wrote into a message."""
+    """Turn what Optuna raises on content that it cannot read into a message."""
     try:
         yield
     except (json.JSONDecodeError, UnicodeDecodeError):

@@ -147,8 +147,8 @@ class Findings:
     def what_if(self) -> Beliefs:
         """A model of the same observations that can say what other uncertainties would do.
 
-        Its kernel has to be linear in P, so that it can put one expectation together from
-        others; where that of the optimizer is not, a UGP is fitted besides.
+        Its kernel has to be linear in P, so that it can compose one expectation from others. If
+        the kernel of the optimizer is not, a UGP is fitted as well.
         """
         if isinstance(self.beliefs.model, UGP | ERBFGP):
             return self.beliefs

@@ -109,7 +109,7 @@ class Desk:
         self._read: tuple[int, int] | None = None
         self._choosing, self._looked = Choosing(), Sight()
         self._next: Sight | None = None
-        """What is being worked out; it is shown as soon as it has something."""
+        """What is being computed; each result is shown as soon as it is ready."""
         self._askers = ThreadPoolExecutor(1, "ask")
         self._lookers = ThreadPoolExecutor(1, "look")
         self.snapshot()

@@ -35,7 +35,7 @@ class Entry:
 
 
 class EntryError(Exception):
-    """Something that was typed cannot be used."""
+    """An entry cannot be used."""
 
     def __init__(self, mistakes: Mapping[str, str]) -> None:
         """Say what is wrong, by the name of the field."""

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from airbo import uncertainty as unc
+from airbo.uncertainty.learning import compare
 from airbo.uncertainty.learning.resolution import step_of
 
 N = 1000
@@ -21,6 +22,12 @@ def rng():
 @pytest.fixture
 def asked(rng):
     return rng.uniform(10, 100, N)
+
+
+@pytest.fixture
+def two_folds(monkeypatch):
+    """Fit candidates twice instead of five times, where any choice will do."""
+    monkeypatch.setattr(compare, "N_FOLDS", 2)
 
 
 def kinds(learned):
@@ -296,7 +303,7 @@ def test_the_likelihood_of_the_truth_is_its_entropy(rng, asked):
     assert proposed.log_likelihood == pytest.approx(-entropy, abs=0.06)
 
 
-def test_the_same_log_gives_the_same_answer(rng, asked):
+def test_the_same_log_gives_the_same_answer(rng, asked, two_folds):
     X = np.column_stack([asked, asked])[:200]
     Y = X + rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 200).round(1)
     first, second = unc.learn(X, Y, seed=3), unc.learn(X, Y, seed=3)
@@ -304,7 +311,7 @@ def test_the_same_log_gives_the_same_answer(rng, asked):
     assert first.text == second.text
 
 
-def test_units_do_not_matter(rng, asked):
+def test_units_do_not_matter(rng, asked, two_folds):
     actual = asked + rng.normal(1, 2, N)
     one, other = unc.learn(asked, actual), unc.learn(1000 * asked, 1000 * actual)
     assert chosen(one) == chosen(other)
@@ -315,7 +322,7 @@ def test_units_do_not_matter(rng, asked):
 # -- forms of input and output
 
 
-def test_arrays_columns_and_tables_are_the_same(rng, asked):
+def test_arrays_columns_and_tables_are_the_same(rng, asked, two_folds):
     asked = asked[:50]
     actual = asked + rng.normal(0, 2, 50)
     table = pd.DataFrame({"sp": asked, "pv": actual})
@@ -336,7 +343,7 @@ def test_columns_are_paired_by_name(rng, asked):
 
 
 @pytest.mark.parametrize("name", ["flow", "flow rate [l/min]", 'a "quoted" one'])
-def test_toml_holds_one_table_per_parameter(rng, asked, name):
+def test_toml_holds_one_table_per_parameter(rng, asked, name, two_folds):
     asked = asked[:200]
     learned = unc.learn({name: asked}, {name: asked * rng.normal(1, 0.05, 200)})
     table = tomllib.loads(learned.toml)["parameters"][name]["uncertainty"]
