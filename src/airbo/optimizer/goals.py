@@ -25,8 +25,6 @@ from airbo.optimizer.search import best_design, looked_at, without_numerical_war
 from airbo.optimizer.surrogate import FittedModel, value_unit
 from airbo.outcomes import FEASIBLE, AtLeast, Limit, Want, limits, objectives
 
-SEARCH_LIMITS = SEARCH
-"""Effort of a search with limits."""
 RARE = 0.95
 """Limits with a larger probability depend on tails that need twice as many executed inputs."""
 
@@ -128,11 +126,11 @@ class Goals:
         """Return the models of all outcomes, in their order."""
         return ModelListGP(*(goal.model(history) for goal in self.used(history)))
 
-    def draws(self, history: History) -> "OutcomeDraws":
+    def draws(self, history: History, effort: Effort = SEARCH) -> "OutcomeDraws":
         """Draw all outcomes, each from its own model, with torch's random numbers."""
         asked = [limit.probability for limit in limits(self.outcomes).values()]
-        n = SEARCH_LIMITS.n_executed * (2 if max(asked, default=0.0) > RARE else 1)
-        return OutcomeDraws(self.used(history), history, replace(SEARCH_LIMITS, n_executed=n))
+        n = effort.n_executed * (2 if max(asked, default=0.0) > RARE else 1)
+        return OutcomeDraws(self.used(history), history, replace(effort, n_executed=n))
 
     def limits(self, history: History, effort: Effort) -> list[MeasureModel]:
         """Return draws of all outcomes with a limit, each from its own model."""
