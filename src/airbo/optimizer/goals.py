@@ -25,6 +25,8 @@ from airbo.optimizer.search import best_design, looked_at, without_numerical_war
 from airbo.optimizer.surrogate import FittedModel, value_unit
 from airbo.outcomes import FEASIBLE, AtLeast, Limit, Want, limits, objectives
 
+SEARCH_LIMITS = SEARCH
+"""Effort of a search with limits."""
 RARE = 0.95
 """Limits with a larger probability depend on tails that need twice as many executed inputs."""
 
@@ -126,8 +128,9 @@ class Goals:
         """Return the models of all outcomes, in their order."""
         return ModelListGP(*(goal.model(history) for goal in self.used(history)))
 
-    def draws(self, history: History, effort: Effort = SEARCH) -> "OutcomeDraws":
+    def draws(self, history: History, effort: Effort | None = None) -> "OutcomeDraws":
         """Draw all outcomes, each from its own model, with torch's random numbers."""
+        effort = effort or SEARCH_LIMITS
         asked = [limit.probability for limit in limits(self.outcomes).values()]
         n = effort.n_executed * (2 if max(asked, default=0.0) > RARE else 1)
         return OutcomeDraws(self.used(history), history, replace(effort, n_executed=n))
