@@ -73,8 +73,8 @@ class Confirming(Choosing):
             ax.invert_yaxis()
             for label in labels:
                 colour, marker = style(label)
-                named = {"mfc": _filling(label), "label": shown(label)}
-                ax.plot([], [], marker, color=colour, ms=5, **named)
+                mfc = _filling(label)
+                ax.plot([], [], marker, color=colour, mfc=mfc, ms=5, label=shown(label))
             figure.legend(fontsize=6, ncol=4, loc="outside upper center")
         return [path]
 
