@@ -8,9 +8,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
+from experiments.harness.palette import colour, shown
 from experiments.harness.store import Store
 from experiments.registry import find
-from experiments.subjects.palette import colour, shown
 
 experiment = find("double-peak")
 tasks = experiment.tasks(experiment.repeats)

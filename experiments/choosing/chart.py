@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.harness.draw import picture
-from experiments.subjects.palette import shown, style
+from experiments.harness.palette import shown, style
 
 SMALLEST = 0.005
 """Shares below this are drawn at it, with an arrow."""

@@ -11,6 +11,7 @@ from experiments.choosing.chart import draw_relative
 from experiments.choosing.verdicts import Verdict, tabulate
 from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import shown
 from experiments.harness.statistics import interval_of_mean
 from experiments.paper.ablation import ABLATION
 from experiments.paper.optimization import (
@@ -103,18 +104,18 @@ class Choosing(Experiment):
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw the means in one chart, or where every repeat ended, case by case."""
         path = folder / f"{self.name}.png"
-        shown = [case for case in self.cases if self._of(case, results)]
+        drawn = [case for case in self.cases if self._of(case, results)]
         if self.relative_to is not None:
-            return [self._chart(shown, results, path)]
-        rows = -(-len(shown) // 2)
+            return [self._chart(drawn, results, path)]
+        rows = -(-len(drawn) // 2)
         with draw.picture(path, 11, 0.9 + 2.4 * rows) as figure:
             axes = figure.subplots(rows, 2, squeeze=False)
-            for ax, case in zip(axes.flat, shown, strict=False):
+            for ax, case in zip(axes.flat, drawn, strict=False):
                 mine = self._of(case, results)
                 finals = {m: self._finals(case, mine, m)[:, None] for m in mine.labels}
                 draw_final_regrets(ax, finals)
                 ax.set_title(case.title, fontsize=9)
-            for ax in axes.flat[len(shown) :]:
+            for ax in axes.flat[len(drawn) :]:
                 ax.remove()
         return [path]
 
@@ -197,7 +198,7 @@ class Choosing(Experiment):
             "95% interval at the end",
             "median",
             "from anywhere",
-            f"{self.candidate.label} wins : loses",
+            f"{shown(self.candidate.label)} wins : loses",
             "90% covers",
             "seconds per ask",
             "times plain loop",

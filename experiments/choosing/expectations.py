@@ -7,9 +7,9 @@ from typing import Any
 from experiments.harness import table
 from experiments.harness.draw import FUNCTION, picture
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import colour, shown
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import Method
-from experiments.subjects.palette import colour
 
 METHODS = (
     Method("NominalGP", "nominal"),
@@ -86,7 +86,7 @@ class Expectations(Experiment):
                         error = 1.96 * _standard_error(values)
                         ax.errorbar(
                             mean(values), y, xerr=error, fmt="o", ms=5, color=colour(method.label),
-                            label=method.label if row == 0 else None,
+                            label=shown(method.label) if row == 0 else None,
                         )  # fmt: skip
             axes[0].set(xlabel="RMSE of the posterior mean (less is better)", xlim=(0, None))
             axes[0].set_yticks(range(len(results.labels)), results.labels)

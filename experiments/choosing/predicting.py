@@ -11,6 +11,7 @@ from torch import Tensor
 from airbo.uncertainty import base_draws
 from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import shown
 from experiments.harness.statistics import Z_90
 from experiments.subjects.candidates import CANDIDATES
 from experiments.subjects.cases import CASES, Case
@@ -95,9 +96,10 @@ class Predicting(Experiment):
             for (i, j), value in np.ndenumerate(behind):
                 colour = "white" if value > 1 else "black"
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
-            ax.set_yticks(range(len(self.methods)), [m.label for m in self.methods], fontsize=8)
-            names = [label.replace(", ", "\n") for label in results.labels]
-            ax.set_xticks(range(len(names)), names, fontsize=7, rotation=30)
+            ax.set_yticks(
+                range(len(self.methods)), [shown(m.label) for m in self.methods], fontsize=8
+            )
+            ax.set_xticks(range(len(results.labels)), results.labels, fontsize=7, rotation=90)
             ax.set_title("Log density of the true expected values: how far behind the best")
             figure.colorbar(shades, label="behind the best (cut at 2)", shrink=0.8)
         return [path]

@@ -95,7 +95,7 @@ HEADER = [
     "best baseline",
     "default's regret less its (95% interval)",
     "over MMDGP-nystrom's",
-    "over GP's",
+    "over the plain GP's",
     "90% covers",
     "times plain loop",
 ]

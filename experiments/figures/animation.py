@@ -16,9 +16,9 @@ from PIL import Image
 from airbo.problems import Wave
 from experiments.figures.stored import DEFAULT, PLAIN, median_repeat, runs
 from experiments.harness.draw import DATA, FUNCTION, TRUTH
+from experiments.harness.palette import colour, shown
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import start
-from experiments.subjects.palette import colour, shown
 
 CASE = "choosing-wave"
 GRID = np.linspace(0, 1, 401)

@@ -8,8 +8,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.choosing.comparison import CHOOSING, Choosing
-from experiments.choosing.second import SECOND, unit
+from experiments.choosing.confirming import unit
+from experiments.choosing.second import SECOND
 from experiments.harness.draw import MODEL, save
+from experiments.harness.palette import shown
 from experiments.harness.statistics import interval_of_mean
 from experiments.harness.store import Store
 from experiments.subjects.methods import EXPECTATION_RANDOM
@@ -64,7 +66,7 @@ def draw_choosing(folder: Path) -> None:
         low, high = interval_of_mean(gap.each)
         ax.plot(np.clip([low, high], *SHOWN), [y, y], color=MODEL, lw=1.5)
         ax.plot(np.clip(gap.each.mean(), *SHOWN), y, "o", color=MODEL)
-        ax.text(1.01, y, f"{gap.best} ({len(gap.each)})", va="center", fontsize=7,
+        ax.text(1.01, y, f"{shown(gap.best)} ({len(gap.each)})", va="center", fontsize=7,
                 transform=ax.get_yaxis_transform())  # fmt: skip
     ax.axvline(0, color="black", lw=0.8)
     ax.axhline(len(CHOOSING.cases) - 0.5, color="black", lw=0.5, ls=":")

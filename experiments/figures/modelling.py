@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from experiments.choosing.expectations import METHODS
 from experiments.figures.uncertainties import draw_density
 from experiments.harness.draw import save
+from experiments.harness.palette import shown
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import Method
-from experiments.subjects.palette import shown
 
 SEED = 0
 """The first seed, not the best one: designs and where they land."""

@@ -10,9 +10,9 @@ from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
 from experiments.figures.stored import DEFAULT, PLAIN, finals
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
+from experiments.harness.palette import colour, shown
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import BOTORCH_PERTURBED
-from experiments.subjects.palette import colour, shown
 
 CASE = "choosing-double-peak-exact"
 """Simulated exactly, used on a machine that overshoots."""

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+from experiments.harness.palette import shown
+
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table; methods get the names that readers know."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(map(shown, line))} |" for line in lines)
 
 
 def ratio(value: float | None) -> str:

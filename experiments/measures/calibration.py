@@ -14,10 +14,10 @@ from airbo.problems import Problem
 from airbo.uncertainty import base_draws
 from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import style
 from experiments.measures.cases import GROUPS
 from experiments.subjects.cases import Case
 from experiments.subjects.internals import estimate_measure
-from experiments.subjects.palette import style
 from experiments.subjects.peers import PerturbedLoop, PlainLoop
 
 PROBLEMS: dict[str, Problem] = {

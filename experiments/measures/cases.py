@@ -25,6 +25,12 @@ class MeasureCase:
         """The same for loops that know no measures."""
         return Case(self.problem, None if self.group == "unseen" else unc.Exact())
 
+    @property
+    def good(self) -> int:
+        """1 if larger measures are better, otherwise -1."""
+        sign = 1 if self.problem.direction == "maximize" else -1
+        return 1 if self.measure.factor(sign, 1.0) > 0 else -1
+
 
 _DECIDED: dict[str, tuple[Problem, Measure]] = {
     "double peak, CVaR of the worst fifth": (problems.DoublePeak(), measures.CVaR(0.8)),

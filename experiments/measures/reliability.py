@@ -11,10 +11,10 @@ import torch
 from airbo.problems import RELIABLE
 from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import style
 from experiments.measures.cases import GROUPS
 from experiments.measures.reliable_loops import METHODS
 from experiments.subjects.internals import LEVEL, ReliableDesign
-from experiments.subjects.palette import style
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class Reliability(Experiment):
     repeats: int = 20
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
-        """List all methods on all problems, the repeats one after another."""
+        """List all methods on all problems, the repeats one after another, few limits first."""
         n_steps = 1 if quick else self.n_steps
+        problems = sorted(RELIABLE, key=lambda name: (RELIABLE[name].n_limits, RELIABLE[name].d))
         return [
             Task(
                 self.name,
@@ -39,8 +40,8 @@ class Reliability(Experiment):
                 n_steps,
             )
             for seed in range(1 if quick else repeats)
+            for problem in (problems[:1] if quick else problems)
             for group in GROUPS
-            for problem in (["spring"] if quick else RELIABLE)
             for method in METHODS
         ]
 

@@ -115,7 +115,7 @@ class ChanceLoop:
                 X_baseline=self._to_cube(self.designs),
                 sampler=self._sampler(),
                 objective=self._objective(),
-                prune_baseline=False,
+                prune_baseline=True,
             )
             cube = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, self.problem.d)
             Z, _ = optimize_acqf(better, cube, q=1, num_restarts=N_RESTARTS, raw_samples=N_RAW // 4)

@@ -13,6 +13,7 @@ from airbo.uncertainty import InputUncertainty
 from experiments.harness import table
 from experiments.harness.draw import COLOURS, picture
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import style
 from experiments.paper import acquisitions as acq
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import ESTIMATORS, Method
@@ -243,16 +244,17 @@ def _search(config: dict[str, Any], seed: int, step: Step) -> dict[str, Any]:
 
 def _draw_estimates(figure: Figure, results: dict[str, dict[str, Any]]) -> None:
     axes = figure.subplots(1, 3)
-    for i, method in enumerate(ESTIMATED):
-        found = results[_estimate_label(method, LENGTHSCALES[0])]
+    for method in ESTIMATED:
+        (shade, marker), found = (
+            style(method.label),
+            results[_estimate_label(method, LENGTHSCALES[0])],
+        )
         c, mean, std, one = (np.array(found[name]) for name in ("shifts", "mean", "std", "one"))
         low, high = mean - 2 * std, mean + 2 * std
         shapes = (_same, _root, lambda v: np.exp(-v))
         for ax, shape in zip(axes, shapes, strict=True):
-            ax.fill_between(c, shape(low), shape(high), color=COLOURS[i], alpha=0.18, lw=0)
-            ax.plot(
-                c, shape(one), color=COLOURS[i], lw=1, marker="os^"[i], ms=3, label=method.label
-            )
+            ax.fill_between(c, shape(low), shape(high), color=shade, alpha=0.18, lw=0)
+            ax.plot(c, shape(one), color=shade, lw=1, marker=marker, ms=3, label=method.label)
     exact = np.array(found["exact"])
     for ax, shape in zip(axes, shapes, strict=True):
         ax.plot(c, shape(exact), color="black", lw=1.2, ls="--", label="exact (default)")

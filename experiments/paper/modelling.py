@@ -11,6 +11,7 @@ from airbo.models import UncertainInputGP
 from experiments.harness import table
 from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import shown
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import DEFAULT, GP, NYSTROM, Method
 
@@ -134,7 +135,8 @@ class Modelling(Experiment):
         with picture(path, 10, 5.8) as figure:
             axes = figure.subplots(2, 2, sharex=True, sharey=True)
             named = [
-                f"({letter}) {_label(*panel)}" for letter, panel in zip("abcd", PANELS, strict=True)
+                f"({letter}) {shown(_label(*panel))}"
+                for letter, panel in zip("abcd", PANELS, strict=True)
             ]
             _draw_panels(figure, axes, results, PANELS, named)
         with picture(widths, 10, 3.4) as figure:

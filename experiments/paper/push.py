@@ -12,6 +12,7 @@ from airbo.problems import RobotPush
 from airbo.uncertainty import base_draws
 from experiments.harness import draw, table
 from experiments.harness.experiment import Results
+from experiments.harness.palette import shown
 from experiments.paper.optimization import Optimization
 from experiments.subjects.internals import GOALS, QUADRANTS
 
@@ -61,13 +62,13 @@ class Push(Optimization):
             axes = figure.subplots(2, (n + 1) // 2, sharex=True, sharey=True, squeeze=False)
             for ax, label in zip(axes.flat, results.labels, strict=False):
                 points = self._draw_designs(ax, self.found(results, label))
-                ax.set_title(label)
+                ax.set_title(shown(label))
             figure.colorbar(points, ax=axes, label="push duration r_t", shrink=0.7)
         with draw.picture(pushes, 10.5, 7.2) as figure:
             axes = figure.subplots(2, (n + 1) // 2, sharex=True, sharey=True, squeeze=False)
             for ax, label in zip(axes.flat, results.labels, strict=False):
                 self._draw_pushes(ax, self.found(results, label))
-                ax.set_title(label)
+                ax.set_title(shown(label))
             axes[0, 0].legend(loc="lower right", fontsize=7)
         return [*super().plot(results, folder), maps, pushes]
 
@@ -93,9 +94,8 @@ class Push(Optimization):
         return ax.scatter(x, y, c=t, vmin=0, vmax=30, cmap="viridis", s=45, edgecolors="black")
 
     def _draw_pushes(self, ax: Axes, found: torch.Tensor) -> None:
-        executed = self._executed(found, N_PUSHES).flatten(0, 1)
-        balls = self.problem.ball(executed)
-        for x, y, t in executed.tolist():
+        """Draw the hand of every outcome, and where the ball ends when it is executed."""
+        for x, y, t in found.tolist():
             angle = np.arctan2(y, x)
             hand = Rectangle(
                 (x - HAND[0], y - HAND[1]),
@@ -104,8 +104,8 @@ class Push(Optimization):
                 angle=np.degrees(angle),
                 rotation_point="center",
                 fill=False,
-                linewidth=0.5,
-                alpha=0.5,
+                linewidth=0.7,
+                alpha=0.6,
             )
             ax.add_patch(hand)
             length = t / 10
@@ -113,8 +113,9 @@ class Push(Optimization):
                 "",
                 xy=(x - length * np.cos(angle), y - length * np.sin(angle)),
                 xytext=(x, y),
-                arrowprops={"arrowstyle": "->", "color": "#AAAAAA", "linewidth": 0.6, "alpha": 0.6},
+                arrowprops={"arrowstyle": "->", "color": "#888888", "linewidth": 0.8},
             )
+        balls = self._balls(found, N_PUSHES).flatten(0, 1)
         ax.scatter(
             balls[:, 0], balls[:, 1], s=14, color="#0072B2", alpha=0.6, linewidths=0, label="ball"
         )

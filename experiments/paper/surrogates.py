@@ -6,6 +6,7 @@ from typing import Any
 from experiments.harness import table
 from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.palette import shown
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40, UGP_160, Method
 
@@ -101,7 +102,7 @@ class Surrogates(Experiment):
             for ax, letter, method in zip(axes.flat, "abcdefg", METHODS, strict=False):
                 post.draw_belief(ax, *found[_label(method, n)])
                 ax.axvline(EDGE, color="0.6", lw=0.8, ls=":", zorder=0)
-                ax.set_title(f"({letter}) {method.label}")
+                ax.set_title(f"({letter}) {shown(method.label)}")
                 ax.set_xlabel("design x")
                 ax.tick_params(labelbottom=True)
             for ax in axes[:, 0]:

@@ -1,61 +1,81 @@
-"""Asks by a measure, or with limits, beside one by the mean.
+"""Asks by a measure, with limits or several objectives, beside one by the mean."""
 
-Run ``python -m experiments.speed.measured_ask``.
-"""
-
-import time
+import itertools
 from collections.abc import Mapping
-from statistics import mean
 from typing import Any
 
 import torch
+from rich.progress import Progress
 
 from airbo import AtLeast, Maximize, Minimize
 from airbo.measures import CVaR, InSpec, Mean, Measure, Quantile
 from airbo.optimizer import Optimizer
 from airbo.outcomes import Want
 from airbo.problems import Problem, problem
+from experiments.speed import timing
 
 PROBLEMS = ("double-peak", "hills", "hartmann")
-MEASURES: tuple[Measure, ...] = (Mean(), Quantile(0.9), CVaR(0.9), InSpec(low=0.0))
-OUTCOMES: dict[str, dict[str, Want]] = {
+MEAN = "mean"
+MEASURES: dict[str, Measure] = {
+    MEAN: Mean(),
+    "quantile": Quantile(0.9),
+    "CVaR": CVaR(0.9),
+    "in spec": InSpec(low=0.0),
+}
+TWO: dict[str, dict[str, Want]] = {
     "one limit": {"a": Maximize(), "b": AtLeast(0.0)},
-    "two limits": {"a": Maximize(), "b": AtLeast(0.0), "c": AtLeast(-1.0)},
     "two objectives": {"a": Maximize(), "b": Minimize()},
+}
+THREE: dict[str, dict[str, Want]] = {
+    "two limits": {"a": Maximize(), "b": AtLeast(0.0), "c": AtLeast(-1.0)},
     "two objectives, one limit": {"a": Maximize(), "b": Minimize(), "c": AtLeast(0.0)},
 }
 """All outcomes are observations of one problem, each with its own executed inputs."""
-N_KNOWN, N_ASKS = 60, 3
+N_KNOWN, N_ASKS = 60, {True: 1, False: 3}
 
 
-def seconds(about: Problem, **wanted: Any) -> float:
-    """Return the processor time of an ask with a new observation, all fits included.
+def measure(quick: bool, bar: Progress) -> dict[str, list[dict[str, float]]]:
+    """Return the seconds of an ask, by problem, round and what decides."""
+    chosen = PROBLEMS[:1] if quick else PROBLEMS
+    tracked = bar.track(chosen, description="asks by a measure")
+    return {name: asks(problem(name), N_ASKS[quick]) for name in tracked}
 
-    Args:
-        about: The problem.
-        **wanted: The measure or the outcomes of the optimizer.
-    """
-    generator = torch.Generator().manual_seed(0)
-    low, high = about.bounds
-    spread = torch.rand(N_KNOWN + N_ASKS, len(low), generator=generator, dtype=torch.float64)
-    X = low + (high - low) * spread
-    names = [f"x{i}" for i in range(len(low))]
-    designs = [dict(zip(names, x, strict=True)) for x in X.tolist()]
-    ends = zip(low.tolist(), high.tolist(), strict=True)
-    space = dict(zip(names, ends, strict=True))
-    if "outcomes" not in wanted:
-        wanted["direction"] = about.direction
-    optimizer = Optimizer(space, about.uncertainty, **wanted)
-    values = _observed(about, X, generator, wanted.get("outcomes"))
-    optimizer.tell(designs[:N_KNOWN], values[:N_KNOWN])
-    optimizer.copy().ask()
+
+def asks(about: Problem, n_rounds: int) -> list[dict[str, float]]:
+    """Time an ask after every further observation, all fits included; all ways take turns."""
+    ways: dict[str, dict[str, Any]] = {name: {"measure": m} for name, m in MEASURES.items()}
+    ways |= {name: {"outcomes": o} for name, o in {**TWO, **THREE}.items()}
+    told = {name: _Told(about, n_rounds, wanted) for name, wanted in ways.items()}
+    for one in told.values():
+        one.optimizer.copy().ask()  # warm up
     found = []
-    for design, value in zip(designs[N_KNOWN:], values[N_KNOWN:], strict=True):
-        optimizer.tell(design, value)
-        start = time.process_time()
-        optimizer.copy().ask()
-        found.append(time.process_time() - start)
-    return mean(found)
+    for _ in range(n_rounds):
+        for one in told.values():
+            one.tell_next()
+        found.append({n: timing.seconds(one.optimizer.copy().ask) for n, one in told.items()})
+    return found
+
+
+class _Told:
+    """An optimizer that has been told of all but the last experiments."""
+
+    def __init__(self, about: Problem, n_left: int, wanted: dict[str, Any]) -> None:
+        generator = torch.Generator().manual_seed(0)
+        low, high = about.bounds
+        n, d = N_KNOWN + n_left, len(low)
+        X = low + (high - low) * torch.rand(n, d, generator=generator, dtype=torch.float64)
+        names = [f"x{i}" for i in range(d)]
+        designs = [dict(zip(names, x, strict=True)) for x in X.tolist()]
+        values = _observed(about, X, generator, wanted.get("outcomes"))
+        space = dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+        if "outcomes" not in wanted:
+            wanted = {**wanted, "direction": about.direction}
+        self.optimizer = Optimizer(space, about.uncertainty, **wanted)
+        self.optimizer.tell(designs[:N_KNOWN], values[:N_KNOWN])
+        self.left = itertools.islice(zip(designs, values, strict=True), N_KNOWN, None)
+
+    def tell_next(self) -> None:
+        self.optimizer.tell(*next(self.left))
 
 
 def _observed(
@@ -68,20 +88,3 @@ def _observed(
         return about.observe(X, generator).tolist()
     columns = {name: about.observe(X, generator).tolist() for name in outcomes}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def main() -> None:
-    """Print ratios within one run."""
-    torch.set_num_threads(1)
-    for name in PROBLEMS:
-        base = 0.0
-        rows: list[tuple[str, dict[str, Any]]] = [(str(m), {"measure": m}) for m in MEASURES]
-        rows += [(what, {"outcomes": outcomes}) for what, outcomes in OUTCOMES.items()]
-        for what, wanted in rows:
-            taken = seconds(problem(name), **wanted)
-            base = base or taken
-            print(f"{name:12} {what:32} {taken:6.2f} s  {taken / base:.1f}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from experiments.harness.draw import picture
-from experiments.subjects.palette import colour
+from experiments.harness.palette import colour
 
 AXES = {"m": "samples of P, m", "N": "designs, N", "n": "observations, n"}
 LABELS = {  # where the name stands, so that none covers another

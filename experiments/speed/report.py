@@ -7,6 +7,7 @@ from experiments.harness import record, table
 from experiments.speed import growth
 from experiments.speed.accuracy import DOUBT, WHILE_FITTING
 from experiments.speed.asking import OPTIMIZER
+from experiments.speed.measured_ask import MEAN
 from experiments.speed.memory import LIMIT_MB, MANY
 from experiments.speed.methods import DEFAULT, METHODS, PER_PARAMETER, YARDSTICK
 from experiments.speed.targets import (
@@ -59,6 +60,8 @@ def page(results: Numbers, where: Mapping[str, Any], quick: bool = False) -> str
         _fits(results),
         "## A whole ask with 30 observations",
         _asks(results),
+        "## An ask after 60 observations, by what decides: ratio to one by the mean",
+        _measures(results),
         "## The paper's estimators against the published code",
         _published(results),
         "## Memory",
@@ -165,6 +168,16 @@ def _asks(results: Numbers) -> str:
         "another one than in the column before; where the use differs, it searches twice."
     )
     return f"{table.markdown(['', 'fit + UCB', '`Optimizer.ask`'], rows)}\n\n{note}"
+
+
+def _measures(results: Numbers) -> str:
+    names = [name for name in next(iter(results["measures"].values()))[0] if name != MEAN]
+    rows = [
+        [place, *(_range(median_ratio(rounds, name, to=MEAN)) for name in names)]
+        for place, rounds in results["measures"].items()
+    ]
+    note = "All fits included. Median, least and largest over three asks, one after another."
+    return f"{table.markdown(['', *names], rows)}\n\n{note}"
 
 
 def _published(results: Numbers) -> str:

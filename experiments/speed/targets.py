@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from experiments.speed import growth
+from experiments.speed import growth, measured_ask
 from experiments.speed.accuracy import DOUBT, WHILE_FITTING
 from experiments.speed.asking import OPTIMIZER
 from experiments.speed.memory import MANY
@@ -67,19 +67,19 @@ def ratios(times: Mapping[str, float]) -> dict[str, float]:
 
 
 def median_ratio(
-    data_sets: list[dict[str, Any]], name: str, key: str | None = None
+    data_sets: list[dict[str, Any]],
+    name: str,
+    key: str | None = None,
+    to: str = YARDSTICK.name,
 ) -> tuple[float, float, float]:
     """Return the median, the least and the largest ratio over data sets."""
-    values = [
-        s[name] / s[YARDSTICK.name] if key is None else s[name][key] / s[YARDSTICK.name][key]
-        for s in data_sets
-    ]
+    values = [s[name] / s[to] if key is None else s[name][key] / s[to][key] for s in data_sets]
     return median(values), min(values), max(values)
 
 
 def targets(results: Numbers) -> list[Target]:
     """Judge all targets."""
-    parts = (_posteriors, _errors, _loops, _everyday, _published, _memory, _growth)
+    parts = (_posteriors, _errors, _loops, _everyday, _measures, _published, _memory, _growth)
     return [target for part in parts for target in part(results)]
 
 
@@ -194,6 +194,22 @@ def _everyday(results: Numbers) -> Iterator[Target]:
         },
     )
     yield Target("10,000 identical designs, in seconds", "≤ 5", 5.0, found["alike"])
+
+
+def _measures(results: Numbers) -> Iterator[Target]:
+    what = "an ask after 60 observations"
+    kinds = {
+        "by a measure": [name for name in measured_ask.MEASURES if name != measured_ask.MEAN],
+        "with one limit or two objectives": list(measured_ask.TWO),
+        "with three outcomes": list(measured_ask.THREE),
+    }
+    for kind, names in kinds.items():
+        found = {
+            f"{place}, {name}": median_ratio(rounds, name, to=measured_ask.MEAN)[0]
+            for place, rounds in results["measures"].items()
+            for name in names
+        }
+        yield Target(f"{what}, {kind}: ratio to one by the mean", "≤ 3", 3, found, digits=".1f")
 
 
 def _published(results: Numbers) -> Iterator[Target]:

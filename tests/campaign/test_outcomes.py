@@ -94,8 +94,8 @@ def test_mistakes_in_the_outcomes_are_named(text, message, tmp_path):
 
 
 def test_a_direction_for_all_outcomes_is_refused(tmp_path):
-    with pytest.raises(FileError, match="remove 'direction'"):
-        parse('direction = "minimize"\n' + SEAM, tmp_path / "campaign.toml")
+    with pytest.raises(FileError, match="line 2: remove 'direction'"):
+        parse('\ndirection = "minimize"\n' + SEAM, tmp_path / "campaign.toml")
 
 
 def test_outcomes_are_kept_and_told_to_the_model(campaign):

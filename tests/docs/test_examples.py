@@ -14,7 +14,7 @@ MADE = ROOT / "docs" / "tutorials"
 """Pages that scripts write: tests/docs/test_tutorials.py runs these."""
 LANDING = ROOT / "docs" / "index.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e-?\d+)?")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
 
@@ -47,11 +47,13 @@ def test_python_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypa
 
 
 def assert_alike(found: str, shown: str) -> None:
-    """Compare words exactly, and numbers to 5% or two units of their last shown digit."""
+    """Compare words exactly, numbers to 5%, two units of the last decimal, or one if whole."""
     assert NUMBER.sub("#", found).split() == NUMBER.sub("#", shown).split(), found
     for ours, theirs in zip(NUMBER.findall(found), NUMBER.findall(shown), strict=True):
-        unit = 10.0 ** -len(theirs.partition(".")[2])
-        assert float(ours) == pytest.approx(float(theirs), rel=0.05, abs=2 * unit), found
+        decimals = len(theirs.partition(".")[2])
+        slack = 2 * 10.0**-decimals if decimals else 1.0
+        number, same = (float(text.replace(",", "")) for text in (ours, theirs))
+        assert number == pytest.approx(same, rel=0.05, abs=slack), found
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

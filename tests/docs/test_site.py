@@ -10,9 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import CHROMIUM, MISSING, Browser
+
 ROOT = Path(__file__).parents[2]
 QUOTED = re.compile(r"<(pre|code|script|style)\b.*?</\1>", re.DOTALL)
 ADDRESS = re.compile(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["']?(https?:)?//""")
+BROKEN = "[...document.images].filter(i => i.complete && !i.naturalWidth).length"
+CUT = """[...document.querySelectorAll("pre code")].filter(
+    c => c.scrollWidth > c.clientWidth + 1 && getComputedStyle(c).overflowX != "auto").length"""
+TOO_WIDE = """[...document.querySelectorAll("math")].filter(
+    m => !m.closest("table") && m.getBoundingClientRect().right > window.innerWidth).length"""
 
 pytestmark = pytest.mark.needs("properdocs", "material", "mkdocstrings", "latex2mathml")
 
@@ -65,3 +72,22 @@ def test_llms_txt_lists_every_page_of_the_navigation(site, pages):
     listed = set(re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text(encoding="utf-8")))
     there = {path.relative_to(site).as_posix() for path in pages}
     assert listed == {name for name in there if not name.startswith(("404", "experiments/"))}
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_the_screen_and_show_their_pictures(pages, site, tmp_path, width):
+    with Browser(tmp_path / "profile", width) as browser:
+        for path in pages.keys() - {site / "404.html"}:  # it is made for a server
+            browser.open(path)
+            assert browser.run("document.documentElement.scrollWidth") <= width, path.name
+            assert browser.run(BROKEN) == browser.run(CUT) == 0, path.name
+            assert browser.problems == [], path.name
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+def test_formulas_fit_a_phone_or_scroll(pages, tmp_path):
+    with Browser(tmp_path / "profile", 390) as browser:
+        for path in (path for path, text in pages.items() if "<math " in text):
+            browser.open(path)
+            assert browser.run(TOO_WIDE) == 0, path.name

@@ -21,6 +21,7 @@ from experiments.choosing.comparison import (
 )
 from experiments.choosing.predicting import Predicting
 from experiments.harness.experiment import Results
+from experiments.harness.palette import shown
 from experiments.paper.optimization import DOUBLE_PEAK, PROTOCOL, Optimization
 from experiments.registry import EXPERIMENTS
 from experiments.subjects.cases import CASES
@@ -142,7 +143,7 @@ def test_wins_and_losses_are_counted_repeat_by_repeat():
             expected = [best - 1.0] * 50 + [best - regrets[task.label][task.seed]]
             each.append((task, {"expected": expected, "seconds": 1.0, "covered": 0.9}))
     text = SHORT.summary(Results(each))
-    row = f"| {GP.label} | 3 | 1.000 | 1.000 | 0.233 | 0.100 to 0.400 | 0.200 | – | 2 : 1 |"
+    row = f"| {shown(GP.label)} | 3 | 1.000 | 1.000 | 0.233 | 0.100 to 0.400 | 0.200 | – | 2 : 1 |"
     assert row in text
     assert "| **0.200** | 0.233 | – | – |" in text
 

@@ -16,10 +16,11 @@ from experiments.choosing.chart import SMALLEST, draw_relative
 from experiments.figures.readme import draw_problem
 from experiments.figures.stored import DEFAULT, PLAIN, finals, median_repeat
 from experiments.figures.uncertainties import draw_density, kinds
+from experiments.harness import table
+from experiments.harness.palette import OTHER, colour, shown, style
 from experiments.paper import posteriors as post
 from experiments.paper.regrets import draw_final_regrets
 from experiments.registry import KNOWN
-from experiments.subjects.palette import OTHER, colour, style
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -88,7 +89,7 @@ def test_every_repeat_is_drawn_where_it_ended_in_the_row_of_its_method(ax):
         x, y = points.get_offsets().T
         np.testing.assert_allclose(x, curves[label][:, -1])
         assert np.abs(y + row).max() < 0.5
-        assert ax.get_yticklabels()[row].get_text() == label
+        assert ax.get_yticklabels()[row].get_text() == shown(label)
 
 
 @pytest.mark.parametrize("name", ["rkhs", "double-peak", "bumped-bowl", "push", "ablation"])
@@ -96,6 +97,7 @@ def test_methods_that_are_drawn_together_look_different(name):
     looks = [style(method.label) for method in KNOWN[name].methods]
     assert OTHER not in looks
     assert len({shade for shade, _ in looks}) == len({marker for _, marker in looks}) == len(looks)
+    assert len({shown(method.label) for method in KNOWN[name].methods}) == len(looks)
 
 
 def test_the_animated_run_is_the_median_of_all_stored_ones():
@@ -121,7 +123,15 @@ def test_a_method_has_one_colour_whatever_it_is_called():
     assert colour("GP") == colour("NominalGP") == colour("plain GP")
     assert colour("uGP(40)") == colour("UGP")
     assert colour("ExpectationGP, randomized UCB") == colour("ExpectationGP")
-    assert colour("MMDGP-nystrom(160/10)") == colour("MMDGP")
+    assert colour("MMDGP (default estimator)") == colour("MMDGP") != colour("MMDGP-nystrom(160/10)")
+
+
+def test_a_method_has_one_name_in_pictures_and_tables():
+    assert shown("GP") == shown("NominalGP") == "plain GP"
+    assert shown("GP, n = 10") == "plain GP, n = 10"
+    assert shown("MMDGP-nystrom(160/10), redrawn") == "MMDGP-nystrom, redrawn"
+    assert shown("MMDGP-nystrom(16/9)") == "MMDGP-nystrom(16/9)"
+    assert table.markdown(["", "GP"], [["SKL", "1"]]).splitlines()[0] == "|  | plain GP |"
 
 
 @pytest.mark.slow

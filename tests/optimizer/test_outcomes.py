@@ -12,7 +12,7 @@ import airbo
 from airbo import AtLeast, AtMost, Between, Maximize, Minimize, Optimizer
 from airbo import uncertainty as unc
 from airbo.measures.posterior import Effort
-from airbo.optimizer import goals, judgement
+from airbo.optimizer import choice, goals, judgement
 from tests.optimizer.common import LINE, SQUARE, hill, recommend, run
 
 P = {"x": unc.Normal(0.05)}
@@ -22,7 +22,8 @@ TWO = {"strength": Maximize(), "weight": Minimize()}
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(goals, "SEARCH_LIMITS", Effort(8, 16, smooth=True))
+    for module, name in ((goals, "SEARCH_LIMITS"), (choice, "RECOMMEND")):
+        monkeypatch.setattr(module, name, Effort(8, 16, smooth=True))
     monkeypatch.setattr(judgement, "FINE", Effort(64, 128))
 
 
@@ -109,7 +110,7 @@ def test_only_failed_experiments_of_named_outcomes_can_be_infeasible():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"outcomes": {"x": Maximize()}}, "A parameter cannot be called 'x'"),
+        ({"outcomes": {"x": Maximize()}}, "An outcome cannot be called 'x': a parameter has"),
         ({"outcomes": {"status": Maximize()}}, "An outcome cannot be called 'status'"),
         ({"outcomes": TWO, "direction": "minimize"}, "leave direction out"),
         ({"outcomes": TWO, "acquisition": "ei"}, "leave acquisition out"),
@@ -181,6 +182,9 @@ def test_more_confidence_keeps_further_from_the_limit():
     optimizer = told(STRONG_AND_TIGHT, scattered, grid(12))
     bold, careful = (optimizer.recommend("anywhere", c).design["x"] for c in (0.2, 0.99))
     assert careful < bold - 0.01
+    for wrong in (0.0, 1.0, 1.2):
+        with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+            optimizer.recommend("anywhere", wrong)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,8 @@ def read_outcomes(top: TomlTable, taken: Collection[str]) -> dict[str, NamedOutc
     for key in ("direction", "value", "measure"):
         if key in top.values:
             top.note(
-                f"remove {key!r}: the file has [outcomes], and each has its own goal and unit."
+                f"remove {key!r}: the file has [outcomes], and each has its own goal and unit.",
+                key,
             )
     found = {name: _outcome(table, name, taken) for name in table.values}
     named = {name: outcome for name, outcome in found.items() if outcome is not None}

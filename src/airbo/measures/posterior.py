@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import torch
 from botorch.models.model import Model
@@ -18,10 +18,17 @@ from airbo.measures.spread import corrected
 from airbo.models import UncertainInputGP
 from airbo.models.draws import FunctionDraws, check_has_function
 from airbo.models.likelihoods import unseen_input_noise
+from airbo.observed import check_choice
 from airbo.uncertainty import InputUncertainty
 
 Noise = Literal["measurement", "product"]
 """Whether observation noise belongs to the measurement, or to the product and so to its values."""
+
+
+def check_noise(given: object) -> Noise:
+    """Return what noise belongs to, or say what was expected."""
+    check_choice("noise", given, *get_args(Noise))
+    return cast(Noise, given)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ class Effort:
 
 SEARCH = Effort(n_pairs=32, n_executed=32, smooth=True)
 """While looking for a design."""
+RECOMMEND = replace(SEARCH, n_executed=128)
+"""While looking for the design to recommend: few executed inputs would shift the best one."""
 COARSE = replace(SEARCH, smooth=False)
 """To rank many designs."""
 FINE = Effort(n_pairs=128, n_executed=512)
@@ -166,11 +175,16 @@ class MeasureModel(Model):
         self._draws = FunctionDraws(self.model, effort.n_pairs, self._reach())
 
     def _reach(self) -> Float[Tensor, "2 d"]:
-        """Return how far designs at the corners of the bounds land."""
+        """Return how far designs at the corners of the bounds land, in all columns alike.
+
+        What is worked out for one column then serves all others with the same error.
+        """
         features = self.model.features
-        corners = torch.stack([features.low.flatten(), (features.low + features.width).flatten()])
-        landed = self.uncertainty.perturb(corners, self._base).flatten(0, -2)
-        return torch.stack([landed.amin(0), landed.amax(0)]).detach()
+        low, width = features.low.flatten(), features.width.flatten()
+        corners = torch.stack([low, low + width])
+        landed = (self.uncertainty.perturb(corners, self._base).flatten(0, -2) - low) / width
+        reach = torch.stack([landed.min(), landed.max()]).detach()
+        return low + width * reach.unsqueeze(-1)
 
     @property
     def _learns_means(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from botorch.models.transforms import Standardize
 from gpytorch.kernels import ScaleKernel
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Size, Tensor
 
 from airbo.embeddings.features import MAX_DESIGNS
@@ -25,6 +25,7 @@ from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
 from airbo.kernels import IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.base import UncertainInputGP
+from airbo.models.landed import NormalCovariance, normal_landing
 from airbo.models.paths import RandomWaves
 from airbo.uncertainty import Exact, InputUncertainty, base_draws
 
@@ -69,15 +70,15 @@ class FunctionDraws:
         inputs, y = model.train_inputs, model.train_targets
         with torch.no_grad():
             self._shifts = all(u.is_additive for u in model.features.uncertainties)
-            if self._shifts:
+            self._observed = X = rows.packed(inputs)
+            self._normal = self._normal_covariance()
+            if self._shifts and self._normal is None:
                 model.features.number_of(Exact())
                 if reach is not None:
                     model.features(model.numbered(reach, Exact()))
             self.waves = _shared_waves(model)
-            X = rows.packed(inputs)
             phi = self.waves(X)  # (n, m)
             self.coefficients = torch.randn(phi.shape[-1], n_pairs).to(phi)
-            self._observed = X
             K = model.covar_module(model.features(X)).to_dense()
             noise = model.likelihood.noise_covar([*inputs], shape=y.shape)
             variance = noise.diagonal(dim1=-2, dim2=-1).expand_as(y)
@@ -92,11 +93,13 @@ class FunctionDraws:
         """Return draws at executed inputs, in the units of the observed values."""
         model, shape = self.model, X.shape[:-1]
         flat = X.reshape(-1, X.shape[-1])
-        covariance = self._covariance if self._shifts else self._covariance_by_samples
-        size = MAX_DESIGNS if self._shifts else MAX_SAMPLED
+        by_samples = self._normal is None and not self._shifts
+        covariance = self._covariance_by_samples if by_samples else self._covariance
+        size = MAX_SAMPLED if by_samples else MAX_DESIGNS
         update = torch.cat([covariance(some) @ self.weights for some in flat.split(size)])
         mean = model.mean_module(flat) + update[:, 0]
-        prior = self.waves.at_points(flat) @ self.coefficients
+        waves = (self.waves.at_points(some) for some in flat.split(MAX_DESIGNS))
+        prior = torch.cat([some @ self.coefficients for some in waves])
         scale, shift = self._units
         return Drawn(
             (shift + scale * mean).reshape(shape),
@@ -111,9 +114,9 @@ class FunctionDraws:
 
         Expected waves take the place of waves at executed inputs, so a design costs one row.
         """
-        if not (self._shifts and uncertainty.is_additive):
-            return None
         model, shape = self.model, X.shape[:-1]
+        if not (self._shifts and uncertainty.is_additive) and not self._lands_normally(uncertainty):
+            return None
         numbered = model.numbered(X.reshape(-1, X.shape[-1]), uncertainty)
         update = torch.cat(
             [self._covariance_of(some) @ self.weights for some in numbered.split(MAX_DESIGNS)]
@@ -138,7 +141,40 @@ class FunctionDraws:
 
     def _covariance(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
         """Return the covariance of f at points with the observed expected values."""
-        return self._covariance_of(self.model.numbered(X, Exact()))
+        if self._normal is None:
+            return self._covariance_of(self.model.numbered(X, Exact()))
+        features = self.model.features
+        scale: Any = getattr(self.model.covar_module, "outputscale", 1.0)
+        return scale * self._normal((X - features.low) / features.width)
+
+    def _normal_covariance(self) -> NormalCovariance | None:
+        """Prepare the closed form, if all observations landed normally."""
+        kernel: Any = self.model.covar_module
+        inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
+        if not isinstance(inner, IntegralKernel):
+            return None
+        features, d = self.model.features, self.model.features.d
+        Z = (self._observed[:, :d] - features.low) / features.width
+        mean, variance = torch.empty_like(Z), torch.empty_like(Z)
+        for number in self._numbers.unique().tolist():
+            mine = self._numbers == number
+            landed = normal_landing(features.in_cube[number], Z[mine])
+            if landed is None:
+                return None
+            mean[mine], variance[mine] = landed
+        return NormalCovariance(_spectrum(self.model).detached().shortened(), mean, variance)
+
+    def _lands_normally(self, uncertainty: InputUncertainty) -> bool:
+        """Return whether designs land normally, so that expected waves have a closed form."""
+        features = self.model.features
+        middle = (features.low + features.width / 2).unsqueeze(0)
+        return self._normal is not None and normal_landing(uncertainty, middle) is not None
+
+    @property
+    def _numbers(self) -> Int64[Tensor, " n"]:
+        """Numbers of the uncertainties of the observations."""
+        numbers = self._observed[:, self.model.features.d :]
+        return numbers[:, 0].long() if numbers.shape[-1] else self._observed[:, 0].long() * 0
 
     def _covariance_of(self, Z: Float[Tensor, "k c"]) -> Float[Tensor, "k n"]:
         """Return the covariance of designs, with their uncertainty, and the observations."""
@@ -167,11 +203,9 @@ class FunctionDraws:
     def _landed(self) -> Float[Tensor, "n s d"]:
         """Samples of the executed inputs of the observations, in the unit cube."""
         features = self.model.features
-        designs, numbers = self._observed[:, : features.d], self._observed[:, features.d :]
-        Z = (designs - features.low) / features.width
-        which = [0] * len(Z) if numbers.shape[-1] == 0 else numbers[:, 0].long().tolist()
+        Z = (self._observed[:, : features.d] - features.low) / features.width
         samples = []
-        for row, number in zip(Z.split(1), which, strict=True):
+        for row, number in zip(Z.split(1), self._numbers.tolist(), strict=True):
             u = features.in_cube[number]
             samples.append(u.perturb(row, base_draws(N_LANDED, u.n_base(features.d))))
         return torch.cat(samples).detach()

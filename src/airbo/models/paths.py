@@ -30,6 +30,7 @@ from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
 from airbo.kernels import ERBFKernel, IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.base import UncertainInputGP
+from airbo.models.landed import normal_landing
 from airbo.uncertainty import Exact, InputUncertainty, Normal, Product, base_draws
 
 N_WAVES = 512
@@ -87,6 +88,12 @@ class RandomWaves:
             # E cos(φ + ω·δ) = cos φ E cos ω·δ - sin φ E sin ω·δ
             expected = self._characteristic(number, uncertainty)
             return torch.cos(phase) * expected.real - torch.sin(phase) * expected.imag
+        normal = normal_landing(uncertainty, Z)
+        if normal is not None:
+            # E cos(ω·z' + b) = exp(-½ Σ v ω²) cos(ω·m + b)
+            mean, variance = normal
+            lower = torch.exp(-0.5 * variance @ self.frequencies.square())
+            return lower * torch.cos(mean @ self.frequencies + self.phases)
         base = base_draws(N_BASE_DRAWS, uncertainty.n_base(Z.shape[-1]), dtype=Z.dtype)
         total = torch.zeros_like(phase)
         for some in base.split(16):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from airbo.improvement import FeasibleValue, undominated
+from airbo.measures.posterior import RECOMMEND
 from airbo.optimizer.goals import Goals
 from airbo.optimizer.judgement import Judged, judge
 from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
@@ -30,6 +31,12 @@ class Choice:
     history: History
     policy: Literal["observed", "anywhere"]
     confidence: float = CONFIDENCE
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(
+                f"confidence must lie between 0 and 1, as {CONFIDENCE}, got {self.confidence}."
+            )
 
     def recommend(self) -> Recommendation:
         """Recommend the best design that keeps the limits, or the compromise of the front."""
@@ -60,7 +67,8 @@ class Choice:
         cube = self.history.points.cube
         if len(objectives(self.goals.outcomes)) > 1:
             return cube.to_designs(spread_designs(cube))
-        draws, tried = self.goals.draws(self.history), self.history.points.of(self.history.tried)
+        tried = self.history.points.of(self.history.tried)
+        draws = self.goals.draws(self.history, RECOMMEND)
         with without_numerical_warnings():
             Z = best_design(FeasibleValue(draws, tried, self.confidence), cube, start=tried)
         return cube.to_designs(Z)

@@ -8,9 +8,8 @@ from botorch.models.model import Model
 
 from airbo.acquisition import TheoryUCB
 from airbo.measures import Mean, Measure, check_measure
-from airbo.measures.posterior import Effort, MeasureModel, Noise
+from airbo.measures.posterior import Effort, MeasureModel, Noise, check_noise
 from airbo.models import ERBFGP, SKLGP, EnergyGP, NominalGP, SlicedWassersteinGP
-from airbo.observed import check_choice
 from airbo.optimizer.search import reproducible
 from airbo.optimizer.surrogate import Surrogate, SurrogateFactory
 
@@ -32,7 +31,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         check_measure(self.measure)
-        check_choice("noise", self.noise, "measurement", "product")
+        check_noise(self.noise)
         check_knows_f(self.surrogate.build, self.measure)
 
     @property

@@ -156,9 +156,11 @@ def check_names(space: Space, outcomes: Collection[str] | None = None) -> None:
     """Refuse names of parameters and outcomes that tables use for other columns."""
     ours = {STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for name in space.names:
-        if name in ours or name in ((VALUE,) if outcomes is None else outcomes):
+        if name in ours or (outcomes is None and name == VALUE):
             raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")
     for name in outcomes or ():
+        if name in space.names:
+            raise ValueError(f"An outcome cannot be called {name!r}: a parameter has that name.")
         if name in ours:
             raise ValueError(f"An outcome cannot be called {name!r}: tables use that column.")
 

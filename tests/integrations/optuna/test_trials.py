@@ -238,6 +238,7 @@ def test_an_uncertainty_of_a_category_is_refused():
         ({"deployment": {"x": 0.1}}, TypeError, "deployment of 'x' must be"),
         ({"surrogate": "gp"}, ValueError, "surrogate must be one of"),
         ({"acquisition": "pi"}, ValueError, "acquisition"),
+        ({"noise": "part"}, ValueError, "noise must be 'measurement' or 'product', got 'part'"),
         ({"n_startup_trials": -1}, ValueError, "n_startup_trials must be a whole number >= 0"),
         ({"seed": -1}, ValueError, "seed must be a whole number >= 0, got -1"),
         ({"search_space": {"x": (0, 1)}}, TypeError, "'x': expected an Optuna distribution"),

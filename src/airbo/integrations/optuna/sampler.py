@@ -29,7 +29,7 @@ from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import Trials, has_rival
 from airbo.integrations.optuna.wanted import Wants
 from airbo.measures import Mean, Measure, check_measure
-from airbo.measures.posterior import Noise
+from airbo.measures.posterior import Noise, check_noise
 from airbo.observed import is_usable
 from airbo.optimizer import Optimizer
 from airbo.optimizer.recorded import whole_number
@@ -117,7 +117,7 @@ class AIRBOSampler(BaseSampler):
             None if outcomes is None else check_outcomes(outcomes),
             AtMost(0.0, constraint_probability).probability,
             check_measure(Mean() if measure is None else measure),
-            noise,
+            check_noise(noise),
             names=() if self._given is None else tuple(self._given.distributions),
         )
         if independent_sampler is not None and self._given and self._given.constraints:

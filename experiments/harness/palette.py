@@ -2,15 +2,15 @@
 
 STYLES = {
     "ExpectationGP": ("#0072B2", "o"),
-    "RelevanceGP": ("#882255", "*"),
-    "MMDGP": ("#D55E00", "s"),
-    "MMDGP (default": ("#E69F00", "P"),
+    "RelevanceGP": ("#6A3D9A", "*"),
+    "MMDGP": ("#E69F00", "P"),
+    "MMDGP-nystrom": ("#D55E00", "s"),
     "MMDGP-nystrom(160/10), redrawn": ("#882255", "d"),
     "MMDGP-nystrom(16/9), redrawn": ("#882255", "d"),
     "MMDGP-raw-S(12), redrawn": ("#AA4499", "1"),
     "MMDGP-raw-L(16), redrawn": ("#332288", "2"),
-    "MMDGP-raw-S": ("#CC79A7", "v"),
-    "MMDGP-raw-L": ("#56B4E9", "D"),
+    "MMDGP-raw-S": ("#999933", "v"),
+    "MMDGP-raw-L": ("#44AA99", "D"),
     "uGP": ("#56B4E9", "^"),
     "UGP": ("#56B4E9", "^"),
     "ERBF": ("#009E73", "D"),
@@ -23,18 +23,23 @@ STYLES = {
     "BoTorch InputPerturbation": ("#8C564B", "<"),
     "exact": ("#000000", "o"),
     "Quadrature": ("#0072B2", "o"),
+    "Empirical(20)": ("#A6761D", "o"),
     "Empirical": ("#E69F00", "s"),
     "Nystrom": ("#009E73", "^"),
 }
-"""By the beginning of a method's name; colour-blind safe. No picture has models and estimators."""
+"""By the beginning of a method's name. No picture has models and estimators."""
 NAMES = {
     "ExpectationGP, randomized UCB": "airbo (default)",
-    "MMDGP-nystrom(160/10)": "MMDGP, the paper's",
+    "MMDGP-nystrom(160/10)": "MMDGP-nystrom",
     "MMDGP (default estimator)": "MMDGP",
     "uGP (default estimator)": "uGP",
     "UGP": "uGP",
+    "ERBFGP": "ERBF",
+    "SKLGP": "SKL",
     "GP": "plain GP",
     "NominalGP": "plain GP",
+    "a length scale per parameter": "RelevanceGP",
+    "averaged over length scales": "HedgedGP",
 }
 """What readers see of a method whose results are stored under another name."""
 OTHER = ("#BBBBBB", ".")
@@ -51,6 +56,10 @@ def colour(name: str) -> str:
     return style(name)[0]
 
 
-def shown(name: str) -> str:
-    """Return the name of a method in pictures for users."""
-    return NAMES.get(name, name)
+def shown(label: str) -> str:
+    """Return what readers see of a label: a method, or a method, a comma and its setting."""
+    known = [name for name in NAMES if label == name or label.startswith(f"{name}, ")]
+    if not known:
+        return label
+    name = max(known, key=len)
+    return NAMES[name] + label.removeprefix(name)
