@@ -7,6 +7,7 @@ from experiments.choosing.expectations import EXPECTATIONS
 from experiments.choosing.measuring import HELD_OUT, MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.choosing.second import SECOND, SECOND_PREDICTING
+from experiments.choosing.third import ANYWHERE, THIRD, WAYS
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -56,6 +57,9 @@ BEYOND: dict[str, Experiment] = {
         CHOOSING,
         SECOND,
         SECOND_PREDICTING,
+        THIRD,
+        ANYWHERE,
+        WAYS,
         NODES,
         OPTUNA_ASK,
         MANY,

@@ -12,6 +12,7 @@ from airbo.models import (
     EnergyGP,
     ExpectationGP,
     NominalGP,
+    RelevanceGP,
     SlicedWassersteinGP,
 )
 
@@ -19,7 +20,7 @@ ALL_SURROGATES = [MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, NominalGP]
 OFTEN = [MMDGP, UGP, ExpectationGP, SKLGP]
 """Every way in which a surrogate differs from the others; the rest of them is tested in the slow
 tier."""
-SELDOM = [ERBFGP, NominalGP, EnergyGP, SlicedWassersteinGP]
+SELDOM = [RelevanceGP, ERBFGP, NominalGP, EnergyGP, SlicedWassersteinGP]
 
 every_surrogate = pytest.mark.parametrize(
     "kind",

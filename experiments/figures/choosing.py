@@ -8,7 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.choosing.comparison import CHOOSING, Choosing
-from experiments.choosing.second import SECOND, unit
+from experiments.choosing.confirming import unit
+from experiments.choosing.second import SECOND
 from experiments.harness.draw import MODEL, save
 from experiments.harness.palette import shown
 from experiments.harness.statistics import interval_of_mean

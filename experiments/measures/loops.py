@@ -19,6 +19,8 @@ from experiments.subjects.peers import N_PERTURBATIONS, PerturbedLoop, PlainLoop
 
 N_SAMPLES = 64
 """Draws of the posterior in BoTorch's acquisitions."""
+N_JUDGED = 128
+"""Perturbations with which BoTorch recommends; as many as airbo takes for that."""
 
 
 class MeasureLoop(OptimizerLoop):
@@ -51,7 +53,7 @@ class RiskLoop(PerturbedLoop):
     def __init__(self, case: MeasureCase, protocol: dict[str, Any], seed: int) -> None:
         """Start from the same designs as our optimizer."""
         super().__init__(case.case, protocol, seed)
-        self.risk = risk_measure(case.measure)
+        self.measure = case.measure
 
     def ask(self) -> Design:
         """Maximize the upper confidence bound of the risk measure."""
@@ -66,33 +68,38 @@ class RiskLoop(PerturbedLoop):
                 self._fitted(),
                 self.protocol["beta"] ** 2,
                 sampler=self._sampler(),
-                objective=self.risk,
+                objective=risk_measure(self.measure, self.n_perturbations),
             )
             return self._to_user(self._best(bound))
 
     def outcome(self, policy: Policy) -> Design:
         """Return the design with the best risk measure, on average over the posterior."""
-        regret = qSimpleRegret(self._fitted(), sampler=self._sampler(), objective=self.risk)
+        self.n_perturbations = N_JUDGED
+        risk = risk_measure(self.measure, N_JUDGED)
+        regret = qSimpleRegret(self._fitted(), sampler=self._sampler(), objective=risk)
         with reproducible(self.seed, 1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if policy == "anywhere":
-                return self._to_user(self._best(regret))
-            with torch.no_grad():
-                values = [regret(z[None, None]) for z in self._to_cube(self.designs)]
-            return self.designs[int(torch.cat(values).argmax())]
+                design = self._to_user(self._best(regret))
+            else:
+                with torch.no_grad():
+                    values = [regret(z[None, None]) for z in self._to_cube(self.designs)]
+                design = self.designs[int(torch.cat(values).argmax())]
+        self.n_perturbations = N_PERTURBATIONS
+        return design
 
     def _sampler(self) -> SobolQMCNormalSampler:
         return SobolQMCNormalSampler(torch.Size([N_SAMPLES]), seed=0)
 
 
-def risk_measure(measure: Measure) -> RiskMeasureMCObjective:
-    """Return BoTorch's name of a measure; values are maximized in both."""
+def risk_measure(measure: Measure, n: int) -> RiskMeasureMCObjective:
+    """Return BoTorch's name of a measure over ``n`` perturbations; values are maximized in both."""
     if isinstance(measure, measures.CVaR):
-        return CVaR(alpha=measure.level, n_w=N_PERTURBATIONS)
+        return CVaR(alpha=measure.level, n_w=n)
     if isinstance(measure, measures.Quantile):
-        return VaR(alpha=measure.level, n_w=N_PERTURBATIONS)
+        return VaR(alpha=measure.level, n_w=n)
     if isinstance(measure, measures.Worst):
-        return WorstCase(n_w=N_PERTURBATIONS)
+        return WorstCase(n_w=n)
     raise ValueError(f"BoTorch has no risk measure {measure}.")
 
 

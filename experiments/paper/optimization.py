@@ -72,10 +72,11 @@ class Optimization(Experiment):
         ]
 
     def _config(self, method: Method, n_steps: int) -> dict[str, Any]:
+        chosen = {"acquisition": method.acquisition or self.acquisition, **dict(method.protocol)}
         return {
             "problem": self.case_name,
             "n_steps": n_steps,
-            "protocol": {**PROTOCOL, "acquisition": method.acquisition or self.acquisition},
+            "protocol": PROTOCOL | chosen,
             **method.config(),
         }
 

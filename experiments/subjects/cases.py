@@ -10,7 +10,7 @@ import airbo
 from airbo import problems
 from airbo import uncertainty as unc
 from airbo.problems import Problem
-from experiments.subjects import published, tolerances
+from experiments.subjects import classics, published, tolerances
 
 TWO_MODES = unc.GaussianMixture([[-0.15, -0.1], [0.15, 0.1]], [[0.001, 0.0], [0.0, 0.001]])
 """A machine with play: every design lands on one of two sides."""
@@ -93,7 +93,14 @@ CASES: dict[str, Case] = {
             tolerances.Controller,
             tolerances.Absorber,
             tolerances.Arm,
+            classics.Camel,
+            classics.Ackley,
+            classics.Styblinski,
+            classics.Levy,
+            classics.Cantilever,
+            classics.Wing,
         )
     },
+    "shekel-exact": Case(classics.Shekel(), unc.Exact()),
 }
 """Cases by the name under which their results are stored."""

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from airbo.embeddings import RationalQuadraticSum
 from airbo.models import ExpectationGP
-from experiments.subjects.internals import log_normal, without_numerical_warnings
-from experiments.subjects.relevance import MODE, SPREAD
+from experiments.subjects.internals import MODE, SPREAD, log_normal, without_numerical_warnings
 
 MULTIPLES = (0.25, 0.5, 1.0, 2.0)
 """Length scales of the members, relative to the mode of the prior."""

@@ -18,6 +18,7 @@ from airbo.models.data import Given, Parts
 from airbo.models.draws import FunctionDraws
 from airbo.models.likelihoods import UnseenInputLikelihood
 from airbo.models.priors import lengthscale_prior, observation_noise, scaled
+from airbo.models.relevance import MODE, SPREAD
 from airbo.optimizer.search import (
     N_RAW,
     N_RESTARTS,
@@ -27,17 +28,19 @@ from airbo.optimizer.search import (
 )
 from airbo.problems.expectation import estimate
 from airbo.problems.measured import estimate_measure
-from airbo.problems.optimum import Function, best_point
+from airbo.problems.optimum import Function, Optimum, best_point
 from airbo.problems.push import GOALS, QUADRANTS
 from airbo.problems.reliability import LEVEL, ReliableDesign
 
 __all__ = [
     "GOALS",
     "LEVEL",
+    "MODE",
     "N_RAW",
     "N_RESTARTS",
     "PORTION",
     "QUADRANTS",
+    "SPREAD",
     "STEPS",
     "Cube",
     "Features",
@@ -45,6 +48,7 @@ __all__ = [
     "FunctionDraws",
     "Given",
     "Measure",
+    "Optimum",
     "Parts",
     "ReliableDesign",
     "SampledEmbedding",

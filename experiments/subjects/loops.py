@@ -8,6 +8,7 @@ from torch import Tensor
 
 import airbo
 from airbo.acquisition import UCB
+from experiments.subjects.acquisitions import TRIED
 from experiments.subjects.cases import Case
 
 Design = list[float]
@@ -46,9 +47,13 @@ class OptimizerLoop:
             n_initial=protocol["n_initial"],
             initial=protocol["initial"],
         )
+        self.batch: int = protocol.get("batch", 1)
+        self.waiting: list[Design] = []
 
     def ask(self) -> Design:
-        return list(self.optimizer.ask().values())
+        if not self.waiting:
+            self.waiting = [list(design.values()) for design in self.optimizer.ask(self.batch)]
+        return self.waiting.pop(0)
 
     def tell(self, design: Design, value: float) -> None:
         self.optimizer.tell(self._named(design), value)
@@ -69,4 +74,4 @@ class OptimizerLoop:
 def acquisition(protocol: dict[str, Any]) -> Any:
     """Return the function that the next design maximizes."""
     name = protocol["acquisition"]
-    return UCB(beta=protocol["beta"]) if name == "ucb" else name
+    return UCB(beta=protocol["beta"]) if name == "ucb" else TRIED.get(name, name)

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
 from experiments.subjects.candidates import CANDIDATES, WIDER
 from experiments.subjects.cases import Case
 from experiments.subjects.family import FAMILY
@@ -16,7 +16,6 @@ from experiments.subjects.hedged import HedgedGP
 from experiments.subjects.loops import Loop, OptimizerLoop
 from experiments.subjects.peers import PEERS
 from experiments.subjects.redrawn import redrawn
-from experiments.subjects.relevance import RelevanceGP
 
 MODELS: dict[str, Callable[..., Any]] = {
     "mmd": MMDGP,
@@ -51,6 +50,8 @@ class Method:
     """None: that of the experiment."""
     draws: str = "held"
     """``"redrawn"``: independent samples that are made anew in every call."""
+    protocol: tuple[tuple[str, Any], ...] = ()
+    """What is different from the protocol of the experiment."""
 
     def config(self) -> dict[str, Any]:
         """Return what a result depends on, JSON-able."""

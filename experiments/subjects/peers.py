@@ -101,16 +101,18 @@ class PerturbedLoop(PlainLoop):
     The model treats the designs as if they had been executed.
     """
 
+    n_perturbations = N_PERTURBATIONS
+
     def _build(self, Z: Tensor, Y: Tensor) -> SingleTaskGP:
         return SingleTaskGP(Z, Y, input_transform=InputPerturbation(self._perturbations))
 
     def _in_use(self) -> ExpectationPosteriorTransform:
-        return ExpectationPosteriorTransform(N_PERTURBATIONS)
+        return ExpectationPosteriorTransform(self.n_perturbations)
 
     def _perturbations(self, Z: Tensor) -> Tensor:
         """Return deviations of executed inputs from their designs, in the unit cube."""
         uncertainty = self.case.problem.uncertainty
-        base = base_draws(N_PERTURBATIONS, uncertainty.n_base(len(self.low)))
+        base = base_draws(self.n_perturbations, uncertainty.n_base(len(self.low)))
         X = self.low + self.width * Z
         return (uncertainty.perturb(X, base) - X.unsqueeze(-2)) / self.width
 

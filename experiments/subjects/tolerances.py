@@ -22,7 +22,8 @@ Ranges = Mapping[str, tuple[float, float, float]]
 """Of every parameter: lowest value, highest value, standard deviation relative to the value."""
 
 
-def _percent(ranges: Ranges) -> Product:
+def percent(ranges: Ranges) -> Product:
+    """Return independent normal errors, relative to the values."""
     return Product([Relative(Normal(error)) for _, _, error in ranges.values()])
 
 
@@ -68,7 +69,7 @@ class Circuit(Toleranced):
     name: ClassVar[str] = "circuit"
     ranges: ClassVar[Ranges] = CIRCUIT
     target: ClassVar[float | None] = 5.0
-    uncertainty: InputUncertainty = field(default_factory=lambda: _percent(CIRCUIT))
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(CIRCUIT))
 
     def quantity(self, *columns: Tensor) -> Tensor:
         rb1, rb2, rf, rc1, rc2, gain = columns
@@ -92,7 +93,7 @@ class Reactor(Toleranced):
     name: ClassVar[str] = "reactor"
     direction: ClassVar[Direction] = "maximize"
     ranges: ClassVar[Ranges] = REACTOR
-    uncertainty: InputUncertainty = field(default_factory=lambda: _percent(REACTOR))
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(REACTOR))
 
     def quantity(self, *columns: Tensor) -> Tensor:
         temperature, time, catalyst, dilution = columns
@@ -121,7 +122,7 @@ class Spring(Toleranced):
     name: ClassVar[str] = "spring"
     ranges: ClassVar[Ranges] = SPRING
     target: ClassVar[float | None] = 10.0
-    uncertainty: InputUncertainty = field(default_factory=lambda: _percent(SPRING))
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(SPRING))
 
     def quantity(self, *columns: Tensor) -> Tensor:
         wire, coil, turns, modulus = columns
@@ -147,7 +148,7 @@ class Borehole(Toleranced):
     name: ClassVar[str] = "borehole"
     ranges: ClassVar[Ranges] = BOREHOLE
     target: ClassVar[float | None] = 60.0
-    uncertainty: InputUncertainty = field(default_factory=lambda: _percent(BOREHOLE))
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(BOREHOLE))
 
     def quantity(self, *columns: Tensor) -> Tensor:
         rw, r, tu, hu, tl, hl, length, kw = columns
@@ -174,7 +175,7 @@ class Piston(Toleranced):
     name: ClassVar[str] = "piston"
     ranges: ClassVar[Ranges] = PISTON
     target: ClassVar[float | None] = 4.0
-    uncertainty: InputUncertainty = field(default_factory=lambda: _percent(PISTON))
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(PISTON))
 
     def quantity(self, *columns: Tensor) -> Tensor:
         m, s, v0, k, p0, ta, t0 = columns
@@ -201,7 +202,7 @@ class Controller(Toleranced):
     name: ClassVar[str] = "controller"
     ranges: ClassVar[Ranges] = CONTROLLER
     target: ClassVar[float | None] = 3.0
-    uncertainty: InputUncertainty = field(default_factory=lambda: _percent(CONTROLLER))
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(CONTROLLER))
 
     def quantity(self, *columns: Tensor) -> Tensor:
         r1, r2, r3, r4, e0, ez = columns
@@ -225,7 +226,7 @@ class Absorber(Toleranced):
 
     name: ClassVar[str] = "absorber"
     ranges: ClassVar[Ranges] = ABSORBER
-    uncertainty: InputUncertainty = field(default_factory=lambda: _percent(ABSORBER))
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(ABSORBER))
     n_samples: ClassVar[int] = 2**10
 
     def quantity(self, *columns: Tensor) -> Tensor:

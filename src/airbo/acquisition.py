@@ -12,13 +12,17 @@ from botorch.acquisition.analytic import LogExpectedImprovement, UpperConfidence
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import Model
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from airbo.gain import ExpectedGain
 from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
 from airbo.uncertainty import InputUncertainty
+
+MOST_KNOWN = 64
+"""Designs that a further experiment may make the recommended one."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,36 @@ class RandomizedUCB:
         """Draw β from torch's generator, which the optimizer seeds, and build the bound."""
         square = self.mean_square * torch.empty((), dtype=torch.float64).exponential_().item()
         return UCB(math.sqrt(square))(model, situation)
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """Explores with some designs, and improves the recommendation with the others.
+
+    A coin decides for every design. If it explores, β is resampled as in ``RandomizedUCB``.
+    Otherwise the experiment is the one that is expected to raise the best mean most: at a new
+    design that may be better, or at a good one that is not known well. Measures other than the
+    mean, and models that are not airbo's, are always explored with a random β.
+    """
+
+    share: float = 0.5
+    """Probability that a design is chosen for the recommendation."""
+    mean_square: float = 8.0
+    """Mean of β² of the others."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"share must be a probability, got {self.share}.")
+        RandomizedUCB(self.mean_square)
+
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+        """Toss the coin with torch's generator, which the optimizer seeds."""
+        explores = torch.rand(()).item() >= self.share
+        if explores or not isinstance(model, UncertainInputGP):
+            return RandomizedUCB(self.mean_square)(model, situation)
+        informed = cast(UncertainInputGP, believing(model, situation))
+        known = situation.X_observed[promising(informed, situation.X_observed, MOST_KNOWN)]
+        return ExpectedGain(informed, known, situation.uncertainty)
 
 
 @dataclass(frozen=True)
@@ -170,11 +204,12 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 ACQUISITIONS: dict[str, Acquisition] = {
     "ucb-random": RandomizedUCB(),
+    "balanced": Balanced(),
     "ucb": UCB(),
     "ucb-theory": TheoryUCB(),
     "ei": EI(),
 }
-OWN = (UCB, RandomizedUCB, TheoryUCB, EI)
+OWN = (UCB, RandomizedUCB, Balanced, TheoryUCB, EI)
 """Classes that hold only plain numbers, so that they can be saved as JSON."""
 
 
@@ -227,6 +262,16 @@ class InformationAbout(AcquisitionFunction):
         noise = model.noise_variance(X, self.experiments).squeeze(-1)
         # Cov(F_Q(x*), F_P(x))² / (Var F_P(x) + σ²(x))
         return covariance[..., 0, 1].square() / (covariance[..., 1, 1] + noise)
+
+
+def promising(model: Model, Z: Float[Tensor, "n m"], most: int) -> Int[Tensor, "k"]:
+    """Return the positions of the points that may be best: those with the largest mean + std."""
+    if len(Z) <= most:
+        return torch.arange(len(Z))
+    with torch.no_grad():
+        parts: list[Any] = [model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
+        bounds = [p.mean.flatten() + p.variance.flatten().clamp_min(0).sqrt() for p in parts]
+    return torch.cat(bounds).topk(most).indices
 
 
 def believing(model: Any, situation: Situation) -> Model:

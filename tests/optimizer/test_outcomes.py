@@ -12,7 +12,7 @@ import airbo
 from airbo import AtLeast, AtMost, Between, Maximize, Minimize, Optimizer
 from airbo import uncertainty as unc
 from airbo.measures.posterior import Effort
-from airbo.optimizer import goals, judgement
+from airbo.optimizer import choice, goals, judgement
 from tests.optimizer.common import LINE, SQUARE, hill, recommend, run
 
 P = {"x": unc.Normal(0.05)}
@@ -22,7 +22,8 @@ TWO = {"strength": Maximize(), "weight": Minimize()}
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(goals, "SEARCH_LIMITS", Effort(8, 16, smooth=True))
+    for module, name in ((goals, "SEARCH_LIMITS"), (choice, "RECOMMEND")):
+        monkeypatch.setattr(module, name, Effort(8, 16, smooth=True))
     monkeypatch.setattr(judgement, "FINE", Effort(64, 128))
 
 

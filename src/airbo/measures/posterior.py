@@ -50,6 +50,8 @@ class Effort:
 
 SEARCH = Effort(n_pairs=32, n_executed=32, smooth=True)
 """While looking for a design."""
+RECOMMEND = replace(SEARCH, n_executed=128)
+"""While looking for the design to recommend: few executed inputs would shift the best one."""
 COARSE = replace(SEARCH, smooth=False)
 """To rank many designs."""
 FINE = Effort(n_pairs=128, n_executed=512)

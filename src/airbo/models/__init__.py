@@ -7,6 +7,7 @@ from airbo.models.gaussian import ERBFGP, SKLGP
 from airbo.models.mmd import MMDGP
 from airbo.models.nominal import NominalGP
 from airbo.models.paths import Paths
+from airbo.models.relevance import RelevanceGP
 from airbo.models.ugp import UGP
 from airbo.models.wasserstein import SlicedWassersteinGP
 
@@ -19,6 +20,7 @@ __all__ = [
     "ExpectationGP",
     "NominalGP",
     "Paths",
+    "RelevanceGP",
     "SlicedWassersteinGP",
     "UncertainInputGP",
 ]

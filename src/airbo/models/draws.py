@@ -98,7 +98,8 @@ class FunctionDraws:
         size = MAX_SAMPLED if by_samples else MAX_DESIGNS
         update = torch.cat([covariance(some) @ self.weights for some in flat.split(size)])
         mean = model.mean_module(flat) + update[:, 0]
-        prior = self.waves.at_points(flat) @ self.coefficients
+        waves = (self.waves.at_points(some) for some in flat.split(MAX_DESIGNS))
+        prior = torch.cat([some @ self.coefficients for some in waves])
         scale, shift = self._units
         return Drawn(
             (shift + scale * mean).reshape(shape),

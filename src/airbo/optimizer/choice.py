@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from airbo.improvement import FeasibleValue, undominated
+from airbo.measures.posterior import RECOMMEND
 from airbo.optimizer.goals import Goals
 from airbo.optimizer.judgement import Judged, judge
 from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
@@ -66,7 +67,8 @@ class Choice:
         cube = self.history.points.cube
         if len(objectives(self.goals.outcomes)) > 1:
             return cube.to_designs(spread_designs(cube))
-        draws, tried = self.goals.draws(self.history), self.history.points.of(self.history.tried)
+        tried = self.history.points.of(self.history.tried)
+        draws = self.goals.draws(self.history, RECOMMEND)
         with without_numerical_warnings():
             Z = best_design(FeasibleValue(draws, tried, self.confidence), cube, start=tried)
         return cube.to_designs(Z)

@@ -128,11 +128,12 @@ class Goals:
         """Return the models of all outcomes, in their order."""
         return ModelListGP(*(goal.model(history) for goal in self.used(history)))
 
-    def draws(self, history: History) -> "OutcomeDraws":
+    def draws(self, history: History, effort: Effort | None = None) -> "OutcomeDraws":
         """Draw all outcomes, each from its own model, with torch's random numbers."""
+        effort = effort or SEARCH_LIMITS
         asked = [limit.probability for limit in limits(self.outcomes).values()]
-        n = SEARCH_LIMITS.n_executed * (2 if max(asked, default=0.0) > RARE else 1)
-        return OutcomeDraws(self.used(history), history, replace(SEARCH_LIMITS, n_executed=n))
+        n = effort.n_executed * (2 if max(asked, default=0.0) > RARE else 1)
+        return OutcomeDraws(self.used(history), history, replace(effort, n_executed=n))
 
     def limits(self, history: History, effort: Effort) -> list[MeasureModel]:
         """Return draws of all outcomes with a limit, each from its own model."""

@@ -22,13 +22,12 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from airbo.acquisition import RandomizedUCB
+from airbo.acquisition import RandomizedUCB, promising
 from airbo.embeddings.features import Nominal
 from airbo.measures import Mean
 from airbo.models import UncertainInputGP
 from airbo.observed import Direction
 from airbo.optimizer.optimizer import Optimizer
-from airbo.optimizer.part import promising
 from airbo.optimizer.recommendation import Recommendation
 from airbo.optimizer.record import Observation
 from airbo.optimizer.search import free_designs, reproducible, without_numerical_warnings

@@ -4,11 +4,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-from botorch.models.model import Model
-from jaxtyping import Float, Int
-from torch import Tensor
-
 from airbo.optimizer.record import Observation
 from airbo.uncertainty import InputUncertainty
 
@@ -37,16 +32,6 @@ def replicates(known: Sequence[Observation]) -> list[list[int]]:
         key = (*o.design.values(), *o.executed.items(), under)
         groups.setdefault(key, []).append(i)
     return list(groups.values())
-
-
-def promising(model: Model, Z: Float[Tensor, "n m"], most: int) -> Int[Tensor, "k"]:
-    """Return the positions of the points that may be best: those with the largest mean + std."""
-    if len(Z) <= most:
-        return torch.arange(len(Z))
-    with torch.no_grad():
-        parts: list[Any] = [model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
-        bounds = [p.mean.flatten() + p.variance.flatten().clamp_min(0).sqrt() for p in parts]
-    return torch.cat(bounds).topk(most).indices
 
 
 def warn_of_part(n_part: int, n_all: int, what: str, how: str) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from airbo.measures import InSpec, Measure
 from airbo.measures.capability import Capability, middle_90
-from airbo.measures.posterior import COARSE, FINE, FOR_SHARES, SEARCH, Effort
+from airbo.measures.posterior import COARSE, FINE, FOR_SHARES, RECOMMEND, Effort
 from airbo.optimizer.budget import EFFORT_OF_BUDGET, ToleranceBudget, tolerance_budget
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.record import History
@@ -174,7 +174,7 @@ class Predictor:
     def best_anywhere(self, history: History) -> Recommendation:
         """Recommend the best design of the whole space."""
         cube, start = history.points.cube, history.points.of(history.tried)
-        judged = self.objective.judged(self.model, self.unit, SEARCH)
+        judged = self.objective.judged(self.model, self.unit, RECOMMEND)
         with without_numerical_warnings():
             Z = best_design(PosteriorMean(judged), cube, start=start)
         return self.best_of(cube.to_designs(Z))

@@ -21,12 +21,13 @@ from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from airbo.acquisition import Acquisition, InformationAbout, Situation, believing
+from airbo.acquisition import Acquisition, InformationAbout, Situation, believing, promising
 from airbo.cube import Cube
 from airbo.embeddings.features import Nominal
+from airbo.gain import ExpectedGain
 from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
-from airbo.optimizer.part import MOST_ROWS, promising, warn_of_part
+from airbo.optimizer.part import MOST_ROWS, warn_of_part
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import Surrogate
 from airbo.optimizer.within import Within
@@ -98,8 +99,11 @@ def next_design(
     )
     taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
     with without_numerical_warnings():
-        Z = best_design(acquisition(judged, situation), points.cube, **taken)
+        function = acquisition(judged, situation)
+        Z = best_design(function, points.cube, **taken)
         if experiments == deployment or not isinstance(model, UncertainInputGP):
+            return Z
+        if isinstance(function, ExpectedGain):  # this is an experiment already
             return Z
         if isinstance(model.features, Nominal):
             return Z

@@ -15,6 +15,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
+from airbo.acquisition import promising
 from airbo.coordinates import check_logs
 from airbo.in_cube import in_cube
 from airbo.models import (
@@ -25,11 +26,12 @@ from airbo.models import (
     EnergyGP,
     ExpectationGP,
     NominalGP,
+    RelevanceGP,
     SlicedWassersteinGP,
     UncertainInputGP,
 )
 from airbo.observed import Direction
-from airbo.optimizer.part import MOST_ROWS, promising, replicates, warn_of_part
+from airbo.optimizer.part import MOST_ROWS, replicates, warn_of_part
 from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, conditional
@@ -39,6 +41,7 @@ SurrogateFactory = Callable[..., GPyTorchModel]
 SURROGATES: dict[str, SurrogateFactory] = {
     "default": ExpectationGP,
     "expectation": ExpectationGP,
+    "relevance": RelevanceGP,
     "mmd": MMDGP,
     "ugp": UGP,
     "energy": EnergyGP,

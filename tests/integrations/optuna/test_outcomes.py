@@ -7,14 +7,15 @@ from optuna.visualization import plot_pareto_front
 from airbo import uncertainty as unc
 from airbo.integrations.optuna import AIRBOSampler, front, optimizer_of, recommend, robust_trial
 from airbo.measures.posterior import Effort
-from airbo.optimizer import goals, judgement
+from airbo.optimizer import choice, goals, judgement
 
 NORMAL = {"x": unc.Normal(0.05)}
 
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(goals, "SEARCH_LIMITS", Effort(8, 16, smooth=True))
+    for module, name in ((goals, "SEARCH_LIMITS"), (choice, "RECOMMEND")):
+        monkeypatch.setattr(module, name, Effort(8, 16, smooth=True))
     monkeypatch.setattr(judgement, "FINE", Effort(32, 64))
 
 

@@ -1,4 +1,4 @@
-"""The expectation GP with a length scale for every parameter: a candidate that was not taken."""
+"""Expected values where some parameters matter more than others."""
 
 import math
 from dataclasses import replace
@@ -7,8 +7,9 @@ from gpytorch.kernels import Kernel
 from gpytorch.priors import LogNormalPrior
 
 from airbo.embeddings import RationalQuadraticSum
-from airbo.models import ExpectationGP
-from experiments.subjects.internals import Given, Parts, log_normal
+from airbo.embeddings.base_kernels import log_normal
+from airbo.models.data import Given, Parts
+from airbo.models.expectation import ExpectationGP
 
 MODE, SPREAD = 0.3 / math.e, 0.7
 """Mode of the common length scale in one dimension, and the spread of its logarithm."""

@@ -1,4 +1,4 @@
-"""The cases of the second round: published optima, disjoint halves, tolerances that matter."""
+"""The cases of the second and third round: published optima, disjoint sets, wide tolerances."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,13 @@ import torch
 
 from airbo.problems import Hartmann
 from airbo.uncertainty import Normal
-from experiments.choosing.second import CHOOSE_NEW, CHOOSE_OLD, CONFIRM_NEW, ratio_of_all
+from experiments.choosing.confirming import ratio_of_all
+from experiments.choosing.second import CHOOSE_NEW, CHOOSE_OLD, CONFIRM_NEW
+from experiments.choosing.third import CONFIRM_THIRD
 from experiments.figures.choosing import Gap
 from experiments.subjects.cases import CASES
+from experiments.subjects.classics import Styblinski
+from experiments.subjects.loops import OptimizerLoop
 from experiments.subjects.published import Chirp, Polynomial, ThreeBumps
 
 
@@ -30,7 +34,24 @@ def test_robust_optima_are_the_published_ones(problem, design, value, digit):
 
 def test_no_case_for_confirming_is_for_choosing():
     chosen = {case.case_name for case in (*CHOOSE_NEW, *CHOOSE_OLD)}
-    assert not chosen & {case.case_name for case in CONFIRM_NEW}
+    second = {case.case_name for case in CONFIRM_NEW}
+    assert not chosen & second
+    assert not (chosen | second) & {case.case_name for case in CONFIRM_THIRD}
+
+
+@pytest.mark.slow
+def test_the_optimum_of_a_sum_over_columns_has_equal_columns():
+    optimum = Styblinski().robust_optimum.design
+    torch.testing.assert_close(optimum, optimum[0].expand(4), atol=2e-3, rtol=0)
+
+
+def test_a_batch_asks_for_several_designs_before_it_is_told():
+    protocol = {"acquisition": "ucb", "beta": 2.0, "n_initial": 4, "initial": "random", "batch": 4}
+    loop = OptimizerLoop(CASES["cliff"], "nominal", protocol, seed=0)
+    design = loop.ask()
+    assert len(loop.optimizer.pending) == 4
+    loop.tell(design, 1.0)
+    assert len(loop.optimizer.pending) == 3
 
 
 @pytest.mark.parametrize(
