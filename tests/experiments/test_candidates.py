@@ -7,10 +7,9 @@ import torch
 
 from airbo import uncertainty as unc
 from airbo.embeddings import RationalQuadraticSum
-from airbo.models import ExpectationGP
+from airbo.models import ExpectationGP, RelevanceGP
 from airbo.optimizer.surrogate import fit_hyperparameters
 from experiments.subjects.hedged import HedgedGP, members
-from experiments.subjects.relevance import RelevanceGP
 from tests.surrogates import box, designs, gram, surrogate
 
 
