@@ -17,15 +17,19 @@ from airbo.models import (
 )
 
 ALL_SURROGATES = [MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, NominalGP]
-OFTEN = [MMDGP, UGP, ExpectationGP, SKLGP]
+OFTEN = [MMDGP, ExpectationGP, SKLGP]
 """Every way in which a surrogate differs from the others; the rest of them is tested in the slow
-tier."""
-SELDOM = [RelevanceGP, ERBFGP, NominalGP, EnergyGP, SlicedWassersteinGP]
+tier. UGP has the kernel of ExpectationGP and the likelihood of MMDGP."""
+SELDOM = [UGP, RelevanceGP, ERBFGP, NominalGP, EnergyGP, SlicedWassersteinGP]
+
+
+def case(kind, *others):
+    """Parameters of a test; it is slow for surrogates that are tested seldom."""
+    return pytest.param(kind, *others, marks=() if kind in OFTEN else pytest.mark.slow)
+
 
 every_surrogate = pytest.mark.parametrize(
-    "kind",
-    [*OFTEN, *(pytest.param(kind, marks=pytest.mark.slow) for kind in SELDOM)],
-    ids=lambda kind: kind.__name__,
+    "kind", [case(kind) for kind in OFTEN + SELDOM], ids=lambda kind: kind.__name__
 )
 
 SAMPLE_KINDS = [
@@ -42,6 +46,7 @@ SURROGATES_AND_WAYS += [
 ]
 SURROGATES_AND_WAYS += [(kind, *SAMPLE_KINDS[3]) for kind in (EnergyGP, SlicedWassersteinGP)]
 SURROGATES_AND_WAYS += [(NominalGP, *SAMPLE_KINDS[0])]  # it does not look at the uncertainty
+SURROGATES_AND_WAYS = [case(*each) for each in SURROGATES_AND_WAYS]
 """Every way for one surrogate; for the others an additive uncertainty and one that varies."""
 
 

@@ -27,6 +27,7 @@ from tests.surrogates import (
     SAMPLE_KINDS,
     SURROGATES_AND_WAYS,
     box,
+    case,
     designs,
     every_surrogate,
     moments,
@@ -203,7 +204,7 @@ quietly = pytest.mark.filterwarnings(
 @pytest.mark.parametrize(
     ("kind", "name"),
     [(kind, name) for kind in (MMDGP, ExpectationGP) for name in ACQUISITIONS]
-    + [(kind, "mes") for kind in (UGP, SKLGP, ERBFGP, NominalGP)],  # others: see below
+    + [case(kind, "mes") for kind in (UGP, SKLGP, ERBFGP, NominalGP)],  # others: see below
 )
 def test_every_acquisition_function_can_be_optimized(kind, name):
     optimize(surrogate(kind, unc.Normal(0.2), 2), name, 2)

@@ -11,7 +11,7 @@ from linear_operator.utils.warnings import NumericalWarning
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom
 from airbo.models import MMDGP, SKLGP, UGP
-from tests.surrogates import ALL_SURROGATES, box, designs, every_surrogate, values
+from tests.surrogates import ALL_SURROGATES, box, case, designs, every_surrogate, values
 
 
 def check(kind, X, Y, uncertainty, Q=None, **kwargs):
@@ -40,7 +40,7 @@ def test_one_observation(kind):
 
 @pytest.mark.parametrize(
     ("kind", "uncertainty"),
-    [(kind, unc.Uniform(-0.1, 0.3)) for kind in ALL_SURROGATES] + [(MMDGP, unc.Normal(0.2))],
+    [case(kind, unc.Uniform(-0.1, 0.3)) for kind in ALL_SURROGATES] + [(MMDGP, unc.Normal(0.2))],
 )
 def test_identical_designs(kind, uncertainty):
     X = designs(1, 2).expand(8, 2).clone()
@@ -72,7 +72,7 @@ WIDTHS = {
     ("kind", "width"),
     [(MMDGP, width) for width in WIDTHS]
     + [
-        (kind, width)
+        case(kind, width)
         for kind in ALL_SURROGATES[1:]
         for width in ("normal 0", "beta 40", "varying from 0")
     ],
@@ -123,7 +123,7 @@ def test_designs_at_the_bounds(kind):
 
 @pytest.mark.parametrize(
     ("kind", "uncertainty"),
-    [(kind, unc.Beta(0.4, 0.2)) for kind in ALL_SURROGATES] + [(MMDGP, unc.Normal(0.2))],
+    [case(kind, unc.Beta(0.4, 0.2)) for kind in ALL_SURROGATES] + [(MMDGP, unc.Normal(0.2))],
 )
 def test_twenty_dimensions(kind, uncertainty):
     X = designs(12, 20)

@@ -9,6 +9,7 @@ from airbo.models import SKLGP, UGP, ExpectationGP
 from tests.surrogates import (
     ALL_SURROGATES,
     box,
+    case,
     designs,
     every_surrogate,
     moments,
@@ -61,7 +62,7 @@ def test_folded_replicates_give_the_same_posterior(kind, own):
     torch.testing.assert_close(whole.noise_variance(X), folded.noise_variance(X))
 
 
-@pytest.mark.parametrize("kind", [k for k in ALL_SURROGATES if k is not SKLGP])
+@pytest.mark.parametrize("kind", [case(k) for k in ALL_SURROGATES if k is not SKLGP])
 @pytest.mark.parametrize("own", KINDS.values(), ids=KINDS)
 def test_folded_replicates_give_the_same_likelihood_and_gradients(kind, own):
     whole, folded = both(kind, own)

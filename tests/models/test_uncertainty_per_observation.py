@@ -23,7 +23,7 @@ every_surrogate_in_every_way = pytest.mark.parametrize(
 )
 every_joint_gaussian = pytest.mark.parametrize(
     ("kind", "uncertainty", "d"),
-    [pair for pair in SURROGATES_AND_WAYS if pair[0] not in (SKLGP, NominalGP)],
+    [each for each in SURROGATES_AND_WAYS if each.values[0] not in (SKLGP, NominalGP)],
 )
 
 

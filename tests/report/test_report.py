@@ -53,7 +53,17 @@ def words_of(page):
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page)))
 
 
-@pytest.mark.parametrize("make", CASES.values(), ids=CASES)
+SELDOM = ("hit exactly", "three experiments, one failed", "many integers", "nominal surrogate")
+"""Shown like others, so that their pages are written in the slow tier."""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=pytest.mark.slow if name in SELDOM else ())
+        for name, make in CASES.items()
+    ],
+)
 def test_every_optimization_gets_a_page(make, tmp_path):
     opt = make()
     path = write_report(opt, tmp_path / "report.html", history=1)
