@@ -2,6 +2,8 @@
 
 STYLES = {
     "ExpectationGP": ("#0072B2", "o"),
+    "airbo": ("#0072B2", "o"),
+    "airbo, by the mean": ("#56B4E9", "^"),
     "RelevanceGP": ("#882255", "*"),
     "MMDGP": ("#D55E00", "s"),
     "MMDGP (default": ("#E69F00", "P"),
