@@ -106,7 +106,7 @@ class InSpecCalibration(Experiment):
                     found = [b for b in range(10) if (where == b).any()]
                     x = [predicted[where == b].mean() for b in found]
                     y = [true[where == b].mean() for b in found]
-                    colour, marker = style("ExpectationGP" if method == AIRBO else method)
+                    colour, marker = style(method)
                     error = calibration_error(predicted, true)
                     ax.plot(x, y, color=colour, marker=marker, label=f"{method}: {error:.3f}")
                 ax.set(xlabel="predicted P(in spec)", ylabel="true share in spec")

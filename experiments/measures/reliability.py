@@ -88,7 +88,7 @@ class Reliability(Experiment):
                 for ax, name in zip(row, RELIABLE, strict=True):
                     for method in METHODS:
                         each = results.of(f"{name}, {group}: {method}")
-                        colour, marker = style("ExpectationGP" if "airbo" in method else method)
+                        colour, marker = style(method)
                         x = [100 * r["gap"] for r in each]
                         y = [r["reliability"] for r in each]
                         ax.scatter(x, y, color=colour, marker=marker, alpha=0.6, label=method)
