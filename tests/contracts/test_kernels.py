@@ -53,7 +53,15 @@ PAIRS += [
 
 every_kernel = pytest.mark.parametrize(
     ("kind", "uncertainty", "d"),
-    [(partial(k, **settings) if settings else k, u, d) for k, settings, u, d in PAIRS],
+    [
+        pytest.param(
+            partial(k, **settings) if settings else k,
+            u,
+            d,
+            marks=pytest.mark.slow if k is UGP else (),  # the kernel of ExpectationGP
+        )
+        for k, settings, u, d in PAIRS
+    ],
     ids=["-".join([k.__name__, *map(repr, s.values()), f"{u!r:.40}"]) for k, s, u, _ in PAIRS],
 )
 
