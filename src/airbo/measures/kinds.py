@@ -300,8 +300,8 @@ def _check_number(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a finite number, got {value!r}.")
 
 
-def check_level(level: object) -> None:
+def check_level(level: object, name: str = "level") -> None:
     """Refuse what is not a share between 0 and 1."""
-    _check_number("level", level)
+    _check_number(name, level)
     if not 0 < level < 1:  # type: ignore[operator]
-        raise ValueError(f"level must lie between 0 and 1, as 0.9 for 90 of 100, got {level}.")
+        raise ValueError(f"{name} must lie between 0 and 1, as 0.9 for 90 of 100, got {level}.")

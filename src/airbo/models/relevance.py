@@ -33,18 +33,14 @@ class RelevanceGP(ExpectationGP):
     def parts(cls, given: Given) -> Parts:
         """Choose the base kernel by the uncertainties, unless there is one."""
         if given.base_kernel is None and given.uncertainties[0].independent_columns:
-            given = replace(given, base_kernel=cls.kernel_with_factors(given.d))
+            with_factors = _kernel(given.d, ard_num_dims=given.d if given.d > 1 else None)
+            given = replace(given, base_kernel=with_factors)
         return super().parts(given)
 
     @staticmethod
     def default_base_kernel(d: int) -> Kernel:
         """Build the paper's base kernel with one length scale, wide prior."""
         return _kernel(d)
-
-    @staticmethod
-    def kernel_with_factors(d: int) -> Kernel:
-        """Build the same with a factor for every column."""
-        return _kernel(d, ard_num_dims=d if d > 1 else None)
 
 
 def _kernel(d: int, ard_num_dims: int | None = None) -> RationalQuadraticSum:

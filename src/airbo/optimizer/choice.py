@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from airbo.improvement import FeasibleValue, undominated
+from airbo.measures.kinds import check_level
 from airbo.measures.posterior import RECOMMEND
 from airbo.optimizer.goals import Goals
 from airbo.optimizer.judgement import Judged, judge
@@ -33,10 +34,7 @@ class Choice:
     confidence: float = CONFIDENCE
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(
-                f"confidence must lie between 0 and 1, as {CONFIDENCE}, got {self.confidence}."
-            )
+        check_level(self.confidence, "confidence")
 
     def recommend(self) -> Recommendation:
         """Recommend the best design that keeps the limits, or the compromise of the front."""

@@ -101,11 +101,9 @@ def next_design(
     with without_numerical_warnings():
         function = acquisition(judged, situation)
         Z = best_design(function, points.cube, **taken)
-        if experiments == deployment or not isinstance(model, UncertainInputGP):
-            return Z
-        if isinstance(function, ExpectedGain):  # this is an experiment already
-            return Z
-        if isinstance(model.features, Nominal):
+        if experiments == deployment or isinstance(function, ExpectedGain):
+            return Z  # the maximum is an experiment already
+        if not isinstance(model, UncertainInputGP) or isinstance(model.features, Nominal):
             return Z
         informed = cast(UncertainInputGP, believing(model, situation))
         teaching = InformationAbout(informed, Z, deployment, experiments)
