@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
+from experiments.choosing.fourth import FOURTH, FOURTH_LONG
 from experiments.choosing.measuring import HELD_OUT, MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
 from experiments.choosing.second import SECOND, SECOND_PREDICTING
@@ -59,6 +60,8 @@ BEYOND: dict[str, Experiment] = {
         SECOND_PREDICTING,
         THIRD,
         ANYWHERE,
+        FOURTH,
+        FOURTH_LONG,
         WAYS,
         NODES,
         OPTUNA_ASK,
