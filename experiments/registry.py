@@ -7,6 +7,7 @@ from experiments.choosing.expectations import EXPECTATIONS
 from experiments.choosing.fourth import FOURTH, FOURTH_LONG
 from experiments.choosing.measuring import HELD_OUT, MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
+from experiments.choosing.recommending import RECOMMENDING
 from experiments.choosing.second import SECOND, SECOND_PREDICTING
 from experiments.choosing.third import ANYWHERE, THIRD, WAYS
 from experiments.harness.experiment import Experiment
@@ -62,6 +63,7 @@ BEYOND: dict[str, Experiment] = {
         ANYWHERE,
         FOURTH,
         FOURTH_LONG,
+        RECOMMENDING,
         WAYS,
         NODES,
         OPTUNA_ASK,
