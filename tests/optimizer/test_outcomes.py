@@ -225,6 +225,11 @@ def test_an_empty_front_says_which_limit_no_design_keeps():
     assert [w.filename for w in caught] == [__file__]
 
 
+def test_outcomes_that_never_differ_leave_a_next_design():
+    optimizer = told(STRONG_AND_TIGHT, lambda x: {"strength": 1.0, "leak": x}, grid(4))
+    assert 0 <= optimizer.ask()["x"] <= 1
+
+
 def test_the_next_designs_go_where_limits_may_hold():
     optimizer = told(STRONG_AND_TIGHT, rising, grid(9))
     asked = optimizer.ask(3)
