@@ -4,10 +4,12 @@ from dataclasses import replace
 
 from experiments.choosing.comparison import CHOOSING, SCREENING
 from experiments.choosing.expectations import EXPECTATIONS
+from experiments.choosing.fourth import FOURTH, FOURTH_LONG
 from experiments.choosing.measuring import HELD_OUT, MEASURING
 from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
+from experiments.choosing.recommending import RECOMMENDING
 from experiments.choosing.second import SECOND, SECOND_PREDICTING
-from experiments.choosing.third import ANYWHERE, FIRST_AGAIN, THIRD, WAYS
+from experiments.choosing.third import ANYWHERE, THIRD, WAYS
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -59,7 +61,9 @@ BEYOND: dict[str, Experiment] = {
         SECOND_PREDICTING,
         THIRD,
         ANYWHERE,
-        FIRST_AGAIN,
+        FOURTH,
+        FOURTH_LONG,
+        RECOMMENDING,
         WAYS,
         NODES,
         OPTUNA_ASK,

@@ -228,5 +228,5 @@ def test_acquisitions_with_other_settings_are_taken_as_they_are(given):
 
 @pytest.mark.parametrize("given", ["ubc", None, 3], ids=str)
 def test_what_is_no_acquisition_is_refused(given):
-    with pytest.raises(ValueError, match="acquisition must be one of 'ucb-random', 'balanced'"):
+    with pytest.raises(ValueError, match="acquisition must be one of 'default', 'balanced'"):
         find_acquisition(given)

@@ -112,14 +112,14 @@ class Confirming(Choosing):
     def _paired(self, case: Optimization, results: Results) -> tuple[np.ndarray, np.ndarray]:
         """Return the final regrets of candidate and present default, repeat by repeat."""
         of = {
-            m: {t.seed: self._final(case, m, r) for t, r in results if t.label == m.label}
+            m: {t.seed: self.final(case, m, r) for t, r in results if t.label == m.label}
             for m in (self.candidate, self.present)
         }
         seeds = sorted(of[self.candidate].keys() & of[self.present].keys())
         ours, theirs = (np.array([of[m][s] for s in seeds]) for m in (self.candidate, self.present))
         return ours, theirs
 
-    def _final(self, case: Optimization, method: Method, result: dict[str, Any]) -> float:
+    def final(self, case: Optimization, method: Method, result: dict[str, Any]) -> float:
         """Return the regret of what a method recommends at the end."""
         if self.from_anywhere and method == self.candidate:
             return case.regret_of(result["anywhere"])

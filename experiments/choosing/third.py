@@ -7,7 +7,6 @@ second round (``experiments/choosing/confirming.py``).
 
 from dataclasses import replace
 
-from experiments.choosing.comparison import CHOOSE, CONFIRM
 from experiments.choosing.confirming import Confirming, case
 from experiments.choosing.second import CONFIRM_NEW
 from experiments.subjects.methods import EXPECTATION_RANDOM, NYSTROM, Method
@@ -63,20 +62,6 @@ ANYWHERE = Confirming(
 """The candidate missed the rule on the cases above, but would have met it if it had recommended the
 best design of the whole space instead of the best one tried. This is tested on the confirming cases
 of the second round, on which the balanced acquisition had not been run."""
-
-FIRST_AGAIN = Confirming(
-    "third-first",
-    "The same candidate on the cases of the first round",
-    (*CHOOSE, *CONFIRM),
-    (EXPECTATION_RANDOM, BALANCED),
-    candidate=BALANCED,
-    repeats=10,
-    from_anywhere=True,
-)
-"""The candidate meets the rule on 14 cases. Before it becomes the default it is run on those of the
-first round, too: the present default was chosen on seven of them. It becomes the default unless it
-misses the rule's second half there: more than 1.5 times the regret on a case, with an interval of
-the paired difference that does not contain 0."""
 
 OTHER_WAYS = (
     Method("ExpectationGP, Thompson sampling", "expectation", acquisition="thompson"),

@@ -7,15 +7,15 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from experiments.choosing.comparison import CHOOSING, Choosing
-from experiments.choosing.confirming import unit
-from experiments.choosing.second import SECOND
+from experiments.choosing.confirming import Confirming, unit
+from experiments.choosing.fourth import FOURTH, FOURTH_LONG
 from experiments.harness.draw import MODEL, save
 from experiments.harness.palette import shown
 from experiments.harness.statistics import interval_of_mean
 from experiments.harness.store import Store
-from experiments.subjects.methods import EXPECTATION_RANDOM
 
+LEAST = 3
+"""Repeats that a method needs to be shown."""
 SHOWN = (-1.0, 1.0)
 """Range of the axis; longer intervals are cut."""
 
@@ -42,25 +42,27 @@ class Gap:
         return cls(best, known[ours] - known[best])
 
 
-def gaps_of(experiment: Choosing, store: Store) -> dict[str, Gap]:
+def gaps_of(experiment: Confirming, store: Store) -> dict[str, Gap]:
     """Return the gap of every case, in units of the case, by its title."""
     results = store.results(experiment.tasks(experiment.repeats))
+    methods = {method.label: method for method in experiment.methods}
     found = {}
     for case in experiment.cases:
         finals: dict[str, dict[int, float]] = {}
         scale = unit(case)
         for task, result in results:
             if task.experiment == case.name:
-                regret = case.regret_after(result, 1.0) / scale
+                regret = experiment.final(case, methods[task.label], result) / scale
                 finals.setdefault(task.label, {})[task.seed] = regret
-        found[case.title] = Gap.of(finals, EXPECTATION_RANDOM.label)
+        often = {label: of for label, of in finals.items() if len(of) >= LEAST}
+        found[case.title] = Gap.of(often, experiment.candidate.label)
     return found
 
 
 def draw_choosing(folder: Path) -> None:
     """Draw one row per case: the gap, its 95% interval, and which method is the best other."""
     store = Store()
-    rows = [*gaps_of(CHOOSING, store).items(), *gaps_of(SECOND, store).items()]
+    rows = [*gaps_of(FOURTH_LONG, store).items(), *gaps_of(FOURTH, store).items()]
     figure, ax = plt.subplots(figsize=(9, 0.32 * len(rows) + 1.2), layout="constrained")
     for y, (_, gap) in enumerate(rows):
         low, high = interval_of_mean(gap.each)
@@ -69,7 +71,7 @@ def draw_choosing(folder: Path) -> None:
         ax.text(1.01, y, f"{shown(gap.best)} ({len(gap.each)})", va="center", fontsize=7,
                 transform=ax.get_yaxis_transform())  # fmt: skip
     ax.axvline(0, color="black", lw=0.8)
-    ax.axhline(len(CHOOSING.cases) - 0.5, color="black", lw=0.5, ls=":")
+    ax.axhline(len(FOURTH_LONG.cases) - 0.5, color="black", lw=0.5, ls=":")
     ax.set_yticks(range(len(rows)), [title for title, _ in rows], fontsize=8)
     ax.set_xscale("symlog", linthresh=0.01)
     ax.set_xlim(*SHOWN)

@@ -53,6 +53,11 @@ class Optimization(Experiment):
     methods: tuple[Method, ...] = METHODS
     acquisition: str = "ucb"
     """``"ucb"`` as in the text of the paper, or ``"ei"`` as in the authors' program."""
+    protocol: tuple[tuple[str, Any], ...] = ()
+    """What differs from the common protocol. With ``("draws", "apart")``, executed inputs are
+    independent of the designs. Runs without it are flawed: each of their ten random first designs
+    shares its random numbers with its executed input, so that a design near the upper end of its
+    range always lands too high, and one near the lower end too low."""
 
     @property
     def case(self) -> Case:
@@ -76,13 +81,14 @@ class Optimization(Experiment):
         return {
             "problem": self.case_name,
             "n_steps": n_steps,
-            "protocol": PROTOCOL | chosen,
+            "protocol": PROTOCOL | dict(self.protocol) | chosen,
             **method.config(),
         }
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Optimize once; record every design, value and outcome."""
         case, n_initial = self.case, task.config["protocol"]["n_initial"]
+        apart = task.config["protocol"].get("draws") == "apart"
         loop = start(task.config, case, task.seed)
         n = n_initial + task.config["n_steps"]
         looks = range(n_initial, n + 1) if case.same_use else _few(n_initial, n)
@@ -93,7 +99,7 @@ class Optimization(Experiment):
             begun = time.process_time()
             designs.append(loop.ask())
             seconds.append(time.process_time() - begun)
-            values.append(case.observe(designs[-1], task.seed, i))
+            values.append(case.observe(designs[-1], task.seed, i, apart))
             loop.tell(designs[-1], values[-1])
             if i + 1 in looks:
                 begun = time.process_time()

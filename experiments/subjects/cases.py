@@ -16,6 +16,10 @@ TWO_MODES = unc.GaussianMixture([[-0.15, -0.1], [0.15, 0.1]], [[0.001, 0.0], [0.
 """A machine with play: every design lands on one of two sides."""
 
 
+APART = 500_000
+"""Distance of the seeds of draws from those of random first designs, where they are apart."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A problem, whose uncertainty is that in use, and the setting of its experiments."""
@@ -52,10 +56,18 @@ class Case:
         low, high = self.problem.bounds
         return low + (high - low) * Z
 
-    def observe(self, design: list[float], seed: int, index: int) -> float:
-        """Run the experiment of that number; its draw is the same for all methods."""
+    def observe(self, design: list[float], seed: int, index: int, apart: bool = False) -> float:
+        """Run the experiment of that number; its draw is the same for all methods.
+
+        Args:
+            design: What is asked for.
+            seed: The repeat.
+            index: The number of the experiment in the repeat.
+            apart: Whether the draw is independent of a *random* first design of the same number.
+                Otherwise both come from the same random numbers, as in runs stored before.
+        """
         X = torch.tensor([design], dtype=torch.float64)
-        generator = torch.Generator().manual_seed(1_000_003 * seed + index)
+        generator = torch.Generator().manual_seed(1_000_003 * seed + index + APART * apart)
         tried = replace(self.problem, uncertainty=self.tried_under)  # type: ignore[type-var]
         value = tried.observe(X, generator)
         noise = torch.randn(1, generator=generator, dtype=torch.float64)

@@ -203,8 +203,9 @@ _OFFERED: dict[str, Callable[[Model, Situation], Any]] = {
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 ACQUISITIONS: dict[str, Acquisition] = {
-    "ucb-random": RandomizedUCB(),
+    "default": Balanced(),
     "balanced": Balanced(),
+    "ucb-random": RandomizedUCB(),
     "ucb": UCB(),
     "ucb-theory": TheoryUCB(),
     "ei": EI(),

@@ -184,7 +184,7 @@ class _Bar:
         if self._visible and _has_values(optimizer):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TooLittleDataWarning)
-                best = _line(optimizer.recommend())
+                best = _line(optimizer.recommend("observed"))
         self._progress.update(self._task, advance=1, best=best)
 
 

@@ -40,7 +40,7 @@ def test_a_file_says_what_it_says():
     )
     assert s.uncertainty == {"speed": unc.Normal(2.0)}
     assert s.deployment is None
-    assert (s.surrogate, s.acquisition, s.seed, s.n_initial) == ("nominal", "ucb-random", 3, 4)
+    assert (s.surrogate, s.acquisition, s.seed, s.n_initial) == ("nominal", "default", 3, 4)
     assert (s.unit("speed"), s.unit("tool")) == ("m/min", "")
 
 
@@ -168,7 +168,7 @@ WRONG = [
     (LINE, "n_initial = 1000", "give_up_after_hours = -1", 3, "must be >= 0, got -1"),
     (LINE, "n_initial = 1000", 'direction = "up"', 3, "must be one of 'maximize', 'minimize', got"),
     (LINE, '"nominal"', '"gp"', 2, "surrogate must be one of 'default', 'expectation'"),
-    (LINE, "n_initial = 1000", 'acquisition = "pi"', 3, "acquisition must be one of 'ucb-random'"),
+    (LINE, "n_initial = 1000", 'acquisition = "pi"', 3, "acquisition must be one of 'default'"),
     (LINE, "n_initial = 1000", 'measure = "median"', 3, "measure: There is no measure 'median'"),
     (LINE, "n_initial = 1000", 'measure = "cvar:90"', 3, "level must lie between 0 and 1"),
     (LINE, "n_initial = 1000", 'measure = "cvar:0.9"', 3, "NominalGP has no model of f itself"),

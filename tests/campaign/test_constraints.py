@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from airbo import Campaign
+from airbo import Campaign, TooLittleDataWarning
 from airbo.campaign import CampaignError, FileError
 from airbo.cli.app import app
 from tests.campaign.common import settings, write
@@ -70,7 +70,9 @@ def test_a_campaign_asks_and_recommends_within_its_constraints(tmp_path):
         with pytest.raises(CampaignError, match="misses the constraint 'ethanol <= 2"):
             campaign.tell(outside, 9.0)
         campaign.tell(outside, 9.0, allow_outside=True)
-        assert space.meets(campaign.recommend().design)
+        for policy in ("observed", "anywhere"):
+            with pytest.warns(TooLittleDataWarning):
+                assert space.meets(campaign.recommend(policy).design)
 
 
 @pytest.mark.usefixtures("as_without_shape_checks")

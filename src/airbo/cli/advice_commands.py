@@ -27,16 +27,23 @@ if TYPE_CHECKING:
     from airbo.optimizer.outlook import Outlook
 
 Anywhere = Annotated[
-    bool, typer.Option("--anywhere", help="Look at all designs, not only those tried.")
+    bool | None,
+    typer.Option(
+        "--anywhere/--tried",
+        help="Look at all designs, or only at those tried. Default: those tried, unless another "
+        "one is clearly better.",
+    ),
 ]
 _MEANS = (
     "Values are averages over where the design lands (± one standard deviation, model uncertainty)."
 )
 
 
-def policy_of(anywhere: bool) -> Literal["anywhere"] | None:
+def policy_of(anywhere: bool | None) -> Literal["observed", "anywhere"] | None:
     """Return where to look for designs."""
-    return "anywhere" if anywhere else None
+    if anywhere is None:
+        return None
+    return "anywhere" if anywhere else "observed"
 
 
 def objectives_of(settings: "Settings") -> list[str]:
@@ -84,7 +91,7 @@ def as_recommended(best: "Recommendation") -> dict[str, Any]:
 
 
 def recommend(
-    anywhere: Anywhere = False,
+    anywhere: Anywhere = None,
     tolerance: Annotated[
         float | None,
         typer.Option(help="A difference of values that does not matter to you.", min=0),
@@ -150,7 +157,7 @@ def front_(
         Path | None,
         typer.Option("--output", "-o", help="A .csv or .xlsx file; -: print CSV."),
     ] = None,
-    anywhere: Anywhere = False,
+    anywhere: Anywhere = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:

@@ -352,8 +352,8 @@ _OPTIONS = """\
 # What follows is in force now; take the # away to change it.
 # seed = 0                   # fixes all choices
 # n_initial = {n_initial:<2}             # designs before the model chooses ({parameters})
-# surrogate = "default"      # or "relevance", "mmd", "ugp", "erbf", "nominal", ...
-# acquisition = "ucb-random" # or "balanced", "ucb", "ucb-theory", "ei"
+# surrogate = "default"      # or "expectation", "mmd", "ugp", "erbf", "nominal", ...
+# acquisition = "default"    # or "ucb-random", "ucb", "ucb-theory", "ei"
 # measure = "mean"           # what counts of the values in use; or "mean-std:2", "quantile:0.9",
                              # "cvar:0.9" (the worst tenth), "worst", "in-spec:5..8", "target:50"
 # noise = "measurement"      # or "product": single products differ by it, too

@@ -24,15 +24,15 @@ class RelevanceGP(ExpectationGP):
     prior around 1. A few observations say little about the factors, so the model then behaves as if
     there were one length scale. Many observations can tell parameters apart.
 
-    There are factors if most observations were made under a P_x that deviates independently in
-    every parameter. Otherwise a fit would take several times as long, and there is one length
-    scale.
+    There are factors if every P_x of the experiments and of the use deviates independently in every
+    parameter. Otherwise an ask would take several times as long, and there is one length scale.
     """
 
     @classmethod
     def parts(cls, given: Given) -> Parts:
         """Choose the base kernel by the uncertainties, unless there is one."""
-        if given.base_kernel is None and given.uncertainties[0].independent_columns:
+        apart = all(uncertainty.independent_columns for uncertainty in given.uncertainties)
+        if given.base_kernel is None and apart:
             with_factors = _kernel(given.d, ard_num_dims=given.d if given.d > 1 else None)
             given = replace(given, base_kernel=with_factors)
         return super().parts(given)

@@ -79,7 +79,7 @@ def check_several(outcomes: Mapping[str, Want], acquisition: Any, build: Surroga
     """Refuse what does not go together with limits or several objectives."""
     if len(outcomes) < 2:
         return
-    if acquisition != "ucb-random":
+    if acquisition != "default":
         raise ValueError(
             "With limits or several objectives, designs are chosen by the expected improvement of "
             "the front: leave acquisition out."

@@ -117,9 +117,12 @@ class Optimizer(Recorded):
 
         Args:
             policy: ``"observed"``: the best of the designs that were tried, as in the paper.
-                ``"anywhere"``: the best in the whole space. The default is ``"observed"``. If the
-                uncertainty in use differs from that of the experiments, it is ``"anywhere"``,
-                because the best design then need not have been tried.
+                ``"anywhere"``: the best in the whole space. By default it is the best of those
+                tried, unless another one is clearly better: by a quarter of a standard deviation of
+                the difference. That other one has to wait until the model has chosen designs.
+                Where experiments failed, or with limits or several objectives, the default is
+                ``"observed"``. If the uncertainty in use differs from that of the experiments, it
+                is ``"anywhere"``, because the best design then need not have been tried.
             confidence: How sure the model has to be that all limits are kept.
         """
         policy = self._policy(policy)
@@ -127,11 +130,12 @@ class Optimizer(Recorded):
             with reproducible(self.seed, 1):
                 return self._choice(policy, confidence).recommend()
         predictor, record = self._predictor(), self._record
-        if policy == "anywhere":
-            with reproducible(self.seed, 1):
-                best = predictor.best_anywhere(record)
-        else:
-            best = predictor.best_of(record.tried)
+        with reproducible(self.seed, 1):
+            if policy == "observed":
+                best = predictor.best_of(record.tried)
+            else:
+                find = predictor.best_anywhere if policy == "anywhere" else predictor.best
+                best = find(record)
         predictor.warn_if_blind(best, record)
         return best
 
@@ -156,14 +160,19 @@ class Optimizer(Recorded):
 
     def _policy(
         self, given: Literal["observed", "anywhere"] | None
-    ) -> Literal["observed", "anywhere"]:
+    ) -> Literal["observed", "anywhere"] | None:
         if given is None:
-            return "observed" if self.deployment == self.uncertainty else "anywhere"
+            if self.deployment != self.uncertainty:
+                return "anywhere"
+            known, told = self._record.known, self._record.observations
+            careful = len(known) <= self.n_initial or len(known) < len(told)
+            return "observed" if careful or self._goals is not None else None
         check_choice("policy", given, "observed", "anywhere")
         return given
 
-    def _choice(self, policy: Literal["observed", "anywhere"], confidence: float) -> Choice:
+    def _choice(self, policy: Literal["observed", "anywhere"] | None, confidence: float) -> Choice:
         assert self._goals is not None
+        assert policy is not None
         self._models()
         return Choice(self._goals, self._history, policy, confidence)
 

@@ -121,8 +121,7 @@ class _Look:
         self, optimizer: Optimizer, policy: Literal["observed", "anywhere"] | None
     ) -> None:
         self.optimizer = optimizer
-        same = optimizer.deployment == optimizer.uncertainty
-        self.anywhere = policy == "anywhere" or (policy is None and not same)
+        self.anywhere = optimizer._policy(policy) != "observed"
         self.history = optimizer._history
         self.surrogate = optimizer._surrogate
         self.predictor = optimizer._predictor()

@@ -24,6 +24,11 @@ N_FINALISTS = 8
 """Number of designs that are compared closely before one is recommended by a measure."""
 
 
+CLEARLY = 0.25
+"""How far a design that was not tried has to be ahead of the best tried one to be recommended, in
+standard deviations of the difference."""
+N_DIFFERENCES = 512
+"""Draws from which that standard deviation is estimated."""
 NORMAL_90 = 1.6449
 """Half-width, in standard deviations, of the central 90% of a normal distribution."""
 
@@ -170,6 +175,18 @@ class Predictor:
     def _better(self, means: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Flip the sign of means if smaller ones are better."""
         return means if self.objective.factor(self.unit) > 0 else -means
+
+    def best(self, history: History) -> Recommendation:
+        """Recommend the best of the tried designs, unless another one is clearly better."""
+        tried, other = self.best_of(history.tried), self.best_anywhere(history)
+        factor = self.objective.factor(self.unit)
+        ahead = (other.mean - tried.mean) / factor
+        Z = self.objective.surrogate.points.of([other.design, tried.design])
+        judged = self.objective.judged(self.model, self.unit, FINE)
+        with torch.no_grad(), without_numerical_warnings():
+            draws = judged.posterior(Z).rsample(torch.Size([N_DIFFERENCES])).squeeze(-1)  # (S, 2)
+        scatter = (draws[:, 0] - draws[:, 1]).std().item()
+        return other if ahead > CLEARLY * scatter else tried
 
     def best_anywhere(self, history: History) -> Recommendation:
         """Recommend the best design of the whole space."""

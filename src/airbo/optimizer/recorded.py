@@ -52,7 +52,7 @@ class Recorded:
         uncertainty: NamedUncertainty = None,
         direction: Direction = "maximize",
         surrogate: str | SurrogateFactory = "default",
-        acquisition: Any = "ucb-random",
+        acquisition: Any = "default",
         seed: int = 0,
         *,
         deployment: NamedUncertainty = None,
@@ -69,13 +69,13 @@ class Recorded:
             uncertainty: How accurately the experiments set the parameters, by name or tuple of
                 names, in the units of the parameters; None: exactly.
             direction: Whether larger or smaller values are better.
-            surrogate: ``"default"``, which is ``"expectation"``; ``"relevance"``, ``"mmd"`` (the
+            surrogate: ``"default"``, which is ``"relevance"``; ``"expectation"``, ``"mmd"`` (the
                 paper's), ``"ugp"``, ``"energy"``, ``"wasserstein"``, ``"skl"``, ``"erbf"``,
                 ``"nominal"``, or a function (train_X, train_Y) -> BoTorch model, which may have
                 further arguments uncertainty, deployment and bounds.
-            acquisition: ``"ucb-random"``, ``"balanced"``, ``"ucb"`` (the paper's),
-                ``"ucb-theory"``, ``"ei"``, one of ``airbo.acquisition`` with other settings, or a
-                function that builds a BoTorch acquisition from a model.
+            acquisition: ``"default"``, which is ``"balanced"``; ``"ucb-random"``, ``"ucb"`` (the
+                paper's), ``"ucb-theory"``, ``"ei"``, one of ``airbo.acquisition`` with other
+                settings, or a function that builds a BoTorch acquisition from a model.
             seed: Makes all choices reproducible.
             deployment: How accurately the recommended design will be set in use; by default as in
                 the experiments.

@@ -39,7 +39,7 @@ from airbo.uncertainty import InputUncertainty, conditional
 SurrogateFactory = Callable[..., GPyTorchModel]
 
 SURROGATES: dict[str, SurrogateFactory] = {
-    "default": ExpectationGP,
+    "default": RelevanceGP,
     "expectation": ExpectationGP,
     "relevance": RelevanceGP,
     "mmd": MMDGP,

@@ -87,7 +87,9 @@ def test_the_model_chooses_values_that_every_kind_of_parameter_can_have():
 
 
 def test_the_model_prefers_what_has_been_better():
-    study = study_of(quick({"x": unc.Normal(0.05)}, surrogate="nominal", n_startup_trials=8))
+    study = study_of(
+        quick({"x": unc.Normal(0.05)}, surrogate="nominal", acquisition="ucb", n_startup_trials=8)
+    )
     params = run(study, 14, LINE, lambda p: -((p["x"] - 0.3) ** 2))
     late = [abs(p["x"] - 0.3) for p in params[9:]]
     assert np.median(late) < 0.1 < np.median([abs(p["x"] - 0.3) for p in params[:8]])

@@ -62,7 +62,7 @@ class AIRBOSampler(BaseSampler):
         *,
         deployment: ByName | None = None,
         surrogate: str | SurrogateFactory = "default",
-        acquisition: Any = "ucb-random",
+        acquisition: Any = "default",
         measure: Measure | None = None,
         noise: Noise = "measurement",
         n_startup_trials: int = 10,
