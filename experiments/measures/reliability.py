@@ -23,8 +23,8 @@ class Reliability(Experiment):
 
     name: str = "reliability"
     paper: str = "beyond the paper"
-    title: str = "Reliability-based design under tolerances of 2%"
-    n_steps: int = 30
+    title: str = "Reliability-based design under tolerances of 0.5% and 2%"
+    n_steps: int = 20
     repeats: int = 20
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:

@@ -133,10 +133,14 @@ def _in_portions(draws: Draws, known: Float[Tensor, "n m"]) -> Sampled:
 
 
 def _span(Y: Float[Tensor, "s n k"]) -> Float[Tensor, " k"]:
-    """Return by how much designs differ in each objective."""
+    """Return by how much designs differ in each objective; if they do not, how much draws do."""
     expected = Y.mean(0)
     span = expected.amax(0) - expected.amin(0)
-    return torch.where(span > 0, span, torch.ones_like(span))
+    scatter = (Y - expected).square().mean((0, 1)).sqrt()
+    rounding = torch.maximum(1e-6 * scatter, 1e-12 * expected.abs().amax(0))
+    return torch.where(
+        span > rounding, span, torch.where(scatter > 0, scatter, torch.ones_like(span))
+    )
 
 
 def boxes(

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from airbo.measures.kinds import Mean, Measure, check_measure, measure_from
-from airbo.observed import Direction, check_value
+from airbo.measures.kinds import InSpec, Mean, Measure, Target, check_measure, measure_from
+from airbo.observed import LARGEST, Direction, check_value
 from airbo.parameters import finite_number
 
 FEASIBLE = "feasible"
@@ -31,6 +31,8 @@ class Aim(ABC):
 
     def words(self, name: str) -> str:
         """Say what is wanted of the outcome."""
+        if isinstance(self.measure, InSpec | Target):  # better if larger, whatever the direction
+            return f"{name}: {self.measure.words}, as large as possible"
         size = "large" if self.direction == "maximize" else "small"
         by = "" if isinstance(self.measure, Mean) else f" ({self.measure.words})"
         return f"{name} as {size} as possible{by}"
@@ -72,7 +74,7 @@ class Limit(ABC):
 
     def words(self, name: str) -> str:
         """Say what is wanted of the outcome."""
-        return f"{name} {self.where} for {100 * self.probability:g}% of executed inputs"
+        return f"{name} {self.where} for {100 * self.probability:.12g}% of executed inputs"
 
     @property
     def where(self) -> str:
@@ -152,10 +154,13 @@ def _check(limit: Any, *names: str) -> None:
     kind = type(limit).__name__
     for name in (*names, "probability"):
         number = finite_number(getattr(limit, name), f"{kind}: {name}")
+        if abs(number) > LARGEST:
+            raise ValueError(f"{kind}: {name} must not exceed {LARGEST:g} in size, got {number:g}.")
         object.__setattr__(limit, name, number)
     if not 0 < limit.probability < 1:
         raise ValueError(
-            f"{kind}: probability must lie between 0 and 1, got {limit.probability:g}."
+            f"{kind}: probability must lie between 0 and 1, as 0.95 for 95 of 100, got "
+            f"{limit.probability:g}."
         )
 
 

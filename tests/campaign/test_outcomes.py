@@ -82,15 +82,38 @@ probability = 0.5
         ("[outcomes.a]\ngoal = 'largest'\n", "goal must be one of"),
         ("[outcomes.a]\ngoal = 'maximize'\nprobability = 0.9\n", "belongs to a limit"),
         ("[outcomes.a]\nat_most = 1\nmeasure = 'mean'\n", "belongs to a goal"),
-        ("[outcomes.a]\nat_most = 1\nat_least = 2\n", "low must be below high"),
-        ("[outcomes.a]\nat_most = 1\nprobability = 95.0\n", "between 0 and 1"),
+        (
+            "[outcomes.a]\nat_most = 1\nat_least = 2\n",
+            "at_least must be below at_most, got 2 and 1",
+        ),
+        ("[outcomes.a]\nat_most = 1\nprobability = 95.0\n", "between 0 and 1, as 0.95 .* got 95.0"),
+        ("[outcomes.a]\nat_most = 1\nprobability = '95%'\n", "between 0 and 1, .* got '95%'"),
+        ("[outcomes.a]\nat_most = 1\nprobability = nan\n", "between 0 and 1, .* got nan"),
+        ("[outcomes.a]\nat_most = '1 mm'\n", "a mistake:.*at_most must be a number, got '1 mm'"),
+        ("[outcomes.a]\nat_most = inf\n", "limit must be finite"),
+        ("[outcomes.a]\nat_most = 1e300\n", "must not exceed 1e\\+100 in size, got 1e\\+300"),
+        ("[outcomes.a]\ngoal = 'maximize'\nmeasure = 'cvar:95'\n", "between 0 and 1, as 0.9"),
+        ("[outcomes.a]\ngoal = 'maximize'\nmeasure = 'cvar:95%'\n", "Write 0.95 for 95%"),
+        ("[outcomes]\n", "outcomes is empty"),
+        ("[outcomes.-a]\ngoal = 'maximize'\n", "airbo tell could not read it"),
+        ('[outcomes."a\\nb"]\ngoal = "maximize"\n', "airbo tell could not read it"),
+        ("[outcomes.a]\ngoal='maximize'\n[outcomes.a_std]\nat_most = 1\n", "something else has"),
         ("[outcomes.x]\ngoal = 'maximize'\n", "something else has that name"),
         ("[outcomes.a]\ngoal = 'maximize'\nlimit = 3\n", "limit"),
     ],
 )
 def test_mistakes_in_the_outcomes_are_named(text, message, tmp_path):
-    with pytest.raises(FileError, match=message):
+    with pytest.raises(FileError, match=f"(?s){message}"):
         outcomes_of(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [('acquisition = "ei"', "leave acquisition out"), ('surrogate = "nominal"', "no model of f")],
+)
+def test_what_does_not_go_with_limits_is_said_by_check(line, message, tmp_path):
+    with pytest.raises(FileError, match=message):
+        parse(f"{line}\n{SEAM}", tmp_path / "campaign.toml").check()
 
 
 def test_a_direction_for_all_outcomes_is_refused(tmp_path):
@@ -153,8 +176,26 @@ def test_a_campaign_that_had_one_value_may_get_names_for_outcomes(tmp_path):
     path.write_text(SEAM)
     with Campaign.open(path) as after:
         table = after.optimizer().observations
-    assert table["strength"].tolist() == [3.0]
+        exported = after.export()
+    assert table["strength"].tolist() == exported["strength"].tolist() == [3.0]
     assert table["leak"].isna().all()
+
+
+def test_what_was_measured_under_another_name_does_not_count_and_is_kept(campaign, tmp_path):
+    from airbo.integrations.optuna import optimizer_of
+
+    campaign.tell({"x": 0.5}, {"strength": 3.0, "leak": 0.1})
+    campaign.tell({"x": 0.6}, {"strength": 4.0})
+    path = tmp_path / "campaign.toml"
+    path.write_text(SEAM.replace("strength", "toughness"))
+    with Campaign.open(path) as renamed:
+        with pytest.raises(CampaignError, match=r"measured 'toughness'.* measured 'strength'"):
+            renamed.recommend()
+        ours, theirs = renamed.optimizer().observations, optimizer_of(renamed.study).observations
+        assert ours["leak"].tolist() == theirs["leak"].tolist() == [0.1]
+        assert ours["toughness"].isna().all()
+        assert theirs["toughness"].isna().all()
+        assert renamed.export()["strength"].tolist() == [3.0, 4.0]
 
 
 def test_an_export_has_a_column_for_each_outcome(campaign):
@@ -180,6 +221,27 @@ def test_what_was_exported_can_be_imported(campaign, tmp_path):
         assert other.optimizer().observations.equals(campaign.optimizer().observations)
         with pytest.raises(FileError, match="none of the outcomes 'strength', 'leak'"):
             other.import_table(campaign.export()[["x", "status"]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("x,strength,leak,status\n0.1,1,,failed\n", "strength is '1', but the status is 'failed'"),
+        ("x,strength,leak\n0.1,nan,1\n", "leave the cell empty"),
+        ("x,strength,leak\n0.1,95%,1\n", "strength must be a number, got '95%'"),
+        ("x,strength,leak\n0.1,1,0.1\n0.2,1,bad\n", "line 3: leak must be a number"),
+        ("x,strength,strength\n0.1,1,2\n", "two columns 'strength'"),
+        ("x,strength (psi)\n0.1,1\n", "in 'psi', and the campaign file says 'MPa'"),
+        ("x,strength,leek\n0.1,1,0.1\n", "did you mean 'leak'"),
+        ("x,value\n0.1,1\n", "none of the outcomes"),
+    ],
+)
+def test_a_table_with_a_mistake_is_refused_whole(campaign, tmp_path, rows, message):
+    (tmp_path / "rows.csv").write_text(rows)
+    with pytest.raises(FileError, match=message):
+        campaign.import_table(tmp_path / "rows.csv")
+    assert campaign.experiments == []
+    assert [*campaign.export()][2:4] == ["strength", "leak"]
 
 
 # -- on the command line
@@ -208,6 +270,41 @@ def test_outcomes_are_told_by_name(airbo):
     assert "Please write: airbo tell 3 strength=1.25 leak=1.25" in said
     said = " ".join(airbo("fail", "--infeasible", "0", "--correct").output.split())
     assert "its design cannot be used" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["0", "strength=1", "strength=2"], "'strength' is named twice: which one counts?"),
+        (["0", "strength=nan"], "got 'nan'. Leave out what was not measured."),
+        (["0", "strength=1 MPa"], "Outcome 'strength' must be a number, got '1 MPa'."),
+        (["0", "feasible=0"], "Unknown name 'feasible'"),
+        (["x=0.2", "x=0.3", "leak=1"], "'x' is named twice"),
+        (["x=0.2"], "Please write: airbo tell 3 strength=1.25 leak=1.25"),
+    ],
+)
+def test_a_report_that_makes_no_sense_is_answered_in_one_sentence(airbo, words, message):
+    done = airbo("tell", *words)
+    assert done.exit_code == 1
+    assert message in " ".join(done.output.split())
+    assert isinstance(done.exception, SystemExit)
+
+
+def test_nothing_is_recommended_before_every_outcome_was_measured(airbo):
+    assert "no experiment gave a value" in airbo("recommend").output
+    airbo("tell", "x=0.2", "strength=1")
+    done = airbo("recommend")
+    assert done.exit_code == 1
+    assert "no experiment measured 'leak'" in " ".join(done.output.split())
+
+
+def test_a_single_outcome_is_recommended_with_its_name(airbo, tmp_path):
+    (tmp_path / "campaign.toml").write_text(SEAM[: SEAM.index("[outcomes.leak]")])
+    for x in ("0.2", "0.8"):
+        airbo("tell", f"x={x}", f"strength={x}")
+    found = json.loads(airbo("recommend", "--json").stdout.splitlines()[-1])
+    assert 0.2 < found["outcomes"]["strength"]["mean"] < 0.8
+    assert "strength: 0." in airbo("recommend").output
 
 
 def test_recommend_shows_limits_with_their_probabilities(airbo):

@@ -214,7 +214,20 @@ def test_where_no_design_keeps_the_limits_the_likeliest_is_recommended_with_a_wa
         best = optimizer.recommend()
     assert best.holds < 0.5
     assert "most likely" in best.reason
-    assert optimizer.front() == []
+
+
+def test_an_empty_front_says_which_limit_no_design_keeps():
+    outcomes = {"strength": Maximize(), "leak": AtMost(-1.0), "again": AtMost(9.0)}
+    optimizer = told(outcomes, lambda x: {**rising(x), "again": x}, grid(5))
+    said = r"\(leak at most -1 for 95% of .* The hardest to keep is leak: 0.\d\d .* front is empty"
+    with pytest.warns(airbo.TooLittleDataWarning, match=said) as caught:
+        assert optimizer.front() == []
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_outcomes_that_never_differ_leave_a_next_design():
+    optimizer = told(STRONG_AND_TIGHT, lambda x: {"strength": 1.0, "leak": x}, grid(4))
+    assert 0 <= optimizer.ask()["x"] <= 1
 
 
 def test_the_next_designs_go_where_limits_may_hold():

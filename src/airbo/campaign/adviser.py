@@ -11,6 +11,7 @@ from airbo.campaign.experiment import Experiment
 from airbo.campaign.study import digits_of
 from airbo.digits import as_held
 from airbo.integrations.optuna import read_uncertainty
+from airbo.words import quoted
 
 if TYPE_CHECKING:
     from airbo.optimizer import Optimizer, Recommendation
@@ -40,11 +41,29 @@ class Adviser:
 
     def recommend(self, policy: Policy | None = None) -> "Recommendation":
         """Return the design to use; see ``Optimizer.recommend``."""
+        self._check_measured()
         return self._held(self.optimizer.recommend(policy))
 
     def front(self, policy: Policy | None = None) -> "list[Recommendation]":
         """Return the designs that no other one beats by all objectives."""
+        self._check_measured()
         return [self._held(best) for best in self.optimizer.front(policy)]
+
+    def _check_measured(self) -> None:
+        """Refuse to recommend before every outcome was measured once."""
+        outcomes, table = self.settings.outcomes or {}, self.optimizer.observations
+        if len(outcomes) < 2 or all(table[name].notna().any() for name in outcomes):
+            return
+        missing = [name for name in outcomes if not table[name].notna().any()]
+        others = {n for e in self.experiments if e.counts for n in e.outcomes} - {*outcomes}
+        renamed = (
+            f" Experiments measured {quoted(sorted(others))}, which the file does not name."
+            if others
+            else ""
+        )
+        raise CampaignError(
+            f"There is nothing to recommend yet: no experiment measured {quoted(missing)}.{renamed}"
+        )
 
     def look_ahead(self, tolerance: float | None, policy: Policy | None = None) -> "Outlook":
         """Say what further experiments can bring; see ``Campaign.look_ahead``."""
@@ -60,10 +79,20 @@ class Adviser:
         return Handover.of(self.optimizer, design)
 
     def _held(self, best: "Recommendation") -> "Recommendation":
+        best = self._named(best)
         if any(e.counts and e.design == best.design for e in self.experiments):
             return best
         design = as_held(self.settings.space, digits_of(self.settings), best.design)
         return replace(best, design=design)
+
+    def _named(self, best: "Recommendation") -> "Recommendation":
+        """Give the only outcome of a file its name."""
+        from airbo.optimizer.recommendation import OutcomeEstimate
+
+        if self.settings.named is None or best.outcomes:
+            return best
+        estimate = OutcomeEstimate(best.mean, best.std)
+        return replace(best, outcomes={self.settings.value_name: estimate})
 
 
 def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":
@@ -87,12 +116,12 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         outcomes=settings.outcomes,
     )
     for e in experiments:
-        if e.counts:
+        if e.counts and (told := _told(settings, e)) != {}:
             infeasible = e.infeasible and settings.outcomes is not None
             try:
                 under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-                told = (e.design, _told(settings, e), e.executed, under)
-                optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
+                given = (e.design, told, e.executed, under)
+                optimizer.tell(*given, allow_outside=True, infeasible=infeasible)
             except ValueError as error:
                 raise CampaignError(
                     f"No model can use experiment {e.number}: {error} Correct it, or leave it out "
@@ -108,8 +137,10 @@ def _told(settings: Settings, e: Experiment) -> Any:
     """Return what an experiment gave, as an optimizer is told it.
 
     One that was told before the file had names for outcomes has the value of the first objective.
+    One that measured only what the file no longer names gave nothing: an empty dict.
     """
     if settings.outcomes is None or (e.value is None and not e.outcomes):
         return e.value
-    known = {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
-    return known or ({settings.value_name: e.value} if e.value is not None else None)
+    if not e.outcomes:
+        return {settings.value_name: e.value}
+    return {name: value for name, value in e.outcomes.items() if name in settings.outcomes}

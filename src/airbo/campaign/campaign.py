@@ -277,7 +277,7 @@ class Campaign(RevisableCampaign):
     @explains
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""
-        return table_of(self.settings.space, self.experiments)
+        return table_of(self.settings, self.experiments)
 
     # -- looking
 

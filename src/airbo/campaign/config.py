@@ -155,7 +155,7 @@ class Settings:
     @cached_property
     def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
         from airbo.acquisition import ACQUISITIONS
-        from airbo.optimizer.objective import check_acquisition, check_knows_f
+        from airbo.optimizer.objective import check_acquisition, check_knows_f, check_several
         from airbo.optimizer.surrogate import SURROGATES
 
         notes = self.top.notes
@@ -166,6 +166,7 @@ class Settings:
             if not notes.mistakes:
                 check_knows_f(SURROGATES[self.surrogate], self.measure)
                 check_acquisition(ACQUISITIONS[self.acquisition], self.measure)
+                check_several(self.outcomes or {}, self.acquisition, SURROGATES[self.surrogate])
         except ValueError as error:
             self.top.note(str(error), "measure")
         made: list[Any] = [

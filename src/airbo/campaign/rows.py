@@ -19,6 +19,8 @@ BY, EXCLUDED, NOTES = "by", "excluded", "notes"
 _OURS = (TRIAL, ASKED, TOLD, BY, EXCLUDED, NOTES)
 """Columns that an export has and an import does not need."""
 _SKIPPED = ("pending", "given up", EXCLUDED)
+_NO_NUMBER = ("nan", "na", "n/a", "none", "null", "-")
+"""What people write into a cell that has no number."""
 _OUTSIDE = " Use --allow-outside if it was really run there."
 MOST_MISTAKES = 100
 """Number of mistakes after which airbo stops reading."""
@@ -253,6 +255,8 @@ class _RowReader:
     def _outcomes(self, line: int, cells: Mapping[str | None, str], status: str) -> Any:
         """Return the outcomes that were measured, by name; None if the experiment failed."""
         if status in (FAILED, INFEASIBLE):
+            for name in self.outcomes or ():
+                self._check_empty(line, name, cells.get(name), status)
             return None
         if status not in ("", OK):
             known = quoted((OK, FAILED, INFEASIBLE, *_SKIPPED))
@@ -263,6 +267,8 @@ class _RowReader:
         return {n: self._try(line, self._outcome, n, cell) for n, cell in given.items()}
 
     def _outcome(self, name: str, cell: str) -> float | None:
+        if cell.lower() in _NO_NUMBER:
+            raise ValueError(f"{name} is {cell!r}: leave the cell empty if it was not measured.")
         return check_value(number_of(self._number(name, cell), name))
 
     def _value(self, line: int, cell: str, status: str) -> float | None:
@@ -278,6 +284,13 @@ class _RowReader:
         read = lambda: check_value(number_of(self._number(VALUE, cell), VALUE))  # noqa: E731
         number: float | None = self._try(line, read)
         return number
+
+    def _check_empty(self, line: int, name: str, cell: str | None, status: str) -> None:
+        """Refuse a number that would be lost."""
+        if cell and cell.lower() not in _NO_NUMBER:
+            self.found.add(
+                line, f"{name} is {cell!r}, but the status is {status!r}: remove one of them."
+            )
 
     def _number(self, name: str, cell: str) -> str:
         try:

@@ -5,11 +5,12 @@ import io
 import itertools
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.campaign.experiment import Experiment, Record
 from airbo.campaign.history import IMPORT
@@ -32,7 +33,6 @@ from airbo.campaign.storage import write_whole
 from airbo.integrations.optuna.counting import STAGED
 from airbo.observed import EXECUTED_COLUMN, INFEASIBLE, STATUS, VALUE
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
-from airbo.space import Space
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,17 +131,22 @@ def digest(rows: Iterable[TableRow]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
-def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
-    """Put experiments into a table that can be imported again."""
+def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataFrame":
+    """Put experiments into a table that can be imported again.
+
+    A value that was told before the outcomes had names is that of the first objective.
+    """
     import pandas as pd
 
+    space = settings.space
     measured = [n for n in space.names if any(n in e.executed for e in experiments)]
-    named = dict.fromkeys(name for e in experiments for name in e.outcomes)
+    told = (name for e in experiments for name in e.outcomes)
+    named = dict.fromkeys((*(settings.outcomes or ()), *told))
     rows = [
         {
             TRIAL: e.number,
             **e.design,
-            **{name: e.outcomes.get(name, math.nan) for name in named},
+            **{name: _measured(settings, e).get(name, math.nan) for name in named},
             **({} if named else {VALUE: math.nan if e.value is None else e.value}),
             STATUS: _status(e),
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
@@ -164,6 +169,12 @@ def table_of(space: Space, experiments: Sequence[Experiment]) -> "pd.DataFrame":
         *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
     ]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _measured(settings: Settings, e: Experiment) -> Mapping[str, float]:
+    if e.outcomes or e.value is None:
+        return e.outcomes
+    return {settings.value_name: e.value}
 
 
 def to_csv(table: "pd.DataFrame") -> str:

@@ -29,6 +29,8 @@ from airbo.outcomes import (
     objectives,
 )
 
+_MORE = "_std"
+"""What the table of the front adds to a name for the uncertainty of an outcome."""
 _KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit")
 
 
@@ -58,6 +60,9 @@ def read_outcomes(top: TomlTable, taken: Collection[str]) -> dict[str, NamedOutc
                 f"remove {key!r}: the file has [outcomes], and each has its own goal and unit.",
                 key,
             )
+    if not table.values:
+        top.note("outcomes is empty: write a table [outcomes.<name>] for each.", "outcomes")
+        return None
     found = {name: _outcome(table, name, taken) for name in table.values}
     named = {name: outcome for name, outcome in found.items() if outcome is not None}
     if len(named) < len(found):
@@ -82,26 +87,38 @@ def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> NamedOut
     table = outcomes.sub(name)
     if table is None:
         return None
-    if name in taken or name.startswith(EXECUTED_COLUMN) or name.isdigit() or set(name) & set("="):
-        table.note(f"an outcome cannot be called {name!r}: something else has that name.")
+    _check_name(table, name, {*taken, *(n + _MORE for n in outcomes.values if n != name)})
     table.only(_KEYS)
+    is_limit = bool({"at_least", "at_most"} & set(table.values))
+    if ("goal" in table.values) == is_limit:
+        table.note(
+            f'outcome {name!r} needs either goal = "maximize" or "minimize", or a limit: '
+            "at_most, at_least or both."
+        )
+        return None
     given: dict[str, Any] = {
         "goal": _goal(table) if "goal" in table.values else None,
         "low": table.get("at_least", "a number"),
         "high": table.get("at_most", "a number"),
     }
     unit = table.get("unit", "a text in quotes")
-    if (given["goal"] is None) == (given["low"] is None and given["high"] is None):
-        table.note(
-            f'outcome {name!r} needs either goal = "maximize" or "minimize", or a limit: '
-            "at_most, at_least or both."
-        )
-        return None
+    if is_limit and given["low"] is None and given["high"] is None:
+        return None  # neither is a number, which was noted
     try:
         return NamedOutcome(_want(table, **given), unit)
     except (ValueError, TypeError) as error:
         table.note_error(error)
         return None
+
+
+def _check_name(table: TomlTable, name: str, taken: Collection[str]) -> None:
+    if name in taken or name.startswith(EXECUTED_COLUMN) or name.isdigit():
+        table.note(f"an outcome cannot be called {name!r}: something else has that name.")
+    elif not name.isprintable() or name != name.strip() or name.startswith("-") or "=" in name:
+        table.note(
+            f"an outcome cannot be called {name!r}: airbo tell could not read it. Leave out =, a - "
+            "or a blank at the beginning, and line breaks."
+        )
 
 
 def _goal(table: TomlTable) -> str:
@@ -118,7 +135,14 @@ def _want(
         return Maximize(measure) if goal == "maximize" else Minimize(measure)
     if "measure" in table.values:
         table.note("measure belongs to a goal, not to a limit.", "measure")
-    probability = table.get("probability", "a number", 0.95)
+    probability = table.values.get("probability", 0.95)
+    if not (isinstance(probability, int | float) and 0 < probability < 1):
+        raise ValueError(
+            "probability must be a number between 0 and 1, as 0.95 for 95 of 100, got "
+            f"{probability!r}."
+        )
     if low is not None and high is not None:
+        if not low < high:
+            raise ValueError(f"at_least must be below at_most, got {low:g} and {high:g}.")
         return Between(low, high, probability)
     return AtMost(high, probability) if high is not None else AtLeast(low or 0.0, probability)

@@ -1,5 +1,6 @@
 """Commands that say which design to use: recommend, front."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -178,7 +179,10 @@ def front_(
         with out.working("Fitting the models and looking for the front ..."):
             one_thread()
             adviser = campaign.adviser()
-            found, best = adviser.front(policy_of(anywhere)), adviser.recommend(policy_of(anywhere))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # ``recommend`` says the same of an empty front
+                found = adviser.front(policy_of(anywhere))
+            best = adviser.recommend(policy_of(anywhere))
         if output is not None:
             _write_front(settings, found, output, out)
         else:
@@ -195,8 +199,8 @@ def _show_front(
 
     if not found:
         out.show(
-            "No design is known yet to keep all limits. airbo recommend names the one that is most "
-            "likely to."
+            "The front is empty: no design is known yet to keep all limits. airbo recommend names "
+            "the one that is most likely to."
         )
         return
     out.show(front_table(settings, found, best), _MEANS, best.reason)

@@ -126,7 +126,7 @@ def _rescued(file: Path, out: Output) -> "pd.DataFrame":
         )
     else:
         out.note("No seal vouches for these experiments: compare them with your own notes.")
-    return table_of(settings.space, found.experiments)
+    return table_of(settings, found.experiments)
 
 
 def restore(

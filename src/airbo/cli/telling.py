@@ -14,6 +14,9 @@ USAGE = (
 )
 
 
+_LEAVE_OUT = " Leave out what was not measured."
+
+
 @dataclass(frozen=True)
 class Report:
     """What stands behind ``airbo tell``."""
@@ -41,8 +44,7 @@ def report_in(
         by_number = {n: v for n, eq, v in pairs if eq and _is_number(n)}
         design = {n: value_of(space, n, v) for n, eq, v in pairs if eq and not _is_number(n)}
         bare = [n for n, eq, _ in pairs if not eq]
-        if len(by_number) < sum(bool(eq) and _is_number(n) for n, eq, _ in pairs):
-            raise ValueError("a trial is named twice.")
+        _check_once([n for n, eq, _ in pairs if eq])
         if by_number and not design and not bare:
             return Report(
                 [(int(n), number_of(v, f"the value of {n}")) for n, v in by_number.items()]
@@ -61,7 +63,8 @@ def _report_of_several(words: Sequence[str], space: Space, outcomes: Collection[
     try:
         pairs = [word.strip().partition("=") for word in words]
         bare = [n for n, eq, _ in pairs if not eq]
-        measured = {n: number_of(v, n) for n, eq, v in pairs if eq and n in outcomes}
+        _check_once([n for n, eq, _ in pairs if eq])
+        measured = {n: number_of(v, f"outcome {n!r}") for n, eq, v in pairs if eq and n in outcomes}
         rest = {n: v for n, eq, v in pairs if eq and n not in outcomes}
         for name in rest:
             if name not in space.names:
@@ -72,12 +75,18 @@ def _report_of_several(words: Sequence[str], space: Space, outcomes: Collection[
         if measured and design and not bare:
             return Report([(design, measured)])
     except ValueError as error:
-        raise CampaignError(_first_upper(str(error)) + _hint(str(error))) from None
+        raise CampaignError(_first_upper(str(error)) + _hint(str(error), _LEAVE_OUT)) from None
     example = " ".join(f"{name}=1.25" for name in outcomes)
     raise CampaignError(
         f"This is not understood: {' '.join(words)!r}. Please write: airbo tell 3 {example}; leave "
         "out what was not measured."
     )
+
+
+def _check_once(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} is named twice: which one counts?")
 
 
 def named_values(words: Sequence[str], space: Space) -> Mapping[str, float]:
@@ -105,7 +114,7 @@ def _first_upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _hint(text: str) -> str:
+def _hint(text: str, else_: str = "") -> str:
     """Say how to report a failed experiment, where that may have been meant."""
     failed = any(word in text for word in ("'nan'", "'inf'", "'-inf'", "'failed'", "'fail'"))
-    return " For an experiment that gave no value: airbo fail NUMBER." if failed else ""
+    return f"{else_} For an experiment that gave no value: airbo fail NUMBER." if failed else ""

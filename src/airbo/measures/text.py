@@ -71,4 +71,5 @@ def _number(word: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{word}: {text.strip()!r} is not a number.") from None
+        hint = " Write 0.95 for 95%." if "%" in text else ""
+        raise ValueError(f"{word}: {text.strip()!r} is not a number.{hint}") from None

@@ -51,7 +51,12 @@ class Choice:
 
     def front(self) -> list[Recommendation]:
         """Return the designs that keep the limits and that no other one beats by all objectives."""
-        safe = [j for j in self._candidates() if j.holds >= self.confidence]
+        judged = self._candidates()
+        safe = [j for j in judged if j.holds >= self.confidence]
+        if judged and not safe:
+            most = max(j.holds for j in judged)
+            reason = f"{self._none(judged)} The front is empty; the most likely design: {most:.2f}."
+            warnings.warn(reason, TooLittleDataWarning, stacklevel=4)
         reason = f"On the front of {self._among()}."
         return [j.recommended(self.goals, reason) for j in self._front(safe)]
 
@@ -105,12 +110,22 @@ class Choice:
     def _most_likely(self, judged: Sequence[Judged]) -> Recommendation:
         """Recommend the design that is most likely to keep the limits, and warn."""
         best = max(judged, key=lambda j: (j.holds, j.worth))
-        reason = (
-            f"No design is known to keep all limits with a confidence of {self.confidence:g} "
-            f"({self._limits()}). This one is the most likely to: {best.holds:.2f}."
-        )
-        warnings.warn(reason, TooLittleDataWarning, stacklevel=4)
+        reason = f"{self._none(judged)} This one is the most likely to: {best.holds:.2f}."
+        warnings.warn(reason, TooLittleDataWarning, stacklevel=5)
         return best.recommended(self.goals, reason)
+
+    def _none(self, judged: Sequence[Judged]) -> str:
+        """Say that no design keeps all limits, and which limit is the hardest to keep."""
+        words = (
+            f"No design is known to keep all limits with a confidence of {self.confidence:g} "
+            f"({self._limits()})."
+        )
+        names = [n for n, estimate in judged[0].outcomes.items() if estimate.holds is not None]
+        single = {n: max(j.outcomes[n].holds or 0.0 for j in judged) for n in names}
+        name = min(single, key=lambda n: single[n])
+        if len(single) == 1 or single[name] >= self.confidence:
+            return words
+        return f"{words} The hardest to keep is {name}: {single[name]:.2f} at best."
 
     def _among(self) -> str:
         where = "tried designs" if self.policy == "observed" else "designs of the space"

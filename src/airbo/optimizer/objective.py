@@ -1,5 +1,6 @@
 """The objective: a measure of the values that a surrogate models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,11 +8,12 @@ from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import Model
 
 from airbo.acquisition import TheoryUCB
-from airbo.measures import Mean, Measure, check_measure
+from airbo.measures import InSpec, Mean, Measure, check_measure
 from airbo.measures.posterior import Effort, MeasureModel, Noise, check_noise
 from airbo.models import ERBFGP, SKLGP, EnergyGP, NominalGP, SlicedWassersteinGP
 from airbo.optimizer.search import reproducible
 from airbo.optimizer.surrogate import Surrogate, SurrogateFactory
+from airbo.outcomes import Limit, Want
 
 _WITHOUT_F = (SKLGP, ERBFGP, EnergyGP, SlicedWassersteinGP, NominalGP)
 
@@ -71,6 +73,19 @@ def check_knows_f(build: SurrogateFactory, measure: Measure) -> None:
             f"{build.__name__} has no model of f itself, which every measure but the mean needs. "
             "Use surrogate='default', 'ugp' or 'mmd'."
         )
+
+
+def check_several(outcomes: Mapping[str, Want], acquisition: Any, build: SurrogateFactory) -> None:
+    """Refuse what does not go together with limits or several objectives."""
+    if len(outcomes) < 2:
+        return
+    if acquisition != "default":
+        raise ValueError(
+            "With limits or several objectives, designs are chosen by the expected improvement of "
+            "the front: leave acquisition out."
+        )
+    for outcome in outcomes.values():
+        check_knows_f(build, InSpec(0.0) if isinstance(outcome, Limit) else outcome.measure)
 
 
 def check_acquisition(acquisition: Any, measure: Measure) -> None:

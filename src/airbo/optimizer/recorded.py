@@ -13,7 +13,7 @@ from airbo.measures import Measure
 from airbo.measures.posterior import Noise
 from airbo.observed import Direction, check_choice
 from airbo.optimizer.goals import Goals, one_direction, one_measure
-from airbo.optimizer.objective import Objective, check_acquisition
+from airbo.optimizer.objective import Objective, check_acquisition, check_several
 from airbo.optimizer.reading import NOT_GIVEN, Rules, as_table, check_names, read, read_one
 from airbo.optimizer.record import History, Points
 from airbo.optimizer.state import State, understood
@@ -135,11 +135,7 @@ class Recorded:
     def _several_goals(self) -> Goals:
         """Return what is wanted of all outcomes, whether a design can be used among them."""
         assert self.outcomes is not None
-        if self.acquisition != "default":
-            raise ValueError(
-                "With limits or several objectives, designs are chosen by the expected improvement "
-                "of the front: leave acquisition out."
-            )
+        check_several(self.outcomes, self.acquisition, self._surrogate.build)
         return Goals.of(self.outcomes, self._objective)
 
     @property

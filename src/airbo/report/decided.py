@@ -166,11 +166,11 @@ def add_front(page: Page, decided: Decided) -> None:
     names = list(objectives(decided.outcomes))
     if len(names) < 2:
         return
-    front = decided.optimizer.front()
     page.section("The front")
-    if not front:
-        page.text("No design is known to keep all limits, so there is no front yet.")
+    if decided.best.holds is not None and decided.is_doubtful:
+        page.text(f"There is no front yet. {decided.best.reason}")
         return
+    front = decided.optimizer.front()
     page.note(
         "Designs that keep all limits and that no other one beats by all objectives. Star: the "
         "compromise, which is recommended above. If you weigh the objectives otherwise, choose "

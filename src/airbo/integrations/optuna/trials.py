@@ -114,7 +114,8 @@ class Trials:
         for trial in trials:
             seen |= trial.distributions.keys()
             if trial.state.is_finished() and (design := _design(trial, space)):
-                told.append(_told(trial, design, wanted.told(trial, use_pruned)))
+                value = wanted.told(trial, use_pruned)
+                told += [] if value == {} else [_told(trial, design, value)]
         pending = _pending(trials, space)
         if leave_out is not None:
             pending.pop(leave_out, None)

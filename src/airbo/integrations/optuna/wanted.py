@@ -66,17 +66,20 @@ class Wanted:
     def told(self, trial: FrozenTrial, use_pruned: bool) -> Any:
         """Return the result of a trial in the form of ``Optimizer.tell``; None if it failed.
 
-        What else was measured in a trial that failed is known all the same.
+        What else was measured in a trial that failed is known all the same. A trial in which only
+        outcomes were measured that nobody names any more gave nothing: an empty dict.
         """
         counts = (TrialState.COMPLETE, TrialState.PRUNED) if use_pruned else (TrialState.COMPLETE,)
         values = (trial.values or []) if trial.state in counts else []
         if self.outcomes is None:
             return values[0] if values and is_usable(values[0]) else None
-        given = dict(zip(self.names, values, strict=False))
-        given |= {CONSTRAINT + key: value for key, value in trial.constraints.items()}
-        given |= trial.user_attrs.get(OUTCOMES) or {}
+        named = trial.user_attrs.get(OUTCOMES) or {}
+        former = [value for name, value in named.items() if name not in self.outcomes]
+        pairs = zip(self.names, values, strict=False)
+        given = {name: value for name, value in pairs if value not in former}
+        given |= {CONSTRAINT + key: value for key, value in trial.constraints.items()} | named
         usable = {n: v for n, v in given.items() if n in self.outcomes and is_usable(v)}
-        return usable or None
+        return usable or ({} if former else None)
 
 
 def _checked(directions: list[Direction], given: Mapping[str, Want]) -> Direction:
