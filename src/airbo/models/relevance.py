@@ -26,21 +26,21 @@ class RelevanceGP(ExpectationGP):
 
     There are factors if every P_x of the experiments and of the use deviates independently in every
     parameter. Otherwise an ask would take several times as long, and there is one length scale.
+    With one parameter it is an ``ExpectationGP``.
     """
 
     @classmethod
     def parts(cls, given: Given) -> Parts:
         """Choose the base kernel by the uncertainties, unless there is one."""
         apart = all(uncertainty.independent_columns for uncertainty in given.uncertainties)
-        if given.base_kernel is None and apart:
-            with_factors = _kernel(given.d, ard_num_dims=given.d if given.d > 1 else None)
-            given = replace(given, base_kernel=with_factors)
+        if given.base_kernel is None and apart and given.d > 1:
+            given = replace(given, base_kernel=_kernel(given.d, ard_num_dims=given.d))
         return super().parts(given)
 
     @staticmethod
     def default_base_kernel(d: int) -> Kernel:
-        """Build the paper's base kernel with one length scale, wide prior."""
-        return _kernel(d)
+        """Build the paper's base kernel with one length scale."""
+        return _kernel(d) if d > 1 else ExpectationGP.default_base_kernel(d)
 
 
 def _kernel(d: int, ard_num_dims: int | None = None) -> RationalQuadraticSum:
