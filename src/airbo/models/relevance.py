@@ -11,6 +11,9 @@ from airbo.embeddings.base_kernels import log_normal
 from airbo.models.data import Given, Parts
 from airbo.models.expectation import ExpectationGP
 
+START = 0.15
+"""Where the fit of the common length scale starts, in one dimension: a long one may end where peaks
+count as noise."""
 MODE, SPREAD = 0.3 / math.e, 0.7
 """Mode of the common length scale in one dimension, and the spread of its logarithm."""
 SPREAD_OF_FACTORS = 0.5
@@ -45,7 +48,7 @@ class RelevanceGP(ExpectationGP):
 
 def _kernel(d: int, ard_num_dims: int | None = None) -> RationalQuadraticSum:
     return RationalQuadraticSum(
-        math.e * MODE * d,
+        START * d,
         log_normal(MODE * d, SPREAD),
         shared=True,
         factor_prior=LogNormalPrior(0.0, SPREAD_OF_FACTORS),
