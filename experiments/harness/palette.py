@@ -31,7 +31,8 @@ STYLES = {
 }
 """By the beginning of a method's name. No picture has models and estimators."""
 NAMES = {
-    "ExpectationGP, randomized UCB": "airbo (default)",
+    "RelevanceGP, balanced": "airbo (default)",
+    "ExpectationGP, randomized UCB": "airbo 0.1.0",
     "MMDGP-nystrom(160/10)": "MMDGP-nystrom",
     "MMDGP (default estimator)": "MMDGP",
     "uGP (default estimator)": "uGP",

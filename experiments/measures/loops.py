@@ -24,7 +24,7 @@ N_JUDGED = 128
 
 
 class MeasureLoop(OptimizerLoop):
-    """``airbo.Optimizer`` that decides by a measure."""
+    """``airbo.Optimizer`` that decides by a measure, with the surrogate of version 0.1.0."""
 
     def __init__(
         self, case: MeasureCase, measure: Measure | None, protocol: dict[str, Any], seed: int
@@ -35,6 +35,8 @@ class MeasureLoop(OptimizerLoop):
             tried.space,
             tried.tried_under,
             problem.direction,
+            "expectation",
+            "ucb-random",
             seed=seed,
             deployment=None if tried.same_use else problem.uncertainty,
             n_initial=protocol["n_initial"],

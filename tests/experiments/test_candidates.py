@@ -49,8 +49,9 @@ def test_few_observations_leave_the_factors_near_one():
         (unc.Normal(cov=[[0.02, 0.01], [0.01, 0.02]]), 2),
         (unc.Ring(0.3), 2),
         ([unc.Normal(0.1)] + [unc.Ring(0.3)] * 6, 2),
+        ([unc.Normal(0.1)] * 6 + [unc.Ring(0.3)], 2),
     ],
-    ids=["one parameter", "correlated", "ring", "most observations under a ring"],
+    ids=["one parameter", "correlated", "ring", "most under a ring", "one under a ring"],
 )
 def test_there_is_one_length_scale_where_parameters_deviate_together(uncertainty, d):
     kernel = base_kernel(surrogate(RelevanceGP, uncertainty, d))
@@ -92,3 +93,12 @@ def test_averaging_over_length_scales_gives_the_moments_of_the_mixture():
     torch.testing.assert_close(mixture.mean, mean)
     torch.testing.assert_close(mixture.variance, square - mean**2, atol=1e-6, rtol=1e-4)
     assert weights.sum().item() == pytest.approx(1)
+
+
+def test_with_one_parameter_it_is_the_model_with_one_length_scale():
+    X = torch.linspace(0, 1, 6, dtype=torch.float64).unsqueeze(-1)
+    Y = torch.sin(6 * X)
+    models = [kind(X, Y, unc.Normal(0.05), box(1)).eval() for kind in (RelevanceGP, ExpectationGP)]
+    ours, theirs = (model.posterior(X + 0.03) for model in models)
+    torch.testing.assert_close(ours.mean, theirs.mean)
+    torch.testing.assert_close(ours.variance, theirs.variance)

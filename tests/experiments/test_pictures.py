@@ -114,7 +114,7 @@ def test_a_chart_puts_every_mean_beside_that_of_the_reference(ax, tmp_path, monk
     means = {DEFAULT: [1.0, 0.0], PLAIN: [2.0, 4.0], "SKL": [6.0, np.nan]}
     draw_relative(["first", "second"], means, PLAIN, tmp_path / "chart.png")
     marks = {line.get_label(): line.get_xdata() for line in ax.lines}
-    np.testing.assert_allclose(marks["airbo (default)"], [0.5, SMALLEST])
+    np.testing.assert_allclose(marks["airbo 0.1.0"], [0.5, SMALLEST])
     np.testing.assert_allclose(marks["SKL"], [3.0, np.nan])
     assert "plain GP" not in marks
 

@@ -216,7 +216,7 @@ def test_settings_are_in_words():
         "normal, standard deviation 3 m/min",
         "experiments outside the ranges 1",
         "experiments with a measured executed input 1",
-        "default: expectation",
+        "default: relevance",
         f"airbo {airbo.__version__}",
     ):
         assert said in text

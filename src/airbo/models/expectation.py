@@ -1,4 +1,4 @@
-"""The default surrogate: expected values, with noise from unseen executed inputs."""
+"""Expected values, with noise from unseen executed inputs."""
 
 import math
 
