@@ -95,6 +95,7 @@ class Reliability(Experiment):
                     ax.axhline(LEVEL, color=draw.TRUTH, linestyle=":", linewidth=1)
                     ax.set_title(f"{name}, {group}", fontsize=9)
                     ax.set(xlabel="cost above the best [%]", ylabel="P(worst limit)")
+                    ax.set(ylim=(-0.05, 1.05))
             axes[0, 0].legend(fontsize=6)
         return [path]
 
