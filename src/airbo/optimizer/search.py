@@ -36,6 +36,8 @@ from airbo.space import Design
 N_RESTARTS, N_RAW = 8, 256
 N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
 """The same for measures that are computed from draws: these cost more and are less smooth."""
+N_STEPS_OF_GAIN = 20
+"""Steps from each start towards the largest expected gain, which has kinks."""
 MAX_STEPPED = 20
 """Parameters with more values than this are searched as if continuous, and rounded."""
 MAX_ENUMERATED = 2000
@@ -242,10 +244,13 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
     numbers = {c: cube.values(c) for c in few}
     box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d)
     settings: dict[str, Any] = {"q": 1, "num_restarts": N_RESTARTS, "raw_samples": N_RAW}
+    n_steps = N_STEPS_OF_GAIN if isinstance(function, ExpectedGain) else None
     if isinstance(function.model, MeasureModel):
         settings |= {"num_restarts": N_RESTARTS_MEASURED, "raw_samples": N_RAW_MEASURED}
+        n_steps = N_STEPS_MEASURED
+    if n_steps is not None:
         steps = ["maxiter_continuous"] if categories or numbers else ["maxiter", "maxfun"]
-        settings["options"] = dict.fromkeys(steps, N_STEPS_MEASURED)
+        settings["options"] = dict.fromkeys(steps, n_steps)
     if categories or numbers:
         F, _ = optimize_acqf_mixed_alternating(
             _OfFolded(function, cube) if categories else function,
