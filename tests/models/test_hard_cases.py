@@ -10,7 +10,8 @@ from linear_operator.utils.warnings import NumericalWarning
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom
-from airbo.models import MMDGP, SKLGP, UGP
+from airbo.models import MMDGP, SKLGP, UGP, RelevanceGP
+from airbo.problems import DoublePeak
 from tests.surrogates import ALL_SURROGATES, box, case, designs, every_surrogate, values
 
 
@@ -54,6 +55,20 @@ def test_all_values_equal(kind):
     X = designs(8, 2)
     posterior = check(kind, X, torch.full((8, 1), 3.0, dtype=torch.float64), unc.Normal(0.2))
     torch.testing.assert_close(posterior.mean, torch.full_like(posterior.mean, 3.0))
+
+
+def test_a_fit_does_not_take_exactly_tried_peaks_for_noise():
+    tried = [
+        *(0.04, 0.06, 0.16, 0.188, 0.2, 0.205, 0.211, 0.226, 0.233, 0.246, 0.284, 0.291, 0.293),
+        *(0.296, 0.298, 0.305, 0.308, 0.314, 0.319, 0.344, 0.383, 0.385, 0.387, 0.393, 0.402),
+        *(0.475, 0.56, 0.69, 0.8, 0.99, 1.0),
+    ]
+    X, problem = torch.tensor(tried, dtype=torch.float64).unsqueeze(-1), DoublePeak()
+    best = problem.robust_optimum
+    model = RelevanceGP(X, problem(X).unsqueeze(-1), unc.Exact(), problem.bounds)
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    found = model.posterior(best.design.unsqueeze(0), uncertainty=problem.uncertainty).mean
+    assert found.item() == pytest.approx(best.value, abs=0.3)
 
 
 WIDTHS = {

@@ -12,8 +12,8 @@ from airbo.models.data import Given, Parts
 from airbo.models.expectation import ExpectationGP
 
 START = 0.15
-"""Where the fit of the common length scale starts, in one dimension: a long one may end where peaks
-count as noise."""
+"""Where the fit of the common length scale starts, for each dimension. A fit that starts with a
+long one may end where peaks count as noise."""
 MODE, SPREAD = 0.3 / math.e, 0.7
 """Mode of the common length scale in one dimension, and the spread of its logarithm."""
 SPREAD_OF_FACTORS = 0.5
