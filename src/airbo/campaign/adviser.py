@@ -141,6 +141,5 @@ def _told(settings: Settings, e: Experiment) -> Any:
     """
     if settings.outcomes is None or (e.value is None and not e.outcomes):
         return e.value
-    if not e.outcomes:
-        return {settings.value_name: e.value}
-    return {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
+    measured = e.measured(settings.value_name).items()
+    return {name: value for name, value in measured if name in settings.outcomes}

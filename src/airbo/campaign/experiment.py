@@ -71,6 +71,12 @@ class Experiment:
         """Whether the model knows its outcome."""
         return self.has_outcome and self.excluded is None
 
+    def measured(self, name: str) -> Mapping[str, float]:
+        """Return what was measured, by name; a value that was told without one is of ``name``."""
+        if self.outcomes or self.value is None:
+            return self.outcomes
+        return {name: self.value}
+
     def age(self, now: datetime | None = None) -> timedelta:
         """Return how long ago it was asked."""
         return elapsed(self.asked, now or datetime.now())

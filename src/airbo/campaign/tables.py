@@ -5,7 +5,7 @@ import io
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,7 +146,7 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
         {
             TRIAL: e.number,
             **e.design,
-            **{name: _measured(settings, e).get(name, math.nan) for name in named},
+            **{name: e.measured(settings.value_name).get(name, math.nan) for name in named},
             **({} if named else {VALUE: math.nan if e.value is None else e.value}),
             STATUS: _status(e),
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
@@ -169,12 +169,6 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
         *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
     ]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _measured(settings: Settings, e: Experiment) -> Mapping[str, float]:
-    if e.outcomes or e.value is None:
-        return e.outcomes
-    return {settings.value_name: e.value}
 
 
 def to_csv(table: "pd.DataFrame") -> str:
