@@ -12,7 +12,6 @@ from airbo import uncertainty as unc
 from airbo.measures import CVaR, Mean, Worst
 from airbo.measures.landing import is_bounded
 from airbo.measures.posterior import Effort, MeasureModel, explained_variance
-from airbo.measures.spread import corrected
 from airbo.models import ExpectationGP
 from airbo.models.draws import FunctionDraws
 from tests.surrogates import designs, surrogate
@@ -59,14 +58,6 @@ def test_expected_values_of_draws_are_their_means_over_executed_inputs(model):
     # 4,096 points of a Sobol sequence
     torch.testing.assert_close(draws.expected(X, P), means, rtol=0, atol=5e-3)
     assert draws.expected(X, unc.Varying(lambda x: unc.Uniform(-0.1, 0.1 + x.abs()))) is None
-
-
-def test_the_correction_leaves_means_over_the_uncertainty_alone(model):
-    torch.manual_seed(0)
-    drawn = FunctionDraws(copy.deepcopy(model), 16)(P.perturb(designs(3, 2), unc.base_draws(32, 2)))
-    plain = torch.cat([drawn.mean + drawn.deviations, drawn.mean - drawn.deviations])
-    torch.testing.assert_close(corrected(drawn).mean(-1), plain.mean(-1))
-    assert not torch.allclose(corrected(drawn), plain)
 
 
 def test_a_batch_of_designs_equals_a_loop_over_them(model):

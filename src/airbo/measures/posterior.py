@@ -146,6 +146,7 @@ class MeasureModel(Model):
         uncertainty: InputUncertainty | None = None,
         noise: Noise = "measurement",
         effort: Effort = SEARCH,
+        n_believed: int = 0,
     ) -> None:
         """Look at ``model`` through a measure.
 
@@ -155,11 +156,13 @@ class MeasureModel(Model):
             uncertainty: Where designs land; by default what ``model.posterior`` refers to.
             noise: Whether observation noise counts as a property of the product.
             effort: How many draws.
+            n_believed: How many observations, the last ones, are what the model expects of designs.
         """
         super().__init__()
         # draws make the model look at exact points, which must not change what others see of it
         self.model: UncertainInputGP = copy.deepcopy(check_has_function(model))
         self.measure, self.noise, self.effort = measure, noise, effort
+        self._n_believed = n_believed
         self.uncertainty = (
             uncertainty or self.model.deployment or self.model.features.uncertainties[0]
         )
@@ -172,7 +175,7 @@ class MeasureModel(Model):
             n = 1  # the executed input is the design
         self._base = base_for(self._measure, self.uncertainty, d, n)
         self._deviation = noise_deviation(self.model) if noise == "product" else None
-        self._draws = FunctionDraws(self.model, effort.n_pairs, self._reach())
+        self._draws = FunctionDraws(self.model, effort.n_pairs, self._reach(), n_believed)
 
     def _reach(self) -> Float[Tensor, "2 d"]:
         """Return how far designs at the corners of the bounds land, in all columns alike.
@@ -272,7 +275,8 @@ class MeasureModel(Model):
         with torch.no_grad():
             expected = self.model.posterior(X, uncertainty=under).mean
         informed = self.model.condition_on_observations(X, expected, uncertainty=under)
-        return MeasureModel(informed, self.measure, self.uncertainty, self.noise, self.effort)
+        n = self._n_believed + len(X)
+        return MeasureModel(informed, self.measure, self.uncertainty, self.noise, self.effort, n)
 
     def _measured(self, values: Tensor) -> Tensor:
         if not self.effort.smooth:

@@ -2,17 +2,26 @@ r"""How far values differ within P_x, corrected for what the model does not know
 
 Executed inputs that nobody saw say little about f *within* P_x. What a draw does there comes from
 the prior, and the prior is as rough everywhere. Naive draws are therefore too rough where f is
-smooth and too smooth where it is rough, and all of them are so alike. So every draw i gets a
-roughness of its own:
+smooth and too smooth where it is rough, and all of them are so alike. Observations nearby say which
+it is, and every draw i gets a roughness of its own:
 
 .. math::
 
-    f_i(x') = \bar f_i + r_i \big[ (\mu(x') - \bar\mu) + \kappa_i (e_i(x') - \bar e_i) \big],
-    \qquad \log r_i \sim \mathcal N(0, \tau / 4), \quad \kappa_i \sim \mathcal U(1 - \tau, 1)
+    f_i(x') = \bar f_i + r_i^\tau (\mu(x') - \bar\mu) + c \, r_i (e_i(x') - \bar e_i)
 
 with bars for means over P_x. The mean :math:`\bar f_i` stays as it is. :math:`\tau` between 0 and 1
-is how much of the variance within P_x the observations have left of that of the prior: where f is
-known within P_x, as from exact experiments nearby, nothing is corrected.
+is how much of the variance within P_x the observations have left of that of the prior. Where f is
+known within P_x, as from exact experiments nearby, the deviations e are small and :math:`\tau` is
+near 0, so little changes.
+
+The *local roughness* c is learned: how much observations nearby have surprised the model, relative
+to all observations,
+
+.. math:: c = \frac{\nu_0 + \sum_j w_j |z_j|}{\nu_0 + \sum_j w_j}
+
+with surprises :math:`|z_j|` and weights :math:`w_j` of :mod:`airbo.models.surprise`, averaged over
+P_x. What they cannot tell is the random :math:`r_i`: its logarithm is normal with a standard
+deviation of 0.6 above its median 0, and of 1.5 below, because f may be flat.
 """
 
 import torch
@@ -21,18 +30,17 @@ from torch import Tensor
 
 from airbo.models.draws import Drawn
 
-ROUGHNESS = 0.5
-"""Standard deviation of log r where nothing is known within P_x."""
+ROUGHER, FLATTER = 0.6, 1.5
+"""Standard deviation of log r, above and below its median."""
+UNSURPRISED = 0.2
+"""Number of observations as surprising as the average one that are near to every design."""
 
 
-def corrected(
-    drawn: Drawn, roughness: float = ROUGHNESS, n: int | None = None
-) -> Float[Tensor, "draws *batch s"]:
+def corrected(drawn: Drawn, n: int | None = None) -> Float[Tensor, "draws *batch s"]:
     """Return values of all draws, with the spread within P_x that the model can answer for.
 
     Args:
         drawn: Draws at executed inputs.
-        roughness: Standard deviation of log r where nothing is known within P_x.
         n: How many of the executed inputs, the first ones, stand for P_x; by default all. The same
             functions are returned at the others.
     """
@@ -40,12 +48,10 @@ def corrected(
     if mean.shape[-1] == 1:
         return torch.cat([mean + e, mean - e])
     level, within = mean[..., :n].mean(-1, keepdim=True), e[..., :n].mean(-1, keepdim=True)
-    tau = unknown_share(drawn, n).unsqueeze(-1)
-    # log r_i = ρ √τ Φ⁻¹(u_i) and κ_i = 1 - τ (1 - u_i), with ranks u_i in place of draws
-    u = _ranks(e)
-    r = torch.exp(roughness * torch.special.ndtri(u) * tau.sqrt())
-    e = within + r * (1 - tau + tau * u) * (e - within)
-    known = level + r * (mean - level)
+    tau, c = (share(drawn, n).unsqueeze(-1) for share in (unknown_share, local_roughness))
+    log_r = _log_roughness(e)
+    e = within + c * log_r.exp() * (e - within)
+    known = level + (tau * log_r).exp() * (mean - level)
     return torch.cat([known + e, known - e])
 
 
@@ -56,7 +62,14 @@ def unknown_share(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch"]
     return (left / before.clamp_min(1e-300)).clamp(1e-6, 1.0)
 
 
-def _ranks(e: Float[Tensor, "p *batch s"]) -> Tensor:
-    """Return numbers evenly spaced in (0, 1), one per draw: draws are in no order."""
+def local_roughness(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch"]:
+    """Return how much rougher f is here than on average, as observations nearby say."""
+    count, surprise = drawn.near[..., :n, :].mean(-2).unbind(-1)
+    return (UNSURPRISED + surprise) / (UNSURPRISED + count)
+
+
+def _log_roughness(e: Float[Tensor, "p *batch s"]) -> Tensor:
+    """Return quantiles of log r, one per draw: draws are in no order."""
     u = (torch.arange(len(e)).to(e) + 0.5) / len(e)
-    return u.reshape(-1, *[1] * (e.dim() - 1))
+    z = torch.special.ndtri(u).reshape(-1, *[1] * (e.dim() - 1))
+    return torch.where(z > 0, ROUGHER, FLATTER) * z

@@ -27,6 +27,7 @@ from airbo.models import rows
 from airbo.models.base import UncertainInputGP
 from airbo.models.landed import NormalCovariance, normal_landing
 from airbo.models.paths import RandomWaves
+from airbo.models.surprise import Surprises
 from airbo.uncertainty import Exact, InputUncertainty, base_draws
 
 N_SHARED = 512
@@ -45,6 +46,8 @@ class Drawn:
     """Deviations of the draws from the mean; each counts with both signs."""
     prior: Float[Tensor, "p *batch s"]
     """The same draws under the prior."""
+    near: Float[Tensor, "*batch s 2"]
+    """How many observations are near, and the sum of their surprises: see ``Surprises``."""
 
 
 class FunctionDraws:
@@ -55,6 +58,7 @@ class FunctionDraws:
         model: UncertainInputGP,
         n_pairs: int,
         reach: Float[Tensor, "k d"] | None = None,
+        n_believed: int = 0,
     ) -> None:
         """Draw deviations.
 
@@ -63,6 +67,7 @@ class FunctionDraws:
             n_pairs: How many deviations; each counts with both signs.
             reach: Executed inputs as far out as any that will be asked for: features are then
                 prepared once, and not again for every one that lies further out.
+            n_believed: How many observations, the last ones, nobody made: they surprise nobody.
         """
         self.model = check_has_function(model).eval()
         self.n_pairs = n_pairs
@@ -72,10 +77,7 @@ class FunctionDraws:
             self._shifts = all(u.is_additive for u in model.features.uncertainties)
             self._observed = X = rows.packed(inputs)
             self._normal = self._normal_covariance()
-            if self._shifts and self._normal is None:
-                model.features.number_of(Exact())
-                if reach is not None:
-                    model.features(model.numbered(reach, Exact()))
+            self._prepare_features(reach)
             self.waves = _shared_waves(model)
             phi = self.waves(X)  # (n, m)
             self.coefficients = torch.randn(phi.shape[-1], n_pairs).to(phi)
@@ -88,6 +90,8 @@ class FunctionDraws:
             errors = (y - model.mean_module(inputs[0])).unsqueeze(-1)
             g = phi @ self.coefficients
             self.weights = torch.cholesky_solve(torch.cat([errors, -g - epsilon], -1), L)
+            m, scales = len(y) - n_believed, _variance_at_a_point(model) * K.diagonal()
+            self.surprises = Surprises.of(L[:m, :m], errors[:m, 0], scales[:m])
 
     def __call__(self, X: Float[Tensor, "*batch s d"]) -> "Drawn":
         """Return draws at executed inputs, in the units of the observed values."""
@@ -96,7 +100,9 @@ class FunctionDraws:
         by_samples = self._normal is None and not self._shifts
         covariance = self._covariance_by_samples if by_samples else self._covariance
         size = MAX_SAMPLED if by_samples else MAX_DESIGNS
-        update = torch.cat([covariance(some) @ self.weights for some in flat.split(size)])
+        rows_of_K = (covariance(some) for some in flat.split(size))
+        parts = [(K @ self.weights, self.surprises.near(K)) for K in rows_of_K]
+        update, near = (torch.cat(each) for each in zip(*parts, strict=True))
         mean = model.mean_module(flat) + update[:, 0]
         waves = (self.waves.at_points(some) for some in flat.split(MAX_DESIGNS))
         prior = torch.cat([some @ self.coefficients for some in waves])
@@ -105,6 +111,7 @@ class FunctionDraws:
             (shift + scale * mean).reshape(shape),
             scale * (prior + update[:, 1:]).mT.reshape(-1, *shape),
             scale * prior.mT.reshape(-1, *shape),
+            near.reshape(*shape, 2),
         )
 
     def expected(
@@ -146,6 +153,14 @@ class FunctionDraws:
         features = self.model.features
         scale: Any = getattr(self.model.covar_module, "outputscale", 1.0)
         return scale * self._normal((X - features.low) / features.width)
+
+    def _prepare_features(self, reach: Float[Tensor, "k d"] | None) -> None:
+        """Let features know exact points, if they are what points are compared by."""
+        if not self._shifts or self._normal is not None:
+            return
+        self.model.features.number_of(Exact())
+        if reach is not None:
+            self.model.features(self.model.numbered(reach, Exact()))
 
     def _normal_covariance(self) -> NormalCovariance | None:
         """Prepare the closed form, if all observations landed normally."""
@@ -261,6 +276,16 @@ def _shared_waves(model: UncertainInputGP) -> _Waves | _Cosines:
             )
         return _Cosines(waves, inner, scale, N_SHARED)
     return _Waves(waves, scale)
+
+
+def _variance_at_a_point(model: UncertainInputGP) -> Float[Tensor, ""]:
+    """Return the prior variance of f."""
+    kernel: Any = model.covar_module
+    scaled = isinstance(kernel, ScaleKernel)
+    inner, scale = (kernel.base_kernel, kernel.outputscale) if scaled else (kernel, 1.0)
+    # exp(-α MMD²) is 1 at a point
+    at_a_point = inner.at_a_point if isinstance(inner, IntegralKernel) else 1.0
+    return torch.as_tensor(scale * at_a_point).to(model.train_targets).squeeze()
 
 
 def _spectrum(model: UncertainInputGP) -> GaussianSum:
