@@ -33,6 +33,9 @@ class ExpectedGain(AcquisitionFunction):
     good designs that are not known well: the experiment then confirms one of them, or refutes it.
     """
 
+    n_steps = 20
+    """Steps that a search takes from each start; the gain has kinks."""
+
     def __init__(
         self,
         model: UncertainInputGP,

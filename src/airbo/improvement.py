@@ -66,13 +66,15 @@ class LogImprovement(AcquisitionFunction):
 
     where boxes k from l to u fill what the designs known and pending leave undominated in draw s.
     With one objective there is one box, above the best of these designs, and this is the log of the
-    noisy expected improvement. Steps are smoothed as in BoTorch's LogEI, so that gradients never
-    vanish.
+    noisy expected improvement. In draws in which no known design keeps all limits, every design
+    that keeps them gains 1: as long as none is known, what counts is to find one. Steps are
+    smoothed as in BoTorch's LogEI, so that gradients never vanish.
     """
 
     lower: Tensor
     upper: Tensor
     unit: Tensor
+    first: Tensor
 
     def __init__(self, draws: Draws, known: Float[Tensor, "n m"]) -> None:
         """Compare with ``known`` designs, those with values and those under way."""
@@ -84,7 +86,9 @@ class LogImprovement(AcquisitionFunction):
             unit = _span(Y)
             reference = Y.mean(0).amin(0) / unit - 0.1
             lower, upper = boxes(Y / unit, drawn.feasible, reference)
-        for name, value in (("unit", unit), ("lower", lower), ("upper", upper)):
+        first = ~drawn.feasible.any(-1)
+        buffers = {"unit": unit, "lower": lower, "upper": upper, "first": first}
+        for name, value in buffers.items():
             self.register_buffer(name, value)
 
     def forward(self, X: Float[Tensor, "*batch 1 m"]) -> Float[Tensor, "*batch"]:
@@ -98,6 +102,7 @@ class LogImprovement(AcquisitionFunction):
         gains = log_fatplus(y - lower, tau=1e-6)
         sides = torch.stack(torch.broadcast_tensors(gains, (upper - lower).log()))
         areas = logsumexp(fatmin(sides, dim=0, tau=SMOOTH).sum(-1), dim=-1)
+        areas = torch.where(self.first.reshape(-1, *batch), 0.0, areas)
 
         kept = log_fatmoid(drawn.margins.squeeze(-2), tau=SMOOTH).sum(-1)
         return logmeanexp(areas + kept, dim=0)

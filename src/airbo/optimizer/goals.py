@@ -232,6 +232,9 @@ def _scale(measured: MeasureModel) -> float:
 class _InformationAboutAll(AcquisitionFunction):
     """How much one experiment would reduce the variances of all outcomes of one design in use."""
 
+    n_steps = 20
+    """Steps that a search takes from each start; every step needs the models of all outcomes."""
+
     def __init__(self, goals: Goals, history: History, design: Float[Tensor, "1 m"]) -> None:
         super().__init__(model=goals.model(history))
         surrogate, waiting = goals.named[0].objective.surrogate, looked_at(history)

@@ -16,6 +16,7 @@ from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import Model
 from botorch.optim.optimize import optimize_acqf
 from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
+from botorch.utils.sampling import draw_sobol_samples
 from jaxtyping import Bool, Float
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
@@ -36,8 +37,8 @@ from airbo.space import Design
 N_RESTARTS, N_RAW = 8, 256
 N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
 """The same for measures that are computed from draws: these cost more and are less smooth."""
-N_STEPS_OF_GAIN = 20
-"""Steps from each start towards the largest expected gain, which has kinks."""
+CLOSER, N_BEST, N_CLOSE = (0.1, 0.03), 8, 6
+"""Where such a search looks before it climbs: at so many points this close to each of the best."""
 MAX_STEPPED = 20
 """Parameters with more values than this are searched as if continuous, and rounded."""
 MAX_ENUMERATED = 2000
@@ -184,9 +185,12 @@ def without_numerical_warnings() -> Iterator[None]:
 
 def best_of(function: AcquisitionFunction, Z: Float[Tensor, "n m"]) -> Float[Tensor, "1 m"]:
     """Return the point among ``Z`` where the function is largest."""
+    return Z[[int(_values(function, Z).argmax())]]
+
+
+def _values(function: AcquisitionFunction, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
     with torch.no_grad():
-        values = torch.cat([function(part.unsqueeze(-2)) for part in Z.split(256)])
-    return Z[[int(values.argmax())]]
+        return torch.cat([function(part.unsqueeze(-2)) for part in Z.split(256)])
 
 
 @contextmanager
@@ -244,7 +248,7 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
     numbers = {c: cube.values(c) for c in few}
     box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d)
     settings: dict[str, Any] = {"q": 1, "num_restarts": N_RESTARTS, "raw_samples": N_RAW}
-    n_steps = N_STEPS_OF_GAIN if isinstance(function, ExpectedGain) else None
+    n_steps: int | None = getattr(function, "n_steps", None)
     if isinstance(function.model, MeasureModel):
         settings |= {"num_restarts": N_RESTARTS_MEASURED, "raw_samples": N_RAW_MEASURED}
         n_steps = N_STEPS_MEASURED
@@ -260,8 +264,29 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
             **settings,
         )
     else:
+        if isinstance(function.model, MeasureModel):
+            settings["batch_initial_conditions"] = _starts(function, box)
         F, _ = optimize_acqf(function, box, **settings)
     return F.detach()
+
+
+def _starts(function: AcquisitionFunction, box: Float[Tensor, "2 d"]) -> Float[Tensor, "r 1 d"]:
+    """Return where to start climbing: at the best of random points, and of points close to those.
+
+    Designs that keep all limits may lie in a thin band, which few random points hit.
+    """
+    seed = int(torch.randint(2**31, ()))
+    F = draw_sobol_samples(box, N_RAW_MEASURED, q=1, seed=seed).squeeze(-2)
+    values = _values(function, F)
+    for width in CLOSER:
+        best = F[values.topk(N_BEST).indices].repeat(N_CLOSE, 1)
+        close = (best + width * torch.randn_like(best)).clamp(0, 1)
+        F, values = torch.cat([F, close]), torch.cat([values, _values(function, close)])
+    chosen = F[:0]
+    for f in F[values.argsort(descending=True)].split(1):
+        if len(chosen) < N_RESTARTS_MEASURED and not near(f, chosen, NEARBY).any():
+            chosen = torch.cat([chosen, f])
+    return chosen.unsqueeze(-2)
 
 
 def _is_small(cube: Cube) -> bool:
