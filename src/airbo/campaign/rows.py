@@ -273,6 +273,7 @@ class _RowReader:
 
     def _value(self, line: int, cell: str, status: str) -> float | None:
         if status == FAILED:
+            self._check_empty(line, "the value", cell, status)
             return None
         if status not in ("", OK):
             known = quoted((OK, FAILED, *_SKIPPED))
