@@ -168,34 +168,20 @@ def test_the_sampler_and_the_optimizer_know_the_same(campaign):
     assert 0 <= asked.design["x"] <= 1
 
 
-def test_a_campaign_that_had_one_value_may_get_names_for_outcomes(tmp_path):
-    path = tmp_path / "campaign.toml"
-    path.write_text(SEAM[: SEAM.index("[outcomes")])
-    with Campaign.open(path) as before:
-        before.tell({"x": 0.5}, 3.0)
-    path.write_text(SEAM)
-    with Campaign.open(path) as after:
-        table = after.optimizer().observations
-        exported = after.export()
-    assert table["strength"].tolist() == exported["strength"].tolist() == [3.0]
-    assert table["leak"].isna().all()
+def test_only_a_failed_experiment_can_be_infeasible(campaign):
+    [asked] = campaign.ask()
+    with pytest.raises(
+        CampaignError, match="experiments that failed; this one has outcomes: 'leak'"
+    ):
+        campaign.tell_all([(asked.number, {"leak": 0.1})], infeasible=True)
+    assert campaign.experiment(asked.number).is_pending
 
 
-def test_what_was_measured_under_another_name_does_not_count_and_is_kept(campaign, tmp_path):
-    from airbo.integrations.optuna import optimizer_of
-
-    campaign.tell({"x": 0.5}, {"strength": 3.0, "leak": 0.1})
-    campaign.tell({"x": 0.6}, {"strength": 4.0})
-    path = tmp_path / "campaign.toml"
-    path.write_text(SEAM.replace("strength", "toughness"))
-    with Campaign.open(path) as renamed:
-        with pytest.raises(CampaignError, match=r"measured 'toughness'.* measured 'strength'"):
-            renamed.recommend()
-        ours, theirs = renamed.optimizer().observations, optimizer_of(renamed.study).observations
-        assert ours["leak"].tolist() == theirs["leak"].tolist() == [0.1]
-        assert ours["toughness"].isna().all()
-        assert theirs["toughness"].isna().all()
-        assert renamed.export()["strength"].tolist() == [3.0, 4.0]
+def test_tables_that_differ_in_what_cannot_be_used_are_two(campaign):
+    table = pd.DataFrame({"x": [0.1], "leak": [None], "status": ["failed"]})
+    assert not campaign.import_table(table).already
+    assert not campaign.import_table(table.assign(status="infeasible")).already
+    assert campaign.import_table(table.assign(status="infeasible")).already
 
 
 def test_an_export_has_a_column_for_each_outcome(campaign):

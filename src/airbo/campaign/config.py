@@ -21,7 +21,7 @@ from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
 from airbo.campaign.wants import NamedOutcome, first_objective, read_outcomes
 from airbo.measures import Measure
-from airbo.observed import Direction
+from airbo.observed import VALUE, Direction
 from airbo.outcomes import Want
 from airbo.parameters import Parameter
 from airbo.space import Space, n_initial_for
@@ -118,6 +118,12 @@ class Settings:
         """What is wanted of each outcome; None: there is one value."""
         named = self.named
         return None if named is None else {name: outcome.want for name, outcome in named.items()}
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the outcomes by name, where they have one; that of a trial's value first."""
+        named = {name: outcome.unit for name, outcome in (self.named or {}).items()}
+        return {name: unit for name, unit in ({VALUE: self.value_unit} | named).items() if unit}
 
     # -- as plain data
 

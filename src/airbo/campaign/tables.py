@@ -127,14 +127,18 @@ def _refused(name: str, error: SheetError) -> CampaignError:
 
 def digest(rows: Iterable[TableRow]) -> str:
     """Return a short text that differs for tables that differ."""
-    content = [[row.design, row.value, row.executed] for row in rows]
+    content = [
+        [row.design, row.value, row.executed, *([INFEASIBLE] if row.infeasible else [])]
+        for row in rows
+    ]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataFrame":
     """Put experiments into a table that can be imported again.
 
-    A value that was told before the outcomes had names is that of the first objective.
+    A value that was told before the outcomes had names is that of the first objective. Where the
+    file no longer names outcomes, those that were told have columns all the same.
     """
     import pandas as pd
 
@@ -147,7 +151,7 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
             TRIAL: e.number,
             **e.design,
             **{name: e.measured(settings.value_name).get(name, math.nan) for name in named},
-            **({} if named else {VALUE: math.nan if e.value is None else e.value}),
+            VALUE: math.nan if e.value is None else e.value,
             STATUS: _status(e),
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
             ASKED: _time(e.asked),
@@ -161,7 +165,8 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
     columns = [
         TRIAL,
         *space.names,
-        *(named or (VALUE,)),
+        *((VALUE,) if settings.outcomes is None else ()),
+        *named,
         STATUS,
         *(EXECUTED_COLUMN + n for n in measured),
         ASKED,
