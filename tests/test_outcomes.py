@@ -53,8 +53,11 @@ def test_every_outcome_says_what_is_wanted():
     [
         (lambda: AtMost(math.nan), "AtMost: limit must be finite"),
         (lambda: AtMost("0.2"), "AtMost: limit must be a number, got '0.2'"),
-        (lambda: AtLeast(1, probability=1.0), "between 0 and 1, as 0.95 .* got 1"),
-        (lambda: AtLeast(1, probability=95), "between 0 and 1, as 0.95 .* got 95"),
+        (
+            lambda: AtLeast(1, probability=1.0),
+            r"AtLeast: probability must .* between 0 and 1.* got 1\.0\.$",
+        ),
+        (lambda: AtLeast(1, probability=95), r"between 0 and 1.* got 95\. Write 0\.95 for 95%\.$"),
         (lambda: Between(0.3, 0.1), "low must be below high, got 0.3, 0.1"),
         (lambda: Maximize(measures.Mean), "make one"),
         (lambda: Minimize("mean"), "measure must be one of airbo.measures"),

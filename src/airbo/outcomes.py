@@ -10,7 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from airbo.measures.kinds import InSpec, Mean, Measure, Target, check_measure, measure_from
+from airbo.measures.kinds import (
+    InSpec,
+    Mean,
+    Measure,
+    Target,
+    check_level,
+    check_measure,
+    measure_from,
+)
 from airbo.observed import LARGEST, Direction, check_value
 from airbo.parameters import finite_number
 
@@ -152,16 +160,18 @@ WANTS: dict[str, type[Want]] = {
 def _check(limit: Any, *names: str) -> None:
     """Read the numbers of a limit."""
     kind = type(limit).__name__
-    for name in (*names, "probability"):
-        number = finite_number(getattr(limit, name), f"{kind}: {name}")
-        if abs(number) > LARGEST:
-            raise ValueError(f"{kind}: {name} must not exceed {LARGEST:g} in size, got {number:g}.")
-        object.__setattr__(limit, name, number)
-    if not 0 < limit.probability < 1:
-        raise ValueError(
-            f"{kind}: probability must lie between 0 and 1, as 0.95 for 95 of 100, got "
-            f"{limit.probability:g}."
-        )
+    for name in names:
+        object.__setattr__(limit, name, check_limit(getattr(limit, name), f"{kind}: {name}"))
+    share = check_level(limit.probability, f"{kind}: probability")
+    object.__setattr__(limit, "probability", share)
+
+
+def check_limit(value: object, name: str) -> float:
+    """Return the number that an outcome must not pass, and refuse what cannot be one."""
+    number = finite_number(value, name)
+    if abs(number) > LARGEST:
+        raise ValueError(f"{name} must not exceed {LARGEST:g} in size, got {number:g}.")
+    return number
 
 
 def check_outcomes(given: Any) -> dict[str, Want]:

@@ -184,7 +184,7 @@ def test_a_window_needs_limits_and_a_level():
     opt = known()
     with pytest.raises(ValueError, match="no limits to keep"):
         opt.operating_window()
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="level must be a number between 0 and 1"):
         opt.operating_window(95.0)
     with pytest.raises(ValueError, match="Unknown outcome 'leak'"):
         opt.tolerance_budget(outcome="leak")

@@ -183,7 +183,7 @@ def test_more_confidence_keeps_further_from_the_limit():
     bold, careful = (optimizer.recommend("anywhere", c).design["x"] for c in (0.2, 0.99))
     assert careful < bold - 0.01
     for wrong in (0.0, 1.0, 1.2):
-        with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+        with pytest.raises(ValueError, match="confidence must be a number between 0 and 1"):
             optimizer.recommend("anywhere", wrong)
 
 

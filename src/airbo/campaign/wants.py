@@ -17,6 +17,7 @@ from typing import Any
 
 from airbo import measures
 from airbo.campaign.toml_errors import TomlTable
+from airbo.measures.kinds import check_level
 from airbo.observed import EXECUTED_COLUMN
 from airbo.outcomes import (
     AtLeast,
@@ -25,6 +26,7 @@ from airbo.outcomes import (
     Maximize,
     Minimize,
     Want,
+    check_limit,
     check_outcomes,
     objectives,
 )
@@ -135,14 +137,13 @@ def _want(
         return Maximize(measure) if goal == "maximize" else Minimize(measure)
     if "measure" in table.values:
         table.note("measure belongs to a goal, not to a limit.", "measure")
-    probability = table.values.get("probability", 0.95)
-    if not (isinstance(probability, int | float) and 0 < probability < 1):
-        raise ValueError(
-            "probability must be a number between 0 and 1, as 0.95 for 95 of 100, got "
-            f"{probability!r}."
-        )
-    if low is not None and high is not None:
-        if not low < high:
-            raise ValueError(f"at_least must be below at_most, got {low:g} and {high:g}.")
-        return Between(low, high, probability)
-    return AtMost(high, probability) if high is not None else AtLeast(low or 0.0, probability)
+    probability = check_level(table.values.get("probability", 0.95), "probability")
+    if high is None:
+        return AtLeast(check_limit(low, "at_least"), probability)
+    high = check_limit(high, "at_most")
+    if low is None:
+        return AtMost(high, probability)
+    low = check_limit(low, "at_least")
+    if not low < high:
+        raise ValueError(f"at_least must be below at_most, got {low:g} and {high:g}.")
+    return Between(low, high, probability)

@@ -216,14 +216,15 @@ def from_table(
         word = _status(row.get(STATUS), index)
         told: Any = {name: row[name] for name in columns if name in row}
         if word in (FAILED, INFEASIBLE):
-            told = _nothing(told, word, index)
+            _check_empty(told, word, index)
+            told = None
         elif rules.outcomes is None:
             told = told[columns[0]]
         rows.append((design, told, executed, word == INFEASIBLE))
     return rows
 
 
-def _nothing(values: Mapping[str, Any], status: str, index: int) -> None:
+def _check_empty(values: Mapping[str, Any], status: str, index: int) -> None:
     """Refuse a number that would be lost, in a row that says that the experiment failed."""
     import pandas as pd
 

@@ -98,5 +98,7 @@ def test_more_objectives_than_anybody_can_weigh_are_refused():
 
 
 def test_a_probability_that_is_none_is_refused():
-    with pytest.raises(ValueError, match=r"probability must lie between 0 and 1, .* got 1\.5"):
+    with pytest.raises(
+        ValueError, match=r"^constraint_probability must .* between 0 and 1, .* got 1\.5\.$"
+    ):
         sampler(constraint_probability=1.5)

@@ -29,12 +29,13 @@ from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import Trials, has_rival
 from airbo.integrations.optuna.wanted import Wants
 from airbo.measures import Mean, Measure, check_measure
+from airbo.measures.kinds import check_level
 from airbo.measures.posterior import Noise, check_noise
 from airbo.observed import is_usable
 from airbo.optimizer import Optimizer
 from airbo.optimizer.recorded import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
-from airbo.outcomes import AtMost, Want, check_outcomes
+from airbo.outcomes import Want, check_outcomes
 from airbo.space import Design, Space
 
 MAX_TRIES = 4
@@ -115,7 +116,7 @@ class AIRBOSampler(BaseSampler):
             acquisition,
             whole_number("n_startup_trials", n_startup_trials, least=0),
             None if outcomes is None else check_outcomes(outcomes),
-            AtMost(0.0, constraint_probability).probability,
+            check_level(constraint_probability, "constraint_probability"),
             check_measure(Mean() if measure is None else measure),
             check_noise(noise),
             names=() if self._given is None else tuple(self._given.distributions),
