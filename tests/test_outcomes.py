@@ -91,7 +91,7 @@ def test_an_experiment_without_outcomes_has_failed(failed):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"leek": 0.1}, "Unknown outcome 'leek'; did you mean 'leak'"),
+        ({"leek": 0.1}, r"Unknown outcome 'leek'; did you mean 'leak'\?$"),
         ({"q": 0.1}, "Unknown outcome 'q'; there are"),
         ({}, "No outcome was measured: expected at least one of strength, weight"),
         ({"leak": None}, "No outcome was measured"),

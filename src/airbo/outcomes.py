@@ -3,7 +3,6 @@
 Plain values, checked without PyTorch and pandas, which ``airbo tell`` does not need.
 """
 
-import difflib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from airbo.measures.kinds import (
 )
 from airbo.observed import LARGEST, Direction, check_value
 from airbo.parameters import finite_number
+from airbo.words import nearest
 
 FEASIBLE = "feasible"
 """The outcome that is 0 where a design cannot be used and 1 where it can."""
@@ -251,7 +251,7 @@ def check_values(outcomes: Mapping[str, Want], told: Any) -> dict[str, float] | 
     measured = {}
     for name, value in told.items():
         if name not in outcomes:
-            raise ValueError(f"Unknown outcome {name!r}{_hint(name, outcomes)}.")
+            raise ValueError(f"Unknown outcome {name!r}{nearest(str(name), outcomes)}")
         try:
             number = check_value(value)
         except (TypeError, ValueError) as error:
@@ -264,8 +264,3 @@ def check_values(outcomes: Mapping[str, Want], told: Any) -> dict[str, float] | 
             "None in place of the dict says that the experiment failed."
         )
     return {name: measured[name] for name in outcomes if name in measured}
-
-
-def _hint(name: object, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(str(name), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {list(known)}"

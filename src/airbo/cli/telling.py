@@ -97,7 +97,7 @@ def named_values(words: Sequence[str], space: Space) -> Mapping[str, float]:
         if not equals:
             raise CampaignError(f"--executed is written as name=value, got {word!r}.")
         if name not in space.names:
-            raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}.")
+            raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}")
         try:
             found[name] = number_of(text, f"--executed {name}")
         except ValueError as error:

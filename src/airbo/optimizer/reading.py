@@ -204,7 +204,7 @@ def from_table(
     known = {*space.names, *columns, STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for column in table.columns:
         if column not in known:
-            raise ValueError(f"Unknown column {column!r}{space.hint(column)}.")
+            raise ValueError(f"Unknown column {column!r}{space.hint(column)}")
     rows = []
     for index, row in enumerate(table.to_dict("records")):
         design = {name: row[name] for name in space.names if name in row}

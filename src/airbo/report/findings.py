@@ -301,5 +301,5 @@ class Findings:
     def parameter(self, name: str) -> Parameter:
         """Return a parameter by name, or say which there are."""
         if name not in self.space.names:
-            raise ValueError(f"Unknown parameter {name!r}{self.space.hint(name)}.")
+            raise ValueError(f"Unknown parameter {name!r}{self.space.hint(name)}")
         return self.space.parameters[name]

@@ -99,7 +99,7 @@ class Bridge:
             if name not in known:
                 hint = trials.space.space.hint(name)
                 raise ValueError(
-                    f"{what} names {name!r}, but no trial has such a parameter{hint}. Leave it out "
+                    f"{what} names {name!r}, but no trial has such a parameter{hint} Leave it out "
                     "if only some trials will have it: the model knows only parameters that all "
                     "complete trials have."
                 )
