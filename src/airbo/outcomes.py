@@ -82,7 +82,8 @@ class Limit(ABC):
 
     def words(self, name: str) -> str:
         """Say what is wanted of the outcome."""
-        return f"{name} {self.where} for {100 * self.probability:.12g}% of executed inputs"
+        what = "the design can be used" if name == FEASIBLE else f"{name} {self.where}"
+        return f"{what} for {100 * self.probability:.12g}% of executed inputs"
 
     @property
     def where(self) -> str:

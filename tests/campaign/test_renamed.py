@@ -78,6 +78,8 @@ def test_values_in_one_unit_are_not_read_in_another(campaign, tmp_path, old, new
     path = tmp_path / "campaign.toml"
     path.write_text(SEAM.replace(old, new))
     Campaign.open(path).close()  # nothing was told yet
+    campaign.tell({"x": 0.4}, {"leak": 0.1})
+    Campaign.open(path).close()  # no strength was told yet
     campaign.tell({"x": 0.5}, {"strength": 3.0})
     with pytest.raises(StorageError, match=message):
         Campaign.open(path)

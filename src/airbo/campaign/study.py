@@ -148,7 +148,7 @@ def check_units(told: Iterable[Experiment], settings: Settings) -> None:
     for experiment in told:
         for name, unit in experiment.units.items():
             is_value = name == VALUE and not (settings.named and experiment.outcomes)
-            if is_value or name in (settings.named or ()):
+            if is_value or (name in experiment.outcomes and name in (settings.named or ())):
                 found.setdefault(settings.value_name if is_value else name, unit)
     now = {settings.value_name: settings.value_unit, **settings.units}
     changes = (_changed_unit(name, unit, now.get(name)) for name, unit in found.items())
