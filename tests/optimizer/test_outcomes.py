@@ -257,7 +257,9 @@ def test_a_design_that_may_not_work_is_recommended_with_a_warning_that_says_so()
     optimizer = Optimizer(LINE, P, outcomes={"strength": Maximize()}, n_initial=3)
     optimizer.tell({"x": 0.5}, {"strength": 1.0})
     optimizer.tell({"x": 0.6}, None, infeasible=True)
-    with pytest.warns(airbo.TooLittleDataWarning, match="the design can be used for 95% of executed"):
+    with pytest.warns(
+        airbo.TooLittleDataWarning, match="the design can be used for 95% of executed"
+    ):
         optimizer.recommend()
 
 

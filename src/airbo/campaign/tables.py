@@ -148,6 +148,9 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
     named = dict.fromkeys((*(settings.outcomes or ()), *told))
     rows = [
         {
+            BY: e.by,  # first: a parameter or an outcome with this name counts more
+            EXCLUDED: e.excluded,
+            NOTES: "; ".join(e.notes) or None,
             TRIAL: e.number,
             **e.design,
             **{name: e.measured(settings.value_name).get(name, math.nan) for name in named},
@@ -156,9 +159,6 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
             ASKED: _time(e.asked),
             TOLD: _time(e.told),
-            BY: e.by,
-            EXCLUDED: e.excluded,
-            NOTES: "; ".join(e.notes) or None,
         }
         for e in experiments
     ]
@@ -173,7 +173,7 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
         TOLD,
         *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
     ]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
 
 
 def to_csv(table: "pd.DataFrame") -> str:

@@ -17,9 +17,11 @@ from typing import Any
 
 from airbo import measures
 from airbo.campaign.toml_errors import TomlTable
+from airbo.measures import Measure
 from airbo.measures.kinds import check_level
 from airbo.observed import EXECUTED_COLUMN
 from airbo.outcomes import (
+    MAX_OBJECTIVES,
     AtLeast,
     AtMost,
     Between,
@@ -31,8 +33,10 @@ from airbo.outcomes import (
     objectives,
 )
 
-_MORE = "_std"
-"""What the table of the front adds to a name for the uncertainty of an outcome."""
+_MORE = ("_std", "_within", "_within_std", "_holds")
+"""What the table of the front adds to the name of an outcome."""
+_HOLDS = "holds"
+"""Its column for all limits together."""
 _KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit")
 
 
@@ -69,6 +73,14 @@ def read_outcomes(top: TomlTable, taken: Collection[str]) -> dict[str, NamedOutc
     named = {name: outcome for name, outcome in found.items() if outcome is not None}
     if len(named) < len(found):
         return None
+    n_goals = len(objectives({name: outcome.want for name, outcome in named.items()}))
+    if not 1 <= n_goals <= MAX_OBJECTIVES:
+        top.note(
+            f'one to {MAX_OBJECTIVES} outcomes need a goal ("maximize" or "minimize"), got '
+            f"{n_goals}; all others can have limits.",
+            "outcomes",
+        )
+        return None
     try:
         check_outcomes({name: outcome.want for name, outcome in named.items()})
     except ValueError as error:
@@ -89,7 +101,8 @@ def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> NamedOut
     table = outcomes.sub(name)
     if table is None:
         return None
-    _check_name(table, name, {*taken, *(n + _MORE for n in outcomes.values if n != name)})
+    columns = {n + more for n in outcomes.values for more in _MORE if n != name}
+    _check_name(table, name, {*taken, *columns, _HOLDS})
     table.only(_KEYS)
     is_limit = bool({"at_least", "at_most"} & set(table.values))
     if ("goal" in table.values) == is_limit:
@@ -113,6 +126,16 @@ def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> NamedOut
         return None
 
 
+def read_measure(table: TomlTable) -> Measure:
+    """Read the measure of a goal, or of the whole file."""
+    text = table.get("measure", "a text in quotes", "mean")
+    try:
+        return measures.from_text(text)
+    except ValueError as error:
+        table.note(f"measure: {error}", "measure")
+        return measures.Mean()
+
+
 def _check_name(table: TomlTable, name: str, taken: Collection[str]) -> None:
     if name in taken or name.startswith(EXECUTED_COLUMN) or name.isdigit():
         table.note(f"an outcome cannot be called {name!r}: something else has that name.")
@@ -133,7 +156,7 @@ def _want(
     if goal is not None:
         if "probability" in table.values:
             table.note("probability belongs to a limit, not to a goal.", "probability")
-        measure = measures.from_text(table.get("measure", "a text in quotes", "mean"))
+        measure = read_measure(table)
         return Maximize(measure) if goal == "maximize" else Minimize(measure)
     if "measure" in table.values:
         table.note("measure belongs to a goal, not to a limit.", "measure")
