@@ -12,10 +12,10 @@ from airbo.integrations.optuna.attributes import (
     EXECUTED,
     GAVE_UP,
     INFEASIBLE_DESIGN,
-    OUTCOMES,
     STAMP,
     UNCERTAINTY,
     UNITS,
+    outcomes_of,
 )
 from airbo.integrations.optuna.counting import NOTE, STAGED, Counted
 from airbo.space import Design, Space
@@ -163,7 +163,7 @@ def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -
         asked=trial.datetime_start,
         told=_local(stamp["told"]) if "told" in stamp else trial.datetime_complete,
         uncertainty=trial.user_attrs.get(UNCERTAINTY),
-        outcomes=(trial.user_attrs.get(OUTCOMES) or {}) if outcome == "ok" else {},
+        outcomes=outcomes_of(trial) if outcome == "ok" else {},
         units=(trial.user_attrs.get(UNITS) or {}) if outcome == "ok" else {},
         infeasible=outcome == "failed" and bool(trial.user_attrs.get(INFEASIBLE_DESIGN)),
         run=trial.user_attrs.get(RUN),
@@ -194,7 +194,7 @@ def _outcome(trial: FrozenTrial) -> Stage:
     if not trial.state.is_finished():
         return "pending"
     # a trial of Optuna has no value, where the first objective was not measured
-    return "ok" if trial.user_attrs.get(OUTCOMES) else "failed"
+    return "ok" if outcomes_of(trial) else "failed"
 
 
 @dataclass(frozen=True)

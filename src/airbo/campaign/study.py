@@ -246,7 +246,7 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         deployment=settings.deployment,
         surrogate=settings.surrogate,
         acquisition=settings.acquisition,
-        measure=settings.measure,
+        measure=None if settings.outcomes else settings.measure,
         noise=settings.noise,
         n_startup_trials=settings.n_initial,
         search_space=settings.space,

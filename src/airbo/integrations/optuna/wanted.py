@@ -7,7 +7,7 @@ from typing import Any
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.attributes import OUTCOMES, STAMP
+from airbo.integrations.optuna.attributes import STAMP, outcomes_of
 from airbo.measures import Mean, Measure
 from airbo.observed import Direction, is_usable
 from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives
@@ -75,7 +75,7 @@ class Wanted:
         values = (trial.values or []) if trial.state in counts else []
         if self.outcomes is None:
             return values[0] if values and is_usable(values[0]) else None
-        named = trial.user_attrs.get(OUTCOMES) or {}
+        named = outcomes_of(trial)
         is_complete = bool(named) and STAMP in trial.user_attrs
         given = {} if is_complete else dict(zip(self.names, values, strict=False))
         given |= {CONSTRAINT + key: value for key, value in trial.constraints.items()} | named
