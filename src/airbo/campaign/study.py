@@ -188,7 +188,7 @@ def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
 def _changed_unit(name: str, old: str | None, new: str | None) -> str:
     if old is None or same_unit(old, new):
         return ""
-    return f"the unit of {name!r} was {old!r} and is now {new!r}"
+    return f"the unit of {name!r} was {old!r} and is {f'now {new!r}' if new else 'gone'}"
 
 
 def _scale(parameter: Parameter) -> str:

@@ -46,6 +46,8 @@ class Imported:
     """The experiments, in the order of the rows."""
     already: bool
     """Whether the same table had been imported before; nothing was changed then."""
+    n_left_out: int = 0
+    """Rows whose status says that they are pending, given up or excluded."""
 
 
 def import_table(
@@ -75,7 +77,7 @@ def import_table(
         check_plausible_rows(listener.settings, listener.record, said)
     mark = {"file": Path(name).name, "rows": len(rows), **listener.stamp}
     numbers = ledger.commit([Row.of(outcome) for outcome in outcomes], key, lambda _: mark)
-    return Imported(numbers, already=False)
+    return Imported(numbers, already=False, n_left_out=found.n_left_out)
 
 
 def _key(record: Record, name: str) -> tuple[str, dict[str, Any] | None]:
