@@ -7,6 +7,7 @@ from itertools import combinations
 
 from airbo import words
 from airbo.measures import Mean, Target
+from airbo.observed import INFEASIBLE, STATUS
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.handover import Handover
 from airbo.optimizer.handover_words import as_percent
@@ -39,8 +40,9 @@ class Decided:
 
     @property
     def is_several(self) -> bool:
-        """Whether there are several outcomes."""
-        return len(self.outcomes) > 1
+        """Whether there are several outcomes, one of which may be that a design can be used."""
+        status = self.optimizer.observations[STATUS]
+        return len(self.outcomes) > 1 or bool((status == INFEASIBLE).any())
 
     @property
     def missing(self) -> list[str]:
@@ -99,9 +101,10 @@ def add_decision(page: Page, decided: Decided) -> None:
     page.lead(lead, doubt=decided.is_doubtful)
     tiles = _outcome_tiles(decided) if decided.is_several else _measure_tiles(decided)
     page.answer(settings_rows(decided.parts[0]), tiles)
+    intervals = "" if decided.is_several else "; intervals hold 90% of what it believes"
     page.note(
-        "± is one standard deviation (model uncertainty); intervals hold 90% of what "
-        f"it believes. Shares are those of executed inputs: where the design lands. {MEAN_ONLY}"
+        f"± is one standard deviation (model uncertainty){intervals}. Shares are those of executed "
+        f"inputs: where the design lands. {MEAN_ONLY}"
     )
 
 
