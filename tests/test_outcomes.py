@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from airbo import AtLeast, AtMost, Between, Maximize, Minimize, measures
 from airbo.outcomes import (
     check_outcomes,
     check_values,
+    expected_words,
     limits,
     objectives,
     outcomes_from_dict,
@@ -103,3 +105,17 @@ def test_an_experiment_without_outcomes_has_failed(failed):
 def test_what_cannot_have_been_measured_is_refused(told, message):
     with pytest.raises((ValueError, TypeError), match=message):
         check_values(ALL, told)
+
+
+@pytest.mark.parametrize(
+    ("want", "mean", "said"),
+    [
+        (Maximize(), 0.904, "0.90 ± 0.21 mm"),
+        (Maximize(measures.CVaR(0.9)), 0.904, "0.90 ± 0.21 mm"),
+        (Maximize(measures.InSpec(1, 3)), 0.904, "90.4% ± 21.0% in spec"),
+        (Minimize(measures.Target(2)), -0.09, "typically 0.3 mm away from 2"),
+        (None, 0.904, "0.90 ± 0.21 mm"),
+    ],
+)
+def test_only_values_have_the_unit_of_values(want, mean, said):
+    assert expected_words(want, SimpleNamespace(mean=mean, std=0.21), "mm") == said

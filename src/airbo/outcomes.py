@@ -20,7 +20,7 @@ from airbo.measures.kinds import (
 )
 from airbo.observed import LARGEST, Direction, check_value
 from airbo.parameters import finite_number
-from airbo.words import nearest
+from airbo.words import MeanAndStd, nearest, number, plus_minus, with_unit
 
 FEASIBLE = "feasible"
 """The outcome that is 0 where a design cannot be used and 1 where it can."""
@@ -209,6 +209,17 @@ def objectives(outcomes: Mapping[str, Want]) -> dict[str, Aim]:
 def limits(outcomes: Mapping[str, Want]) -> dict[str, Limit]:
     """Return the outcomes that must stay within limits."""
     return {name: o for name, o in outcomes.items() if isinstance(o, Limit)}
+
+
+def expected_words(want: Want | None, estimate: MeanAndStd, unit: str | None = None) -> str:
+    """Write what to expect of an outcome; a share in spec and a squared distance have no unit."""
+    measure = want.measure if isinstance(want, Aim) else None
+    if isinstance(measure, InSpec):
+        return f"{estimate.mean:.1%} ± {estimate.std:.1%} in spec"
+    if isinstance(measure, Target):
+        away = with_unit(number(max(0.0, -estimate.mean) ** 0.5, 3), unit)
+        return f"typically {away} away from {measure.value:g}"
+    return with_unit(plus_minus(estimate), unit)
 
 
 def outcomes_to_dict(outcomes: Mapping[str, Want]) -> dict[str, Any]:
