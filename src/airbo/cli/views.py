@@ -126,7 +126,7 @@ def what_to_expect(settings: Settings, best: "Recommendation") -> str:
     unknown = "(± one standard deviation, model uncertainty)."
     measure = settings.measure
     if best.capability is not None:
-        return f"Expect {best.capability.words}. Brackets hold 90% of what the model believes."
+        return f"Expect {best.capability.words}. Brackets are 90% intervals (model uncertainty)."
     if isinstance(measure, Target):
         return (
             f"Expected distance of {settings.value_name} to "
