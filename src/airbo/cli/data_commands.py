@@ -73,9 +73,7 @@ def import_(
             first, last = done.numbers[0], done.numbers[-1]
             out.show(f"Imported {count} from {data}, as number {first} to {last}.")
         if done.n_left_out:
-            out.note(
-                f"{done.n_left_out} rows that are pending, given up or excluded were left out."
-            )
+            out.note(f"Rows left out as pending, given up or excluded: {done.n_left_out}.")
         out.result({"imported": done.numbers, "already": done.already, "left_out": done.n_left_out})
 
 
