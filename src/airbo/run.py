@@ -19,7 +19,7 @@ from airbo.words import quoted
 if TYPE_CHECKING:
     import pandas as pd
 
-Measured = float | Mapping[str, float | None] | None
+Reported = float | Mapping[str, float | None] | None
 """What an experiment gives: a value, or outcomes by name; None if it failed."""
 
 
@@ -57,7 +57,7 @@ class ExperimentError(RuntimeError):
 
 
 def maximize(
-    f: Callable[[Design], Measured],
+    f: Callable[[Design], Reported],
     space: Space | dict[str, Any],
     uncertainty: NamedUncertainty = None,
     budget: int = 50,
@@ -93,7 +93,7 @@ def maximize(
 
 
 def minimize(
-    f: Callable[[Design], Measured],
+    f: Callable[[Design], Reported],
     space: Space | dict[str, Any],
     uncertainty: NamedUncertainty = None,
     budget: int = 50,
@@ -108,7 +108,7 @@ def minimize(
 
 
 def _optimize(
-    f: Callable[[Design], Measured],
+    f: Callable[[Design], Reported],
     direction: Direction,
     space: Space | dict[str, Any],
     uncertainty: NamedUncertainty,
@@ -139,7 +139,7 @@ def _optimize(
     return Result(best.design, best.mean, best.std, optimizer)
 
 
-def _step(f: Callable[[Design], Measured], optimizer: Optimizer) -> None:
+def _step(f: Callable[[Design], Reported], optimizer: Optimizer) -> None:
     try:
         design = optimizer.ask()
     except Exception as error:
