@@ -69,6 +69,7 @@ def test_a_constraint_is_read_as_it_is_written(text, expected):
         ("a / b <= 1", "divides by 'b', which is not linear"),
         ("a / 0 <= 1", "divides by 0"),
         ("tool <= 1", "'tool' is categorical"),
+        ("tool == 'A'", "'tool' is categorical; only numbers can be constrained"),
         ("a + b", "expected <=, >= or =="),
         ("a <= ", "ends too early"),
         ("", "ends too early"),

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from airbo import AtLeast, AtMost, Between, Maximize, Minimize, measures
 from airbo.outcomes import (
     check_outcomes,
     check_values,
+    expected_words,
     limits,
     objectives,
     outcomes_from_dict,
@@ -53,8 +55,11 @@ def test_every_outcome_says_what_is_wanted():
     [
         (lambda: AtMost(math.nan), "AtMost: limit must be finite"),
         (lambda: AtMost("0.2"), "AtMost: limit must be a number, got '0.2'"),
-        (lambda: AtLeast(1, probability=1.0), "between 0 and 1, as 0.95 .* got 1"),
-        (lambda: AtLeast(1, probability=95), "between 0 and 1, as 0.95 .* got 95"),
+        (
+            lambda: AtLeast(1, probability=1.0),
+            r"AtLeast: probability must .* between 0 and 1.* got 1\.0\.$",
+        ),
+        (lambda: AtLeast(1, probability=95), r"between 0 and 1.* got 95\. Write 0\.95 for 95%\.$"),
         (lambda: Between(0.3, 0.1), "low must be below high, got 0.3, 0.1"),
         (lambda: Maximize(measures.Mean), "make one"),
         (lambda: Minimize("mean"), "measure must be one of airbo.measures"),
@@ -88,7 +93,7 @@ def test_an_experiment_without_outcomes_has_failed(failed):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"leek": 0.1}, "Unknown outcome 'leek'; did you mean 'leak'"),
+        ({"leek": 0.1}, r"Unknown outcome 'leek'; did you mean 'leak'\?$"),
         ({"q": 0.1}, "Unknown outcome 'q'; there are"),
         ({}, "No outcome was measured: expected at least one of strength, weight"),
         ({"leak": None}, "No outcome was measured"),
@@ -100,3 +105,17 @@ def test_an_experiment_without_outcomes_has_failed(failed):
 def test_what_cannot_have_been_measured_is_refused(told, message):
     with pytest.raises((ValueError, TypeError), match=message):
         check_values(ALL, told)
+
+
+@pytest.mark.parametrize(
+    ("want", "mean", "said"),
+    [
+        (Maximize(), 0.904, "0.90 ± 0.21 mm"),
+        (Maximize(measures.CVaR(0.9)), 0.904, "0.90 ± 0.21 mm"),
+        (Maximize(measures.InSpec(1, 3)), 0.904, "90.4% ± 21.0% in spec"),
+        (Minimize(measures.Target(2)), -0.09, "typically 0.3 mm away from 2"),
+        (None, 0.904, "0.90 ± 0.21 mm"),
+    ],
+)
+def test_only_values_have_the_unit_of_values(want, mean, said):
+    assert expected_words(want, SimpleNamespace(mean=mean, std=0.21), "mm") == said

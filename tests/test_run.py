@@ -162,3 +162,18 @@ def test_only_failed_experiments_are_an_error_that_keeps_them():
 def test_a_budget_that_is_no_number_of_experiments_is_refused(budget):
     with pytest.raises(ValueError, match="budget must be a whole number >= 1"):
         airbo.maximize(parabola, LINE, budget=budget)
+
+
+SEVERAL = {"strength": airbo.Maximize(), "leak": airbo.AtMost(0.5)}
+
+
+def test_an_outcome_that_was_never_measured_is_named_and_nothing_is_lost(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal: the bar recommends designs
+    with pytest.raises(ExperimentError, match="No experiment measured 'leak'") as caught:
+        airbo.maximize(lambda d: {"strength": d["x"]}, LINE, budget=3, outcomes=SEVERAL)
+    assert len(caught.value.optimizer.observations) == 3
+
+
+def test_the_first_objective_is_what_the_function_is_called():
+    with pytest.raises(ValueError, match=r"minimize: the first objective is 'strength'.* maximize"):
+        airbo.minimize(parabola, LINE, budget=3, outcomes=SEVERAL)

@@ -107,7 +107,7 @@ def test_true_is_not_the_category_one():
         ({"passes": 2.5}, r"'passes': value must be an integer, got 2\.5"),
         ({"passes": 0}, "'passes': value must be between 1 and 5"),
         ({"tool": "D"}, r"'tool': expected one of \['A', 'B', 'C'\], got 'D'"),
-        ({"sped": 80.0}, "Unknown parameter 'sped'; did you mean 'speed'"),
+        ({"sped": 80.0}, r"Unknown parameter 'sped'; did you mean 'speed'\?$"),
         ({"humidity": 80.0}, r"Unknown parameter 'humidity'; there are \['speed'"),
     ],
 )

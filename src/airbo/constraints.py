@@ -186,8 +186,6 @@ class _Reader:
         if isinstance(token, float):
             return _Sum(token, zeros)
         if isinstance(token, _Name):
-            if isinstance(self.parameters[token.name], Categorical):
-                raise ValueError(f"{token.name!r} is categorical; only numbers can be constrained.")
             return _Sum(0.0, {**zeros, token.name: 1.0})
         if token == "(":
             inner = self.sum()
@@ -253,6 +251,8 @@ def _tokens(text: str, parameters: Mapping[str, Parameter]) -> list[_Token]:
     rest = text.strip()
     while rest:
         token, length = _first(rest, names)
+        if isinstance(token, _Name) and isinstance(parameters[token.name], Categorical):
+            raise ValueError(f"{token.name!r} is categorical; only numbers can be constrained.")
         tokens.append(token)
         rest = rest[length:].lstrip()
     return tokens

@@ -195,5 +195,5 @@ def _product(space: Space, given: ByName) -> InputUncertainty:
 
 def _column(space: Space, name: str) -> int:
     if name not in space.names:
-        raise ValueError(f"uncertainty names an unknown parameter {name!r}{space.hint(name)}.")
+        raise ValueError(f"uncertainty names an unknown parameter {name!r}{space.hint(name)}")
     return space.names.index(name)

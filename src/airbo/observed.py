@@ -68,7 +68,7 @@ def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) ->
     plain: dict[str, Any] = {}
     for name, value in executed.items():
         if name not in space.names:
-            raise ValueError(f"executed: unknown parameter {name!r}{space.hint(name)}.")
+            raise ValueError(f"executed: unknown parameter {name!r}{space.hint(name)}")
         try:
             if isinstance(space.parameters[name], Categorical):
                 plain[name] = space.checked({**design, name: value}, allow_outside=True)[name]

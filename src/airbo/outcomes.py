@@ -3,16 +3,24 @@
 Plain values, checked without PyTorch and pandas, which ``airbo tell`` does not need.
 """
 
-import difflib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from airbo.measures.kinds import InSpec, Mean, Measure, Target, check_measure, measure_from
+from airbo.measures.kinds import (
+    InSpec,
+    Mean,
+    Measure,
+    Target,
+    check_level,
+    check_measure,
+    measure_from,
+)
 from airbo.observed import LARGEST, Direction, check_value
 from airbo.parameters import finite_number
+from airbo.words import MeanAndStd, nearest, number, plus_minus, with_unit
 
 FEASIBLE = "feasible"
 """The outcome that is 0 where a design cannot be used and 1 where it can."""
@@ -74,7 +82,8 @@ class Limit(ABC):
 
     def words(self, name: str) -> str:
         """Say what is wanted of the outcome."""
-        return f"{name} {self.where} for {100 * self.probability:.12g}% of executed inputs"
+        what = "the design can be used" if name == FEASIBLE else f"{name} {self.where}"
+        return f"{what} for {100 * self.probability:.12g}% of executed inputs"
 
     @property
     def where(self) -> str:
@@ -152,16 +161,18 @@ WANTS: dict[str, type[Want]] = {
 def _check(limit: Any, *names: str) -> None:
     """Read the numbers of a limit."""
     kind = type(limit).__name__
-    for name in (*names, "probability"):
-        number = finite_number(getattr(limit, name), f"{kind}: {name}")
-        if abs(number) > LARGEST:
-            raise ValueError(f"{kind}: {name} must not exceed {LARGEST:g} in size, got {number:g}.")
-        object.__setattr__(limit, name, number)
-    if not 0 < limit.probability < 1:
-        raise ValueError(
-            f"{kind}: probability must lie between 0 and 1, as 0.95 for 95 of 100, got "
-            f"{limit.probability:g}."
-        )
+    for name in names:
+        object.__setattr__(limit, name, check_limit(getattr(limit, name), f"{kind}: {name}"))
+    share = check_level(limit.probability, f"{kind}: probability")
+    object.__setattr__(limit, "probability", share)
+
+
+def check_limit(value: object, name: str) -> float:
+    """Return the number that an outcome must not pass, and refuse what cannot be one."""
+    number = finite_number(value, name)
+    if abs(number) > LARGEST:
+        raise ValueError(f"{name} must not exceed {LARGEST:g} in size, got {number:g}.")
+    return number
 
 
 def check_outcomes(given: Any) -> dict[str, Want]:
@@ -198,6 +209,17 @@ def objectives(outcomes: Mapping[str, Want]) -> dict[str, Aim]:
 def limits(outcomes: Mapping[str, Want]) -> dict[str, Limit]:
     """Return the outcomes that must stay within limits."""
     return {name: o for name, o in outcomes.items() if isinstance(o, Limit)}
+
+
+def expected_words(want: Want | None, estimate: MeanAndStd, unit: str | None = None) -> str:
+    """Write what to expect of an outcome; a share in spec and a squared distance have no unit."""
+    measure = want.measure if isinstance(want, Aim) else None
+    if isinstance(measure, InSpec):
+        return f"{estimate.mean:.1%} ± {estimate.std:.1%} in spec"
+    if isinstance(measure, Target):
+        away = with_unit(number(max(0.0, -estimate.mean) ** 0.5, 3), unit)
+        return f"typically {away} away from {measure.value:g}"
+    return with_unit(plus_minus(estimate), unit)
 
 
 def outcomes_to_dict(outcomes: Mapping[str, Want]) -> dict[str, Any]:
@@ -241,7 +263,7 @@ def check_values(outcomes: Mapping[str, Want], told: Any) -> dict[str, float] | 
     measured = {}
     for name, value in told.items():
         if name not in outcomes:
-            raise ValueError(f"Unknown outcome {name!r}{_hint(name, outcomes)}.")
+            raise ValueError(f"Unknown outcome {name!r}{nearest(str(name), outcomes)}")
         try:
             number = check_value(value)
         except (TypeError, ValueError) as error:
@@ -254,8 +276,3 @@ def check_values(outcomes: Mapping[str, Want], told: Any) -> dict[str, float] | 
             "None in place of the dict says that the experiment failed."
         )
     return {name: measured[name] for name in outcomes if name in measured}
-
-
-def _hint(name: object, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(str(name), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {list(known)}"

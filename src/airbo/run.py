@@ -1,7 +1,7 @@
 """Optimize a function in one call."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +9,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from airbo.coordinates import NamedUncertainty
-from airbo.observed import OK, STATUS
+from airbo.observed import VALUE
 from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.recorded import whole_number
+from airbo.outcomes import check_outcomes, objectives
 from airbo.space import Space
+from airbo.words import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Reported = float | Mapping[str, float | None] | None
+"""What an experiment gives: a value, or outcomes by name; None if it failed."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class ExperimentError(RuntimeError):
 
 
 def maximize(
-    f: Callable[[Design], float | None],
+    f: Callable[[Design], Reported],
     space: Space | dict[str, Any],
     uncertainty: NamedUncertainty = None,
     budget: int = 50,
@@ -65,15 +70,16 @@ def maximize(
     """Find the design with the largest expected value.
 
     Args:
-        f: The experiment. It takes a design and returns a value, or None if the experiment failed.
+        f: The experiment. It takes a design and returns a value, a dict of outcomes if there are
+            several, or None if the experiment failed.
         space: The parameters of a design.
         uncertainty: How accurately parameters are set, by parameter name or tuple of names.
         budget: Number of experiments.
         seed: Makes the run reproducible.
         progress: Whether to show a progress bar with the current recommendation.
         callback: Called with the optimizer after every experiment.
-        **settings: As for ``Optimizer``: surrogate, acquisition, deployment, measure and
-            others.
+        **settings: As for ``Optimizer``: surrogate, acquisition, deployment, measure,
+            outcomes and others.
 
     Returns:
         The recommended design, its expected value, and all observations. Ctrl-C ends the
@@ -87,7 +93,7 @@ def maximize(
 
 
 def minimize(
-    f: Callable[[Design], float | None],
+    f: Callable[[Design], Reported],
     space: Space | dict[str, Any],
     uncertainty: NamedUncertainty = None,
     budget: int = 50,
@@ -102,7 +108,7 @@ def minimize(
 
 
 def _optimize(
-    f: Callable[[Design], float | None],
+    f: Callable[[Design], Reported],
     direction: Direction,
     space: Space | dict[str, Any],
     uncertainty: NamedUncertainty,
@@ -114,6 +120,7 @@ def _optimize(
 ) -> Result:
     budget = whole_number("budget", budget, least=1)
     space = space if isinstance(space, Space) else Space(space)
+    _check_direction(direction, settings.get("outcomes"))
     optimizer = Optimizer(space, uncertainty, direction, seed=seed, **settings)
     with _Bar(direction, budget, progress) as bar:
         try:
@@ -123,15 +130,16 @@ def _optimize(
                     callback(optimizer)
                 bar.advance(optimizer)
         except KeyboardInterrupt:
-            if not _has_values(optimizer):
+            if len(_not_measured(optimizer)) == len(optimizer.outcomes or (VALUE,)):
                 raise
-    if not _has_values(optimizer):
-        raise ExperimentError("No experiment gave a value.", optimizer)
+    if missing := _not_measured(optimizer):
+        what = "gave a value" if optimizer.outcomes is None else f"measured {quoted(missing)}"
+        raise ExperimentError(f"No experiment {what}.", optimizer)
     best = optimizer.recommend()
     return Result(best.design, best.mean, best.std, optimizer)
 
 
-def _step(f: Callable[[Design], float | None], optimizer: Optimizer) -> None:
+def _step(f: Callable[[Design], Reported], optimizer: Optimizer) -> None:
     try:
         design = optimizer.ask()
     except Exception as error:
@@ -148,8 +156,22 @@ def _described(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).rstrip('.')}."
 
 
-def _has_values(optimizer: Optimizer) -> bool:
-    return bool((optimizer.observations[STATUS] == OK).any())
+def _check_direction(direction: Direction, outcomes: Any) -> None:
+    """Refuse to minimize what is to be maximized; ``maximize`` leaves it to the outcomes."""
+    if outcomes is None or direction == "maximize":
+        return
+    name, aim = next(iter(objectives(check_outcomes(outcomes)).items()))
+    if aim.direction != direction:
+        raise ValueError(
+            f"airbo.{direction}: the first objective is {name!r}, and outcomes {aim.direction} it. "
+            f"Call airbo.{aim.direction}."
+        )
+
+
+def _not_measured(optimizer: Optimizer) -> list[str]:
+    """Return the outcomes that no experiment has measured so far."""
+    table = optimizer.observations
+    return [name for name in optimizer.outcomes or (VALUE,) if not table[name].notna().any()]
 
 
 class _Bar:
@@ -181,7 +203,7 @@ class _Bar:
     def advance(self, optimizer: Optimizer) -> None:
         """Count one experiment and show the best design so far."""
         best = ""
-        if self._visible and _has_values(optimizer):
+        if self._visible and not _not_measured(optimizer):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TooLittleDataWarning)
                 best = _line(optimizer.recommend("observed"))

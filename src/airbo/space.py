@@ -196,7 +196,7 @@ class Space:
             )
         for name in design:
             if name not in self.names:
-                raise ValueError(f"Unknown parameter {name!r}{self.hint(name)}.")
+                raise ValueError(f"Unknown parameter {name!r}{self.hint(name)}")
         row = []
         for name, parameter in zip(self.names, self._parameters, strict=True):
             if name not in design:
@@ -287,9 +287,9 @@ class Space:
         return {column: n for column, n in counts if n is not None}
 
     def hint(self, name: object) -> str:
-        """Say which known name is near an unknown one."""
+        """Say which known name is near an unknown one, or which there are; this ends a sentence."""
         near = closest(str(name), self.names)
-        return f"; did you mean {near!r}?" if near else f"; there are {list(self.names)}"
+        return f"; did you mean {near!r}?" if near else f"; there are {list(self.names)}."
 
     def _two_dimensional(self, array: Any) -> Columns:
         rows = array[None] if array.ndim == 1 else array

@@ -78,7 +78,6 @@ probability = 0.5
     [
         ("[outcomes.a]\nunit = 'mm'\n", "needs either goal"),
         ("[outcomes.a]\ngoal = 'maximize'\nat_most = 1\n", "needs either goal"),
-        ("[outcomes.a]\nat_most = 1\n", "one to 3 objectives"),
         ("[outcomes.a]\ngoal = 'largest'\n", "goal must be one of"),
         ("[outcomes.a]\ngoal = 'maximize'\nprobability = 0.9\n", "belongs to a limit"),
         ("[outcomes.a]\nat_most = 1\nmeasure = 'mean'\n", "belongs to a goal"),
@@ -86,18 +85,32 @@ probability = 0.5
             "[outcomes.a]\nat_most = 1\nat_least = 2\n",
             "at_least must be below at_most, got 2 and 1",
         ),
-        ("[outcomes.a]\nat_most = 1\nprobability = 95.0\n", "between 0 and 1, as 0.95 .* got 95.0"),
-        ("[outcomes.a]\nat_most = 1\nprobability = '95%'\n", "between 0 and 1, .* got '95%'"),
+        (
+            "[outcomes.a]\nat_most = 1\nprobability = 95.0\n",
+            r"line 10: outcomes.a: probability must .* got 95\.0\. Write 0\.95 for 95%\.",
+        ),
+        (
+            "[outcomes.a]\nat_most = 1\nprobability = '95%'\n",
+            r"line 10: outcomes.a: probability must .* got '95%'\. Write 0\.95 for 95%\.",
+        ),
         ("[outcomes.a]\nat_most = 1\nprobability = nan\n", "between 0 and 1, .* got nan"),
         ("[outcomes.a]\nat_most = '1 mm'\n", "a mistake:.*at_most must be a number, got '1 mm'"),
-        ("[outcomes.a]\nat_most = inf\n", "limit must be finite"),
-        ("[outcomes.a]\nat_most = 1e300\n", "must not exceed 1e\\+100 in size, got 1e\\+300"),
-        ("[outcomes.a]\ngoal = 'maximize'\nmeasure = 'cvar:95'\n", "between 0 and 1, as 0.9"),
+        ("[outcomes.a]\nat_most = inf\n", ": at_most must be finite, got inf"),
+        (
+            "[outcomes.a]\nat_most = 1e300\n",
+            ": at_most must not exceed 1e\\+100 in size, got 1e\\+300",
+        ),
+        (
+            "[outcomes.a]\ngoal = 'maximize'\nmeasure = 'cvar:95'\n",
+            "line 10: outcomes.a: measure: level must .*between 0 and 1",
+        ),
         ("[outcomes.a]\ngoal = 'maximize'\nmeasure = 'cvar:95%'\n", "Write 0.95 for 95%"),
         ("[outcomes]\n", "outcomes is empty"),
         ("[outcomes.-a]\ngoal = 'maximize'\n", "airbo tell could not read it"),
         ('[outcomes."a\\nb"]\ngoal = "maximize"\n', "airbo tell could not read it"),
         ("[outcomes.a]\ngoal='maximize'\n[outcomes.a_std]\nat_most = 1\n", "something else has"),
+        ("[outcomes.a]\ngoal='maximize'\n[outcomes.holds]\nat_most = 1\n", "something else has"),
+        ("[outcomes.a]\nat_most = 1\n", "one to 3 outcomes need a goal .*, got 0"),
         ("[outcomes.x]\ngoal = 'maximize'\n", "something else has that name"),
         ("[outcomes.a]\ngoal = 'maximize'\nlimit = 3\n", "limit"),
     ],
@@ -168,34 +181,33 @@ def test_the_sampler_and_the_optimizer_know_the_same(campaign):
     assert 0 <= asked.design["x"] <= 1
 
 
-def test_a_campaign_that_had_one_value_may_get_names_for_outcomes(tmp_path):
+def test_only_a_failed_experiment_can_be_infeasible(campaign):
+    [asked] = campaign.ask()
+    with pytest.raises(
+        CampaignError, match="experiments that failed; this one has outcomes: 'leak'"
+    ):
+        campaign.tell_all([(asked.number, {"leak": 0.1})], infeasible=True)
+    assert campaign.experiment(asked.number).is_pending
+
+
+def test_tables_that_differ_in_what_cannot_be_used_are_two(campaign):
+    table = pd.DataFrame({"x": [0.1], "leak": [None], "status": ["failed"]})
+    assert not campaign.import_table(table).already
+    assert not campaign.import_table(table.assign(status="infeasible")).already
+    assert campaign.import_table(table.assign(status="infeasible")).already
+
+
+@pytest.mark.parametrize("name", ["by", "notes", "excluded"])
+def test_an_export_keeps_an_outcome_that_is_called_like_a_column_of_airbo(tmp_path, name):
     path = tmp_path / "campaign.toml"
-    path.write_text(SEAM[: SEAM.index("[outcomes")])
-    with Campaign.open(path) as before:
-        before.tell({"x": 0.5}, 3.0)
-    path.write_text(SEAM)
-    with Campaign.open(path) as after:
-        table = after.optimizer().observations
-        exported = after.export()
-    assert table["strength"].tolist() == exported["strength"].tolist() == [3.0]
-    assert table["leak"].isna().all()
-
-
-def test_what_was_measured_under_another_name_does_not_count_and_is_kept(campaign, tmp_path):
-    from airbo.integrations.optuna import optimizer_of
-
-    campaign.tell({"x": 0.5}, {"strength": 3.0, "leak": 0.1})
-    campaign.tell({"x": 0.6}, {"strength": 4.0})
-    path = tmp_path / "campaign.toml"
-    path.write_text(SEAM.replace("strength", "toughness"))
-    with Campaign.open(path) as renamed:
-        with pytest.raises(CampaignError, match=r"measured 'toughness'.* measured 'strength'"):
-            renamed.recommend()
-        ours, theirs = renamed.optimizer().observations, optimizer_of(renamed.study).observations
-        assert ours["leak"].tolist() == theirs["leak"].tolist() == [0.1]
-        assert ours["toughness"].isna().all()
-        assert theirs["toughness"].isna().all()
-        assert renamed.export()["strength"].tolist() == [3.0, 4.0]
+    path.write_text(SEAM.replace("leak", name))
+    with Campaign.open(path) as opened:
+        opened.tell({"x": 0.1}, {"strength": 1.0, name: 0.25})
+        table = opened.export()
+        assert table[name].tolist() == [0.25]
+        opened.undo()
+        opened.import_table(table)
+        assert dict(opened.experiments[-1].outcomes) == {"strength": 1.0, name: 0.25}
 
 
 def test_an_export_has_a_column_for_each_outcome(campaign):

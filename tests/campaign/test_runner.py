@@ -17,6 +17,7 @@ from airbo.campaign import CampaignError, runner
 from airbo.campaign.program import Command, CommandResult, answer_in
 from airbo.campaign.runner import run_unattended
 from tests.campaign.common import MILL, campaign, settings
+from tests.campaign.test_outcomes import SEAM
 
 MILL_SPACE = settings(MILL).space
 
@@ -57,6 +58,16 @@ def test_a_program_names_the_outcomes_that_it_measured(line, answer):
     else:
         with pytest.raises(ValueError, match=re.escape(answer)):
             answer_in(line, ["a", "b"])
+
+
+def test_a_line_that_cannot_be_read_is_kept_as_a_note(tmp_path):
+    c = campaign(tmp_path, SEAM)
+    command = Command("echo strenth=3 leak=0.1", c.settings.space, outcomes=c.settings.outcomes)
+    run_unattended(c, command, 1)
+    assert c.experiment(0).outcome == "failed"
+    assert c.experiment(0).notes == (
+        "its last line names 'strenth'; did you mean 'strength'? (strenth=3 leak=0.1)",
+    )
 
 
 def test_what_is_executed_is_what_is_stored(tmp_path):

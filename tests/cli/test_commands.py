@@ -260,6 +260,9 @@ def test_every_command_has_help_with_examples_and_json():
         ("3 1.25", [(3, 1.25)]),
         ("3 -1e-3", [(3, -0.001)]),
         ("3=1 4=-2", [(3, 1.0), (4, -2.0)]),
+        ("3 value=1.25", [(3, 1.25)]),
+        ("value=1 3", [(3, 1.0)]),
+        ("value=1.5 speed=60 tool=A", [({"speed": 60.0, "tool": "A"}, 1.5)]),
         ("1.5 speed=60 depth=1 passes=2 tool=A",
          [({"speed": 60.0, "depth": 1.0, "passes": 2, "tool": "A"}, 1.5)]),
     ],
@@ -273,7 +276,10 @@ def test_words_of_tell_with_another_design_than_asked():
     assert (report.outcomes, report.design) == ([(3, 1.5)], {"speed": 91.0, "tool": "A"})
 
 
-@pytest.mark.parametrize("words", ["3=1 4", "3=1 3=2", "1 2 3", "speed=60 3=1", "x 1", "speed=60"])
+@pytest.mark.parametrize(
+    "words",
+    ["3=1 4", "3=1 3=2", "1 2 3", "1 2 value=3", "value=1", "speed=60 3=1", "x 1", "speed=60"],
+)
 def test_words_that_are_not_understood(words):
     from airbo.campaign import CampaignError
 

@@ -184,8 +184,15 @@ def test_a_window_needs_limits_and_a_level():
     opt = known()
     with pytest.raises(ValueError, match="no limits to keep"):
         opt.operating_window()
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="level must be a number between 0 and 1"):
         opt.operating_window(95.0)
     with pytest.raises(ValueError, match="Unknown outcome 'leak'"):
         opt.tolerance_budget(outcome="leak")
     assert opt.operating_window(0.9, MIDDLE, measures.InSpec(high=LIMIT)).alone
+    outcomes = {"a": airbo.Maximize(), "b": airbo.Minimize()}
+    several = airbo.Optimizer({"x": (0.0, 1.0)}, outcomes=outcomes)
+    several.tell({"x": 0.5}, {"a": 1.0, "b": 1.0})
+    with pytest.raises(ValueError, match="the limits are theirs: leave measure out"):
+        several.operating_window(0.9, {"x": 0.5}, measures.InSpec(high=LIMIT))
+    with pytest.raises(ValueError, match="No outcome has limits to keep"):
+        several.operating_window(0.9, {"x": 0.5})

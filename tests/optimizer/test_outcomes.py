@@ -148,6 +148,9 @@ def test_until_every_outcome_was_measured_designs_are_spread():
     assert optimizer.ask() == start.ask()
     with pytest.raises(ValueError, match="no model of 'weight' yet: no experiment measured it"):
         optimizer.recommend()
+    assert 0.4 < optimizer.evaluate({"x": 0.5}, outcome="strength").mean < 0.6
+    with pytest.raises(ValueError, match="no model of 'weight' yet"):
+        optimizer.evaluate({"x": 0.5}, outcome="weight")
 
 
 # -- limits
@@ -183,8 +186,9 @@ def test_more_confidence_keeps_further_from_the_limit():
     bold, careful = (optimizer.recommend("anywhere", c).design["x"] for c in (0.2, 0.99))
     assert careful < bold - 0.01
     for wrong in (0.0, 1.0, 1.2):
-        with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-            optimizer.recommend("anywhere", wrong)
+        for refuses in (optimizer, Optimizer(LINE)):
+            with pytest.raises(ValueError, match="confidence must be a number between 0 and 1"):
+                refuses.recommend("anywhere", wrong)
 
 
 @pytest.mark.parametrize(
@@ -247,6 +251,16 @@ def test_a_failed_experiment_is_infeasible_only_if_the_user_says_so():
     assert goals_holds(silent, {"x": 0.9}) > 0.9
     assert goals_holds(said, {"x": 0.9}) < 0.1
     assert said.recommend(confidence=0.5).outcomes["feasible"].within > 0.9
+
+
+def test_a_design_that_may_not_work_is_recommended_with_a_warning_that_says_so():
+    optimizer = Optimizer(LINE, P, outcomes={"strength": Maximize()}, n_initial=3)
+    optimizer.tell({"x": 0.5}, {"strength": 1.0})
+    optimizer.tell({"x": 0.6}, None, infeasible=True)
+    with pytest.warns(
+        airbo.TooLittleDataWarning, match="the design can be used for 95% of executed"
+    ):
+        optimizer.recommend()
 
 
 # -- fronts

@@ -128,7 +128,7 @@ def test_a_row_whose_status_is_failed_has_failed():
     optimizer = Optimizer(LINE)
     status = [None, "OK", " Failed"]
     optimizer.tell(
-        pd.DataFrame({"x": [0.1, 0.2, 0.5], "value": [1.0, 2.0, -999.0], "status": status})
+        pd.DataFrame({"x": [0.1, 0.2, 0.5], "value": [1.0, 2.0, math.nan], "status": status})
     )
     assert list(optimizer.observations["value"].isna()) == [False, False, True]
 
@@ -146,6 +146,10 @@ BAD_TABLES = [
     ({"x": [0.1, 0.2], "value": [1.0, math.inf]}, "Row 1 of the table: The value"),
     ({"x": [0.1, 0.2], "value": [1.0, "2"]}, "Row 1 of the table: The value"),
     ({"x": [0.1], "value": [1.0], "status": ["aborted"]}, "Row 0 of the table: status must be"),
+    (
+        {"x": [0.1, 0.2], "value": [1.0, -999.0], "status": ["ok", "Failed"]},
+        "Row 1 of the table: value is -999.0, but the status is 'failed': remove one of them",
+    ),
     ({"x": [0.1], "yield": [1.0]}, "no column 'value'"),
     ({"x": [0.1], "value": [1.0], "z": [1.0]}, "Unknown column 'z'"),
     ({"value": [1.0]}, "'x' is missing"),

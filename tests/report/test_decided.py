@@ -92,3 +92,12 @@ def test_an_experiment_that_measured_one_outcome_only_is_shown(tmp_path):
     opt.tell({"x": 9.0, "y": 9.0}, None, infeasible=True)
     tiles = tiles_of(page_of(opt, tmp_path))
     assert "feasible: works" in tiles
+
+
+def test_a_single_outcome_has_the_page_of_a_value(tmp_path):
+    opt = several({"strength": airbo.Maximize()})
+    settings = {"value_name": "strength", "history": 0}
+    assert "Expected strength" in tiles_of(page_of(opt, tmp_path, **settings))
+    opt.tell({"x": 9.0, "y": 9.0}, None, infeasible=True)
+    tiles = tiles_of(page_of(opt, tmp_path, **settings))
+    assert {"strength, mean", "feasible: works"} <= {*tiles}

@@ -26,7 +26,7 @@ def file(tmp_path):
 @pytest.fixture
 def models(monkeypatch):
     """Let the desk fit models; it draws nothing."""
-    monkeypatch.setattr("airbo.serve.thinking._report_charts", lambda findings, report: None)
+    monkeypatch.setattr("airbo.serve.thinking._report_charts", lambda *args, **settings: None)
 
 
 @pytest.fixture

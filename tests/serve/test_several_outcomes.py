@@ -11,9 +11,12 @@ TWO = SEAM.replace("n_initial = 3", "n_initial = 1000").replace(
 )
 
 
+MEASURED = 'measure = "in-spec:1.5..3"\nvalue = { unit = "mm" }\n' + TWO[: TWO.index("[outcomes")]
+
+
 @pytest.fixture
-def file(tmp_path):
-    return write(tmp_path, TWO)
+def file(tmp_path, request):
+    return write(tmp_path, getattr(request, "param", TWO))
 
 
 def ask(visitor, desk):
@@ -64,3 +67,14 @@ def test_the_page_shows_the_compromise_and_the_front(models, ann, desk, file):
     assert "The compromise on a front of" in advice
     assert "Or choose from the front" in advice
     assert [chart.title for chart in desk.looked().charts.values()] == ["strength against leak"]
+
+
+@pytest.mark.parametrize("file", [MEASURED], indirect=True)
+def test_the_page_shows_the_measure_that_decides(models, ann, desk, file):
+    with Campaign.open(file) as campaign:
+        campaign.tell_all([({"x": x}, 4 * x) for x in (0.1, 0.3, 0.5, 0.7, 0.9)])
+    ann.get()
+    desk.wait()
+    advice = ann.get().words.partition("Best design so far")[2]
+    assert "In spec" in advice
+    assert "operating window" in advice.lower()

@@ -13,15 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from airbo import measures
 from airbo.campaign.errors import FileError, Mistake, StorageError
 from airbo.campaign.missed import Missed, of_single, read_missed, tables_of
 from airbo.campaign.parameter_tables import RESERVED, read_parameters, read_space
 from airbo.campaign.storage_url import StorageURL
 from airbo.campaign.toml_errors import Lines, Notes, TomlTable
-from airbo.campaign.wants import NamedOutcome, first_objective, read_outcomes
+from airbo.campaign.wants import NamedOutcome, first_objective, read_measure, read_outcomes
 from airbo.measures import Measure
-from airbo.observed import Direction
+from airbo.observed import VALUE, Direction
 from airbo.outcomes import Want
 from airbo.parameters import Parameter
 from airbo.space import Space, n_initial_for
@@ -118,6 +117,12 @@ class Settings:
         """What is wanted of each outcome; None: there is one value."""
         named = self.named
         return None if named is None else {name: outcome.want for name, outcome in named.items()}
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the outcomes by name, where they have one; that of a trial's value first."""
+        named = {name: outcome.unit for name, outcome in (self.named or {}).items()}
+        return {name: unit for name, unit in ({VALUE: self.value_unit} | named).items() if unit}
 
     # -- as plain data
 
@@ -250,7 +255,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         **first_objective(named),
         "surrogate": top.get("surrogate", "a text in quotes", "default"),
         "acquisition": top.get("acquisition", "a text in quotes", "default"),
-        "measure": _measure(top),
+        "measure": read_measure(top),
         "noise": top.one_of("noise", ("measurement", "product"), "measurement"),
         "seed": _at_least(top, "seed", "a whole number", 0, 0),
         "n_initial": _at_least(
@@ -272,15 +277,6 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         beyond=tuple(top.notes.beyond),
         **others,
     )
-
-
-def _measure(top: TomlTable) -> Measure:
-    text = top.get("measure", "a text in quotes", "mean")
-    try:
-        return measures.from_text(text)
-    except ValueError as error:
-        top.note(f"measure: {error}", "measure")
-        return measures.Mean()
 
 
 def _at_least(top: TomlTable, key: str, kind: str, least: int, default: Any) -> Any:

@@ -12,9 +12,10 @@ from airbo.integrations.optuna.attributes import (
     EXECUTED,
     GAVE_UP,
     INFEASIBLE_DESIGN,
-    OUTCOMES,
     STAMP,
     UNCERTAINTY,
+    UNITS,
+    outcomes_of,
 )
 from airbo.integrations.optuna.counting import NOTE, STAGED, Counted
 from airbo.space import Design, Space
@@ -42,6 +43,8 @@ class Experiment:
     """Description of what it was made under; None: not recorded."""
     outcomes: Mapping[str, float] = field(default_factory=dict)
     """Measured outcomes by name, where there are several."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Units in which it was told, by the name of the outcome; that of ``value`` is ``value``."""
     infeasible: bool = False
     """Whether it failed because its design cannot be used."""
     run: Mapping[str, Any] | None = None
@@ -99,6 +102,11 @@ class Record:
     counted: Counted
     """What was read."""
 
+    def named(self, name: str) -> "Record":
+        """Give values that were told before outcomes had names the name of the first objective."""
+        named = [replace(e, outcomes=e.measured(name)) for e in self.experiments]
+        return replace(self, experiments=named)
+
     def get(self, number: int) -> Experiment:
         """Return the experiment that people call ``number``."""
         found = next((e for e in self.experiments if e.number == number), None)
@@ -155,7 +163,8 @@ def experiment_of(trial: FrozenTrial, space: Space, number: int | None = None) -
         asked=trial.datetime_start,
         told=_local(stamp["told"]) if "told" in stamp else trial.datetime_complete,
         uncertainty=trial.user_attrs.get(UNCERTAINTY),
-        outcomes=(trial.user_attrs.get(OUTCOMES) or {}) if outcome == "ok" else {},
+        outcomes=outcomes_of(trial) if outcome == "ok" else {},
+        units=(trial.user_attrs.get(UNITS) or {}) if outcome == "ok" else {},
         infeasible=outcome == "failed" and bool(trial.user_attrs.get(INFEASIBLE_DESIGN)),
         run=trial.user_attrs.get(RUN),
         by=stamp.get("by"),
@@ -185,7 +194,7 @@ def _outcome(trial: FrozenTrial) -> Stage:
     if not trial.state.is_finished():
         return "pending"
     # a trial of Optuna has no value, where the first objective was not measured
-    return "ok" if trial.user_attrs.get(OUTCOMES) else "failed"
+    return "ok" if outcomes_of(trial) else "failed"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from airbo.campaign.ledger import Ledger
 from airbo.campaign.outcome import Told
 from airbo.campaign.seal import Held
 from airbo.campaign.storage import close_storage, explained, open_storage, reading
-from airbo.campaign.study import CAMPAIGN, check_there, open_study, seal_of
+from airbo.campaign.study import CAMPAIGN, check_there, check_units, open_study, seal_of
 from airbo.integrations.optuna.counting import Counted
 
 C = TypeVar("C", bound="OpenCampaign")
@@ -37,7 +37,7 @@ class OpenCampaign:
             study = open_study(storage, settings, begun=bool(self.seal and self.seal.facts))
             self.ledger = Ledger(settings.space, study, storage)
             counted = Counted.of(study)  # once: for the experiments and for the seal
-            record_of(counted, settings.space)
+            check_units(record_of(counted, settings.space).experiments, settings)
             if self.seal is not None:
                 held = self.held(counted)
                 self.seal.check(held)

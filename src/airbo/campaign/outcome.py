@@ -18,6 +18,7 @@ from airbo.integrations.optuna.attributes import (
     OUTCOMES,
     STAMP,
     UNCERTAINTY,
+    UNITS,
     describe_uncertainty,
     read_uncertainty,
 )
@@ -25,6 +26,7 @@ from airbo.observed import check_executed, check_value
 from airbo.outcomes import check_values
 from airbo.parameters import Categorical
 from airbo.space import Design, Space
+from airbo.words import quoted
 
 if TYPE_CHECKING:
     from airbo.optimizer import Optimizer
@@ -73,6 +75,8 @@ class Outcome:
     outcomes: Mapping[str, float] | None = None
     """What was measured, where the campaign has several outcomes; ``value`` is the first objective,
     if that was."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Units of what was measured, as for an experiment."""
     infeasible: bool = False
     """Whether it failed because its design cannot be used."""
 
@@ -90,8 +94,9 @@ class Outcome:
         executed = {EXECUTED: dict(self.executed)} if self.executed else {}
         stamp = {STAMP: dict(self.stamp)} if self.stamp else {}
         several = {} if self.outcomes is None else {OUTCOMES: dict(self.outcomes)}
+        units = {UNITS: dict(self.units)} if self.units and self.outcome == "ok" else {}
         cannot = {INFEASIBLE_DESIGN: True} if self.infeasible else {}
-        return {UNCERTAINTY: under, **executed, **stamp, **several, **cannot}
+        return {UNCERTAINTY: under, **executed, **stamp, **several, **units, **cannot}
 
     @property
     def moves(self) -> bool:
@@ -110,8 +115,9 @@ class Outcome:
         own, known = dict(self.executed), dict(experiment.executed)
         measured = own == known or _same(own, known)
         silent = not self.executed and not fully
-        same = (experiment.outcome, experiment.value) == (self.outcome, self.value)
+        same = experiment.outcome == self.outcome
         same = same and dict(experiment.outcomes) == dict(self.outcomes or {})
+        same = same and (bool(self.outcomes) or experiment.value == self.value)
         same = same and experiment.infeasible == self.infeasible
         return same and not self.moves and said and (measured or silent)
 
@@ -157,7 +163,8 @@ class Listener:
                 raise CampaignError(
                     f"Each uncertainty must be an airbo.uncertainty, got {uncertainty!r}."
                 ) from None
-        return cls(settings, record, uncertainty, allow_outside, stamp or {})
+        known = record if settings.named is None else record.named(settings.value_name)
+        return cls(settings, known, uncertainty, allow_outside, stamp or {})
 
     def outcome(
         self,
@@ -200,6 +207,7 @@ class Listener:
             design=said.design if is_moved else experiment.design,
             executed=experiment.executed if keeps else said.executed,
             in_force=self._in_force(experiment),
+            units={**experiment.units, **said.units},
         )
 
     def _with_outcomes(self, said: Outcome, outcomes: Mapping[str, float]) -> Outcome:
@@ -262,7 +270,13 @@ class Listener:
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
         said = Outcome(
-            plain, number, measured, self.uncertainty, self._in_force(None), stamp=self.stamp
+            plain,
+            number,
+            measured,
+            self.uncertainty,
+            self._in_force(None),
+            stamp=self.stamp,
+            units=self.settings.units,
         )
         return said if several is None else self._with_outcomes(said, several)
 
@@ -341,6 +355,11 @@ def cannot_be_used(settings: Settings, outcome: Outcome) -> Outcome:
     """Say of a failed experiment that its design cannot be used."""
     if settings.outcomes is None:
         raise CampaignError("Infeasible designs need [outcomes] in the campaign file.")
+    if outcome.outcomes:
+        raise CampaignError(
+            f"infeasible=True is for experiments that failed; this one has outcomes: "
+            f"{quoted(outcome.outcomes)}."
+        )
     cannot = replace(outcome, infeasible=True)
     cannot.check_free()
     return cannot

@@ -111,10 +111,12 @@ class Command:
             last = _last_line(errors)
             reason = f"it ended with exit code {code}" + (f": {last}" if last else "")
             return CommandResult(None, reason)
+        line = _last_line(output)
         try:
-            return CommandResult(answer_in(_last_line(output), self.outcomes))
+            return CommandResult(answer_in(line, self.outcomes))
         except ValueError as error:
-            return CommandResult(None, str(error).rstrip("."))
+            reason = str(error).rstrip(".")  # with all that was printed: none of it is lost
+            return CommandResult(None, reason if repr(line) in reason else f"{reason} ({line})")
 
     def _start(self, design: Design, environment: dict[str, str]) -> "subprocess.Popen[str]":
         try:

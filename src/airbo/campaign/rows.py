@@ -44,6 +44,8 @@ class TableMistakes:
     """Mistakes of a table, as many as anybody reads."""
 
     mistakes: list[Mistake] = field(default_factory=list)
+    n_left_out: int = 0
+    """Rows that are no mistake and no experiment to import: pending, given up, excluded."""
 
     @property
     def is_full(self) -> bool:
@@ -206,6 +208,7 @@ class _RowReader:
         """Return the experiment of a row; nothing if it has mistakes, or was not done."""
         status = cells.get(STATUS, "").lower()
         if status in _SKIPPED:
+            self.found.n_left_out += 1
             return []
         n_before = len(self.found.mistakes)
         design = {
@@ -273,6 +276,7 @@ class _RowReader:
 
     def _value(self, line: int, cell: str, status: str) -> float | None:
         if status == FAILED:
+            self._check_empty(line, "the value", cell, status)
             return None
         if status not in ("", OK):
             known = quoted((OK, FAILED, *_SKIPPED))

@@ -1,6 +1,6 @@
 """The study of a campaign: whether it is the right one, and who chooses and judges its designs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import optuna
@@ -11,8 +11,10 @@ from optuna.storages import BaseStorage
 
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError, DamageError, FileError, StorageError
+from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
 from airbo.digits import Digits, digits_for
+from airbo.observed import VALUE
 from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
 from airbo.words import same_unit
@@ -137,11 +139,29 @@ def check_same(begun: dict[str, Any], settings: Settings) -> None:
         else [f"the direction was {begun['direction']!r} and is now {settings.direction!r}"]
     )
     what += _refused_changes(Space.from_dict(begun["space"]), settings.space)
+    _check_fit(what, settings)
+
+
+def check_units(told: Iterable[Experiment], settings: Settings) -> None:
+    """Refuse a file with another unit than that in which an outcome was told."""
+    found: dict[str, str] = {}
+    for experiment in told:
+        for name, unit in experiment.units.items():
+            is_value = name == VALUE and not (settings.named and experiment.outcomes)
+            if is_value or (name in experiment.outcomes and name in (settings.named or ())):
+                found.setdefault(settings.value_name if is_value else name, unit)
+    now = {settings.value_name: settings.value_unit, **settings.units}
+    changes = (_changed_unit(name, unit, now.get(name)) for name, unit in found.items())
+    _check_fit([*filter(None, changes)], settings)
+
+
+def _check_fit(what: Sequence[str], settings: Settings) -> None:
     if what:
         raise StorageError(
             f"{settings.path.name} does not fit the trials of campaign {settings.name!r} in "
             f"{settings.storage}: {'; '.join(what)}. Put it back, or begin a new campaign "
-            "with another name and storage (`airbo export` and `airbo import` carry values over)."
+            "with another name and storage (`airbo export` and `airbo import` carry values over; "
+            "convert those that get another unit)."
         )
 
 
@@ -162,9 +182,13 @@ def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
             return f"the choices of {name!r} were {before} and are now {after}"
     elif old.log != new.log:
         return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
-    if _unit(old) is not None and not same_unit(_unit(old), _unit(new)):
-        return f"the unit of {name!r} was {_unit(old)!r} and is now {_unit(new)!r}"
-    return ""
+    return _changed_unit(name, _unit(old), _unit(new))
+
+
+def _changed_unit(name: str, old: str | None, new: str | None) -> str:
+    if old is None or same_unit(old, new):
+        return ""
+    return f"the unit of {name!r} was {old!r} and is {f'now {new!r}' if new else 'gone'}"
 
 
 def _scale(parameter: Parameter) -> str:
@@ -222,7 +246,7 @@ def sampler_of(settings: Settings) -> "AIRBOSampler":
         deployment=settings.deployment,
         surrogate=settings.surrogate,
         acquisition=settings.acquisition,
-        measure=settings.measure,
+        measure=None if settings.outcomes else settings.measure,
         noise=settings.noise,
         n_startup_trials=settings.n_initial,
         search_space=settings.space,

@@ -46,6 +46,8 @@ class Imported:
     """The experiments, in the order of the rows."""
     already: bool
     """Whether the same table had been imported before; nothing was changed then."""
+    n_left_out: int = 0
+    """Rows whose status says that they are pending, given up or excluded."""
 
 
 def import_table(
@@ -75,7 +77,7 @@ def import_table(
         check_plausible_rows(listener.settings, listener.record, said)
     mark = {"file": Path(name).name, "rows": len(rows), **listener.stamp}
     numbers = ledger.commit([Row.of(outcome) for outcome in outcomes], key, lambda _: mark)
-    return Imported(numbers, already=False)
+    return Imported(numbers, already=False, n_left_out=found.n_left_out)
 
 
 def _key(record: Record, name: str) -> tuple[str, dict[str, Any] | None]:
@@ -127,14 +129,18 @@ def _refused(name: str, error: SheetError) -> CampaignError:
 
 def digest(rows: Iterable[TableRow]) -> str:
     """Return a short text that differs for tables that differ."""
-    content = [[row.design, row.value, row.executed] for row in rows]
+    content = [
+        [row.design, row.value, row.executed, *([INFEASIBLE] if row.infeasible else [])]
+        for row in rows
+    ]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataFrame":
     """Put experiments into a table that can be imported again.
 
-    A value that was told before the outcomes had names is that of the first objective.
+    A value that was told before the outcomes had names is that of the first objective. Where the
+    file no longer names outcomes, those that were told have columns all the same.
     """
     import pandas as pd
 
@@ -144,31 +150,32 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
     named = dict.fromkeys((*(settings.outcomes or ()), *told))
     rows = [
         {
+            BY: e.by,  # first: a parameter or an outcome with this name counts more
+            EXCLUDED: e.excluded,
+            NOTES: "; ".join(e.notes) or None,
             TRIAL: e.number,
             **e.design,
             **{name: e.measured(settings.value_name).get(name, math.nan) for name in named},
-            **({} if named else {VALUE: math.nan if e.value is None else e.value}),
+            VALUE: math.nan if e.value is None else e.value,
             STATUS: _status(e),
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
             ASKED: _time(e.asked),
             TOLD: _time(e.told),
-            BY: e.by,
-            EXCLUDED: e.excluded,
-            NOTES: "; ".join(e.notes) or None,
         }
         for e in experiments
     ]
     columns = [
         TRIAL,
         *space.names,
-        *(named or (VALUE,)),
+        *((VALUE,) if settings.outcomes is None else ()),
+        *named,
         STATUS,
         *(EXECUTED_COLUMN + n for n in measured),
         ASKED,
         TOLD,
         *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
     ]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
 
 
 def to_csv(table: "pd.DataFrame") -> str:

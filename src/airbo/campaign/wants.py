@@ -17,20 +17,26 @@ from typing import Any
 
 from airbo import measures
 from airbo.campaign.toml_errors import TomlTable
+from airbo.measures import Measure
+from airbo.measures.kinds import check_level
 from airbo.observed import EXECUTED_COLUMN
 from airbo.outcomes import (
+    MAX_OBJECTIVES,
     AtLeast,
     AtMost,
     Between,
     Maximize,
     Minimize,
     Want,
+    check_limit,
     check_outcomes,
     objectives,
 )
 
-_MORE = "_std"
-"""What the table of the front adds to a name for the uncertainty of an outcome."""
+_MORE = ("_std", "_within", "_within_std", "_holds")
+"""What the table of the front adds to the name of an outcome."""
+_HOLDS = "holds"
+"""Its column for all limits together."""
 _KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit")
 
 
@@ -67,6 +73,14 @@ def read_outcomes(top: TomlTable, taken: Collection[str]) -> dict[str, NamedOutc
     named = {name: outcome for name, outcome in found.items() if outcome is not None}
     if len(named) < len(found):
         return None
+    n_goals = len(objectives({name: outcome.want for name, outcome in named.items()}))
+    if not 1 <= n_goals <= MAX_OBJECTIVES:
+        top.note(
+            f'one to {MAX_OBJECTIVES} outcomes need a goal ("maximize" or "minimize"), got '
+            f"{n_goals}; all others can have limits.",
+            "outcomes",
+        )
+        return None
     try:
         check_outcomes({name: outcome.want for name, outcome in named.items()})
     except ValueError as error:
@@ -87,7 +101,8 @@ def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> NamedOut
     table = outcomes.sub(name)
     if table is None:
         return None
-    _check_name(table, name, {*taken, *(n + _MORE for n in outcomes.values if n != name)})
+    columns = {n + more for n in outcomes.values for more in _MORE if n != name}
+    _check_name(table, name, {*taken, *columns, _HOLDS})
     table.only(_KEYS)
     is_limit = bool({"at_least", "at_most"} & set(table.values))
     if ("goal" in table.values) == is_limit:
@@ -111,6 +126,16 @@ def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> NamedOut
         return None
 
 
+def read_measure(table: TomlTable) -> Measure:
+    """Read the measure of a goal, or of the whole file."""
+    text = table.get("measure", "a text in quotes", "mean")
+    try:
+        return measures.from_text(text)
+    except ValueError as error:
+        table.note(f"measure: {error}", "measure")
+        return measures.Mean()
+
+
 def _check_name(table: TomlTable, name: str, taken: Collection[str]) -> None:
     if name in taken or name.startswith(EXECUTED_COLUMN) or name.isdigit():
         table.note(f"an outcome cannot be called {name!r}: something else has that name.")
@@ -131,18 +156,17 @@ def _want(
     if goal is not None:
         if "probability" in table.values:
             table.note("probability belongs to a limit, not to a goal.", "probability")
-        measure = measures.from_text(table.get("measure", "a text in quotes", "mean"))
+        measure = read_measure(table)
         return Maximize(measure) if goal == "maximize" else Minimize(measure)
     if "measure" in table.values:
         table.note("measure belongs to a goal, not to a limit.", "measure")
-    probability = table.values.get("probability", 0.95)
-    if not (isinstance(probability, int | float) and 0 < probability < 1):
-        raise ValueError(
-            "probability must be a number between 0 and 1, as 0.95 for 95 of 100, got "
-            f"{probability!r}."
-        )
-    if low is not None and high is not None:
-        if not low < high:
-            raise ValueError(f"at_least must be below at_most, got {low:g} and {high:g}.")
-        return Between(low, high, probability)
-    return AtMost(high, probability) if high is not None else AtLeast(low or 0.0, probability)
+    probability = check_level(table.values.get("probability", 0.95), "probability")
+    if high is None:
+        return AtLeast(check_limit(low, "at_least"), probability)
+    high = check_limit(high, "at_most")
+    if low is None:
+        return AtMost(high, probability)
+    low = check_limit(low, "at_least")
+    if not low < high:
+        raise ValueError(f"at_least must be below at_most, got {low:g} and {high:g}.")
+    return Between(low, high, probability)

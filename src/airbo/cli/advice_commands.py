@@ -35,7 +35,8 @@ Anywhere = Annotated[
     ),
 ]
 _MEANS = (
-    "Values are averages over where the design lands (± one standard deviation, model uncertainty)."
+    "Values are averages over where the design lands, unless another measure is named (± one "
+    "standard deviation, model uncertainty)."
 )
 
 
@@ -62,7 +63,7 @@ def show_compromise(
     from airbo.optimizer.outlook_words import MEAN_ONLY
     from airbo.words import assignments
 
-    out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}")
+    out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}".strip())
     for name, estimate in best.outcomes.items():
         out.show(outcome_line(settings, name, estimate))
     out.show(f"{_MEANS} {MEAN_ONLY}")

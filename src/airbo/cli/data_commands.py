@@ -72,7 +72,9 @@ def import_(
         else:
             first, last = done.numbers[0], done.numbers[-1]
             out.show(f"Imported {count} from {data}, as number {first} to {last}.")
-        out.result({"imported": done.numbers, "already": done.already})
+        if done.n_left_out:
+            out.note(f"Rows left out as pending, given up or excluded: {done.n_left_out}.")
+        out.result({"imported": done.numbers, "already": done.already, "left_out": done.n_left_out})
 
 
 def export(

@@ -84,7 +84,8 @@ def tell(
 
         campaign = open_campaign(file, out)
         space = campaign.settings.space
-        report = report_in(words, space, campaign.settings.outcomes)
+        names = campaign.settings.outcomes, campaign.settings.value_name
+        report = report_in(words, space, *names)
         measured = named_values(executed or [], space)
         if measured and len(report.outcomes) > 1:
             raise CampaignError("--executed is for one experiment at a time.")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airbo.campaign.errors import CampaignError
+from airbo.observed import VALUE
 from airbo.space import Space
 from airbo.words import nearest, number_of, value_of
 
@@ -28,7 +29,10 @@ class Report:
 
 
 def report_in(
-    words: Sequence[str], space: Space, outcomes: Collection[str] | None = None
+    words: Sequence[str],
+    space: Space,
+    outcomes: Collection[str] | None = None,
+    value_name: str = VALUE,
 ) -> Report:
     """Read the words of ``airbo tell``.
 
@@ -36,11 +40,15 @@ def report_in(
         words: What stands behind it.
         space: The parameters.
         outcomes: Names of the outcomes, where the campaign has several.
+        value_name: Name of the value, which may stand before it, where there is one value.
     """
     if outcomes is not None:
         return _report_of_several(words, space, outcomes)
     try:
         pairs = [word.strip().partition("=") for word in words]
+        own = "" if value_name in space.names or _is_number(value_name) else value_name
+        named = [v for n, eq, v in pairs if eq and n == own]
+        pairs = [p for p in pairs if not (p[1] and p[0] == own)] + [(v, "", "") for v in named]
         by_number = {n: v for n, eq, v in pairs if eq and _is_number(n)}
         design = {n: value_of(space, n, v) for n, eq, v in pairs if eq and not _is_number(n)}
         bare = [n for n, eq, _ in pairs if not eq]
@@ -97,7 +105,7 @@ def named_values(words: Sequence[str], space: Space) -> Mapping[str, float]:
         if not equals:
             raise CampaignError(f"--executed is written as name=value, got {word!r}.")
         if name not in space.names:
-            raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}.")
+            raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}")
         try:
             found[name] = number_of(text, f"--executed {name}")
         except ValueError as error:

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from airbo.campaign.config import Settings
 from airbo.campaign.experiment import Experiment
-from airbo.measures import Mean, Target
-from airbo.outcomes import Limit
+from airbo.measures import InSpec, Mean, Target
+from airbo.outcomes import Aim, Limit, expected_words
 from airbo.words import choices, hit, plus_minus, shown, with_unit
 
 if TYPE_CHECKING:
@@ -89,8 +89,10 @@ def measured_words(settings: Settings, measured: float | Mapping[str, float]) ->
 def outcome_line(settings: Settings, name: str, estimate: "OutcomeEstimate") -> str:
     """Say what to expect of one outcome, and how surely its limit is kept."""
     named = (settings.named or {}).get(name)
-    if estimate.within is None:
-        return f"{name}: {with_unit(plus_minus(estimate), named.unit if named else None)}"
+    if estimate.within is None and named is not None and isinstance(named.want, Aim):
+        measure = named.want.measure
+        by = "" if isinstance(measure, Mean | InSpec | Target) else f", the {measure.words}"
+        return f"{name}: {expected_words(named.want, estimate, named.unit)}{by}"
     if named is None or not isinstance(named.want, Limit):  # whether a design can be used
         return f"{name}: {estimate.within:.1%} of executed inputs work."
     asked = 100 * named.want.probability
@@ -111,7 +113,7 @@ def front_table(
     rows = [
         [
             *(shown(value) for value in best.design.values()),
-            *(plus_minus(best.outcomes[name]) for name in named),
+            *(expected_words(o.want, best.outcomes[name]) for name, o in named.items()),
             "compromise" if best.design == compromise.design else "",
         ]
         for best in found
@@ -124,7 +126,7 @@ def what_to_expect(settings: Settings, best: "Recommendation") -> str:
     unknown = "(± one standard deviation, model uncertainty)."
     measure = settings.measure
     if best.capability is not None:
-        return f"Expect {best.capability.words}. Brackets hold 90% of what the model believes."
+        return f"Expect {best.capability.words}. Brackets are 90% intervals (model uncertainty)."
     if isinstance(measure, Target):
         return (
             f"Expected distance of {settings.value_name} to "

@@ -5,13 +5,15 @@ takes values at executed inputs that count alike. Nothing here needs PyTorch, so
 names a measure can be checked at once.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from jaxtyping import Float
+
+from airbo.parameters import finite_number
 
 SOFT = 0.05
 """Width of the soft edge of limits while searching, in standard deviations of observed values."""
@@ -74,9 +76,9 @@ class MeanStd(Measure):
     """How many standard deviations count."""
 
     def __post_init__(self) -> None:
-        _check_number("k", self.k)
-        if not 0 <= self.k < math.inf:
-            raise ValueError(f"k must be finite and >= 0, got {self.k}.")
+        _read_number(self, "k")
+        if self.k < 0:
+            raise ValueError(f"k must be >= 0, got {self.k:g}.")
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Return E f - k sd f."""
@@ -99,7 +101,7 @@ class Quantile(Measure):
     """The share that does as well or better, between 0 and 1."""
 
     def __post_init__(self) -> None:
-        check_level(self.level)
+        object.__setattr__(self, "level", check_level(self.level))
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Interpolate between sorted values, each in the middle of its step."""
@@ -122,7 +124,7 @@ class CVaR(Measure):
     """The share that does not count, between 0 and 1."""
 
     def __post_init__(self) -> None:
-        check_level(self.level)
+        object.__setattr__(self, "level", check_level(self.level))
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Average the lowest values; the last of them counts with what is left of the share."""
@@ -168,13 +170,13 @@ class InSpec(Measure):
     def __post_init__(self) -> None:
         if self.low is None and self.high is None:
             raise ValueError("InSpec needs a lower limit, an upper limit, or both: got neither.")
-        for name, limit in (("low", self.low), ("high", self.high)):
-            if limit is not None:
-                _check_number(name, limit)
+        for name in ("low", "high"):
+            if getattr(self, name) is not None:
+                _read_number(self, name)
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise ValueError(
-                f"The lower limit must be below the upper one, got low={self.low} and "
-                f"high={self.high}."
+                f"The lower limit must be below the upper one, got low={self.low:g} and "
+                f"high={self.high:g}."
             )
 
     @property
@@ -227,7 +229,7 @@ class Target(Measure):
     """The value to hit, in the user's units."""
 
     def __post_init__(self) -> None:
-        _check_number("value", self.value)
+        _read_number(self, "value")
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Average squared distances."""
@@ -293,15 +295,31 @@ def _of_100(share: float) -> str:
     return f"{100 * share:.4g} of 100"
 
 
-def _check_number(name: str, value: object) -> None:
-    """Refuse what is not a finite number."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value):  # type: ignore[arg-type]
-        raise ValueError(f"{name} must be a finite number, got {value!r}.")
+def _read_number(measure: Measure, name: str) -> None:
+    """Read a field as a float; refuse what is not a finite number."""
+    object.__setattr__(measure, name, finite_number(getattr(measure, name), name))
 
 
-def check_level(level: object, name: str = "level") -> None:
-    """Refuse what is not a share between 0 and 1."""
-    _check_number(name, level)
-    if not 0 < level < 1:  # type: ignore[operator]
-        raise ValueError(f"{name} must lie between 0 and 1, as 0.9 for 90 of 100, got {level}.")
+def check_level(level: object, name: str = "level") -> float:
+    """Return a share between 0 and 1 as a float, and refuse what is not one."""
+    with suppress(ValueError):
+        share = finite_number(level, name)
+        if 0 < share < 1:
+            return share
+    given = repr(level) if isinstance(level, str) else level
+    raise ValueError(
+        f"{name} must be a number between 0 and 1, as 0.9 for 90 of 100, got {given}."
+        f"{_share_meant(level)}"
+    )
+
+
+def _share_meant(level: object) -> str:
+    """Say how to write a share that was given in percent, or as a text."""
+    text = str(level).strip()
+    with suppress(ValueError):
+        number = float(text.removesuffix("%"))
+        if (text.endswith("%") or number >= 2) and 0 < number < 100:
+            return f" Write {number / 100:g} for {number:g}%."
+        if isinstance(level, str) and 0 < number < 1:
+            return f" Write {number:g} without quotes."
+    return ""

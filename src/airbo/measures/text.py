@@ -61,9 +61,9 @@ def to_text(measure: Measure) -> str:
     word = next(word for word, kind in _WORDS.items() if type(measure) is kind)
     given = measure.to_dict()
     if isinstance(measure, InSpec):
-        low, high = (given.get(name, "") for name in ("low", "high"))
+        low, high = (str(given.get(name, "")).removesuffix(".0") for name in ("low", "high"))
         return f"{word}:{low}..{high}"
-    numbers = [str(v) for name, v in given.items() if name != "kind"]
+    numbers = [str(v).removesuffix(".0") for name, v in given.items() if name != "kind"]
     return ":".join([word, *numbers])
 
 

@@ -129,9 +129,11 @@ class Choice:
 
     def _among(self) -> str:
         where = "tried designs" if self.policy == "observed" else "designs of the space"
-        if not limits(self.goals.outcomes):
+        if not self._limits():
             return f"the {where}"
         return f"the {where} that keep all limits with a confidence of {self.confidence:g} or more"
 
     def _limits(self) -> str:
-        return listed([o.words(name) for name, o in limits(self.goals.outcomes).items()])
+        """Say which limits there are; that designs can be used is one if something could not."""
+        used = limits({goal.name: goal.outcome for goal in self.goals.used(self.history)})
+        return listed([limit.words(name) for name, limit in used.items()])

@@ -14,10 +14,9 @@ def window_sentences(window: OperatingWindow, space: Space) -> list[str]:
     """Say how far each parameter may move."""
     found = [window_verdict(window)]
     for name, ends in window.alone.items():
-        joint = window.jointly[name]
-        found.append(
-            f"{name}: {_range(space, name, ends)} alone; {_range(space, name, joint)} if all move."
-        )
+        alone, joint = (_range(space, name, own) for own in (ends, window.jointly[name]))
+        both = f"{alone} alone; {joint} if all move at once"
+        found.append(f"{name}: {both if len(window.alone) > 1 else alone}.")
     return found
 
 
@@ -53,7 +52,7 @@ def budget_sentences(budget: ToleranceBudget, name: str, unit: str | None) -> li
     for c in budget.contributions:
         found.append(
             f"The error of {listed(c.parameters)} causes {likely_share(c.share)} of the variance; "
-            f"halved, it leaves {_left(c, budget)}."
+            f"halving it leaves {_left(c, budget)}."
         )
     return found
 
@@ -64,8 +63,8 @@ def all_halved_words(budget: ToleranceBudget, name: str, unit: str | None) -> st
     assert c is not None
     scatter = with_unit(number(budget.scatter.value, 2), unit)
     return (
-        f"{name} scatters by ± {scatter} over where the design lands. If all errors were halved, "
-        f"this leaves {_left(c, budget)}."
+        f"{name} scatters by ± {scatter} over where the design lands. Halving all errors leaves "
+        f"{_left(c, budget)}."
     )
 
 

@@ -14,6 +14,7 @@ from airbo.measures.posterior import SEARCH, MeasureModel, Noise
 from airbo.observed import check_choice
 from airbo.optimizer.budget import ToleranceBudget
 from airbo.optimizer.choice import CONFIDENCE, Choice
+from airbo.optimizer.goals import OutcomeGoal
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
 from airbo.optimizer.recorded import Recorded, alone, whole_number
@@ -126,6 +127,7 @@ class Optimizer(Recorded):
             confidence: How sure the model has to be that all limits are kept.
         """
         policy = self._policy(policy)
+        check_level(confidence, "confidence")
         if self._goals is not None:
             with reproducible(self.seed, 1):
                 return self._choice(policy, confidence).recommend()
@@ -154,7 +156,7 @@ class Optimizer(Recorded):
             confidence: As for ``recommend``.
         """
         if self._goals is None:
-            return [self.recommend(policy)]
+            return [self.recommend(policy, confidence)]
         with reproducible(self.seed, 1):
             return self._choice(self._policy(policy), confidence).front()
 
@@ -181,6 +183,17 @@ class Optimizer(Recorded):
         assert self._goals is not None
         with reproducible(self.seed, 0):
             return self._goals.model(self._history)
+
+    def _goal(self, name: str | None) -> OutcomeGoal:
+        """Return the goal of an outcome, with its model; others may not have been measured yet."""
+        assert self._goals is not None
+        goal = self._goals.named_goal(name)
+        if self._goals.are_known(self._history):
+            self._models()
+        else:
+            with reproducible(self.seed, 0):
+                goal.model(self._history)
+        return goal
 
     @alone
     def predict(self, designs: Any) -> "pd.DataFrame":
@@ -221,12 +234,8 @@ class Optimizer(Recorded):
         plain = self.space.checked(design, allow_outside=True)
         noise = self.noise if noise is None else noise
         if self._goals is not None:
-            self._models()
-            return (
-                self._goals.named_goal(outcome)
-                .predictor(self._history, measure, noise)
-                .evaluate(plain)
-            )
+            goal = self._goal(outcome)
+            return goal.predictor(self._history, measure, noise).evaluate(plain)
         if outcome not in (None, *(self.outcomes or ())):
             raise ValueError(f"Unknown outcome {outcome!r}; there is only one.")
         own = self.measure if measure is None else measure
@@ -258,14 +267,17 @@ class Optimizer(Recorded):
 
     def _limits(self, measure: InSpec | None) -> list[MeasureModel]:
         """Return draws of all values that have limits."""
-        own = self.measure if measure is None else measure
-        if measure is None and self._goals is not None:
+        if self._goals is not None:
+            if measure is not None:
+                raise ValueError("With several outcomes, the limits are theirs: leave measure out.")
             self._models()
             with reproducible(self.seed, 0):
                 found = self._goals.limits(self._history, EFFORT_OF_WINDOW)
-            if found:
-                return found
-        if self._goals is not None or not isinstance(own, InSpec):
+            if not found:
+                raise ValueError("No outcome has limits to keep: AtMost, AtLeast or Between.")
+            return found
+        own = self.measure if measure is None else measure
+        if not isinstance(own, InSpec):
             raise ValueError(
                 "There are no limits to keep. Use measure=measures.InSpec(...), or outcomes with "
                 "AtMost, AtLeast or Between."
@@ -291,8 +303,7 @@ class Optimizer(Recorded):
         """
         plain = self._looked_at(design)
         if self._goals is not None:
-            self._models()
-            goal = self._goals.named_goal(outcome)
+            goal = self._goal(outcome)
             return goal.predictor(self._history, measure).budget(plain, goal.name)
         if outcome not in (None, *(self.outcomes or ())):
             raise ValueError(f"Unknown outcome {outcome!r}; there is only one.")
@@ -334,7 +345,8 @@ class Optimizer(Recorded):
             self.uncertainty,
             "minimize" if is_capped else surrogate.direction,
             self.surrogate,
-            seed=self.seed,
+            self.acquisition,
+            self.seed,
             deployment=self._deployment,
             n_initial=self.n_initial,
             initial=self.initial,

@@ -204,7 +204,7 @@ def from_table(
     known = {*space.names, *columns, STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for column in table.columns:
         if column not in known:
-            raise ValueError(f"Unknown column {column!r}{space.hint(column)}.")
+            raise ValueError(f"Unknown column {column!r}{space.hint(column)}")
     rows = []
     for index, row in enumerate(table.to_dict("records")):
         design = {name: row[name] for name in space.names if name in row}
@@ -214,12 +214,26 @@ def from_table(
             if EXECUTED_COLUMN + name in row and not pd.isna(row[EXECUTED_COLUMN + name])
         }
         word = _status(row.get(STATUS), index)
-        found = {name: row[name] for name in columns if name in row}
-        told = None if word in (FAILED, INFEASIBLE) else found
-        if told and rules.outcomes is None:
-            told = found[columns[0]]
+        told: Any = {name: row[name] for name in columns if name in row}
+        if word in (FAILED, INFEASIBLE):
+            _check_empty(told, word, index)
+            told = None
+        elif rules.outcomes is None:
+            told = told[columns[0]]
         rows.append((design, told, executed, word == INFEASIBLE))
     return rows
+
+
+def _check_empty(values: Mapping[str, Any], status: str, index: int) -> None:
+    """Refuse a number that would be lost, in a row that says that the experiment failed."""
+    import pandas as pd
+
+    for name, value in values.items():
+        if not pd.isna(value):
+            raise ValueError(
+                f"Row {index} of the table: {name} is {value!r}, but the status is {status!r}: "
+                "remove one of them."
+            )
 
 
 def _value_columns(rules: Rules, table: "pd.DataFrame", value: Any) -> tuple[str, ...]:

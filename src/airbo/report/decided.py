@@ -6,13 +6,14 @@ from functools import cached_property
 from itertools import combinations
 
 from airbo import words
-from airbo.measures import Mean, Target
+from airbo.measures import InSpec, Mean, Target
+from airbo.observed import INFEASIBLE, STATUS
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.handover import Handover
 from airbo.optimizer.handover_words import as_percent
 from airbo.optimizer.outlook_words import MEAN_ONLY
 from airbo.optimizer.recommendation import OutcomeEstimate
-from airbo.outcomes import Aim, Limit, Want, objectives
+from airbo.outcomes import Aim, Limit, Want, expected_words, objectives
 from airbo.report.findings import Findings
 from airbo.report.frame import settings_rows
 from airbo.report.front import front_figure
@@ -39,8 +40,9 @@ class Decided:
 
     @property
     def is_several(self) -> bool:
-        """Whether there are several outcomes."""
-        return len(self.outcomes) > 1
+        """Whether there are several outcomes, one of which may be that a design can be used."""
+        status = self.optimizer.observations[STATUS]
+        return len(self.outcomes) > 1 or bool((status == INFEASIBLE).any())
 
     @property
     def missing(self) -> list[str]:
@@ -97,11 +99,12 @@ def add_decision(page: Page, decided: Decided) -> None:
     best = decided.best
     lead = best.reason or f"Set this to get the best {_by(decided)}."
     page.lead(lead, doubt=decided.is_doubtful)
-    tiles = _outcome_tiles(decided) if decided.is_several else _measure_tiles(decided)
+    tiles = _outcome_tiles(decided) if decided.is_several else measure_tiles(decided)
     page.answer(settings_rows(decided.parts[0]), tiles)
+    intervals = "" if decided.is_several else "; intervals hold 90% of what it believes"
     page.note(
-        "± is one standard deviation (model uncertainty); intervals hold 90% of what "
-        f"it believes. Shares are those of executed inputs: where the design lands. {MEAN_ONLY}"
+        f"± is one standard deviation (model uncertainty){intervals}. Shares are those of executed "
+        f"inputs: where the design lands. {MEAN_ONLY}"
     )
 
 
@@ -109,7 +112,8 @@ def _by(decided: Decided) -> str:
     return f"{decided.name} by what counts: the {decided.optimizer.measure.words}"
 
 
-def _measure_tiles(decided: Decided) -> list[Tile]:
+def measure_tiles(decided: Decided) -> list[Tile]:
+    """Show the measure that decides, and the mean."""
     best, [part] = decided.best, decided.parts
     mean = Tile(
         f"Expected {part.name}",
@@ -143,10 +147,11 @@ def _outcome_tiles(decided: Decided) -> list[Tile]:
 
 def _outcome_tile(name: str, want: Want | None, e: OutcomeEstimate, unit: str | None) -> Tile:
     """Show an objective with what to expect, and a limit with how often it is kept."""
-    expected = words.with_unit(words.plus_minus(e), unit)
+    expected = expected_words(want, e, unit)
     if isinstance(want, Aim):
         by = "mean" if isinstance(want.measure, Mean) else want.measure.words
-        return Tile(f"{name}, {by}", expected, f"95% sure: {words.interval(e)}")
+        has_unit = not isinstance(want.measure, InSpec | Target)
+        return Tile(f"{name}, {by}", expected, f"95% sure: {words.interval(e)}" if has_unit else "")
     within, holds = e.within or 0.0, e.holds or 0.0
     if not isinstance(want, Limit):  # whether a design can be used
         return Tile(f"{name}: works", as_percent(within), "of executed inputs")
@@ -195,7 +200,7 @@ def add_front(page: Page, decided: Decided) -> None:
     shown = decided.parts[0].bare
     rows = [
         [*(shown(n, r.design[n]) for n in parameters),
-         *(words.plus_minus(r.outcomes[name]) for name in decided.outcomes)]
+         *(expected_words(want, r.outcomes[name]) for name, want in decided.outcomes.items())]
         for r in front
     ]  # fmt: skip
     page.table(header, rows)

@@ -68,11 +68,11 @@ class Findings:
         self.optimizer = optimizer
         self.name = name
         self.unit = unit
-        self._design, self._is_one_of_several = design, is_one_of_several
+        self._design, self.is_one_of_several = design, is_one_of_several
 
     def titled(self, title: str) -> str:
         """Return the title of a section, with the name of the outcome where there are several."""
-        return f"{self.name} · {title}" if self._is_one_of_several else title
+        return f"{self.name} · {title}" if self.is_one_of_several else title
 
     @property
     def space(self) -> Space:
@@ -301,5 +301,5 @@ class Findings:
     def parameter(self, name: str) -> Parameter:
         """Return a parameter by name, or say which there are."""
         if name not in self.space.names:
-            raise ValueError(f"Unknown parameter {name!r}{self.space.hint(name)}.")
+            raise ValueError(f"Unknown parameter {name!r}{self.space.hint(name)}")
         return self.space.parameters[name]

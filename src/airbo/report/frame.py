@@ -161,8 +161,9 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
     optimizer, table = findings.optimizer, findings.optimizer.observations
     measured = [column for column in table.columns if column.startswith(EXECUTED_COLUMN)]
     n_measured = int(table[measured].notna().any(axis=1).sum()) if measured else 0
+    better = ["better", "larger" if findings.sign > 0 else "smaller"]
     rows = [
-        ["better", "larger" if findings.sign > 0 else "smaller"],
+        *([] if findings.is_one_of_several else [better]),
         ["experiments", f"{len(table)}, {len(findings.known)} of them with a value"],
         ["pending", str(len(optimizer.pending))],
         ["surrogate", surrogate_name(findings)],

@@ -75,14 +75,14 @@ def write_report(
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
     n_states = whole_number("history", history, least=0)
-    findings = Findings(optimizer, value_name, value_unit)
-    subtitle = _subtitle(findings, date)
-    several = len(optimizer.outcomes or ()) > 1
+    subtitle = _subtitle(optimizer, date)
+    decided = Decided(optimizer, value_name, value_unit, units or {})
     is_known = (optimizer.observations[STATUS] == OK).any()
-    if several or (is_known and optimizer.measure != Mean()):
-        decided = Decided(optimizer, value_name, value_unit, units or {})
+    if decided.is_several or (is_known and optimizer.measure != Mean()):
         html = _decided_page(decided, title, subtitle, logbook)
     else:
+        alone = optimizer if optimizer.outcomes is None else optimizer.of_outcome()
+        findings = Findings(alone, value_name, value_unit)
         html = _page(findings, title, subtitle, n_states, logbook, progress)
     _replace(target, html)
     return target
@@ -161,12 +161,12 @@ def _add_records(page: Page, findings: Findings, logbook: Logbook | None) -> Non
     add_settings(page, findings)
 
 
-def _subtitle(findings: Findings, date: datetime.date | str | None) -> str:
-    table = findings.optimizer.observations
+def _subtitle(optimizer: Optimizer, date: datetime.date | str | None) -> str:
+    table = optimizer.observations
     n, n_failed = len(table), int((table[STATUS] != OK).sum())
     parts = [f"{n} experiment{'s' if n != 1 else ''}"]
     parts += [f"{n_failed} of them failed"] if n_failed else []
-    n_pending = len(findings.optimizer.pending)
+    n_pending = len(optimizer.pending)
     parts += [f"{n_pending} pending"] if n_pending else []
     parts += [str(date)] if date is not None else []
     return " · ".join([*parts, f"airbo {__version__}"])

@@ -5,11 +5,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from airbo.campaign import Campaign, Settings
-from airbo.outcomes import Limit, objectives
+from airbo.outcomes import Limit, expected_words, objectives
 from airbo.serve.jobs import Deliver
 from airbo.serve.thinking import Advice, as_chart
 from airbo.serve.view import design_rows
-from airbo.words import label, plus_minus, with_unit
+from airbo.words import label
 
 if TYPE_CHECKING:
     from airbo.optimizer import Recommendation
@@ -38,10 +38,12 @@ def advice_of(
     """Write a recommendation for the page."""
     named = settings.named or {}
     units = {name: outcome.unit for name, outcome in named.items()}
-    tiles = [(n, with_unit(plus_minus(e), units.get(n))) for n, e in best.outcomes.items()]
+    wants = {name: outcome.want for name, outcome in named.items()}
+    expected = best.outcomes.items()
+    tiles = [(n, expected_words(wants.get(n), e, units.get(n))) for n, e in expected]
     reasons = [best.reason]
     for name, estimate in best.outcomes.items():
-        want = named[name].want if name in named else None
+        want = wants.get(name)
         if estimate.within is not None and isinstance(want, Limit):
             tiles.append((f"{name} {want.where}", f"{estimate.within:.1%} of runs"))
             reasons.append(
@@ -54,7 +56,7 @@ def advice_of(
     rows = [
         [
             *(value for _, value, _ in design_rows(settings, each.design)),
-            *(plus_minus(each.outcomes[name]) for name in named),
+            *(expected_words(want, each.outcomes[name]) for name, want in wants.items()),
         ]
         for each in front
     ]

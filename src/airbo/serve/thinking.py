@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from airbo.report import Findings
+    from airbo.report.decided import Decided
 
 N_PAIRS = 3
 """Pairs of parameters that are drawn: those that matter most."""
 N_STATES = 6
 """Number of earlier states in the chart of progress."""
+_DOUBT = "Too little is known yet to tell the designs apart. If you have to choose now:"
 
 
 @dataclass(frozen=True)
@@ -56,43 +58,68 @@ def choose_designs(path: Path, n: int, report: Deliver) -> None:
 
 def look(path: Path, report: Deliver) -> None:
     """Work out the recommendation, and then the charts, one after the other."""
+    from airbo.measures import Mean
     from airbo.report import Findings
+    from airbo.report.decided import Decided
     from airbo.serve.compromise import report_compromise
 
     campaign = _opened(path)
     settings = campaign.settings
     if settings.named is not None:
         return report_compromise(campaign, report)
+    if settings.measure != Mean():
+        decided = Decided(campaign.optimizer(), settings.value_name, settings.value_unit, {})
+        report(_measured_advice(decided))
+        return _report_charts(decided.parts[0], report, n_states=0)
     findings = Findings(campaign.optimizer(), settings.value_name, settings.value_unit)
     report(_advice(findings))
     _report_charts(findings, report)
 
 
+def _rows(findings: "Findings") -> list[tuple[str, str, str]]:
+    """Return what to set."""
+    from airbo.words import unit_of
+
+    parameters = findings.space.parameters
+    return [
+        (name, findings.bare(name, value), unit_of(parameters[name]) or "")
+        for name, value in findings.best.design.items()
+    ]
+
+
+def _measured_advice(decided: "Decided") -> Advice:
+    """Write the recommendation where another measure than the mean decides."""
+    from airbo.optimizer.handover_words import window_sentences
+    from airbo.optimizer.outlook_words import MEAN_ONLY
+    from airbo.report.decided import measure_tiles
+
+    part, window = decided.parts[0], decided.handover.window
+    return Advice(
+        rows=_rows(part),
+        tiles=[(tile.label, tile.value) for tile in measure_tiles(decided)],
+        sentences=[*(window_sentences(window, part.space) if window else []), MEAN_ONLY],
+        doubt=_DOUBT if decided.is_doubtful else "",
+    )
+
+
 def _advice(findings: "Findings") -> Advice:
     from airbo.optimizer.outlook_words import sentences
-    from airbo.words import interval, plus_minus, unit_of, with_unit
+    from airbo.words import interval, plus_minus, with_unit
 
-    best, parameters, unit = findings.best, findings.space.parameters, findings.unit
+    best, unit = findings.best, findings.unit
     single = findings.beliefs.expected(findings.center, noise=True)[0]
     return Advice(
-        rows=[
-            (name, findings.bare(name, value), unit_of(parameters[name]) or "")
-            for name, value in best.design.items()
-        ],
+        rows=_rows(findings),
         tiles=[
             (f"Expected {findings.name}", with_unit(plus_minus(best), unit)),
             ("19 of 20 single runs", with_unit(interval(single), unit)),
         ],
         sentences=sentences(findings.outlook, findings.space, findings.name, unit),
-        doubt=(
-            "Too little is known yet to tell the designs apart. If you have to choose now:"
-            if findings.doubt
-            else ""
-        ),
+        doubt=_DOUBT if findings.doubt else "",
     )
 
 
-def _report_charts(findings: "Findings", report: Deliver) -> None:
+def _report_charts(findings: "Findings", report: Deliver, n_states: int = N_STATES) -> None:
     """Make the charts of the report, the quickest first."""
     from airbo.report import (
         Slice,
@@ -123,8 +150,9 @@ def _report_charts(findings: "Findings", report: Deliver) -> None:
         report(as_chart(f"along {along.name}", f"Along {along.name}", parameter_figure(along)))
     for a, b in pairs_by_influence(findings, slices)[:N_PAIRS]:
         report(as_chart(f"pair {a} {b}", f"{b} over {a}", pair_figure(findings, a, b)))
-    earlier = earlier_recommendations(findings, N_STATES)
-    report(as_chart("progress", "Progress", progress_figure(findings, earlier)))
+    if n_states:
+        earlier = earlier_recommendations(findings, n_states)
+        report(as_chart("progress", "Progress", progress_figure(findings, earlier)))
 
 
 def as_chart(key: str, title: str, figure: "go.Figure", verdict: str = "") -> Chart:

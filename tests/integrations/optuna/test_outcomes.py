@@ -4,6 +4,7 @@ import optuna
 import pytest
 from optuna.visualization import plot_pareto_front
 
+from airbo import AtMost, Maximize, measures
 from airbo import uncertainty as unc
 from airbo.integrations.optuna import AIRBOSampler, front, optimizer_of, recommend, robust_trial
 from airbo.measures.posterior import Effort
@@ -98,5 +99,59 @@ def test_more_objectives_than_anybody_can_weigh_are_refused():
 
 
 def test_a_probability_that_is_none_is_refused():
-    with pytest.raises(ValueError, match=r"probability must lie between 0 and 1, .* got 1\.5"):
+    with pytest.raises(
+        ValueError, match=r"^constraint_probability must .* between 0 and 1, .* got 1\.5\.$"
+    ):
         sampler(constraint_probability=1.5)
+
+
+LIMITED = {"strength": Maximize(), "leak": AtMost(0.5)}
+
+
+def reporting(outcomes):
+    """Return an objective whose trials report outcomes in their user attribute."""
+
+    def objective(trial):
+        trial.set_user_attr("outcomes", outcomes)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    return objective
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "message"),
+    [
+        ({"leek": 0.1}, "unknown outcome 'leek'; did you mean 'leak'?"),
+        ({"leak": "low"}, "'leak' must be a number, got 'low'."),
+        ([0.1], "expected a dict of numbers by name, got [0.1]."),
+    ],
+)
+def test_an_outcome_that_cannot_be_used_is_named_once_and_the_value_counts(
+    caplog, outcomes, message
+):
+    study = optuna.create_study(direction="maximize", sampler=sampler(outcomes=LIMITED))
+    study.optimize(reporting(outcomes), n_trials=4)
+    said = [r.getMessage() for r in caplog.records if r.name.startswith("airbo")]
+    assert said == [f"Trial 0, user attribute 'outcomes': {message}"]
+    table = optimizer_of(study).observations
+    assert table["strength"].tolist() == [t.value for t in study.trials]
+    assert table["leak"].isna().all()
+
+
+def test_what_else_a_trial_reports_stands_beside_its_value_whatever_it_equals():
+    study = optuna.create_study(direction="maximize", sampler=sampler(outcomes=LIMITED))
+    study.add_trial(
+        optuna.create_trial(
+            params={"x": 0.5},
+            distributions={"x": optuna.distributions.FloatDistribution(0, 1)},
+            value=3.0,
+            user_attrs={"outcomes": {"loss": 3.0, "leak": 0.1}},  # a name that is no longer used
+        )
+    )
+    table = optimizer_of(study).observations
+    assert (table["strength"].tolist(), table["leak"].tolist()) == ([3.0], [0.1])
+
+
+def test_each_outcome_has_its_own_measure():
+    with pytest.raises(ValueError, match="each has its own measure: leave measure out"):
+        sampler(outcomes=LIMITED, measure=measures.CVaR(0.9))

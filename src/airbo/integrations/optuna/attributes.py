@@ -10,6 +10,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial
 
 from airbo.uncertainty.spec import from_dict
+from airbo.words import nearest
 
 if TYPE_CHECKING:
     from airbo.coordinates import ByName
@@ -25,6 +26,8 @@ UNCERTAINTY = "airbo:uncertainty"
 """The uncertainty of this trial, if it differs from the sampler's; see describe_uncertainty."""
 OUTCOMES = "outcomes"
 """Measured outcomes by name, where a trial has more than the values of its objectives."""
+UNITS = "airbo:units"
+"""Units in which a campaign was told the outcomes, by name; that of Optuna's value is ``value``."""
 INFEASIBLE_DESIGN = "airbo:infeasible"
 """A failed trial failed because its design cannot be used."""
 FIXED = "fixed_params"
@@ -126,9 +129,32 @@ def executed_of(trial: FrozenTrial) -> dict[str, Any]:
             raise ValueError(_refusal(f"unknown parameter {name!r}; there are {there}"))
         if isinstance(trial.distributions[name], CategoricalDistribution) or value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not _is_number(value):
             raise ValueError(_refusal(f"{name!r} must be a number, got {value!r}"))
     return {name: value for name, value in measured.items() if _is_measured(value)}
+
+
+def outcomes_of(trial: FrozenTrial) -> dict[str, float]:
+    """Return the measured outcomes by name; what is not a number is left out."""
+    found = trial.user_attrs.get(OUTCOMES)
+    named = found if isinstance(found, Mapping) else {}
+    return {name: value for name, value in named.items() if _is_number(value)}
+
+
+def odd_outcomes(trial: FrozenTrial, known: Collection[str]) -> dict[str, str]:
+    """Say by name what of the outcomes that a user set cannot be used."""
+    found = trial.user_attrs.get(OUTCOMES, {})
+    if STAMP in trial.user_attrs:  # a campaign checks them, and may have had other names
+        return {}
+    if not isinstance(found, Mapping):
+        return {"": f"expected a dict of numbers by name, got {found!r}."}
+    unknown = {n: f"unknown outcome {n!r}{nearest(n, known)}" for n in found if n not in known}
+    odd = {n: v for n, v in found.items() if v is not None and not _is_number(v)}
+    return {n: f"{n!r} must be a number, got {v!r}." for n, v in odd.items()} | unknown
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_measured(value: Any) -> bool:

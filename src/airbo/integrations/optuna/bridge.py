@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airbo.coordinates import ByName
-from airbo.integrations.optuna.attributes import group, within
+from airbo.integrations.optuna.attributes import OUTCOMES, group, odd_outcomes, within
 from airbo.integrations.optuna.trials import FinishedTrial, Trials
 from airbo.measures import Measure
 from airbo.measures.posterior import Noise
@@ -41,7 +41,7 @@ class Bridge:
     _last: tuple[Any, list[FinishedTrial], Optimizer] | None = None
     """The last optimizer and the trials it knows, so that it is told only new ones."""
     _unused: set[str | tuple[str, ...]] = field(default_factory=set)
-    """Unused uncertainties that airbo has warned of already."""
+    """Unused uncertainties, and outcomes, that airbo has warned of already."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the optimizer, which can be rebuilt."""
@@ -71,9 +71,18 @@ class Bridge:
         else:
             optimizer, new = self.new_optimizer(trials, seed), told
         for trial in new:
+            self._warn_of_outcomes(trial)
             trial.tell(optimizer, trials.space)
         self._last = (key, told, optimizer)
         return optimizer
+
+    def _warn_of_outcomes(self, told: FinishedTrial) -> None:
+        """Warn once of every outcome that cannot be used."""
+        found = {} if self.outcomes is None else odd_outcomes(told.trial, self.outcomes)
+        for name in [name for name in found if (OUTCOMES, name) not in self._unused]:
+            self._unused.add((OUTCOMES, name))
+            number = told.trial.number
+            _logger.warning("Trial %d, user attribute %r: %s", number, OUTCOMES, found[name])
 
     def new_optimizer(self, trials: Trials, seed: int) -> Optimizer:
         """Return an optimizer for the search space of some trials that knows none of them."""
@@ -99,7 +108,7 @@ class Bridge:
             if name not in known:
                 hint = trials.space.space.hint(name)
                 raise ValueError(
-                    f"{what} names {name!r}, but no trial has such a parameter{hint}. Leave it out "
+                    f"{what} names {name!r}, but no trial has such a parameter{hint} Leave it out "
                     "if only some trials will have it: the model knows only parameters that all "
                     "complete trials have."
                 )

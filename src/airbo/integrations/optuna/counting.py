@@ -17,7 +17,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.attributes import DESIGN, FIXED, GAVE_UP, OUTCOMES, STAMP
+from airbo.integrations.optuna.attributes import DESIGN, FIXED, GAVE_UP, STAMP, UNITS
 
 STAGED = "airbo:staged"
 """Trial attribute: key and token of the mark that commits the trial, and its outcome."""
@@ -249,14 +249,14 @@ def _is_moment(text: Any) -> bool:
         return False
 
 
-def _are_outcomes(given: Any) -> bool:
-    return isinstance(given, dict) and all(map(_is_value, given.values()))
+def _are_units(given: Any) -> bool:
+    return isinstance(given, dict) and all(isinstance(unit, str) for unit in given.values())
 
 
 _FITTING: dict[str, Callable[[Any], bool]] = {
     STAGED: _is_note,
     STAMP: _is_stamp,
-    OUTCOMES: _are_outcomes,
+    UNITS: _are_units,
 }
 """What an attribute in the name of airbo has to look like."""
 

@@ -29,12 +29,14 @@ from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import Trials, has_rival
 from airbo.integrations.optuna.wanted import Wants
 from airbo.measures import Mean, Measure, check_measure
+from airbo.measures.kinds import check_level
 from airbo.measures.posterior import Noise, check_noise
 from airbo.observed import is_usable
 from airbo.optimizer import Optimizer
+from airbo.optimizer.goals import one_measure
 from airbo.optimizer.recorded import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
-from airbo.outcomes import AtMost, Want, check_outcomes
+from airbo.outcomes import Want, check_outcomes
 from airbo.space import Design, Space
 
 MAX_TRIES = 4
@@ -108,15 +110,16 @@ class AIRBOSampler(BaseSampler):
         find_surrogate(surrogate)
         find_acquisition(acquisition)
         self._given = None if search_space is None else SearchSpace.of(search_space)
+        named = None if outcomes is None else check_outcomes(outcomes)
         self._bridge = Bridge(
             check_by_name("uncertainty", {} if uncertainty is None else uncertainty),
             None if deployment is None else check_by_name("deployment", deployment),
             surrogate,
             acquisition,
             whole_number("n_startup_trials", n_startup_trials, least=0),
-            None if outcomes is None else check_outcomes(outcomes),
-            AtMost(0.0, constraint_probability).probability,
-            check_measure(Mean() if measure is None else measure),
+            named,
+            check_level(constraint_probability, "constraint_probability"),
+            check_measure(one_measure(named, measure)),
             check_noise(noise),
             names=() if self._given is None else tuple(self._given.distributions),
         )

@@ -7,7 +7,7 @@ from typing import Any
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.attributes import OUTCOMES
+from airbo.integrations.optuna.attributes import STAMP, outcomes_of
 from airbo.measures import Mean, Measure
 from airbo.observed import Direction, is_usable
 from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives
@@ -66,20 +66,21 @@ class Wanted:
     def told(self, trial: FrozenTrial, use_pruned: bool) -> Any:
         """Return the result of a trial in the form of ``Optimizer.tell``; None if it failed.
 
-        What else was measured in a trial that failed is known all the same. A trial in which only
-        outcomes were measured that nobody names any more gave nothing: an empty dict.
+        What else was measured in a trial that failed is known all the same. A campaign names every
+        outcome, and its value is one of them, perhaps under a name or in an order of objectives
+        that the file no longer has. A trial in which only outcomes were measured that nobody names
+        any more gave nothing: an empty dict.
         """
         counts = (TrialState.COMPLETE, TrialState.PRUNED) if use_pruned else (TrialState.COMPLETE,)
         values = (trial.values or []) if trial.state in counts else []
         if self.outcomes is None:
             return values[0] if values and is_usable(values[0]) else None
-        named = trial.user_attrs.get(OUTCOMES) or {}
-        former = [value for name, value in named.items() if name not in self.outcomes]
-        pairs = zip(self.names, values, strict=False)
-        given = {name: value for name, value in pairs if value not in former}
+        named = outcomes_of(trial)
+        is_complete = bool(named) and STAMP in trial.user_attrs
+        given = {} if is_complete else dict(zip(self.names, values, strict=False))
         given |= {CONSTRAINT + key: value for key, value in trial.constraints.items()} | named
         usable = {n: v for n, v in given.items() if n in self.outcomes and is_usable(v)}
-        return usable or ({} if former else None)
+        return usable or ({} if named.keys() - self.outcomes.keys() else None)
 
 
 def _checked(directions: list[Direction], given: Mapping[str, Want]) -> Direction:
