@@ -16,6 +16,28 @@ from experiments.measures.cases import GROUPS
 from experiments.measures.reliable_loops import METHODS
 from experiments.subjects.internals import LEVEL, ReliableDesign
 
+ON_LOG_SCALE = ("welded-beam", "spring")
+"""Parts whose dimensions range over a factor of 40 or more; they are also tried on a log scale."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part, and the scale of its dimensions while it is designed."""
+
+    problem: str
+    log: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.problem}, log scale" if self.log else self.problem
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"problem": self.problem, **({"scale": "log"} if self.log else {})}
+
+
+PARTS = (*map(Part, RELIABLE), *(Part(name, log=True) for name in ON_LOG_SCALE))
+
 
 @dataclass(frozen=True)
 class Reliability(Experiment):
@@ -30,17 +52,17 @@ class Reliability(Experiment):
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List all methods on all problems, the repeats one after another, few limits first."""
         n_steps = 1 if quick else self.n_steps
-        problems = sorted(RELIABLE, key=lambda name: (RELIABLE[name].n_limits, RELIABLE[name].d))
+        parts = sorted(PARTS, key=lambda p: (RELIABLE[p.problem].n_limits, RELIABLE[p.problem].d))
         return [
             Task(
                 self.name,
-                f"{problem}, {group}: {method}",
+                f"{part.name}, {group}: {method}",
                 seed,
-                {"problem": problem, "group": group, "method": method, "n_steps": n_steps},
+                {**part.config, "group": group, "method": method, "n_steps": n_steps},
                 n_steps,
             )
             for seed in range(1 if quick else repeats)
-            for problem in (problems[:1] if quick else problems)
+            for part in (parts[:1] if quick else parts)
             for group in GROUPS
             for method in METHODS
         ]
@@ -50,7 +72,8 @@ class Reliability(Experiment):
         config = task.config
         problem, exact = RELIABLE[config["problem"]], config["group"] == "exact"
         n_initial = 4 * (problem.d + 1)
-        loop = METHODS[config["method"]](problem, exact, n_initial, task.seed)
+        log = config.get("scale") == "log"
+        loop = METHODS[config["method"]](problem, exact, n_initial, task.seed, log=log)
         seconds = []
         for i in range(n_initial + config["n_steps"]):
             begun = time.process_time()
@@ -73,8 +96,8 @@ class Reliability(Experiment):
         header = ["problem", *(f"{method}: reliable, cost more by" for method in METHODS)]
         for group in GROUPS:
             rows = [
-                [name, *(_cell(results.of(f"{name}, {group}: {m}")) for m in METHODS)]
-                for name in RELIABLE
+                [part.name, *(_cell(results.of(f"{part.name}, {group}: {m}")) for m in METHODS)]
+                for part in PARTS
             ]
             parts += [f"## {group.capitalize()} experiments", table.markdown(header, rows)]
         return "\n\n".join(parts)
@@ -82,18 +105,18 @@ class Reliability(Experiment):
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw reliability and cost of every recommended design."""
         path = folder / f"{self.name}.png"
-        with draw.picture(path, 3 * len(RELIABLE), 6) as figure:
-            axes = figure.subplots(len(GROUPS), len(RELIABLE), squeeze=False)
+        with draw.picture(path, 2.4 * len(PARTS), 6) as figure:
+            axes = figure.subplots(len(GROUPS), len(PARTS), squeeze=False)
             for row, group in zip(axes, GROUPS, strict=True):
-                for ax, name in zip(row, RELIABLE, strict=True):
+                for ax, part in zip(row, PARTS, strict=True):
                     for method in METHODS:
-                        each = results.of(f"{name}, {group}: {method}")
+                        each = results.of(f"{part.name}, {group}: {method}")
                         colour, marker = style(method)
                         x = [100 * r["gap"] for r in each]
                         y = [r["reliability"] for r in each]
                         ax.scatter(x, y, color=colour, marker=marker, alpha=0.6, label=method)
                     ax.axhline(LEVEL, color=draw.TRUTH, linestyle=":", linewidth=1)
-                    ax.set_title(f"{name}, {group}", fontsize=9)
+                    ax.set_title(f"{part.name}, {group}", fontsize=9)
                     ax.set(xlabel="cost above the best [%]", ylabel="P(worst limit)")
                     ax.set(ylim=(-0.05, 1.05))
             axes[0, 0].legend(fontsize=6)

@@ -71,10 +71,12 @@ class ReliableLoop(Protocol):
 class AirboLoop:
     """``airbo.Optimizer`` with an objective and limits."""
 
-    def __init__(self, problem: ReliableDesign, exact: bool, n_initial: int, seed: int) -> None:
-        """Start with nothing known."""
-        low, high = problem.bounds.tolist()
-        space = {f"x{i}": b for i, b in enumerate(zip(low, high, strict=True))}
+    def __init__(
+        self, problem: ReliableDesign, exact: bool, n_initial: int, seed: int, log: bool = False
+    ) -> None:
+        """Start with nothing known; dimensions may have a log scale."""
+        bounds = enumerate(problem.bounds.mT.tolist())
+        space = {f"x{i}": airbo.Float(low, high, log=log) for i, (low, high) in bounds}
         self.names = [COST, *(f"margin{k}" for k in range(problem.n_limits))]
         limits = {name: airbo.AtLeast(0.0, probability=LEVEL) for name in self.names[1:]}
         self.optimizer = airbo.Optimizer(
@@ -111,12 +113,14 @@ class ChanceLoop:
         exact: bool,
         n_initial: int,
         seed: int,
+        log: bool = False,
         tolerant: bool = True,
     ) -> None:
         """Start from the same designs; without tolerances, limits hold for the design itself."""
         self.problem, self.n_initial, self.seed, self.tolerant = problem, n_initial, seed, tolerant
         self.n_w = N_W if tolerant else 1
-        self.low, high = problem.bounds
+        self.log = log
+        self.low, high = self._scaled(problem.bounds)
         self.width = high - self.low
         self.exact = exact
         self.designs: list[Design] = []
@@ -214,18 +218,26 @@ class ChanceLoop:
     def _perturbations(self, n_w: int, Z: Tensor) -> Tensor:
         """Return where designs of the unit cube land, relative to them."""
         base = base_draws(n_w, self.problem.uncertainty.n_base(self.problem.d))
-        X = self.low + self.width * Z
-        return (self.problem.uncertainty.perturb(X, base) - X.unsqueeze(-2)) / self.width
+        landed = self.problem.uncertainty.perturb(self._designs(Z), base)
+        return self._to_cube(landed) - Z.unsqueeze(-2)
 
     def _objective(self, n_w: int) -> "ChanceObjective":
         worst = max(row[0] for row in self.rows)
         return ChanceObjective(n_w, self.problem.n_limits, worst)
 
+    def _scaled(self, X: Tensor) -> Tensor:
+        return X.log() if self.log else X
+
     def _to_cube(self, designs: Any) -> Tensor:
-        return (torch.as_tensor(designs, dtype=torch.float64) - self.low) / self.width
+        X = torch.as_tensor(designs, dtype=torch.float64)
+        return (self._scaled(X) - self.low) / self.width
+
+    def _designs(self, Z: Tensor) -> Tensor:
+        X = self.low + self.width * Z
+        return X.exp() if self.log else X
 
     def _to_user(self, Z: Tensor) -> Design:
-        design: Design = (self.low + self.width * Z)[0].tolist()
+        design: Design = self._designs(Z)[0].tolist()
         return design
 
 
