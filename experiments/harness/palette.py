@@ -3,7 +3,6 @@
 STYLES = {
     "ExpectationGP": ("#0072B2", "o"),
     "airbo": ("#0072B2", "o"),
-    "airbo, by the mean": ("#56B4E9", "^"),
     "RelevanceGP": ("#6A3D9A", "*"),
     "MMDGP": ("#E69F00", "P"),
     "MMDGP-nystrom": ("#D55E00", "s"),

@@ -24,24 +24,20 @@ N_JUDGED = 128
 
 
 class MeasureLoop(OptimizerLoop):
-    """``airbo.Optimizer`` that decides by a measure, with the surrogate of version 0.1.0."""
+    """``airbo.Optimizer`` that decides by a measure."""
 
-    def __init__(
-        self, case: MeasureCase, measure: Measure | None, protocol: dict[str, Any], seed: int
-    ) -> None:
-        """Start with nothing known; None: decide by the mean."""
+    def __init__(self, case: MeasureCase, protocol: dict[str, Any], seed: int) -> None:
+        """Start with nothing known."""
         tried, problem = case.case, case.problem
         self.optimizer = airbo.Optimizer(
             tried.space,
             tried.tried_under,
             problem.direction,
-            "expectation",
-            "ucb-random",
             seed=seed,
             deployment=None if tried.same_use else problem.uncertainty,
             n_initial=protocol["n_initial"],
             initial=protocol["initial"],
-            measure=measure,
+            measure=case.measure,
         )
 
 
@@ -108,17 +104,14 @@ def risk_measure(measure: Measure, n: int) -> RiskMeasureMCObjective:
 def start(method: str, case: MeasureCase, protocol: dict[str, Any], seed: int) -> Any:
     """Begin an optimization by one of ``METHODS``."""
     if method == AIRBO:
-        return MeasureLoop(case, case.measure, protocol, seed)
-    if method == AIRBO_MEAN:
-        return MeasureLoop(case, None, protocol, seed)
+        return MeasureLoop(case, protocol, seed)
     if method == RISK:
         return RiskLoop(case, protocol, seed)
     return PlainLoop(case.case, protocol, seed)
 
 
-AIRBO, AIRBO_MEAN = "airbo, by the measure", "airbo, by the mean"
-RISK, PLAIN = "BoTorch InputPerturbation + risk measure", "plain GP"
-METHODS = (AIRBO, AIRBO_MEAN, RISK, PLAIN)
+AIRBO, RISK, PLAIN = "airbo, by the measure", "BoTorch InputPerturbation + risk measure", "plain GP"
+METHODS = (AIRBO, RISK, PLAIN)
 
 
 def truth(case: MeasureCase, designs: list[Design]) -> tuple[Tensor, Tensor, Tensor]:

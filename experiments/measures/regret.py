@@ -11,10 +11,12 @@ from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
 from experiments.harness.statistics import interval_of_mean
 from experiments.measures.cases import CASES, GROUPS
-from experiments.measures.loops import AIRBO, METHODS, RISK, start, truth
+from experiments.measures.loops import AIRBO, METHODS, start, truth
 from experiments.paper.regrets import draw_final_regrets
 
 PROTOCOL: dict[str, Any] = {"n_initial": 10, "initial": "sobol", "beta": 2.0}
+SETTINGS = {"surrogate": "default", "acquisition": "default"}
+"""Of airbo."""
 LOOKS = 4
 """How often, evenly, the outcome is held against the truth."""
 
@@ -37,7 +39,13 @@ class MeasureRegret(Experiment):
                 self.name,
                 f"{case}: {method}",
                 seed,
-                {"case": case, "method": method, "n_steps": n_steps, "protocol": PROTOCOL},
+                {
+                    "case": case,
+                    "method": method,
+                    "n_steps": n_steps,
+                    "protocol": PROTOCOL,
+                    **(SETTINGS if method == AIRBO else {}),
+                },
                 n_steps,
             )
             for seed in range(1 if quick else repeats)
@@ -76,7 +84,7 @@ class MeasureRegret(Experiment):
         parts = []
         for group in GROUPS:
             rows = [self._row(case, results) for case in CASES if case.endswith(group)]
-            header = ["final regret", *METHODS, "the mean's optimum", "ours / BoTorch's"]
+            header = ["final regret", *METHODS, "the mean's optimum", "airbo / the best other"]
             parts += [
                 f"## {group.capitalize()} experiments",
                 table.markdown(header, [row for row in rows if row]),
@@ -94,10 +102,8 @@ class MeasureRegret(Experiment):
                 cells.append(f"{values.mean():.3f} ({low:.3f} to {high:.3f})")
             else:
                 cells.append("–")
-        ours, theirs = finals[AIRBO], finals[RISK]
-        ratio = (
-            f"{ours.mean() / max(theirs.mean(), 1e-9):.2f}" if len(ours) and len(theirs) else "–"
-        )
+        others = [values.mean() for m, values in finals.items() if m != AIRBO and len(values)]
+        ratio = f"{finals[AIRBO].mean() / min(others):.2f}" if len(finals[AIRBO]) else "–"
         return [name, *cells, f"{_regret_of_mean(name, results):.3f}", ratio]
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
