@@ -9,7 +9,6 @@ from botorch.acquisition.risk_measures import CVaR, RiskMeasureMCObjective, VaR,
 from botorch.sampling.normal import SobolQMCNormalSampler
 from torch import Tensor
 
-import airbo
 from airbo import measures
 from airbo.measures import Measure
 from experiments.measures.cases import MeasureCase
@@ -21,24 +20,6 @@ N_SAMPLES = 64
 """Draws of the posterior in BoTorch's acquisitions."""
 N_JUDGED = 128
 """Perturbations with which BoTorch recommends; as many as airbo takes for that."""
-
-
-class MeasureLoop(OptimizerLoop):
-    """``airbo.Optimizer`` that decides by a measure."""
-
-    def __init__(self, case: MeasureCase, protocol: dict[str, Any], seed: int) -> None:
-        """Start with nothing known."""
-        tried, problem = case.case, case.problem
-        self.optimizer = airbo.Optimizer(
-            tried.space,
-            tried.tried_under,
-            problem.direction,
-            seed=seed,
-            deployment=None if tried.same_use else problem.uncertainty,
-            n_initial=protocol["n_initial"],
-            initial=protocol["initial"],
-            measure=case.measure,
-        )
 
 
 class RiskLoop(PerturbedLoop):
@@ -104,7 +85,8 @@ def risk_measure(measure: Measure, n: int) -> RiskMeasureMCObjective:
 def start(method: str, case: MeasureCase, protocol: dict[str, Any], seed: int) -> Any:
     """Begin an optimization by one of ``METHODS``."""
     if method == AIRBO:
-        return MeasureLoop(case, protocol, seed)
+        protocol = {**protocol, "acquisition": "default"}
+        return OptimizerLoop(case.case, "default", protocol, seed, case.measure)
     if method == RISK:
         return RiskLoop(case, protocol, seed)
     return PlainLoop(case.case, protocol, seed)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 import airbo
 from airbo.acquisition import UCB
+from airbo.measures import Measure
 from experiments.subjects.acquisitions import TRIED
 from experiments.subjects.cases import Case
 
@@ -34,7 +35,14 @@ class Loop(Protocol):
 class OptimizerLoop:
     """``airbo.Optimizer`` with any of its surrogates."""
 
-    def __init__(self, case: Case, surrogate: Any, protocol: dict[str, Any], seed: int) -> None:
+    def __init__(
+        self,
+        case: Case,
+        surrogate: Any,
+        protocol: dict[str, Any],
+        seed: int,
+        measure: Measure | None = None,
+    ) -> None:
         """Start without observations; the first designs depend only on the seed."""
         self.optimizer = airbo.Optimizer(
             case.space,
@@ -46,6 +54,7 @@ class OptimizerLoop:
             deployment=None if case.same_use else case.problem.uncertainty,
             n_initial=protocol["n_initial"],
             initial=protocol["initial"],
+            measure=measure,
         )
         self.batch: int = protocol.get("batch", 1)
         self.waiting: list[Design] = []
