@@ -9,6 +9,8 @@ from linear_operator.utils.warnings import NumericalWarning
 from airbo import Integer, Space
 from airbo.cube import Cube
 from airbo.optimizer.search import (
+    NEARBY,
+    _starts,
     best_design,
     best_of,
     free_designs,
@@ -118,3 +120,16 @@ def test_only_numerical_warnings_are_kept_quiet():
         warnings.warn("line search", OptimizationWarning, stacklevel=1)
         with pytest.warns(UserWarning, match="something else"):
             warnings.warn("something else", UserWarning, stacklevel=1)
+
+
+def test_a_thin_band_is_found_before_the_search_climbs():
+    class Band(Near):
+        def forward(self, X):
+            return -(X[..., 0, 0] - 0.0137).abs()  # one random point of 50 comes within 0.01
+
+    box = points([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
+    starts = _starts(Band(0.0), box).squeeze(-2)
+    assert (starts[:, 0] - 0.0137).abs().max() < 0.003
+    apart = torch.cdist(starts, starts, p=float("inf")) + torch.eye(len(starts))
+    assert len(starts) == 4
+    assert apart.min() >= NEARBY
