@@ -80,6 +80,11 @@ class Limit(ABC):
     def bounds(self) -> tuple[float | None, float | None]:
         """The smallest and the largest value that are allowed; None: there is no limit."""
 
+    @property
+    def direction(self) -> Direction:
+        """The direction away from the limit; with two limits, as for values to be maximized."""
+        return "minimize" if self.bounds[0] is None else "maximize"
+
     def words(self, name: str) -> str:
         """Say what is wanted of the outcome."""
         what = "the design can be used" if name == FEASIBLE else f"{name} {self.where}"

@@ -14,7 +14,7 @@ from torch.nn import ModuleList
 
 from airbo.acquisition import InformationAbout, Situation, believing
 from airbo.improvement import Draws, LogImprovement, Sampled
-from airbo.measures import InSpec, Mean, Measure, Quantile
+from airbo.measures import CVaR, InSpec, Mean, MeanStd, Measure, Quantile, Worst
 from airbo.measures.posterior import SEARCH, Effort, MeasureModel, Noise
 from airbo.models import UncertainInputGP
 from airbo.observed import Direction
@@ -23,10 +23,12 @@ from airbo.optimizer.recommendation import Predictor
 from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, looked_at, without_numerical_warnings
 from airbo.optimizer.surrogate import FittedModel, value_unit
-from airbo.outcomes import FEASIBLE, AtLeast, Limit, Want, limits, objectives
+from airbo.outcomes import FEASIBLE, AtLeast, Between, Limit, Want, limits, objectives
 
 SEARCH_LIMITS = SEARCH
 """Effort of a search with limits."""
+ONE_SIDED = (MeanStd, Quantile, CVaR, Worst)
+"""Measures that look at one side of the values, the bad one."""
 RARE = 0.95
 """Limits with a larger probability depend on tails that need twice as many executed inputs."""
 
@@ -44,13 +46,10 @@ class OutcomeGoal:
     @classmethod
     def of(cls, name: str, outcome: Want, like: Objective) -> "OutcomeGoal":
         """Give an outcome a surrogate of its own, which differs only in the direction."""
-        measure: Measure
-        if isinstance(outcome, Limit):
-            surrogate, measure = like.surrogate, InSpec(*outcome.bounds)
-            surrogate = replace(surrogate, direction="maximize")
-        else:
-            surrogate, measure = like.surrogate, outcome.measure
-            surrogate = replace(surrogate, direction=outcome.direction)
+        measure: Measure = (
+            InSpec(*outcome.bounds) if isinstance(outcome, Limit) else outcome.measure
+        )
+        surrogate = replace(like.surrogate, direction=outcome.direction)
         return cls(name, outcome, replace(like, surrogate=surrogate, measure=measure))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -84,6 +83,11 @@ class OutcomeGoal:
     ) -> Predictor:
         """Return a predictor of the measure, or of another measure of the same outcome."""
         own = self.objective
+        if isinstance(self.outcome, Between) and isinstance(measure, ONE_SIDED):
+            raise ValueError(
+                f"{self.name!r} has limits on both sides, so no side is the bad one that "
+                f"{type(measure).__name__} looks at. Ask for InSpec, Target or Mean."
+            )
         objective = replace(own, measure=measure or own.measure, noise=noise or own.noise)
         return Predictor(objective, self.model(whole), self.unit(whole))
 
@@ -202,7 +206,8 @@ class OutcomeDraws(Draws):
         for goal, unit, model in zip(self.goals, self.units, self.models, strict=True):
             measured = cast(MeasureModel, model)
             if isinstance(goal.outcome, Limit):
-                margins.append(margin(goal.outcome, measured.values(Z), unit) / _scale(measured))
+                values = goal.objective.surrogate.sign * measured.values(Z)
+                margins.append(margin(goal.outcome, values, unit) / _scale(measured))
             else:
                 objectives.append(measured.posterior(Z).draws.squeeze(-1))
         none = Z.new_zeros(*objectives[0].shape, 0)

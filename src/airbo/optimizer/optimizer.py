@@ -26,7 +26,6 @@ from airbo.optimizer.window import (
     Specification,
     operating_window,
 )
-from airbo.outcomes import AtMost
 from airbo.space import Design
 
 if TYPE_CHECKING:
@@ -339,11 +338,10 @@ class Optimizer(Recorded):
         if self._goals is not None:
             goal = self._goals.named_goal(name)
             record, surrogate = goal.history(self._history), goal.objective.surrogate
-        is_capped = isinstance((self.outcomes or {}).get(name or ""), AtMost)
         alone = Optimizer(
             self.space,
             self.uncertainty,
-            "minimize" if is_capped else surrogate.direction,
+            surrogate.direction,
             self.surrogate,
             self.acquisition,
             self.seed,
