@@ -14,8 +14,8 @@ from airbo.measures.kinds import (
     Mean,
     Measure,
     Target,
-    check_level,
     check_measure,
+    check_probability,
     measure_from,
 )
 from airbo.observed import LARGEST, Direction, check_value
@@ -104,7 +104,7 @@ class AtMost(Limit):
 
     limit: float | int
     probability: float = 0.95
-    """Share of executed inputs that must keep the limit."""
+    """Share of executed inputs that must keep the limit, at most 0.999."""
 
     def __post_init__(self) -> None:
         _check(self, "limit")
@@ -121,7 +121,7 @@ class AtLeast(Limit):
 
     limit: float | int
     probability: float = 0.95
-    """Share of executed inputs that must keep the limit."""
+    """Share of executed inputs that must keep the limit, at most 0.999."""
 
     def __post_init__(self) -> None:
         _check(self, "limit")
@@ -139,7 +139,7 @@ class Between(Limit):
     low: float | int
     high: float | int
     probability: float = 0.95
-    """Share of executed inputs that must keep both limits."""
+    """Share of executed inputs that must keep both limits, at most 0.999."""
 
     def __post_init__(self) -> None:
         _check(self, "low", "high")
@@ -163,7 +163,7 @@ def _check(limit: Any, *names: str) -> None:
     kind = type(limit).__name__
     for name in names:
         object.__setattr__(limit, name, check_limit(getattr(limit, name), f"{kind}: {name}"))
-    share = check_level(limit.probability, f"{kind}: probability")
+    share = check_probability(limit.probability, f"{kind}: probability")
     object.__setattr__(limit, "probability", share)
 
 

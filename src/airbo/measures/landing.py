@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.in_cube import InCube
-from airbo.measures.kinds import Measure, Quantile, Worst
+from airbo.measures.kinds import ALMOST_ALL, Measure, Quantile, Worst
 from airbo.uncertainty import (
     Beta,
     Clipped,
@@ -25,9 +25,6 @@ from airbo.uncertainty import (
     Varying,
     base_draws,
 )
-
-ALMOST_ALL = 0.999
-"""The share of executed inputs that ``Worst`` is about where P_x has no bounded support."""
 
 
 def base_for(
