@@ -15,7 +15,7 @@ from airbo.measures.kinds import (
     Measure,
     Target,
     check_measure,
-    check_probability,
+    check_kept_share,
     measure_from,
 )
 from airbo.observed import LARGEST, Direction, check_value
@@ -163,7 +163,7 @@ def _check(limit: Any, *names: str) -> None:
     kind = type(limit).__name__
     for name in names:
         object.__setattr__(limit, name, check_limit(getattr(limit, name), f"{kind}: {name}"))
-    share = check_probability(limit.probability, f"{kind}: probability")
+    share = check_kept_share(limit.probability, f"{kind}: probability")
     object.__setattr__(limit, "probability", share)
 
 

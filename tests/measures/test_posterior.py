@@ -10,7 +10,6 @@ from botorch.models.model import ModelList
 
 from airbo import uncertainty as unc
 from airbo.measures import CVaR, Mean, Quantile, Worst
-from airbo.measures.landing import is_bounded
 from airbo.measures.posterior import FINE, SEARCH, Effort, MeasureModel, explained_variance
 from airbo.models import ExpectationGP
 from airbo.models.draws import FunctionDraws
@@ -91,22 +90,6 @@ def test_botorch_acquisitions_take_one_measure_or_several(model):
         value.sum().backward()
         assert value.shape == (3,)
         assert torch.isfinite(x.grad).all()
-
-
-@pytest.mark.parametrize(
-    ("uncertainty", "bounded"),
-    [
-        (unc.Normal(0.1), False),
-        (unc.Uniform(-1.0, 1.0), True),
-        (unc.Normal(0.1).clipped(-1.0, 1.0), True),
-        (unc.Relative(unc.Uniform(-0.1, 0.1)), True),
-        (unc.Product([unc.Uniform(-1.0, 1.0), unc.Normal(0.1)]), False),
-        (unc.Varying(lambda x: unc.Uniform(-0.1 * x, 0.1 * x)), True),
-    ],
-    ids=repr,
-)
-def test_the_support_is_known_to_be_bounded(uncertainty, bounded):
-    assert is_bounded(uncertainty, 2) is bounded
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99, 0.995, 0.999])

@@ -38,6 +38,10 @@ class Measure(ABC):
         """
         return self.of(values)
 
+    def over(self, bounded: bool) -> "Measure":
+        """Return the measure that is meant where the support of P_x is bounded, or is not."""
+        return self
+
     def inside(self, sign: int, unit: float) -> "Measure":
         """Return the same measure for values that were multiplied with ``sign / unit``."""
         return self
@@ -154,6 +158,10 @@ class Worst(Measure):
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Return the lowest value."""
         return values.amin(-1)
+
+    def over(self, bounded: bool) -> Measure:
+        """Return what 999 of 1,000 reach where there is no end."""
+        return self if bounded else Quantile(ALMOST_ALL)
 
     @property
     def words(self) -> str:
@@ -329,7 +337,7 @@ def check_tail(
     return share
 
 
-def check_probability(probability: object, name: str = "probability") -> float:
+def check_kept_share(probability: object, name: str = "probability") -> float:
     """Return the share of executed inputs that keep a limit, and refuse what cannot be one."""
     return check_tail(probability, name, "Ask for 0.999 of a stricter limit.")
 
