@@ -14,8 +14,8 @@ from airbo.measures.kinds import (
     Mean,
     Measure,
     Target,
-    check_measure,
     check_kept_share,
+    check_measure,
     measure_from,
 )
 from airbo.observed import LARGEST, Direction, check_value

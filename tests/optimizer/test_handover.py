@@ -13,6 +13,7 @@ from airbo import measures
 from airbo import uncertainty as unc
 from airbo.optimizer import window as window_module
 from airbo.optimizer.budget import first_order_index
+from airbo.optimizer.handover_words import window_verdict
 
 P = {"x": unc.Normal(0.3), "y": unc.Normal(0.2)}
 MIDDLE = {"x": 4.0, "y": 3.0}
@@ -121,6 +122,26 @@ def test_whole_numbers_and_choices_have_a_window():
     assert window.alone["n"] == (0, 5)
     assert window.alone["tool"] == ("A",)
     assert window.jointly["tool"] == ("A",)
+
+
+def test_parameters_of_an_equality_cannot_move_alone_and_the_window_says_so():
+    space = airbo.Space(
+        {"a": (0.0, 1.0), "b": (0.0, 1.0), "t": (0.0, 10.0)}, constraints=["a + b == 1"]
+    )
+    designs = [{"a": a / 4, "b": 1 - a / 4, "t": t} for a in range(5) for t in (0.0, 5.0, 10.0)]
+    opt = known(lambda d: d["a"] + d["t"], {"t": unc.Normal(0.1)}, space, designs)
+    window = opt.operating_window(0.95, {"a": 0.5, "b": 0.5, "t": 3.0}, measures.InSpec(high=6.0))
+    assert window.tied == ("a", "b")
+    for ranges in (window.alone, window.jointly):
+        assert [*ranges["a"], *ranges["b"]] == pytest.approx([0.5] * 4, abs=1e-3)
+        assert ranges["t"][0] < 1.0 < 5.0 < ranges["t"][1]
+    assert "a and b cannot move alone: an equality constraint" in window_verdict(window)
+    assert json.loads(json.dumps(window.to_dict()))["tied"] == ["a", "b"]
+
+
+def test_without_an_equality_every_parameter_can_move_alone(window):
+    assert window.tied == ()
+    assert "cannot move alone" not in window_verdict(window)
 
 
 # -- tolerance budget
