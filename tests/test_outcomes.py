@@ -59,6 +59,10 @@ def test_every_outcome_says_what_is_wanted():
             lambda: AtLeast(1, probability=1.0),
             r"AtLeast: probability must .* between 0 and 1.* got 1\.0\.$",
         ),
+        (
+            lambda: AtMost(1, probability=0.9999),
+            r"AtMost: probability must not exceed 0\.999 .* Ask for 0\.999 of a stricter limit\.$",
+        ),
         (lambda: AtLeast(1, probability=95), r"between 0 and 1.* got 95\. Write 0\.95 for 95%\.$"),
         (lambda: Between(0.3, 0.1), "low must be below high, got 0.3, 0.1"),
         (lambda: Maximize(measures.Mean), "make one"),

@@ -5,6 +5,7 @@ import pytest
 import airbo
 from airbo import ExperimentError
 from airbo import uncertainty as unc
+from airbo.measures import CVaR, Mean
 
 LINE = {"x": (0.0, 1.0)}
 QUICK = {"surrogate": "nominal", "n_initial": 3}
@@ -41,6 +42,24 @@ def test_maximize_finds_the_largest_and_minimize_the_smallest_expected_value():
     assert len(up.observations) == 8
     assert down.design == up.design
     assert down.mean == -up.mean
+
+
+def peak_and_plateau(x):
+    """A peak at 0.2 with the better mean over ± 0.1, and a plateau at 0.7 with the better tail."""
+    return 2 * math.exp(-0.5 * ((x - 0.2) / 0.06) ** 2) + math.exp(-0.5 * ((x - 0.7) / 0.15) ** 2)
+
+
+@pytest.mark.parametrize("go", [airbo.maximize, airbo.minimize])
+@pytest.mark.parametrize(("measure", "best"), [(Mean(), 0.2), (CVaR(0.9), 0.7)], ids=repr)
+def test_a_measure_decides_what_is_asked_and_what_is_recommended(go, measure, best):
+    sign = 1 if go is airbo.maximize else -1
+    used = {"deployment": {"x": unc.Uniform(-0.1, 0.1)}, "measure": measure}
+    found = go(
+        lambda d: sign * peak_and_plateau(d["x"]), LINE, budget=16, n_initial=15, progress=False,
+        **used,
+    )  # fmt: skip
+    assert found.design["x"] == pytest.approx(best, abs=0.05)
+    assert found.observations["x"].iloc[-1] == pytest.approx(best, abs=0.15)
 
 
 def test_the_optimizer_of_a_result_goes_on():

@@ -22,6 +22,7 @@ from airbo.uncertainty import (
 from airbo.uncertainty.columns import some_columns
 from airbo.uncertainty.parameters import Numbers
 from airbo.uncertainty.scaled import stretch
+from airbo.uncertainty.support import is_bounded
 
 
 @lru_cache(maxsize=256)
@@ -141,6 +142,11 @@ class InCube(InputUncertainty):
         # Cov z' = W⁻¹ Cov x' W⁻¹ with W = diag(widths)
         width = X.new_tensor(self.axes.widths)
         return self.uncertainty.covariance(self.axes.to_columns(X)) / width.outer(width)
+
+
+@is_bounded.register
+def _(u: InCube, d: int) -> bool:
+    return is_bounded(u.uncertainty, d)
 
 
 def rescaled(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:

@@ -14,7 +14,7 @@ from airbo.measures.kinds import (
     Mean,
     Measure,
     Target,
-    check_level,
+    check_kept_share,
     check_measure,
     measure_from,
 )
@@ -109,7 +109,7 @@ class AtMost(Limit):
 
     limit: float | int
     probability: float = 0.95
-    """Share of executed inputs that must keep the limit."""
+    """Share of executed inputs that must keep the limit, at most 0.999."""
 
     def __post_init__(self) -> None:
         _check(self, "limit")
@@ -126,7 +126,7 @@ class AtLeast(Limit):
 
     limit: float | int
     probability: float = 0.95
-    """Share of executed inputs that must keep the limit."""
+    """Share of executed inputs that must keep the limit, at most 0.999."""
 
     def __post_init__(self) -> None:
         _check(self, "limit")
@@ -144,7 +144,7 @@ class Between(Limit):
     low: float | int
     high: float | int
     probability: float = 0.95
-    """Share of executed inputs that must keep both limits."""
+    """Share of executed inputs that must keep both limits, at most 0.999."""
 
     def __post_init__(self) -> None:
         _check(self, "low", "high")
@@ -168,7 +168,7 @@ def _check(limit: Any, *names: str) -> None:
     kind = type(limit).__name__
     for name in names:
         object.__setattr__(limit, name, check_limit(getattr(limit, name), f"{kind}: {name}"))
-    share = check_level(limit.probability, f"{kind}: probability")
+    share = check_kept_share(limit.probability, f"{kind}: probability")
     object.__setattr__(limit, "probability", share)
 
 

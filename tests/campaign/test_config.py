@@ -171,6 +171,7 @@ WRONG = [
     (LINE, "n_initial = 1000", 'acquisition = "pi"', 3, "acquisition must be one of 'default'"),
     (LINE, "n_initial = 1000", 'measure = "median"', 3, "measure: There is no measure 'median'"),
     (LINE, "n_initial = 1000", 'measure = "cvar:90"', 3, "level must be a number between 0 and 1"),
+    (LINE, "n_initial = 1000", 'measure = "cvar:0.9999"', 3, "level must not exceed 0.999"),
     (LINE, "n_initial = 1000", 'measure = "cvar:0.9"', 3, "NominalGP has no model of f itself"),
     (LINE, "n_initial = 1000", 'noise = "both"', 3, "noise must be one of 'measurement'"),
     (LINE, "low = 0.0", "", 5, "parameters.x: low is missing"),

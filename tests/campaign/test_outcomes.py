@@ -101,6 +101,10 @@ probability = 0.5
             ": at_most must not exceed 1e\\+100 in size, got 1e\\+300",
         ),
         (
+            "[outcomes.a]\nat_most = 1\nprobability = 0.9999\n",
+            "outcomes.a: probability must not exceed 0.999",
+        ),
+        (
             "[outcomes.a]\ngoal = 'maximize'\nmeasure = 'cvar:95'\n",
             "line 10: outcomes.a: measure: level must .*between 0 and 1",
         ),

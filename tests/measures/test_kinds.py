@@ -69,9 +69,18 @@ def test_quadratic_values_under_a_normal_error_have_the_closed_forms():
     assert InSpec(low=-1.0).of(values).item() == pytest.approx(2 * NORMAL.cdf(1) - 1, abs=0.001)
 
 
+def test_the_distance_of_quadratic_values_to_a_target_has_the_closed_form():
+    # f = b + c z + a z²: E f = b + a, Var f = c² + 2 a²
+    a, b, c, target = -0.7, 1.3, 0.4, 2.0
+    z = normal_values(n=2**16, a=1.0, b=0.0)
+    expected = -(c**2 + 2 * a**2 + (b + a - target) ** 2)
+    found = Target(target).of(b + c * z + a * z.square()).item()
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40),
-    st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]),
+    st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99, 0.999]),
 )
 def test_worst_cvar_quantile_and_mean_are_in_order(values, level):
     v = torch.tensor(values, dtype=torch.float64)
@@ -140,6 +149,13 @@ def test_a_written_measure_is_read_back(measure):
         ),
         (lambda: Quantile("0.9"), r"got '0\.9'\. Write 0\.9 without quotes\.$"),
         (lambda: Quantile("97.5 %"), r"got '97\.5 %'\. Write 0\.975 for 97\.5%\.$"),
+        (
+            lambda: Quantile(0.9991),
+            r"level must not exceed 0\.999 \(999 of 1,000\), got 0\.9991.* Use Worst\(\)",
+        ),
+        (lambda: CVaR(0.9999), r"must not exceed 0\.999 .* Use Worst\(\) for the worst case"),
+        (lambda: measure_from({"kind": "CVaR", "level": 0.9999}), r"must not exceed 0\.999"),
+        (lambda: measures.from_text("quantile:0.9999"), r"must not exceed 0\.999"),
         (lambda: MeanStd(-1.0), "k must be >= 0, got -1"),
         (lambda: MeanStd(math.nan), "k must be finite, got nan"),
         (lambda: InSpec(), "got neither"),

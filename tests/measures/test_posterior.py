@@ -9,9 +9,8 @@ from botorch.acquisition.multi_objective.logei import qLogNoisyExpectedHypervolu
 from botorch.models.model import ModelList
 
 from airbo import uncertainty as unc
-from airbo.measures import CVaR, Mean, Worst
-from airbo.measures.landing import is_bounded
-from airbo.measures.posterior import Effort, MeasureModel, explained_variance
+from airbo.measures import CVaR, Mean, Quantile, Worst
+from airbo.measures.posterior import FINE, SEARCH, Effort, MeasureModel, explained_variance
 from airbo.models import ExpectationGP
 from airbo.models.draws import FunctionDraws
 from tests.surrogates import designs, surrogate
@@ -93,20 +92,21 @@ def test_botorch_acquisitions_take_one_measure_or_several(model):
         assert torch.isfinite(x.grad).all()
 
 
-@pytest.mark.parametrize(
-    ("uncertainty", "bounded"),
-    [
-        (unc.Normal(0.1), False),
-        (unc.Uniform(-1.0, 1.0), True),
-        (unc.Normal(0.1).clipped(-1.0, 1.0), True),
-        (unc.Relative(unc.Uniform(-0.1, 0.1)), True),
-        (unc.Product([unc.Uniform(-1.0, 1.0), unc.Normal(0.1)]), False),
-        (unc.Varying(lambda x: unc.Uniform(-0.1 * x, 0.1 * x)), True),
-    ],
-    ids=repr,
-)
-def test_the_support_is_known_to_be_bounded(uncertainty, bounded):
-    assert is_bounded(uncertainty, 2) is bounded
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99, 0.995, 0.999])
+def test_at_least_five_executed_inputs_decide_a_number_that_people_see(level):
+    for measure in (Quantile(level), CVaR(level)):
+        n = FINE.n_executed_for(measure)
+        assert (1 - level) * n >= 5
+        assert n >= FINE.n_executed
+        assert SEARCH.n_executed_for(measure) == SEARCH.n_executed
+
+
+def test_values_are_counted_as_they_are_made(model):
+    few = Effort(4, 16, n_in_tail=2)
+    X = designs(1, 2)
+    for measure in (Mean(), CVaR(0.9), CVaR(0.99), Worst()):
+        judged = MeasureModel(model, measure, P, effort=few)
+        assert judged.values(X).numel() == judged.n_values
 
 
 def test_variance_that_something_else_explains():

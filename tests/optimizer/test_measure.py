@@ -41,6 +41,8 @@ def line():
         (MeanStd(2.0), 1.0 - 0.6),
         (Quantile(0.9), 1.0 - 0.3 * NORMAL.inv_cdf(0.9)),
         (CVaR(0.9), 1.0 - 0.3 * NORMAL.pdf(NORMAL.inv_cdf(0.9)) / 0.1),
+        (Quantile(0.999), 1.0 - 0.3 * NORMAL.inv_cdf(0.999)),
+        (CVaR(0.999), 1.0 - 0.3 * NORMAL.pdf(NORMAL.inv_cdf(0.999)) / 0.001),
         (Worst(), 1.0 - 0.3 * NORMAL.inv_cdf(0.999)),
         (InSpec(low=0.8), NORMAL.cdf(2 / 3)),
         (Target(2.0), -(1.0 + 0.09)),
@@ -51,6 +53,21 @@ def test_measures_of_a_line_under_a_normal_error_have_the_closed_forms(line, mea
     found = line.evaluate({"x": 0.0}, measure)
     assert found.mean == pytest.approx(expected, abs=0.02)
     assert found.interval[0] <= found.mean <= found.interval[1]
+
+
+IN_ORDER = (Worst(), CVaR(0.99), Quantile(0.99), CVaR(0.9), Quantile(0.9), Mean())
+"""For normal values, from the worst to the best."""
+
+
+@pytest.mark.parametrize("P", [unc.Normal(0.1), unc.Uniform(-0.2, 0.2)], ids=repr)
+def test_worst_tail_quantile_and_mean_are_in_order_also_without_bounds(P):
+    settings = {"n": 15, "low": -1.0, "deployment": {"x": P}}
+    for direction, sign in (("maximize", 1), ("minimize", -1)):
+        optimizer = told(lambda x: 3 * x + 1, direction=direction, **settings)
+        found = [sign * optimizer.evaluate({"x": 0.0}, m).mean for m in IN_ORDER]
+        assert found == sorted(found)
+        # no level reaches further than the worst, but the mean beyond 999 of 1,000 does
+        assert found[0] <= sign * optimizer.evaluate({"x": 0.0}, Quantile(0.999)).mean
 
 
 def test_the_worst_of_a_bounded_error_lies_at_its_edge():
@@ -121,6 +138,12 @@ def test_a_state_carries_the_measure_and_the_noise():
     again = airbo.Optimizer.from_json(optimizer.to_json())
     assert (again.measure, again.noise) == (InSpec(low=0.5), "product")
     assert again.to_json() == optimizer.to_json()
+
+
+def test_a_state_with_a_level_that_cannot_be_estimated_is_refused():
+    state = told(peak_and_plateau, n=6, measure=CVaR(0.99)).to_json()
+    with pytest.raises(ValueError, match=r"level must not exceed 0\.999"):
+        airbo.Optimizer.from_json(state.replace("0.99", "0.9999"))
 
 
 def test_noise_counts_where_it_belongs_to_the_product():

@@ -79,6 +79,15 @@ def test_the_worst_of_a_bounded_error_is_at_its_end():
     assert problem.measure_value(X, measures.Worst())[0].item() == pytest.approx(0.3, abs=1e-3)
 
 
+@pytest.mark.parametrize("problem", [Slope(), Downhill()], ids=["maximize", "minimize"])
+def test_the_worst_of_an_unbounded_error_is_what_999_of_1000_reach(problem):
+    found = problem.measure_value(X, measures.Worst())
+    sign = 1 if problem.direction == "maximize" else -1
+    expected = 3 * X.squeeze(-1) - sign * 0.3 * STANDARD.inv_cdf(0.999)
+    torch.testing.assert_close(found, expected, atol=2e-3, rtol=0)
+    assert torch.equal(found, problem.measure_value(X, measures.Quantile(0.999)))
+
+
 def test_the_mean_is_the_expected_value():
     problem, X = Branin(), torch.tensor([[9.4, 2.8], [3.0, 2.0]], dtype=torch.float64)
     found, error = (f(X, measures.Mean()) for f in (problem.measure_value, problem.measure_error))

@@ -18,7 +18,7 @@ from typing import Any
 from airbo import measures
 from airbo.campaign.toml_errors import TomlTable
 from airbo.measures import Measure
-from airbo.measures.kinds import check_level
+from airbo.measures.kinds import check_kept_share
 from airbo.observed import EXECUTED_COLUMN
 from airbo.outcomes import (
     MAX_OBJECTIVES,
@@ -160,7 +160,7 @@ def _want(
         return Maximize(measure) if goal == "maximize" else Minimize(measure)
     if "measure" in table.values:
         table.note("measure belongs to a goal, not to a limit.", "measure")
-    probability = check_level(table.values.get("probability", 0.95), "probability")
+    probability = check_kept_share(table.values.get("probability", 0.95))
     if high is None:
         return AtLeast(check_limit(low, "at_least"), probability)
     high = check_limit(high, "at_most")

@@ -17,6 +17,9 @@ from airbo.parameters import finite_number
 
 SOFT = 0.05
 """Width of the soft edge of limits while searching, in standard deviations of observed values."""
+ALMOST_ALL = 0.999
+"""The largest level: nothing is known about what happens more rarely. Where P_x has no bounded
+support, ``Worst`` is about this share of executed inputs."""
 
 
 class Measure(ABC):
@@ -34,6 +37,10 @@ class Measure(ABC):
             scale: Standard deviation of observed values.
         """
         return self.of(values)
+
+    def over(self, bounded: bool) -> "Measure":
+        """Return the measure that is meant where the support of P_x is bounded, or is not."""
+        return self
 
     def inside(self, sign: int, unit: float) -> "Measure":
         """Return the same measure for values that were multiplied with ``sign / unit``."""
@@ -98,10 +105,10 @@ class Quantile(Measure):
     r"""The value that a share ``level`` of executed inputs reaches: :math:`F^{-1}(1 - level)`."""
 
     level: float | int = 0.9
-    """The share that does as well or better, between 0 and 1."""
+    """The share that does as well or better, above 0 and at most 0.999."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "level", check_level(self.level))
+        object.__setattr__(self, "level", check_tail(self.level))
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Interpolate between sorted values, each in the middle of its step."""
@@ -121,10 +128,10 @@ class CVaR(Measure):
     r"""The mean over the worst share ``1 - level`` (conditional value at risk)."""
 
     level: float | int = 0.9
-    """The share that does not count, between 0 and 1."""
+    """The share that does not count, above 0 and at most 0.999."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "level", check_level(self.level))
+        object.__setattr__(self, "level", check_tail(self.level))
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Average the lowest values; the last of them counts with what is left of the share."""
@@ -151,6 +158,10 @@ class Worst(Measure):
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Return the lowest value."""
         return values.amin(-1)
+
+    def over(self, bounded: bool) -> Measure:
+        """Return what 999 of 1,000 reach where there is no end."""
+        return self if bounded else Quantile(ALMOST_ALL)
 
     @property
     def words(self) -> str:
@@ -311,6 +322,24 @@ def check_level(level: object, name: str = "level") -> float:
         f"{name} must be a number between 0 and 1, as 0.9 for 90 of 100, got {given}."
         f"{_share_meant(level)}"
     )
+
+
+def check_tail(
+    level: object, name: str = "level", instead: str = "Use Worst() for the worst case."
+) -> float:
+    """Return a share as a float, and refuse one that leaves too rare a rest to estimate."""
+    share = check_level(level, name)
+    if share > ALMOST_ALL:
+        raise ValueError(
+            f"{name} must not exceed {ALMOST_ALL} (999 of 1,000), got {share!r}: airbo cannot "
+            f"estimate what is rarer. {instead}"
+        )
+    return share
+
+
+def check_kept_share(probability: object, name: str = "probability") -> float:
+    """Return the share of executed inputs that keep a limit, and refuse what cannot be one."""
+    return check_tail(probability, name, "Ask for 0.999 of a stricter limit.")
 
 
 def _share_meant(level: object) -> str:

@@ -1,6 +1,7 @@
 """What a model of f says about a measure: draws, as a BoTorch model whose acquisitions take it."""
 
 import copy
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
@@ -12,7 +13,7 @@ from botorch.sampling.get_sampler import GetSampler
 from jaxtyping import Float
 from torch import Size, Tensor
 
-from airbo.measures.kinds import Mean, Measure, Worst
+from airbo.measures.kinds import CVaR, Mean, Measure, Quantile, Worst
 from airbo.measures.landing import base_for, over
 from airbo.measures.spread import corrected
 from airbo.models import UncertainInputGP
@@ -38,23 +39,35 @@ class Effort:
     n_pairs: int
     """Pairs of draws of f."""
     n_executed: int
-    """Executed inputs that stand for P_x."""
+    """Executed inputs that stand for P_x, or more: see ``n_in_tail``."""
+    n_in_tail: int = 0
+    """Executed inputs, at least, beyond a quantile or in the tail that a measure is about."""
     smooth: bool = False
     """Whether limits are soft, so that a search finds its way."""
 
     @property
     def n_values(self) -> int:
-        """How many values of f a design takes."""
+        """How many values of f a design takes, unless its measure is about a thin tail."""
         return 2 * self.n_pairs * self.n_executed
+
+    def n_executed_for(self, measure: Measure) -> int:
+        """Return how many executed inputs stand for P_x where a measure is taken over it."""
+        if isinstance(measure, Worst) and not self.smooth:
+            return WORST_TAKES * self.n_executed
+        if not (self.n_in_tail and isinstance(measure, Quantile | CVaR)):
+            return self.n_executed
+        least = self.n_in_tail / (1 - measure.level)
+        # Sobol sequences are even where their length is a power of 2
+        return max(self.n_executed, 2 ** math.ceil(math.log2(least)))
 
 
 SEARCH = Effort(n_pairs=32, n_executed=32, smooth=True)
 """While looking for a design."""
 RECOMMEND = replace(SEARCH, n_executed=128)
 """While looking for the design to recommend: few executed inputs would shift the best one."""
-COARSE = replace(SEARCH, smooth=False)
+COARSE = replace(SEARCH, smooth=False, n_in_tail=1)
 """To rank many designs."""
-FINE = Effort(n_pairs=128, n_executed=512)
+FINE = Effort(n_pairs=128, n_executed=512, n_in_tail=5)
 """For numbers that people see."""
 WORST_TAKES = 4
 """How many times as many executed inputs it takes to find the worst of them."""
@@ -168,9 +181,7 @@ class MeasureModel(Model):
         )
         d = self.model.features.d
         self._measure = over(measure, self.uncertainty, d, noise == "product")
-        n = effort.n_executed
-        if isinstance(measure, Worst) and not effort.smooth:
-            n *= WORST_TAKES
+        n = effort.n_executed_for(self._measure)
         if self.uncertainty.n_base(d) == 0 and noise == "measurement":
             n = 1  # the executed input is the design
         self._base = base_for(self._measure, self.uncertainty, d, n)
@@ -188,6 +199,11 @@ class MeasureModel(Model):
         landed = (self.uncertainty.perturb(corners, self._base).flatten(0, -2) - low) / width
         reach = torch.stack([landed.min(), landed.max()]).detach()
         return low + width * reach.unsqueeze(-1)
+
+    @property
+    def n_values(self) -> int:
+        """How many values of f a design takes."""
+        return 2 * self.effort.n_pairs * len(self._base)
 
     @property
     def _learns_means(self) -> bool:

@@ -3,12 +3,13 @@ r"""The tolerance budget: which parameter's error makes values scatter, and what
 Of every draw of f, the variance over P_x is divided into what each independent group i of
 parameters causes alone, and what they cause together (Sobol's first-order indices):
 
-.. math:: S_i = \frac{\mathrm{Var}\, \mathbb E[f(x') \mid x'_i]}{\mathrm{Var} f(x')}, \qquad
-          \mathrm{Var}\, \mathbb E[f \mid x'_i] \approx
-          \frac1N \sum_n f(b_n) \bigl(f(a_n^{(i)}) - f(a_n)\bigr)
+.. math:: S_i = \frac{\mathrm{Var}\, \mathbb E[f(x') \mid x'_i]}{\mathrm{Var} f(x')} \approx
+          \frac{2 \sum_n (f(a_n^{(i)}) - f(a_n)) (f(b_n) - f(b_n^{(i)}))}
+               {\sum_n (f(a_n) - f(b_n))^2 + (f(a_n^{(i)}) - f(b_n^{(i)}))^2}
 
-with executed inputs a and b, and a⁽ⁱ⁾ equal to a but for group i, which is that of b. A linear f
-with slopes a and independent errors of standard deviations s has
+with executed inputs a and b, and with group i exchanged between them, a⁽ⁱ⁾ and b⁽ⁱ⁾ (Azzini, Mara
+and Rosati, 2021). One group alone has a⁽ⁱ⁾ = b and b⁽ⁱ⁾ = a, and so a share of exactly 1. A linear
+f with slopes a and independent errors of standard deviations s has
 :math:`S_i = a_i^2 s_i^2 / \sum_j a_j^2 s_j^2`.
 """
 
@@ -121,7 +122,7 @@ def tolerance_budget(
     parts = _Parts(values, len(groups), measured.noise_variance, limits)
     names = [tuple(cube.space.names[c] for c in group) for group in groups]
     contributions = tuple(
-        parts.contribution(own, 2 + len(groups) + i, parts.shares[i]) for i, own in enumerate(names)
+        parts.contribution(own, landed.n_of_P + i, parts.shares[i]) for i, own in enumerate(names)
     )
     everything = tuple(name for own in names for name in own)
     rest = 1 - parts.noise_share - sum(parts.shares, torch.zeros_like(parts.noise_share))
@@ -130,7 +131,7 @@ def tolerance_budget(
         dict(design),
         Likely.of(parts.variance.sqrt(), unit),
         contributions,
-        Likely.of(rest.clamp_min(0) if groups else 0 * rest),
+        Likely.of(rest.clamp_min(0) if len(groups) > 1 else 0 * rest),
         Likely.of(parts.noise_share) if counts else None,
         parts.contribution(everything, -1, 1 - parts.noise_share) if groups else None,
         None if limits is None else Likely.of(limits.of(values[:, 0])),
@@ -140,7 +141,7 @@ def tolerance_budget(
 
 @dataclass(frozen=True)
 class _Landed:
-    """Executed inputs of one design, in rows of N: a, b, all a⁽ⁱ⁾; then with errors halved."""
+    """Executed inputs of one design, in rows of N: a, b, a⁽ⁱ⁾, b⁽ⁱ⁾; then with errors halved."""
 
     X: Float[Tensor, "rows N d"]
     n_of_P: int
@@ -155,13 +156,11 @@ class _Landed:
         r = u.n_base(X.shape[-1])
         base = base_draws(N_EXECUTED, 2 * r + 1)
         a, b = (u.perturb(X, base[:, some])[0] for some in (slice(0, r), slice(r, 2 * r)))
-        swapped, halved = [], []
-        for group in map(list, groups):
-            swapped.append(a.index_copy(-1, torch.tensor(group), b[:, group]))
-            half = X[:, group] + HALVED * (a[:, group] - X[:, group])
-            halved.append(a.index_copy(-1, torch.tensor(group), half))
-        rows = [a, b, *swapped, *halved, X + HALVED * (a - X)]
-        return cls(torch.stack(rows), 2 + len(groups), torch.special.ndtri(base[:, -1]))
+        half = X + HALVED * (a - X)
+        pairs = ((a, b), (b, a), (a, half))
+        mixed = [_mixed(one, other, group) for one, other in pairs for group in groups]
+        n_of_P = 2 + 2 * len(groups)
+        return cls(torch.stack([a, b, *mixed, half]), n_of_P, torch.special.ndtri(base[:, -1]))
 
     def values(self, measured: MeasureModel, cube: Cube) -> Float[Tensor, "S rows N"]:
         """Return draws of the values."""
@@ -169,6 +168,14 @@ class _Landed:
         flat = cube.from_columns(self.X.flatten(0, 1))
         values = measured.at_executed(flat, self.n_of_P * N, self.z.repeat(rows))
         return values.unflatten(-1, (rows, N))
+
+
+def _mixed(
+    one: Float[Tensor, "N d"], other: Float[Tensor, "N d"], group: Sequence[int]
+) -> Float[Tensor, "N d"]:
+    """Return points with one group of columns from other points."""
+    columns = torch.tensor(group)
+    return one.index_copy(-1, columns, other[:, columns])
 
 
 class _Parts:
@@ -184,10 +191,10 @@ class _Parts:
         whole = self.variance.clamp_min(1e-300)
         self.noise_share = (noise / whole).clamp(0, 1)
         a, b = values[:, 0], values[:, 1]
-        level = values[:, :2].mean((-1, -2)).unsqueeze(-1)
-        swapped = values[:, 2 : 2 + g].unbind(1)
-        # noise is the same in a and a⁽ⁱ⁾, and cancels
-        self.shares = [(((b - level) * (s - a)).mean(-1) / whole).clamp(0, 1) for s in swapped]
+        a_i, b_i = values[:, 2 : 2 + g].unbind(1), values[:, 2 + g : 2 + 2 * g].unbind(1)
+        # noise is the same in all rows: it cancels, and the indices are those of f
+        indices = [first_order_index(a, b, *both) for both in zip(a_i, b_i, strict=True)]
+        self.shares = [(1 - self.noise_share) * index for index in indices]
 
     def contribution(
         self, parameters: tuple[str, ...], row: int, share: Float[Tensor, " S"]
@@ -205,3 +212,13 @@ class _Parts:
         is_clear = bool((ends > 0).all() or (ends < 0).all())
         return Contribution(parameters, found.share, found.scatter_if_halved,
                             Likely.of(gain), is_clear)  # fmt: skip
+
+
+def first_order_index(
+    a: Float[Tensor, "S N"], b: Float[Tensor, "S N"],
+    a_i: Float[Tensor, "S N"], b_i: Float[Tensor, "S N"],
+) -> Float[Tensor, " S"]:  # fmt: skip
+    """Estimate S_i of every draw from values at executed inputs, see the top of this file."""
+    alone = 2 * ((a_i - a) * (b - b_i)).mean(-1)
+    whole = ((a - b).square() + (a_i - b_i).square()).mean(-1)  # 4 Var f
+    return (alone / whole.clamp_min(1e-300)).clamp(0, 1)

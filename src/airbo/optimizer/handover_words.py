@@ -28,9 +28,15 @@ def window_verdict(window: OperatingWindow) -> str:
             f"There is no operating window: P(in spec) is {here} at this design, and "
             f"{as_percent(window.level)} are asked for."
         )
+    fixed = ""
+    if window.tied:
+        fixed = (
+            f" {listed(window.tied)} cannot move alone: an equality constraint ties them together, "
+            "so their ranges are single values."
+        )
     return (
         f"Operating window, P(in spec) of at least {as_percent(window.level)}; at the design it is "
-        f"{here}."
+        f"{here}.{fixed}"
     )
 
 

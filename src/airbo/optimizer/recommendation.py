@@ -117,14 +117,14 @@ class Predictor:
         """Return mean and standard deviation of the measure at points of the unit cube."""
         judged = self.objective.judged(self.model, self.unit, effort)
         with torch.no_grad():
-            parts = [judged.posterior(some) for some in Z.split(self._at_a_time(effort))]
+            parts = [judged.posterior(some) for some in Z.split(self._at_a_time(judged))]
         mean, variance = (torch.cat([getattr(p, k) for p in parts]) for k in ("mean", "variance"))
         factor = self.objective.factor(self.unit)
         return factor * mean.squeeze(-1), abs(factor) * variance.squeeze(-1).sqrt()
 
-    def _at_a_time(self, effort: Effort) -> int:
+    def _at_a_time(self, judged: Any) -> int:
         """Return how many designs to predict at a time, so that their draws fit in memory."""
-        return 2**31 if self.objective.is_mean else max(1, 2**22 // effort.n_values)
+        return 2**31 if self.objective.is_mean else max(1, 2**22 // judged.n_values)
 
     def best_of(self, designs: Sequence[Design]) -> Recommendation:
         """Recommend the best of some designs."""

@@ -23,7 +23,7 @@ from airbo.cube import Cube
 from airbo.measures import InSpec
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import Effort, MeasureModel
-from airbo.space import Design
+from airbo.space import Design, Space
 from airbo.uncertainty import base_draws
 
 EFFORT_OF_WINDOW = Effort(n_pairs=64, n_executed=128)
@@ -65,6 +65,9 @@ class OperatingWindow:
     """Ranges that hold together: all parameters may be anywhere in theirs at once."""
     along: Mapping[str, Along] = field(repr=False)
     """The probabilities from which the ranges of single parameters were read."""
+    tied: tuple[str, ...] = ()
+    """Parameters of an equality constraint. None of them can move while the others stay, so their
+    ranges are single values."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, for JSON."""
@@ -74,6 +77,7 @@ class OperatingWindow:
             "probability": self.probability,
             "alone": {name: list(ends) for name, ends in self.alone.items()},
             "jointly": {name: list(ends) for name, ends in self.jointly.items()},
+            **({"tied": list(self.tied)} if self.tied else {}),
         }
 
 
@@ -121,7 +125,13 @@ def operating_window(spec: Specification, design: Design, level: float = 0.95) -
     single, joint = search.in_units(alone), search.in_units(search.jointly(alone))
     choices = {name: search.choices(c) for c, name in enumerate(cube.space.names)}
     single |= {name: own for name, own in choices.items() if own is not None}
-    return OperatingWindow(dict(design), level, there, single, joint, along)
+    return OperatingWindow(dict(design), level, there, single, joint, along, _tied(cube.space))
+
+
+def _tied(space: Space) -> tuple[str, ...]:
+    """Return the parameters that stand in an equality constraint."""
+    equalities = [limit.weights for limit in space.limits if limit.is_equality]
+    return tuple(n for c, n in enumerate(space.names) if any(own[c] != 0 for own in equalities))
 
 
 Box = Float[Tensor, "2 d"]

@@ -98,8 +98,8 @@ class Problem(ABC):
 
         Args:
             X: Designs.
-            measure: One of ``airbo.measures``. ``Worst`` is the worst of all samples, which is what
-                it means where P_x has a bounded support.
+            measure: One of ``airbo.measures``. ``Worst`` is the worst of all samples; where P_x has
+                no bounded support, what 999 of 1,000 reach.
         """
         return self._measured(X, measure).mean
 

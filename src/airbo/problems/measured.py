@@ -14,6 +14,7 @@ from airbo.observed import Direction
 from airbo.problems.expectation import BLOCK, Expectation
 from airbo.problems.optimum import Function
 from airbo.uncertainty import InputUncertainty, base_draws
+from airbo.uncertainty.support import is_bounded
 
 N_PARTS, N_IN_PART = 16, 2**16
 """2²⁰ samples, in parts that are independent of each other."""
@@ -25,6 +26,9 @@ class Measured(Protocol):
 
     def of(self, values: Any) -> Any:
         """Return the measure of values that count alike, larger being better."""
+
+    def over(self, bounded: bool) -> "Measured":
+        """Return the measure that is meant where the support of P_x is bounded, or is not."""
 
     def inside(self, sign: int, unit: float) -> "Measured":
         """Return the same measure for values that were multiplied by ``sign / unit``."""
@@ -58,7 +62,8 @@ def estimate_measure(
     how far their mean may be from the truth.
     """
     d, sign = X.shape[-1], sign_of(direction)
-    inside, factor = measure.inside(sign, 1.0), measure.factor(sign, 1.0)
+    meant = measure.over(bounded=is_bounded(uncertainty, d))
+    inside, factor = meant.inside(sign, 1.0), meant.factor(sign, 1.0)
     points = X.reshape(-1, d).split(max(BLOCK // n_samples, 1))
     parts = []
     for seed in range(n_parts):

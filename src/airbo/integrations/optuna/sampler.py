@@ -29,7 +29,7 @@ from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import Trials, has_rival
 from airbo.integrations.optuna.wanted import Wants
 from airbo.measures import Mean, Measure, check_measure
-from airbo.measures.kinds import check_level
+from airbo.measures.kinds import check_kept_share
 from airbo.measures.posterior import Noise, check_noise
 from airbo.observed import is_usable
 from airbo.optimizer import Optimizer
@@ -118,7 +118,7 @@ class AIRBOSampler(BaseSampler):
             acquisition,
             whole_number("n_startup_trials", n_startup_trials, least=0),
             named,
-            check_level(constraint_probability, "constraint_probability"),
+            check_kept_share(constraint_probability, "constraint_probability"),
             check_measure(one_measure(named, measure)),
             check_noise(noise),
             names=() if self._given is None else tuple(self._given.distributions),
