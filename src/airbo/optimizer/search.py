@@ -37,7 +37,7 @@ from airbo.space import Design
 N_RESTARTS, N_RAW = 8, 256
 N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
 """The same for measures that are computed from draws: these cost more and are less smooth."""
-CLOSER, N_REFINED, N_CLOSE = (0.1, 0.03), 8, 6
+CLOSER, N_FAVOURITES, N_CLOSE = (0.1, 0.03), 8, 6
 """Where such a search looks before it climbs: at so many points this close to each of the best."""
 MAX_STEPPED = 20
 """Parameters with more values than this are searched as if continuous, and rounded."""
@@ -279,7 +279,7 @@ def _starts(function: AcquisitionFunction, box: Float[Tensor, "2 d"]) -> Float[T
     F = draw_sobol_samples(box, N_RAW_MEASURED, q=1, seed=seed).squeeze(-2)
     values = _values(function, F)
     for width in CLOSER:
-        best = F[values.topk(N_REFINED).indices].repeat(N_CLOSE, 1)
+        best = F[values.topk(N_FAVOURITES).indices].repeat(N_CLOSE, 1)
         close = (best + width * torch.randn_like(best)).clamp(0, 1)
         F, values = torch.cat([F, close]), torch.cat([values, _values(function, close)])
     chosen = F[:0]
