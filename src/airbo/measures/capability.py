@@ -17,6 +17,9 @@ CERTAINTY = 0.9
 class Capability:
     r"""How well a design keeps limits, over where it lands; intervals hold 90 of 100 draws of f.
 
+    Near 0 and 1, draws of a share are so skewed that their mean may lie outside the middle 90. The
+    interval then reaches as far as the mean.
+
     .. math:: C_{pk} = \min(high - \mu, \mu - low) / 3 \sigma, \qquad ppm = 10^6 (1 - share)
 
     with mean and standard deviation of the values over the executed inputs.
@@ -40,7 +43,7 @@ class Capability:
         # (high - μ) / 3σ and (μ - low) / 3σ, for the limits that there are
         gaps = [sign * (mean - limit) for sign, limit in limits.sides]
         cpk = torch.stack(gaps).amin(0) / (3 * std.clamp_min(1e-300))
-        low, high = middle_90(share)
+        low, high = around_mean(share)
         missed = (1e6 * (1 - high), 1e6 * (1 - low))
         mean_share = share.mean().item()
         return cls(
@@ -69,7 +72,7 @@ class Capability:
 
 @dataclass(frozen=True)
 class Likely:
-    """A number that the model expects, and the interval that holds 90 of 100 draws of it."""
+    """A number that the model expects, and an interval around it with 90 of 100 draws or more."""
 
     value: float
     low: float
@@ -78,7 +81,7 @@ class Likely:
     @classmethod
     def of(cls, draws: Float[Tensor, " S"], factor: float = 1.0) -> "Likely":
         """Summarize draws, each times a positive factor."""
-        low, high = middle_90(draws)
+        low, high = around_mean(draws)
         return cls(factor * draws.mean().item(), factor * low, factor * high)
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,3 +94,9 @@ def middle_90(draws: Float[Tensor, " S"]) -> tuple[float, float]:
     tail = (1 - CERTAINTY) / 2
     low, high = draws.quantile(draws.new_tensor([tail, 1 - tail])).tolist()
     return low, high
+
+
+def around_mean(draws: Float[Tensor, " S"]) -> tuple[float, float]:
+    """Return what holds the middle 90 of 100 draws, and their mean, however skewed they are."""
+    (low, high), mean = middle_90(draws), draws.mean().item()
+    return min(low, mean), max(high, mean)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.measures import InSpec, Measure
-from airbo.measures.capability import Capability, middle_90
+from airbo.measures.capability import Capability, around_mean
 from airbo.measures.posterior import COARSE, FINE, FOR_SHARES, RECOMMEND, Effort
 from airbo.optimizer.budget import EFFORT_OF_BUDGET, ToleranceBudget, tolerance_budget
 from airbo.optimizer.objective import Objective
@@ -84,7 +84,7 @@ class Evaluation:
     std: float
     """Its standard deviation (model uncertainty)."""
     interval: tuple[float, float]
-    """The measure lies in this interval with a probability of 90%."""
+    """The measure lies in this interval with a probability of 90% or more; the mean does."""
     capability: Capability | None = None
     """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
 
@@ -148,7 +148,7 @@ class Predictor:
             judged: Any = self.objective.judged(self.model, self.unit, FINE)
             with torch.no_grad():
                 draws = judged.posterior(Z).draws.flatten()
-            ends = sorted(self.objective.factor(self.unit) * end for end in middle_90(draws))
+            ends = sorted(self.objective.factor(self.unit) * end for end in around_mean(draws))
         within = (ends[0], ends[1])
         return Evaluation(
             dict(design), self.objective.measure, mean, std, within, self.capability(design)
