@@ -325,8 +325,15 @@ def test_recommend_shows_limits_with_their_probabilities(airbo):
         opened.tell_all(told)
     said = airbo("recommend").output
     assert "Use x = 0.4" in said
-    assert "at most 0.5 for" in " ".join(said.split())
+    said = " ".join(said.split())
+    assert "Required: leak at most 0.5 for 90% of executed inputs. Expect 9" in said
     data = json.loads(airbo("recommend", "--json").stdout)
+    quality = data["outcomes"]["leak"]["capability"]
+    assert f"Cpk {quality['cpk']:.2f} (" in said
+    assert f"{quality['ppm']:,.0f} ppm out of spec" in said
+    assert quality["share_interval"][0] <= quality["share"] <= quality["share_interval"][1]
+    assert quality["share"] == data["outcomes"]["leak"]["within"]
+    assert data["outcomes"]["strength"]["capability"] is None
     assert data["outcomes"]["leak"]["holds"] == data["holds"] >= 0.9
     assert data["design"] == {"x": 0.4}
     low, high = data["operating_window"]["alone"]["x"]

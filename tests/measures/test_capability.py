@@ -34,6 +34,12 @@ def test_the_interval_of_a_skewed_share_reaches_as_far_as_its_mean(n_within, exp
     assert found.ppm_interval == pytest.approx((1e6 * (1 - high), 1e6 * (1 - low)))
 
 
+@pytest.mark.parametrize(("level", "cpk"), [(0.0, 100.0), (7.0, -100.0)])
+def test_values_that_do_not_scatter_have_the_largest_cpk(level, cpk):
+    found = Capability.of(InSpec(-5.0, 5.0), torch.full((10, 1), level, dtype=torch.float64))
+    assert (found.cpk, *found.cpk_interval) == (cpk, cpk, cpk)
+
+
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=50), st.floats(1e-3, 1e3))
 def test_what_is_likely_lies_in_its_own_interval(draws, factor):
     found = Likely.of(torch.tensor(draws, dtype=torch.float64), factor)

@@ -51,6 +51,8 @@ def test_the_first_screen_has_a_tile_for_every_outcome(tmp_path):
     assert [row[0] for row in rows_of(page, "set")] == ["x", "y"]
     text = words_of(page)
     assert best.reason in text
+    assert "Required: 90%. Probability that the design meets this:" in text
+    assert f"Cpk: {best.outcomes['leak'].capability.cpk:.2f} (" in text
     for title in ("Operating window", "leak · Tolerance budget", "strength · What matters"):
         assert title in text
     assert "The front" not in text

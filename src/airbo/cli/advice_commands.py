@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -59,14 +59,15 @@ def show_compromise(
     out: Output, settings: "Settings", best: "Recommendation", handed: "Handover"
 ) -> None:
     """Say which design to use where there are several outcomes, and what to expect of each."""
-    from airbo.cli.views import outcome_line
+    from airbo.cli.views import BRACKETS, outcome_line
     from airbo.optimizer.outlook_words import MEAN_ONLY
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}".strip())
     for name, estimate in best.outcomes.items():
         out.show(outcome_line(settings, name, estimate))
-    out.show(f"{_MEANS} {MEAN_ONLY}")
+    has_limits = any(estimate.capability for estimate in best.outcomes.values())
+    out.show(" ".join([_MEANS, *([BRACKETS] if has_limits else []), MEAN_ONLY]))
     if len(objectives_of(settings)) > 1:
         out.show("The other designs to choose from: airbo front.")
     out.result({**as_recommended(best), **show_handover(out, settings, handed)})
@@ -230,7 +231,7 @@ def _front_frame(settings: "Settings", found: "Sequence[Recommendation]") -> "pd
         row: dict[str, Any] = dict(best.design)
         for name, estimate in best.outcomes.items():
             numbers = {name if key == "mean" else f"{name}_{key}": v
-                       for key, v in asdict(estimate).items()}  # fmt: skip
+                       for key, v in asdict(replace(estimate, capability=None)).items()}  # fmt: skip
             row |= {key: value for key, value in numbers.items() if value is not None}
         rows.append(row | {"holds": best.holds})
     columns = list(rows[0]) if rows else [*settings.space.names, *(settings.named or ())]

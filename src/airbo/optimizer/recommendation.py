@@ -51,6 +51,8 @@ class OutcomeEstimate:
     """The standard deviation of that share (model uncertainty)."""
     holds: float | None = None
     """Probability that the share is as large as it was asked to be."""
+    capability: Capability | None = None
+    """Share in spec, Cpk and ppm, of a limit and of an objective that counts by ``InSpec``."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Recommendation:
     std: float
     """Its standard deviation (model uncertainty)."""
     capability: Capability | None = None
-    """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
+    """Share in spec, Cpk and ppm, where the measure is ``InSpec``; that of the first objective."""
     outcomes: Mapping[str, OutcomeEstimate] = field(default_factory=dict)
     """All outcomes by name, where there are several."""
     holds: float | None = None
@@ -156,13 +158,18 @@ class Predictor:
 
     def capability(self, design: Design) -> Capability | None:
         """Return how well a design keeps within limits, if the measure has limits."""
+        return self.capabilities([design])[0]
+
+    def capabilities(self, designs: Sequence[Design]) -> list[Capability | None]:
+        """Return how well each of some designs keeps within limits, with the same draws of f."""
         if not isinstance(self.objective.measure, InSpec):
-            return None
-        Z = self.objective.surrogate.points.of([design])
+            return [None] * len(designs)
         judged: Any = self.objective.judged(self.model, self.unit, FOR_SHARES)
         with torch.no_grad():
-            values = judged.values(Z)[:, 0]  # (S, s)
-        return Capability.of(judged.measure, values)
+            return [
+                Capability.of(judged.measure, judged.values(Z)[:, 0])  # (S, s)
+                for Z in self.objective.surrogate.points.of(designs).split(1)
+            ]
 
     def budget(self, design: Design, outcome: str | None = None) -> ToleranceBudget:
         """Return where the scatter of the values of one design comes from."""
