@@ -171,6 +171,13 @@ class Predictor:
                 for Z in self.objective.surrogate.points.of(designs).split(1)
             ]
 
+    def values(self, design: Design) -> Float[Tensor, "S s"]:
+        """Return draws of the values at the executed inputs of a design, in the user's units."""
+        drawn = self.objective.drawn(self.model, self.unit, FOR_SHARES)
+        with torch.no_grad():
+            inside = drawn.values(self.objective.surrogate.points.of([design]))[:, 0]
+        return self.objective.surrogate.sign * self.unit * inside
+
     def budget(self, design: Design, outcome: str | None = None) -> ToleranceBudget:
         """Return where the scatter of the values of one design comes from."""
         surrogate = self.objective.surrogate

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
 
+from torch import Tensor
+
 from airbo import words
 from airbo.measures import InSpec, Mean, Target
 from airbo.measures.capability import Capability
@@ -12,12 +14,14 @@ from airbo.observed import INFEASIBLE, STATUS
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.handover import Handover
 from airbo.optimizer.handover_words import as_percent
+from airbo.optimizer.in_use import values_in_use
 from airbo.optimizer.outlook_words import MEAN_ONLY
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Aim, Limit, Want, expected_words, objectives
 from airbo.report.findings import Findings
 from airbo.report.frame import settings_rows
 from airbo.report.front import front_figure
+from airbo.report.in_spec import Bounds, add_in_spec
 from airbo.report.page import Page, Tile
 
 
@@ -88,6 +92,27 @@ class Decided:
             )
             for name in names
         ]
+
+    @property
+    def limited(self) -> list[tuple[Findings, Bounds, Capability]]:
+        """The values that have limits: what is known of them, the limits, how they are kept."""
+        found = {name: e.capability for name, e in self.best.outcomes.items()}
+        known = found if self.is_several else {self.name: self.best.capability}
+        by_name = {part.name: part for part in self.parts}
+        return [(by_name[name], self._bounds(name), c) for name, c in known.items() if c]
+
+    def _bounds(self, name: str) -> Bounds:
+        want = self.outcomes.get(name)
+        if isinstance(want, Limit):
+            return want.bounds
+        measure = want.measure if want is not None else self.optimizer.measure
+        assert isinstance(measure, InSpec)
+        return measure.low, measure.high
+
+    def values(self, name: str) -> Tensor:
+        """Return draws of the values of an outcome at the recommended design, in use."""
+        outcome = name if self.is_several else None
+        return values_in_use(self.optimizer, self.best.design, outcome)
 
     @cached_property
     def handover(self) -> Handover:
@@ -182,6 +207,12 @@ def _cpk(c: Capability) -> str:
 
 def _ppm(c: Capability) -> str:
     return f"{c.ppm:,.0f} ppm ({c.ppm_interval[0]:,.0f} to {c.ppm_interval[1]:,.0f})"
+
+
+def add_limits(page: Page, decided: Decided) -> None:
+    """Add the values to expect beside their limits."""
+    for part, bounds, capability in decided.limited:
+        add_in_spec(page, part, bounds, capability, decided.values(part.name))
 
 
 # -- the front

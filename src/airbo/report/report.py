@@ -10,7 +10,7 @@ from airbo.measures import Mean
 from airbo.observed import OK, STATUS
 from airbo.optimizer import Design, Optimizer
 from airbo.optimizer.recorded import whole_number
-from airbo.report.decided import Decided, add_decision, add_front
+from airbo.report.decided import Decided, add_decision, add_front, add_limits
 from airbo.report.findings import Findings, Tried
 from airbo.report.frame import add_answer, add_settings, surrogate_name
 from airbo.report.handover import add_budget, add_window
@@ -138,6 +138,7 @@ def _decided_page(decided: Decided, title: str, subtitle: str, logbook: Logbook 
         return page.html()
     add_decision(page, decided)
     add_front(page, decided)
+    add_limits(page, decided)
     if decided.handover.window is not None:
         add_window(page, decided.parts[0], decided.handover.window)
     by_name = {part.name: part for part in decided.parts}
