@@ -33,8 +33,8 @@ def several(outcomes, n=8):
     return opt
 
 
-def measured(measure, n=8):
-    opt = airbo.Optimizer(SPACE, P, measure=measure, n_initial=n)
+def measured(measure, n=8, **settings):
+    opt = airbo.Optimizer(SPACE, P, measure=measure, n_initial=n, **settings)
     for design in opt.ask(n):
         opt.tell(design, values(design)["leak"])
     return opt
@@ -106,6 +106,37 @@ def test_a_single_outcome_has_the_page_of_a_value(tmp_path):
     opt.tell({"x": 9.0, "y": 9.0}, None, infeasible=True)
     tiles = tiles_of(page_of(opt, tmp_path, **settings))
     assert {"strength, mean", "feasible: works"} <= {*tiles}
+
+
+# -- settings
+
+
+def settings_of(page):
+    return words_of(page).split("Settings")[-1]
+
+
+def test_the_settings_name_outcomes_with_their_limits_and_probabilities(tmp_path):
+    opt = several({**LIMITED, "weight": airbo.Minimize(measures.CVaR(0.9))})
+    found = settings_of(page_of(opt, tmp_path))
+    for name, want in opt.outcomes.items():
+        assert f" {name} {want.words(name)} " in found
+    assert "leak at most 30 for 90% of executed inputs" in found
+    assert "noise" not in found
+
+
+@pytest.mark.parametrize("measure", [measures.InSpec(high=30.0), measures.CVaR(0.9)], ids=str)
+def test_the_settings_name_the_measure_and_noise_of_the_product(measure, tmp_path):
+    opt = measured(measure, n=5, noise="product")
+    found = settings_of(page_of(opt, tmp_path))
+    assert f"measure {measure.words}" in found
+    assert "noise a property of the product" in found
+    assert ("better" in found) == isinstance(measure, measures.CVaR)
+
+
+def test_the_settings_name_outcomes_before_the_first_experiment(tmp_path):
+    opt = airbo.Optimizer(SPACE, P, outcomes=LIMITED, n_initial=4)
+    found = settings_of(page_of(opt, tmp_path))
+    assert "leak at most 30 for 90% of executed inputs" in found
 
 
 # -- the picture of the values and their limits

@@ -59,7 +59,7 @@ class Decided:
     def nothing(self) -> Findings:
         """What is known before the first experiment."""
         first = self.optimizer.of_outcome(next(iter(self.outcomes)))
-        return Findings(first.as_of(0), self.name)
+        return Findings(first.as_of(0), self.name, decided_by=self.optimizer)
 
     @cached_property
     def _answer(self) -> tuple[Recommendation, bool]:
@@ -89,6 +89,7 @@ class Decided:
                 self.units.get(name),
                 self.best.design,
                 self.is_several,
+                self.optimizer,
             )
             for name in names
         ]

@@ -82,7 +82,7 @@ def write_report(
         html = _decided_page(decided, title, subtitle, logbook)
     else:
         alone = optimizer if optimizer.outcomes is None else optimizer.of_outcome()
-        findings = Findings(alone, value_name, value_unit)
+        findings = Findings(alone, value_name, value_unit, decided_by=optimizer)
         html = _page(findings, title, subtitle, n_states, logbook, progress)
     _replace(target, html)
     return target
