@@ -189,7 +189,7 @@ def _unusual_rows(findings: Findings) -> list[list[str]]:
 
 
 def _wanted_rows(findings: Findings) -> list[list[str]]:
-    """Say what decides: the outcomes with their limits, or the measure; and whether noise counts."""
+    """Say what decides: outcomes with their limits, or the measure; and whether noise counts."""
     by = findings.decided_by
     noise = ["noise", "a property of the product: limits and all measures but the mean count it"]
     counts = [noise] if by.noise == "product" else []
