@@ -11,12 +11,12 @@ from airbo.report.findings import Findings
 from airbo.report.page import Page
 from airbo.words import label, number
 
-N_BINS = 60
+N_BARS = 60
 TAILS = (0.0005, 0.9995)
 """Values beyond these quantiles are drawn at the ends."""
-MARGIN = 0.04
+ROOM = 0.04
 """Room at both ends, relative to what is shown."""
-HEIGHT = 320
+IN_SPEC_HEIGHT = 320
 """In pixels."""
 
 Bounds = tuple[float | None, float | None]
@@ -75,7 +75,7 @@ def in_spec_figure(
     for limit in bounds:
         if limit is not None:
             figure.add_vline(limit, line={"color": style.NOMINAL, "dash": "dash", "width": 2})
-    style.styled(figure, height=HEIGHT)
+    style.styled(figure, height=IN_SPEC_HEIGHT)
     return figure.update_layout(
         xaxis={"title": style.plain(label(name, unit))},
         yaxis={"title": "share of executed inputs", "showticklabels": False},
@@ -91,8 +91,8 @@ def binned(
     ends = values.flatten().quantile(values.new_tensor(TAILS)).tolist()
     limits = [limit for limit in bounds if limit is not None]
     left, right = min(*ends, *limits), max(*ends, *limits)
-    room = MARGIN * ((right - left) or 1.0)
-    plain = torch.linspace(left - room, right + room, N_BINS + 1, dtype=torch.float64)
+    room = ROOM * ((right - left) or 1.0)
+    plain = torch.linspace(left - room, right + room, N_BARS + 1, dtype=torch.float64)
     edges = torch.cat([plain, values.new_tensor(limits)]).unique()
     inside = values.flatten().clamp(edges[0].item(), edges[-1].item())
     counts = torch.histogram(inside, edges).hist
