@@ -11,7 +11,7 @@ from airbo.report.findings import Findings
 from airbo.report.page import Page
 from airbo.words import label, number
 
-N_BARS = 60
+N_VALUE_BARS = 60
 TAILS = (0.0005, 0.9995)
 """Values beyond these quantiles are drawn at the ends."""
 ROOM = 0.04
@@ -92,7 +92,7 @@ def binned(
     limits = [limit for limit in bounds if limit is not None]
     left, right = min(*ends, *limits), max(*ends, *limits)
     room = ROOM * ((right - left) or 1.0)
-    plain = torch.linspace(left - room, right + room, N_BARS + 1, dtype=torch.float64)
+    plain = torch.linspace(left - room, right + room, N_VALUE_BARS + 1, dtype=torch.float64)
     edges = torch.cat([plain, values.new_tensor(limits)]).unique()
     inside = values.flatten().clamp(edges[0].item(), edges[-1].item())
     counts = torch.histogram(inside, edges).hist
