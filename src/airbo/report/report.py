@@ -35,7 +35,7 @@ from airbo.report.trust import left_out, trust_figure, trust_verdict
 
 MAX_PAIRS = 10
 MAX_SIDE_BY_SIDE = 3
-N_BEST = 10
+N_BEST_TRIED = 10
 
 
 def write_report(
@@ -288,7 +288,7 @@ def _add_best(page: Page, findings: Findings) -> None:
     header = [words.label(n, words.unit_of(p)) for n, p in parameters.items()]
     header += [words.label("expected", findings.unit), "experiments"]
     header += [words.label("observed mean", findings.unit)]
-    rows = [_tried_row(findings, row) for row in findings.tried[:N_BEST]]
+    rows = [_tried_row(findings, row) for row in findings.tried[:N_BEST_TRIED]]
     page.table(["", *header], [[str(i), *row] for i, row in enumerate(rows, start=1)])
 
 
