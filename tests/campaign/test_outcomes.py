@@ -323,14 +323,65 @@ def test_a_single_outcome_is_recommended_with_its_name(airbo, tmp_path):
     assert "strength: 0." in airbo("recommend").output
 
 
+ONE = SEAM[: SEAM.index("[outcomes.leak]")]
+
+
+def recommended_data(airbo, text):
+    """Return what programs read of the same experiments, and what status says, under a file."""
+    Path("campaign.toml").write_text(text)
+    with Campaign.open() as opened:
+        is_named = opened.settings.named is not None
+        told = [({"x": i / 10}, {"strength": i / 10} if is_named else i / 10) for i in range(11)]
+        opened.tell_all(told)
+    return json.loads(airbo("recommend", "--json").stdout), airbo("status").output
+
+
+@pytest.mark.parametrize("measure", ["in-spec:..0.8", "cvar:0.9", "mean"])
+def test_a_single_outcome_is_recommended_as_a_value_without_a_name(airbo, measure):
+    named, said = recommended_data(airbo, f'{ONE}measure = "{measure}"\n')
+    head = ONE[: ONE.index("[parameters")].replace("campaign.journal", "other.journal")
+    value = '[value]\nname = "strength"\nunit = "MPa"\n'
+    rest = ONE[ONE.index("[parameters") : ONE.index("[outcomes")]
+    plain, also = recommended_data(airbo, f'{head}measure = "{measure}"\n{rest}{value}')
+    assert named.pop("outcomes").keys() == {"strength"}
+    assert named == plain
+    assert ("capability" in named) == measure.startswith("in-spec")
+    assert ("outlook" in named) == (measure == "mean")
+    for status in (said, also):
+        assert ("more experiments can bring" in status) == (measure == "mean")
+
+
+def test_status_promises_no_outlook_where_there_are_limits(airbo):
+    airbo("tell", "x=0.2", "strength=1", "leak=0.1")
+    assert "more experiments can bring" not in airbo("status").output
+
+
+def test_a_single_outcome_with_a_design_that_cannot_be_used_is_a_compromise(airbo):
+    Path("campaign.toml").write_text(ONE)
+    for x in ("0.2", "0.5", "0.8"):
+        airbo("tell", f"x={x}", f"strength={x}")
+    airbo("ask")
+    airbo("fail", "3", "--infeasible")
+    found = json.loads(airbo("recommend", "--json").stdout.splitlines()[-1])
+    assert found["outcomes"].keys() == {"strength", "feasible"}
+    assert "more experiments can bring" not in airbo("status").output
+
+
 def test_recommend_shows_limits_with_their_probabilities(airbo):
     with Campaign.open() as opened:
         told = [({"x": i / 20}, {"strength": i / 10, "leak": i / 20}) for i in range(21)]
         opened.tell_all(told)
     said = airbo("recommend").output
     assert "Use x = 0.4" in said
-    assert "at most 0.5 for" in " ".join(said.split())
+    said = " ".join(said.split())
+    assert "Required: leak at most 0.5 for 90% of executed inputs. Expect 9" in said
     data = json.loads(airbo("recommend", "--json").stdout)
+    quality = data["outcomes"]["leak"]["capability"]
+    assert f"Cpk {quality['cpk']:.2f} (" in said
+    assert f"{quality['ppm']:,.0f} ppm out of spec" in said
+    assert quality["share_interval"][0] <= quality["share"] <= quality["share_interval"][1]
+    assert quality["share"] == data["outcomes"]["leak"]["within"]
+    assert data["outcomes"]["strength"]["capability"] is None
     assert data["outcomes"]["leak"]["holds"] == data["holds"] >= 0.9
     assert data["design"] == {"x": 0.4}
     low, high = data["operating_window"]["alone"]["x"]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import airbo
-from airbo import AtLeast, AtMost, Between, Maximize, Minimize, Optimizer
+from airbo import AtLeast, AtMost, Between, Maximize, Minimize, Optimizer, measures
 from airbo import uncertainty as unc
 from airbo.measures.posterior import Effort
 from airbo.optimizer import choice, goals, judgement
@@ -355,3 +355,45 @@ def test_copies_and_models_of_several_outcomes():
     assert optimizer.model.num_outputs == 2
     assert optimizer.with_surrogate("ugp").outcomes == TWO
     assert torch.isfinite(optimizer.model.posterior(torch.rand(3, 1).double()).mean).all()
+
+
+# -- what quality people ask for
+
+
+def test_a_limit_of_the_recommended_design_has_share_cpk_and_ppm():
+    optimizer = told(STRONG_AND_TIGHT, lambda x: {"strength": x, "leak": x})
+    best = optimizer.recommend()
+    leak = best.outcomes["leak"]
+    assert leak.capability == optimizer.evaluate(best.design, outcome="leak").capability
+    assert leak.capability.share == leak.within
+    assert best.outcomes["strength"].capability is None
+    assert best.capability is None
+    # leak = x' with x' ~ N(x, 0.05²), at most 0.5
+    low, high = leak.capability.cpk_interval
+    assert low <= (0.5 - best.design["x"]) / 0.15 <= high
+
+
+def test_an_objective_in_spec_beside_a_limit_has_share_cpk_and_ppm():
+    aim = Maximize(measures.InSpec(0.2, 0.5))
+    optimizer = told({"width": aim, "leak": AtMost(2.0)}, lambda x: {"width": x, "leak": x})
+    best = optimizer.recommend()
+    assert best.capability == best.outcomes["width"].capability
+    assert best.capability == optimizer.evaluate(best.design, outcome="width").capability
+    low, high = best.capability.share_interval
+    assert low <= best.capability.share <= high
+
+
+def test_every_design_of_a_front_has_the_capability_of_its_limits():
+    wants = {**TWO, "leak": AtMost(0.8, probability=0.9)}
+    optimizer = told(wants, lambda x: {"strength": x, "weight": x * x, "leak": x})
+    front = optimizer.front()
+    assert len(front) > 1
+    for best in front:
+        found = optimizer.evaluate(best.design, outcome="leak").capability
+        assert best.outcomes["leak"].capability == found
+
+
+def test_whether_a_design_can_be_used_has_no_cpk():
+    optimizer = told({"strength": Maximize()}, lambda x: {"strength": x})
+    optimizer.tell({"x": 1.0}, None, infeasible=True)
+    assert optimizer.recommend().outcomes["feasible"].capability is None

@@ -3,11 +3,14 @@
 import re
 
 import pytest
+import torch
 
 import airbo
 from airbo import measures
 from airbo import uncertainty as unc
 from airbo.report import write_report
+from airbo.report.decided import Decided
+from airbo.report.in_spec import in_spec_figure
 from tests.report.test_report import rows_of, tiles_of, words_of
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
@@ -30,8 +33,8 @@ def several(outcomes, n=8):
     return opt
 
 
-def measured(measure, n=8):
-    opt = airbo.Optimizer(SPACE, P, measure=measure, n_initial=n)
+def measured(measure, n=8, **settings):
+    opt = airbo.Optimizer(SPACE, P, measure=measure, n_initial=n, **settings)
     for design in opt.ask(n):
         opt.tell(design, values(design)["leak"])
     return opt
@@ -51,6 +54,8 @@ def test_the_first_screen_has_a_tile_for_every_outcome(tmp_path):
     assert [row[0] for row in rows_of(page, "set")] == ["x", "y"]
     text = words_of(page)
     assert best.reason in text
+    assert "Required: 90%. Probability that the design meets this:" in text
+    assert f"Cpk: {best.outcomes['leak'].capability.cpk:.2f} (" in text
     for title in ("Operating window", "leak · Tolerance budget", "strength · What matters"):
         assert title in text
     assert "The front" not in text
@@ -101,3 +106,80 @@ def test_a_single_outcome_has_the_page_of_a_value(tmp_path):
     opt.tell({"x": 9.0, "y": 9.0}, None, infeasible=True)
     tiles = tiles_of(page_of(opt, tmp_path, **settings))
     assert {"strength, mean", "feasible: works"} <= {*tiles}
+
+
+# -- settings
+
+
+def settings_of(page):
+    return words_of(page).split("Settings")[-1]
+
+
+def test_the_settings_name_outcomes_with_their_limits_and_probabilities(tmp_path):
+    opt = several({**LIMITED, "weight": airbo.Minimize(measures.CVaR(0.9))})
+    found = settings_of(page_of(opt, tmp_path))
+    for name, want in opt.outcomes.items():
+        assert f" {name} {want.words(name)} " in found
+    assert "leak at most 30 for 90% of executed inputs" in found
+    assert "noise" not in found
+
+
+@pytest.mark.parametrize("measure", [measures.InSpec(high=30.0), measures.CVaR(0.9)], ids=str)
+def test_the_settings_name_the_measure_and_noise_of_the_product(measure, tmp_path):
+    opt = measured(measure, n=5, noise="product")
+    found = settings_of(page_of(opt, tmp_path))
+    assert f"measure {measure.words}" in found
+    assert "noise a property of the product" in found
+    assert ("better" in found) == isinstance(measure, measures.CVaR)
+
+
+def test_the_settings_name_outcomes_before_the_first_experiment(tmp_path):
+    opt = airbo.Optimizer(SPACE, P, outcomes=LIMITED, n_initial=4)
+    found = settings_of(page_of(opt, tmp_path))
+    assert "leak at most 30 for 90% of executed inputs" in found
+
+
+# -- the picture of the values and their limits
+
+
+def drawn_share(figure, name):
+    """Return the area of the bars with a name."""
+    [bars] = [trace for trace in figure.data if trace.name == name]
+    return sum(y * width for y, width in zip(bars.y, bars.width, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("opt", "bounds"),
+    [
+        (lambda: several(LIMITED), {"leak": (None, 30.0)}),
+        (lambda: measured(measures.InSpec(10.0, 30.0)), {"value": (10.0, 30.0)}),
+        (
+            lambda: several({**LIMITED, "weight": airbo.Minimize(measures.InSpec(4.0, 50.0))}),
+            {"leak": (None, 30.0), "weight": (4.0, 50.0)},
+        ),
+    ],
+    ids=["limit", "measure", "both"],
+)
+def test_the_red_area_is_the_share_out_of_spec(opt, bounds):
+    decided = Decided(opt(), "value", None, {})
+    assert {part.name: own for part, own, _ in decided.limited} == bounds
+    for part, own, capability in decided.limited:
+        figure = in_spec_figure(decided.values(part.name), own, part.name, None)
+        assert drawn_share(figure, "in spec") == pytest.approx(capability.share)
+        assert drawn_share(figure, "out of spec") == pytest.approx(1 - capability.share)
+        lines = [shape.x0 for shape in figure.layout.shapes]
+        assert lines == [limit for limit in own if limit is not None]
+
+
+@pytest.mark.parametrize("bounds", [(0.0, None), (None, 5.0), (-1e6, 1e6)])
+def test_values_that_never_differ_have_a_picture(bounds):
+    figure = in_spec_figure(torch.zeros(4, 1, dtype=torch.float64), bounds, "leak", "<b>")
+    assert drawn_share(figure, "in spec") == pytest.approx(1)
+    assert "<b>" not in figure.layout.xaxis.title.text
+
+
+def test_every_value_with_limits_has_its_picture_on_the_page(tmp_path):
+    title = "Values in use, and the limits"
+    assert f"leak · {title}" in words_of(page_of(several(LIMITED), tmp_path))
+    assert title in words_of(page_of(measured(measures.InSpec(high=30.0)), tmp_path))
+    assert title not in words_of(page_of(measured(measures.CVaR(0.9), n=5), tmp_path))

@@ -11,6 +11,7 @@ from airbo.campaign.experiment import Experiment
 from airbo.campaign.study import digits_of
 from airbo.digits import as_held
 from airbo.integrations.optuna import read_uncertainty
+from airbo.measures import Mean
 from airbo.words import quoted
 
 if TYPE_CHECKING:
@@ -38,6 +39,19 @@ class Adviser:
         if not any(e.counts and (e.value is not None or e.outcomes) for e in self.experiments):
             raise CampaignError("There is nothing to recommend yet: no experiment gave a value.")
         return optimizer_from(self.settings, self.experiments)
+
+    @property
+    def is_about_one_value(self) -> bool:
+        """Whether one value decides alone: no limits, and no designs that cannot be used."""
+        named = self.settings.named
+        if named is None:
+            return True
+        return len(named) == 1 and not any(e.counts and e.infeasible for e in self.experiments)
+
+    @property
+    def knows_outlook(self) -> bool:
+        """Whether airbo can say what further experiments bring: the mean of one value decides."""
+        return self.is_about_one_value and self.settings.measure == Mean()
 
     def recommend(self, policy: Policy | None = None) -> "Recommendation":
         """Return the design to use; see ``Optimizer.recommend``."""
@@ -69,7 +83,9 @@ class Adviser:
         """Say what further experiments can bring; see ``Campaign.look_ahead``."""
         from airbo.optimizer.outlook import look_ahead
 
-        found = look_ahead(self.optimizer, tolerance=tolerance, policy=policy)
+        named = self.settings.named is not None
+        alone = self.optimizer.of_outcome() if named else self.optimizer
+        found = look_ahead(alone, tolerance=tolerance, policy=policy)
         return replace(found, recommendation=self._held(found.recommendation))
 
     def handover(self, design: Mapping[str, Any]) -> "Handover":
@@ -91,7 +107,7 @@ class Adviser:
 
         if self.settings.named is None or best.outcomes:
             return best
-        estimate = OutcomeEstimate(best.mean, best.std)
+        estimate = OutcomeEstimate(best.mean, best.std, capability=best.capability)
         return replace(best, outcomes={self.settings.value_name: estimate})
 
 

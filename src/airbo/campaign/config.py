@@ -69,7 +69,7 @@ class Settings:
     surrogate: str
     acquisition: str
     measure: Measure
-    """What counts of the values over where a design lands."""
+    """What counts of the values over where a design lands; that of the first objective."""
     noise: Literal["measurement", "product"]
     """Whether observation noise counts as a property of the product."""
     seed: int
@@ -251,11 +251,11 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         "direction": top.one_of("direction", ("maximize", "minimize"), "maximize"),
         "value_name": value.get("name", "a text in quotes", "value"),
         "value_unit": value.get("unit", "a text in quotes"),
+        "measure": read_measure(top),
         "named": named,
         **first_objective(named),
         "surrogate": top.get("surrogate", "a text in quotes", "default"),
         "acquisition": top.get("acquisition", "a text in quotes", "default"),
-        "measure": read_measure(top),
         "noise": top.one_of("noise", ("measurement", "product"), "measurement"),
         "seed": _at_least(top, "seed", "a whole number", 0, 0),
         "n_initial": _at_least(

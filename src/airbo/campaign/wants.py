@@ -90,11 +90,12 @@ def read_outcomes(top: TomlTable, taken: Collection[str]) -> dict[str, NamedOutc
 
 
 def first_objective(named: Mapping[str, NamedOutcome] | None) -> dict[str, Any]:
-    """Return the direction, name and unit of the value that a trial of Optuna has."""
+    """Return the direction, name, unit and measure of the value that a trial of Optuna has."""
     if named is None:
         return {}
     name, aim = next(iter(objectives({n: o.want for n, o in named.items()}).items()))
-    return {"direction": aim.direction, "value_name": name, "value_unit": named[name].unit}
+    about = {"direction": aim.direction, "measure": aim.measure}
+    return {**about, "value_name": name, "value_unit": named[name].unit}
 
 
 def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> NamedOutcome | None:

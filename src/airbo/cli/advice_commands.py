@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -59,14 +59,15 @@ def show_compromise(
     out: Output, settings: "Settings", best: "Recommendation", handed: "Handover"
 ) -> None:
     """Say which design to use where there are several outcomes, and what to expect of each."""
-    from airbo.cli.views import outcome_line
+    from airbo.cli.views import BRACKETS, outcome_line
     from airbo.optimizer.outlook_words import MEAN_ONLY
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}".strip())
     for name, estimate in best.outcomes.items():
         out.show(outcome_line(settings, name, estimate))
-    out.show(f"{_MEANS} {MEAN_ONLY}")
+    has_limits = any(estimate.capability for estimate in best.outcomes.values())
+    out.show(" ".join([_MEANS, *([BRACKETS] if has_limits else []), MEAN_ONLY]))
     if len(objectives_of(settings)) > 1:
         out.show("The other designs to choose from: airbo front.")
     out.result({**as_recommended(best), **show_handover(out, settings, handed)})
@@ -102,38 +103,49 @@ def recommend(
 ) -> None:
     """Say which design to use, what to expect of it, and whether more experiments are worth it."""
     with reporting(as_json) as out:
-        from airbo import measures
-        from airbo.cli.views import what_to_expect
-        from airbo.optimizer.outlook_words import MEAN_ONLY
-        from airbo.words import assignments
-
         campaign = open_campaign(file, out)
-        settings, outlook = campaign.settings, None
-        policy = policy_of(anywhere)
+        outlook, policy = None, policy_of(anywhere)
         with out.working("Fitting the model and looking ahead ..."):
             one_thread()
-            if settings.measure == measures.Mean() and settings.named is None:
-                # what lies ahead is known of expected values
-                outlook = campaign.look_ahead(tolerance, policy)
-            best = outlook.recommendation if outlook else campaign.recommend(policy)
-            handed = campaign.handover(best.design)
-        if settings.named is not None:
-            return show_compromise(out, settings, best, handed)
-        out.show(f"Use {assignments(settings.space, best.design)}.")
-        out.show(what_to_expect(settings, best))
-        data = {"design": best.design, "mean": best.mean, "std": best.std,
-                "unit": settings.value_unit}  # fmt: skip
-        if outlook is not None:
-            from airbo.optimizer.outlook_words import sentences
-
-            out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
-            data["outlook"] = as_outlook(outlook)
+            adviser = campaign.adviser()
+            if adviser.knows_outlook:
+                outlook = adviser.look_ahead(tolerance, policy)
+            best = outlook.recommendation if outlook else adviser.recommend(policy)
+            handed = adviser.handover(best.design)
+        if adviser.is_about_one_value:
+            show_best(out, campaign.settings, best, outlook, handed)
         else:
-            out.show(MEAN_ONLY)
-            data["measure"] = measures.to_text(settings.measure)
-        if best.capability is not None:
-            data["capability"] = best.capability.to_dict()
-        out.result({**data, **show_handover(out, settings, handed)})
+            show_compromise(out, campaign.settings, best, handed)
+
+
+def show_best(
+    out: Output,
+    settings: "Settings",
+    best: "Recommendation",
+    outlook: "Outlook | None",
+    handed: "Handover",
+) -> None:
+    """Say which design to use where one value decides, and what to expect of it."""
+    from airbo import measures
+    from airbo.cli.views import what_to_expect
+    from airbo.optimizer.outlook_words import MEAN_ONLY, sentences
+    from airbo.words import assignments
+
+    out.show(f"Use {assignments(settings.space, best.design)}.")
+    out.show(what_to_expect(settings, best))
+    data: dict[str, Any] = {"design": best.design, "mean": best.mean, "std": best.std,
+                            "unit": settings.value_unit}  # fmt: skip
+    if settings.named is not None:
+        data["outcomes"] = as_recommended(best)["outcomes"]
+    if outlook is not None:
+        out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
+        data["outlook"] = as_outlook(outlook)
+    else:
+        out.show(MEAN_ONLY)
+        data["measure"] = measures.to_text(settings.measure)
+    if best.capability is not None:
+        data["capability"] = best.capability.to_dict()
+    out.result({**data, **show_handover(out, settings, handed)})
 
 
 def as_outlook(outlook: "Outlook") -> dict[str, Any]:
@@ -229,8 +241,8 @@ def _front_frame(settings: "Settings", found: "Sequence[Recommendation]") -> "pd
     for best in found:
         row: dict[str, Any] = dict(best.design)
         for name, estimate in best.outcomes.items():
-            numbers = {name if key == "mean" else f"{name}_{key}": v
-                       for key, v in asdict(estimate).items()}  # fmt: skip
+            known = asdict(replace(estimate, capability=None)).items()
+            numbers = {name if key == "mean" else f"{name}_{key}": v for key, v in known}
             row |= {key: value for key, value in numbers.items() if value is not None}
         rows.append(row | {"holds": best.holds})
     columns = list(rows[0]) if rows else [*settings.space.names, *(settings.named or ())]

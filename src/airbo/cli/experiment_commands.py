@@ -176,7 +176,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             out.show(
                 design_table(settings, now.pending, title="Pending: airbo tell, or airbo fail")
             )
-        if now.n_ok:
+        if now.n_ok and campaign.adviser().knows_outlook:
             out.show("Is it worth going on? airbo recommend says what more experiments can bring.")
         for late in now.overdue:
             out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from airbo.optimizer import Recommendation
     from airbo.optimizer.recommendation import OutcomeEstimate
 
+BRACKETS = "Brackets are 90% intervals (model uncertainty)."
+
 
 def heading(name: str, unit: str | None) -> str:
     """Write a name with its unit, for the head of a column."""
@@ -89,17 +91,17 @@ def measured_words(settings: Settings, measured: float | Mapping[str, float]) ->
 def outcome_line(settings: Settings, name: str, estimate: "OutcomeEstimate") -> str:
     """Say what to expect of one outcome, and how surely its limit is kept."""
     named = (settings.named or {}).get(name)
+    quality = "" if estimate.capability is None else estimate.capability.words
     if estimate.within is None and named is not None and isinstance(named.want, Aim):
         measure = named.want.measure
         by = "" if isinstance(measure, Mean | InSpec | Target) else f", the {measure.words}"
-        return f"{name}: {expected_words(named.want, estimate, named.unit)}{by}"
+        return f"{name}: {quality or expected_words(named.want, estimate, named.unit) + by}"
     if named is None or not isinstance(named.want, Limit):  # whether a design can be used
         return f"{name}: {estimate.within:.1%} of executed inputs work."
-    asked = 100 * named.want.probability
     return (
-        f"{name}: {with_unit(plus_minus(estimate), named.unit)}. It is {named.want.where} for "
-        f"{estimate.within:.1%} of executed inputs. The file asks for {asked:g}%; the probability "
-        f"that the design reaches this is {estimate.holds:.2f}."
+        f"{name}: {with_unit(plus_minus(estimate), named.unit)}. Required: {named.want.words(name)}"
+        f". Expect {quality}. The probability that the design meets this requirement is "
+        f"{estimate.holds:.2f}."
     )
 
 
@@ -126,7 +128,7 @@ def what_to_expect(settings: Settings, best: "Recommendation") -> str:
     unknown = "(± one standard deviation, model uncertainty)."
     measure = settings.measure
     if best.capability is not None:
-        return f"Expect {best.capability.words}. Brackets are 90% intervals (model uncertainty)."
+        return f"Expect {best.capability.words}. {BRACKETS}"
     if isinstance(measure, Target):
         return (
             f"Expected distance of {settings.value_name} to "

@@ -12,7 +12,7 @@ from airbo.improvement import FeasibleValue, undominated
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import RECOMMEND
 from airbo.optimizer.goals import Goals
-from airbo.optimizer.judgement import Judged, judge
+from airbo.optimizer.judgement import Judged, judge, recommended
 from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
 from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, spread_designs, without_numerical_warnings
@@ -47,7 +47,7 @@ class Choice:
         best = max(safe, key=lambda j: j.worth)
         [name] = objectives(self.goals.outcomes)
         reason = f"Best {name} of {self._among()}."
-        return best.recommended(self.goals, reason)
+        return self._recommended([best], reason)[0]
 
     def front(self) -> list[Recommendation]:
         """Return the designs that keep the limits and that no other one beats by all objectives."""
@@ -58,7 +58,10 @@ class Choice:
             reason = f"{self._none(judged)} The front is empty; the most likely design: {most:.2f}."
             warnings.warn(reason, TooLittleDataWarning, stacklevel=4)
         reason = f"On the front of {self._among()}."
-        return [j.recommended(self.goals, reason) for j in self._front(safe)]
+        return self._recommended(self._front(safe), reason)
+
+    def _recommended(self, chosen: Sequence[Judged], reason: str) -> list[Recommendation]:
+        return recommended(self.goals, self.history, chosen, reason)
 
     def _candidates(self) -> list[Judged]:
         """Judge the tried designs, and others if the policy allows designs anywhere."""
@@ -90,7 +93,8 @@ class Choice:
         best, span = Y.amax(0), Y.amax(0) - Y.amin(0)
         given_up = ((best - Y) / torch.where(span > 0, span, 1.0)).amax(-1)  # (n,)
         i = int(given_up.argmin())
-        return front[i].recommended(self.goals, self._compromise_words(len(front), given_up[i]))
+        reason = self._compromise_words(len(front), given_up[i])
+        return self._recommended([front[i]], reason)[0]
 
     def _compromise_words(self, n: int, given_up: Tensor) -> str:
         """Say how the compromise was chosen; one or two designs leave nothing to weigh up."""
@@ -112,7 +116,7 @@ class Choice:
         best = max(judged, key=lambda j: (j.holds, j.worth))
         reason = f"{self._none(judged)} This one is the most likely to: {best.holds:.2f}."
         warnings.warn(reason, TooLittleDataWarning, stacklevel=5)
-        return best.recommended(self.goals, reason)
+        return self._recommended([best], reason)[0]
 
     def _none(self, judged: Sequence[Judged]) -> str:
         """Say that no design keeps all limits, and which limit is the hardest to keep."""

@@ -1,18 +1,19 @@
 """Predictions of all outcomes of designs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from airbo.measures import Mean
+from airbo.measures.capability import Capability
 from airbo.measures.posterior import FINE
 from airbo.optimizer.goals import Goals, OutcomeGoal
 from airbo.optimizer.recommendation import OutcomeEstimate, Recommendation
 from airbo.optimizer.record import History
-from airbo.outcomes import Limit, objectives
+from airbo.outcomes import FEASIBLE, Limit, objectives
 from airbo.space import Design
 
 MAX_VALUES = 2**22
@@ -30,18 +31,40 @@ class Judged:
     holds: float
     """Probability that every limit is kept with its required probability."""
 
-    def recommended(self, goals: Goals, reason: str) -> Recommendation:
-        """Turn the design into a recommendation."""
-        first = self.outcomes[next(iter(objectives(goals.outcomes)))]
-        holds = self.holds if len(self.outcomes) > len(self.worth) else None
-        return Recommendation(
-            self.design,
-            first.mean,
-            first.std,
-            outcomes=self.outcomes,
-            holds=holds,
-            reason=reason,
+
+def recommended(
+    goals: Goals, history: History, chosen: Sequence[Judged], reason: str
+) -> list[Recommendation]:
+    """Turn designs into recommendations, with what quality people ask for where there are limits.
+
+    That takes many executed inputs, so it is worked out for the chosen designs only.
+    """
+    if not chosen:
+        return []
+    used = [goal for goal in goals.used(history) if goal.name != FEASIBLE]
+    designs = [judged.design for judged in chosen]
+    columns = {goal.name: goal.predictor(history).capabilities(designs) for goal in used}
+    first = next(iter(objectives(goals.outcomes)))
+    found = []
+    for i, judged in enumerate(chosen):
+        known = {name: _with(judged.outcomes[name], column[i]) for name, column in columns.items()}
+        outcomes = {**judged.outcomes, **known}
+        own = outcomes[first]
+        holds = judged.holds if len(outcomes) > len(judged.worth) else None
+        found.append(
+            Recommendation(
+                judged.design, own.mean, own.std, own.capability, outcomes, holds, reason
+            )
         )
+    return found
+
+
+def _with(estimate: OutcomeEstimate, capability: Capability | None) -> OutcomeEstimate:
+    """Add how well a limit is kept; its share replaces the one of fewer executed inputs."""
+    if capability is None:
+        return estimate
+    within = None if estimate.within is None else capability.share
+    return replace(estimate, within=within, capability=capability)
 
 
 def judge(goals: Goals, history: History, designs: Sequence[Design]) -> list[Judged]:

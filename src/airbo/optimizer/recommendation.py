@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.measures import InSpec, Measure
-from airbo.measures.capability import Capability, middle_90
+from airbo.measures.capability import Capability, around_mean
 from airbo.measures.posterior import COARSE, FINE, FOR_SHARES, RECOMMEND, Effort
 from airbo.optimizer.budget import EFFORT_OF_BUDGET, ToleranceBudget, tolerance_budget
 from airbo.optimizer.objective import Objective
@@ -51,6 +51,8 @@ class OutcomeEstimate:
     """The standard deviation of that share (model uncertainty)."""
     holds: float | None = None
     """Probability that the share is as large as it was asked to be."""
+    capability: Capability | None = None
+    """Share in spec, Cpk and ppm, of a limit and of an objective that counts by ``InSpec``."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Recommendation:
     std: float
     """Its standard deviation (model uncertainty)."""
     capability: Capability | None = None
-    """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
+    """Share in spec, Cpk and ppm, where the measure is ``InSpec``; that of the first objective."""
     outcomes: Mapping[str, OutcomeEstimate] = field(default_factory=dict)
     """All outcomes by name, where there are several."""
     holds: float | None = None
@@ -84,7 +86,7 @@ class Evaluation:
     std: float
     """Its standard deviation (model uncertainty)."""
     interval: tuple[float, float]
-    """The measure lies in this interval with a probability of 90%."""
+    """The measure lies in this interval with a probability of 90% or more; the mean does."""
     capability: Capability | None = None
     """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
 
@@ -148,7 +150,7 @@ class Predictor:
             judged: Any = self.objective.judged(self.model, self.unit, FINE)
             with torch.no_grad():
                 draws = judged.posterior(Z).draws.flatten()
-            ends = sorted(self.objective.factor(self.unit) * end for end in middle_90(draws))
+            ends = sorted(self.objective.factor(self.unit) * end for end in around_mean(draws))
         within = (ends[0], ends[1])
         return Evaluation(
             dict(design), self.objective.measure, mean, std, within, self.capability(design)
@@ -156,13 +158,25 @@ class Predictor:
 
     def capability(self, design: Design) -> Capability | None:
         """Return how well a design keeps within limits, if the measure has limits."""
+        return self.capabilities([design])[0]
+
+    def capabilities(self, designs: Sequence[Design]) -> list[Capability | None]:
+        """Return how well each of some designs keeps within limits, with the same draws of f."""
         if not isinstance(self.objective.measure, InSpec):
-            return None
-        Z = self.objective.surrogate.points.of([design])
+            return [None] * len(designs)
         judged: Any = self.objective.judged(self.model, self.unit, FOR_SHARES)
         with torch.no_grad():
-            values = judged.values(Z)[:, 0]  # (S, s)
-        return Capability.of(judged.measure, values)
+            return [
+                Capability.of(judged.measure, judged.values(Z)[:, 0])  # (S, s)
+                for Z in self.objective.surrogate.points.of(designs).split(1)
+            ]
+
+    def values(self, design: Design) -> Float[Tensor, "S s"]:
+        """Return draws of the values at the executed inputs of a design, in the user's units."""
+        drawn = self.objective.drawn(self.model, self.unit, FOR_SHARES)
+        with torch.no_grad():
+            inside = drawn.values(self.objective.surrogate.points.of([design]))[:, 0]
+        return self.objective.surrogate.sign * self.unit * inside
 
     def budget(self, design: Design, outcome: str | None = None) -> ToleranceBudget:
         """Return where the scatter of the values of one design comes from."""

@@ -5,18 +5,23 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
 
+from torch import Tensor
+
 from airbo import words
 from airbo.measures import InSpec, Mean, Target
+from airbo.measures.capability import Capability
 from airbo.observed import INFEASIBLE, STATUS
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.handover import Handover
 from airbo.optimizer.handover_words import as_percent
+from airbo.optimizer.in_use import values_in_use
 from airbo.optimizer.outlook_words import MEAN_ONLY
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Aim, Limit, Want, expected_words, objectives
 from airbo.report.findings import Findings
 from airbo.report.frame import settings_rows
 from airbo.report.front import front_figure
+from airbo.report.in_spec import Bounds, add_in_spec
 from airbo.report.page import Page, Tile
 
 
@@ -54,7 +59,7 @@ class Decided:
     def nothing(self) -> Findings:
         """What is known before the first experiment."""
         first = self.optimizer.of_outcome(next(iter(self.outcomes)))
-        return Findings(first.as_of(0), self.name)
+        return Findings(first.as_of(0), self.name, decided_by=self.optimizer)
 
     @cached_property
     def _answer(self) -> tuple[Recommendation, bool]:
@@ -84,9 +89,31 @@ class Decided:
                 self.units.get(name),
                 self.best.design,
                 self.is_several,
+                self.optimizer,
             )
             for name in names
         ]
+
+    @property
+    def limited(self) -> list[tuple[Findings, Bounds, Capability]]:
+        """The values that have limits: what is known of them, the limits, how they are kept."""
+        found = {name: e.capability for name, e in self.best.outcomes.items()}
+        known = found if self.is_several else {self.name: self.best.capability}
+        by_name = {part.name: part for part in self.parts}
+        return [(by_name[name], self._bounds(name), c) for name, c in known.items() if c]
+
+    def _bounds(self, name: str) -> Bounds:
+        want = self.outcomes.get(name)
+        if isinstance(want, Limit):
+            return want.bounds
+        measure = want.measure if want is not None else self.optimizer.measure
+        assert isinstance(measure, InSpec)
+        return measure.low, measure.high
+
+    def values(self, name: str) -> Tensor:
+        """Return draws of the values of an outcome at the recommended design, in use."""
+        outcome = name if self.is_several else None
+        return values_in_use(self.optimizer, self.best.design, outcome)
 
     @cached_property
     def handover(self) -> Handover:
@@ -101,7 +128,9 @@ def add_decision(page: Page, decided: Decided) -> None:
     page.lead(lead, doubt=decided.is_doubtful)
     tiles = _outcome_tiles(decided) if decided.is_several else measure_tiles(decided)
     page.answer(settings_rows(decided.parts[0]), tiles)
-    intervals = "" if decided.is_several else "; intervals hold 90% of what it believes"
+    has_limits = any(e.capability for e in best.outcomes.values())
+    ends = "; intervals of shares, Cpk and ppm hold 90% of what it believes" if has_limits else ""
+    intervals = ends if decided.is_several else "; intervals hold 90% of what it believes"
     page.note(
         f"± is one standard deviation (model uncertainty){intervals}. Shares are those of executed "
         f"inputs: where the design lands. {MEAN_ONLY}"
@@ -148,19 +177,43 @@ def _outcome_tiles(decided: Decided) -> list[Tile]:
 def _outcome_tile(name: str, want: Want | None, e: OutcomeEstimate, unit: str | None) -> Tile:
     """Show an objective with what to expect, and a limit with how often it is kept."""
     expected = expected_words(want, e, unit)
+    quality = "" if e.capability is None else _quality(e.capability)
     if isinstance(want, Aim):
         by = "mean" if isinstance(want.measure, Mean) else want.measure.words
         has_unit = not isinstance(want.measure, InSpec | Target)
-        return Tile(f"{name}, {by}", expected, f"95% sure: {words.interval(e)}" if has_unit else "")
+        note = f"95% sure: {words.interval(e)}" if has_unit else quality
+        return Tile(f"{name}, {by}", expected, note)
     within, holds = e.within or 0.0, e.holds or 0.0
     if not isinstance(want, Limit):  # whether a design can be used
         return Tile(f"{name}: works", as_percent(within), "of executed inputs")
     return Tile(
         f"{name} {words.with_unit(want.where, unit)}",
         as_percent(within),
-        f"{100 * want.probability:g}% asked for; probability that they are reached: "
-        f"{as_percent(holds)}. Expected {name}: {expected}.",
+        f"Required: {100 * want.probability:.12g}%. Probability that the design meets this: "
+        f"{as_percent(holds)}. {quality} Expected {name}: {expected}.",
     )
+
+
+def _quality(c: Capability) -> str:
+    """Write what stands beside a share in spec."""
+    low, high = c.share_interval
+    return (
+        f"In spec: {as_percent(low)} to {as_percent(high)}. Cpk: {_cpk(c)}. Out of spec: {_ppm(c)}."
+    )
+
+
+def _cpk(c: Capability) -> str:
+    return f"{c.cpk:.2f} ({c.cpk_interval[0]:.2f} to {c.cpk_interval[1]:.2f})"
+
+
+def _ppm(c: Capability) -> str:
+    return f"{c.ppm:,.0f} ppm ({c.ppm_interval[0]:,.0f} to {c.ppm_interval[1]:,.0f})"
+
+
+def add_limits(page: Page, decided: Decided) -> None:
+    """Add the values to expect beside their limits."""
+    for part, bounds, capability in decided.limited:
+        add_in_spec(page, part, bounds, capability, decided.values(part.name))
 
 
 # -- the front

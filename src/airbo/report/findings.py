@@ -54,6 +54,7 @@ class Findings:
         unit: str | None = None,
         design: Design | None = None,
         is_one_of_several: bool = False,
+        decided_by: Optimizer | None = None,
     ) -> None:
         """Look at an optimizer.
 
@@ -64,11 +65,13 @@ class Findings:
             design: The recommended design, where something else than the mean of these values
                 decides.
             is_one_of_several: Whether the page is about other outcomes, too.
+            decided_by: The optimizer that decides, where it is another one; it knows what counts.
         """
         self.optimizer = optimizer
         self.name = name
         self.unit = unit
         self._design, self.is_one_of_several = design, is_one_of_several
+        self.decided_by = decided_by or optimizer
 
     def titled(self, title: str) -> str:
         """Return the title of a section, with the name of the outcome where there are several."""

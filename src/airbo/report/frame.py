@@ -3,6 +3,7 @@
 import numpy as np
 
 from airbo import __version__, words
+from airbo.measures import InSpec, Target
 from airbo.observed import EXECUTED_COLUMN
 from airbo.optimizer import Design
 from airbo.optimizer.outlook_words import percent, sentences
@@ -159,12 +160,12 @@ def _lands(findings: Findings, name: str) -> str:
 
 def _setting_rows(findings: Findings) -> list[list[str]]:
     optimizer, table = findings.optimizer, findings.optimizer.observations
-    measured = [column for column in table.columns if column.startswith(EXECUTED_COLUMN)]
-    n_measured = int(table[measured].notna().any(axis=1).sum()) if measured else 0
-    better = ["better", "larger" if findings.sign > 0 else "smaller"]
-    rows = [
-        *([] if findings.is_one_of_several else [better]),
+    meet = "; ".join(findings.space.constraints)
+    return [
+        *_wanted_rows(findings),
+        *([["designs meet", meet]] if meet else []),
         ["experiments", f"{len(table)}, {len(findings.known)} of them with a value"],
+        *_unusual_rows(findings),
         ["pending", str(len(optimizer.pending))],
         ["surrogate", surrogate_name(findings)],
         ["acquisition", _code(optimizer.acquisition)],
@@ -172,14 +173,32 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
         ["seed", str(optimizer.seed)],
         ["airbo", __version__],
     ]
-    if n_measured:
-        rows.insert(3, ["experiments with a measured executed input", str(n_measured)])
+
+
+def _unusual_rows(findings: Findings) -> list[list[str]]:
+    """Count experiments outside the ranges, and those with a measured executed input."""
+    table, rows = findings.optimizer.observations, []
+    measured = [column for column in table.columns if column.startswith(EXECUTED_COLUMN)]
+    n_measured = int(table[measured].notna().any(axis=1).sum()) if measured else 0
     if findings.n_outside:
         limits = "ranges or constraints" if findings.space.constraints else "ranges"
-        rows.insert(3, [f"experiments outside the {limits}", str(findings.n_outside)])
-    if findings.space.constraints:
-        rows.insert(1, ["designs meet", "; ".join(findings.space.constraints)])
+        rows.append([f"experiments outside the {limits}", str(findings.n_outside)])
+    if n_measured:
+        rows.append(["experiments with a measured executed input", str(n_measured)])
     return rows
+
+
+def _wanted_rows(findings: Findings) -> list[list[str]]:
+    """Say what decides: outcomes with their limits, or the measure; and whether noise counts."""
+    by = findings.decided_by
+    noise = ["noise", "a property of the product: limits and all measures but the mean count it"]
+    counts = [noise] if by.noise == "product" else []
+    if by.outcomes is not None:
+        return [*([name, want.words(name)] for name, want in by.outcomes.items()), *counts]
+    measure = ["measure", by.measure.words]
+    if isinstance(by.measure, InSpec | Target):  # larger is better, whatever the direction
+        return [measure, *counts]
+    return [["better", "larger" if findings.sign > 0 else "smaller"], measure, *counts]
 
 
 def surrogate_name(findings: Findings) -> str:

@@ -109,8 +109,8 @@ def add_budget(page: Page, findings: Findings, budget: ToleranceBudget) -> None:
         "How much of the scatter over where the recommended design lands each parameter's error "
         "causes, and what would be left if that error were half as large, the design staying as "
         "it is. Brackets and bars hold 90% of what the model believes. All parameters are listed "
-        "in their order; as several changes are compared, one counts as clear only if it is so "
-        "with all of them in view (Bonferroni)."
+        "in their order. Because several changes are compared, a change counts as clear only after "
+        "a Bonferroni correction."
     )
     page.charts([("", budget_figure(budget))])
     page.table(_header(budget), budget_rows(budget))

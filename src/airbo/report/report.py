@@ -10,7 +10,7 @@ from airbo.measures import Mean
 from airbo.observed import OK, STATUS
 from airbo.optimizer import Design, Optimizer
 from airbo.optimizer.recorded import whole_number
-from airbo.report.decided import Decided, add_decision, add_front
+from airbo.report.decided import Decided, add_decision, add_front, add_limits
 from airbo.report.findings import Findings, Tried
 from airbo.report.frame import add_answer, add_settings, surrogate_name
 from airbo.report.handover import add_budget, add_window
@@ -35,7 +35,7 @@ from airbo.report.trust import left_out, trust_figure, trust_verdict
 
 MAX_PAIRS = 10
 MAX_SIDE_BY_SIDE = 3
-N_BEST = 10
+N_BEST_TRIED = 10
 
 
 def write_report(
@@ -82,7 +82,7 @@ def write_report(
         html = _decided_page(decided, title, subtitle, logbook)
     else:
         alone = optimizer if optimizer.outcomes is None else optimizer.of_outcome()
-        findings = Findings(alone, value_name, value_unit)
+        findings = Findings(alone, value_name, value_unit, decided_by=optimizer)
         html = _page(findings, title, subtitle, n_states, logbook, progress)
     _replace(target, html)
     return target
@@ -138,6 +138,7 @@ def _decided_page(decided: Decided, title: str, subtitle: str, logbook: Logbook 
         return page.html()
     add_decision(page, decided)
     add_front(page, decided)
+    add_limits(page, decided)
     if decided.handover.window is not None:
         add_window(page, decided.parts[0], decided.handover.window)
     by_name = {part.name: part for part in decided.parts}
@@ -287,7 +288,7 @@ def _add_best(page: Page, findings: Findings) -> None:
     header = [words.label(n, words.unit_of(p)) for n, p in parameters.items()]
     header += [words.label("expected", findings.unit), "experiments"]
     header += [words.label("observed mean", findings.unit)]
-    rows = [_tried_row(findings, row) for row in findings.tried[:N_BEST]]
+    rows = [_tried_row(findings, row) for row in findings.tried[:N_BEST_TRIED]]
     page.table(["", *header], [[str(i), *row] for i, row in enumerate(rows, start=1)])
 
 

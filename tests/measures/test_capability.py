@@ -1,0 +1,58 @@
+"""Shares in spec, Cpk, ppm and gains, from draws of values."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airbo.measures import InSpec
+from airbo.measures.capability import Capability, Likely
+
+SCATTER = torch.special.ndtri((torch.arange(64, dtype=torch.float64) + 0.5) / 64)
+
+
+def values_of(n_within, n=100):
+    """Draws of f: in the first ones all values are within -5 and 5, in the others none is."""
+    level = torch.where(torch.arange(n) < n_within, 0.0, 20.0).to(torch.float64)
+    return level.unsqueeze(-1) + SCATTER
+
+
+@given(n_within=st.integers(0, 100))
+def test_share_cpk_and_ppm_lie_in_their_own_intervals(n_within):
+    found = Capability.of(InSpec(-5.0, 5.0), values_of(n_within))
+    for name in ("share", "cpk", "ppm"):
+        low, high = getattr(found, f"{name}_interval")
+        assert low <= getattr(found, name) <= high
+    assert found.share == pytest.approx(n_within / 100)
+
+
+@pytest.mark.parametrize(("n_within", "expected"), [(99, (0.99, 1.0)), (1, (0.0, 0.01))])
+def test_the_interval_of_a_skewed_share_reaches_as_far_as_its_mean(n_within, expected):
+    found = Capability.of(InSpec(-5.0, 5.0), values_of(n_within))
+    assert found.share_interval == pytest.approx(expected)
+    low, high = found.share_interval
+    assert found.ppm_interval == pytest.approx((1e6 * (1 - high), 1e6 * (1 - low)))
+
+
+@pytest.mark.parametrize(("level", "cpk"), [(0.0, 100.0), (7.0, -100.0)])
+def test_values_that_do_not_scatter_have_the_largest_cpk(level, cpk):
+    found = Capability.of(InSpec(-5.0, 5.0), torch.full((10, 1), level, dtype=torch.float64))
+    assert (found.cpk, *found.cpk_interval) == (cpk, cpk, cpk)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=50), st.floats(1e-3, 1e3))
+def test_what_is_likely_lies_in_its_own_interval(draws, factor):
+    found = Likely.of(torch.tensor(draws, dtype=torch.float64), factor)
+    assert found.low <= found.value <= found.high
+
+
+def test_a_gain_in_a_few_draws_only_lies_in_its_own_interval():
+    gain = torch.zeros(100, dtype=torch.float64)
+    gain[:2] = 0.04
+    found = Likely.of(gain)
+    assert (found.low, found.value, found.high) == pytest.approx((0.0, 8e-4, 8e-4))
+
+
+def test_the_interval_of_many_draws_alike_is_their_middle_90():
+    found = Likely.of(torch.linspace(0, 1, 101, dtype=torch.float64))
+    assert (found.low, found.value, found.high) == pytest.approx((0.05, 0.5, 0.95))
