@@ -15,13 +15,18 @@ def campaign(tmp_path):
         yield opened
 
 
-def test_a_campaign_that_had_one_value_may_get_names_for_outcomes(tmp_path):
-    path = tmp_path / "campaign.toml"
+def told_without_names(folder):
+    """A file that names outcomes, of a campaign that was told one value before it did."""
+    path = folder / "campaign.toml"
     path.write_text(SEAM[: SEAM.index("[outcomes")])
     with Campaign.open(path) as before:
         before.tell({"x": 0.5}, 3.0)
     path.write_text(SEAM)
-    with Campaign.open(path) as after:
+    return path
+
+
+def test_a_campaign_that_had_one_value_may_get_names_for_outcomes(tmp_path):
+    with Campaign.open(told_without_names(tmp_path)) as after:
         table = after.optimizer().observations
         exported = after.export()
     assert table["strength"].tolist() == exported["strength"].tolist() == [3.0]
@@ -116,12 +121,7 @@ def test_a_unit_may_be_added_and_is_known_for_a_name_that_comes_back(campaign, t
 
 
 def test_what_was_told_without_a_name_is_completed_and_not_lost(tmp_path):
-    path = tmp_path / "campaign.toml"
-    path.write_text(SEAM[: SEAM.index("[outcomes")])
-    with Campaign.open(path) as before:
-        before.tell({"x": 0.5}, 3.0)
-    path.write_text(SEAM)
-    with Campaign.open(path) as after:
+    with Campaign.open(told_without_names(tmp_path)) as after:
         assert after.tell(0, {"strength": 3.0}).done == "already told"
         after.tell(0, {"leak": 0.1})
         assert dict(after.experiment(0).outcomes) == {"strength": 3.0, "leak": 0.1}
