@@ -47,7 +47,7 @@ class Reliability(Experiment):
     paper: str = "beyond the paper"
     title: str = "Reliability-based design under tolerances of 0.5% and 2%"
     n_steps: int = 20
-    repeats: int = 20
+    repeats: int = 2
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List all methods on all problems, the repeats one after another, few limits first."""
@@ -119,7 +119,8 @@ class Reliability(Experiment):
                     ax.set_title(f"{part.name}, {group}", fontsize=9)
                     ax.set(xlabel="cost above the best [%]", ylabel="P(worst limit)")
                     ax.set(ylim=(-0.05, 1.05))
-            axes[0, 0].legend(fontsize=6)
+            named = axes[0, 0].get_legend_handles_labels()
+            figure.legend(*named, loc="outside upper center", ncols=len(METHODS), fontsize=8)
         return [path]
 
 
