@@ -8,7 +8,7 @@ from airbo.coordinates import (
     check_logs,
     uncertain_columns,
 )
-from airbo.cube import Cube
+from airbo.space.cube import Cube
 
 MIXED = Space(
     {"x": (10.0, 30.0), "t": ["A", "B", "C"], "d": Float(0.01, 1.0, log=True), "n": Integer(1, 5)}

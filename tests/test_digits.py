@@ -6,7 +6,7 @@ import pytest
 
 import airbo
 from airbo.digits import Digits, as_held, digits_for
-from airbo.parameters import Categorical, Float, Integer
+from airbo.space.parameters import Categorical, Float, Integer
 
 
 @pytest.mark.parametrize("std", [1e-6, 0.03, 0.05, 0.4, 2.0, 5.0, 10.0, 40.0])

@@ -7,7 +7,6 @@ from botorch.exceptions.warnings import OptimizationWarning
 from linear_operator.utils.warnings import NumericalWarning
 
 from airbo import Integer, Space
-from airbo.cube import Cube
 from airbo.optimizer.search import (
     NEARBY,
     _starts,
@@ -17,6 +16,7 @@ from airbo.optimizer.search import (
     near,
     without_numerical_warnings,
 )
+from airbo.space.cube import Cube
 
 LINE = Cube(Space({"x": (0, 1)}))
 CHOICES = Cube(Space({"n": Integer(1, 3), "t": ["A", "B"]}))

@@ -6,7 +6,6 @@ our optimizer. If the library changes inside, only this module has to follow.
 
 from airbo.campaign.storage import open_storage
 from airbo.campaign.storage_url import StorageURL
-from airbo.cube import Cube
 from airbo.embeddings.base_kernels import log_normal
 from airbo.embeddings.embedding import PORTION
 from airbo.embeddings.features import Features
@@ -31,6 +30,7 @@ from airbo.problems.measured import estimate_measure
 from airbo.problems.optimum import Function, Optimum, best_point
 from airbo.problems.push import GOALS, QUADRANTS
 from airbo.problems.reliability import LEVEL, ReliableDesign
+from airbo.space.cube import Cube
 
 __all__ = [
     "GOALS",

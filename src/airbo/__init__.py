@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from airbo.optimizer import Optimizer
     from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
     from airbo.outcomes import AtLeast, AtMost, Between, Maximize, Minimize
-    from airbo.parameters import Categorical, Float, Integer
     from airbo.run import ExperimentError, Result, maximize, minimize
     from airbo.space import Space
+    from airbo.space.parameters import Categorical, Float, Integer
 
 __version__ = "0.1.0"
 __all__ = [
@@ -38,10 +38,10 @@ _HOMES = {
     "AtMost": "airbo.outcomes",
     "Between": "airbo.outcomes",
     "Campaign": "airbo.campaign",
-    "Categorical": "airbo.parameters",
+    "Categorical": "airbo.space.parameters",
     "ExperimentError": "airbo.run",
-    "Float": "airbo.parameters",
-    "Integer": "airbo.parameters",
+    "Float": "airbo.space.parameters",
+    "Integer": "airbo.space.parameters",
     "Maximize": "airbo.outcomes",
     "Minimize": "airbo.outcomes",
     "Optimizer": "airbo.optimizer",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from airbo.parameters import Float, Parameter
 from airbo.space import Design, Space
+from airbo.space.parameters import Float, Parameter
 
 PER_DEVIATION = 4
 """A rounded number keeps this many steps per standard deviation: less than 1% more variance."""

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.cube import Axes, Cube
 from airbo.space import Space
+from airbo.space.cube import Axes, Cube
 from airbo.uncertainty import (
     Clipped,
     Exact,

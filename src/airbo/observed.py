@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Literal
 
-from airbo.parameters import Categorical, as_float, finite_number
 from airbo.space import Design, Space
+from airbo.space.parameters import Categorical, as_float, finite_number
 
 Direction = Literal["maximize", "minimize"]
 """Whether larger or smaller values are better."""

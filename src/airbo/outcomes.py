@@ -19,7 +19,7 @@ from airbo.measures.kinds import (
     measure_from,
 )
 from airbo.observed import LARGEST, Direction, check_value
-from airbo.parameters import finite_number
+from airbo.space.parameters import finite_number
 from airbo.words import MeanAndStd, nearest, number, plus_minus, with_unit
 
 FEASIBLE = "feasible"

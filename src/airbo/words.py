@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space, closest
+from airbo.space.parameters import Categorical, Float, Integer, Parameter
 from airbo.uncertainty.kinds import is_exact
 from airbo.uncertainty.sayings import said
 

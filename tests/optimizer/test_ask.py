@@ -8,7 +8,7 @@ from torch.quasirandom import SobolEngine
 
 from airbo import Float, Integer, Optimizer, Space
 from airbo import uncertainty as unc
-from airbo.cube import Cube
+from airbo.space.cube import Cube
 from tests.optimizer.common import LINE, MILL, SQUARE, cheap, distance, hill, run
 
 

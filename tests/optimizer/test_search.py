@@ -4,9 +4,9 @@ from botorch.acquisition.analytic import PosteriorMean, UpperConfidenceBound
 
 from airbo import Space
 from airbo import uncertainty as unc
-from airbo.cube import Cube
 from airbo.models import ExpectationGP
 from airbo.optimizer.search import best_design
+from airbo.space.cube import Cube
 
 CUBE = Cube(Space({"x": (0.0, 1.0)}))
 BOUNDS = torch.tensor([[0.0], [1.0]], dtype=torch.float64)

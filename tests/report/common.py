@@ -4,7 +4,7 @@ import random
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.cube import Cube
+from airbo.space.cube import Cube
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror=hacked=2>"
 

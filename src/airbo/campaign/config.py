@@ -22,8 +22,8 @@ from airbo.campaign.wants import NamedOutcome, first_objective, read_measure, re
 from airbo.measures import Measure
 from airbo.observed import VALUE, Direction
 from airbo.outcomes import Want
-from airbo.parameters import Parameter
 from airbo.space import Space, n_initial_for
+from airbo.space.parameters import Parameter
 
 if TYPE_CHECKING:
     from airbo.uncertainty import InputUncertainty

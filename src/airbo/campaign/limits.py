@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airbo.observed import LARGEST
-from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
+from airbo.space.parameters import Categorical, Float, Integer, Parameter
 
 SMALLEST = 1 / LARGEST
 """The smallest range of a parameter, and the smallest value of a logarithmic one."""

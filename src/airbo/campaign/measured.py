@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import Experiment
-from airbo.parameters import Categorical
+from airbo.space.parameters import Categorical
 from airbo.words import hit
 
 if TYPE_CHECKING:

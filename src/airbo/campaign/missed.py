@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airbo.campaign.limits import check_uncertainty
 from airbo.campaign.toml_errors import TomlTable
-from airbo.parameters import Categorical, Parameter
 from airbo.space import Space
+from airbo.space.parameters import Categorical, Parameter
 from airbo.uncertainty.kinds import WORDS, Place, check_width, clipped, is_exact
 from airbo.words import nearest
 

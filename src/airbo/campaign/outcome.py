@@ -24,8 +24,8 @@ from airbo.integrations.optuna.attributes import (
 )
 from airbo.observed import check_executed, check_value
 from airbo.outcomes import check_values
-from airbo.parameters import Categorical
 from airbo.space import Design, Space
+from airbo.space.parameters import Categorical
 from airbo.words import quoted
 
 if TYPE_CHECKING:

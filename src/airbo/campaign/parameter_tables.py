@@ -6,8 +6,8 @@ from typing import Any
 from airbo.campaign.limits import check_parameter
 from airbo.campaign.toml_errors import TomlTable
 from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE
-from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
+from airbo.space.parameters import Categorical, Float, Integer, Parameter
 
 RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 """Columns of tables that no parameter can be called."""

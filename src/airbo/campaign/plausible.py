@@ -8,7 +8,7 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import Doubtful
 from airbo.campaign.experiment import Experiment, Record
 from airbo.campaign.outcome import Outcome
-from airbo.parameters import Categorical, Parameter
+from airbo.space.parameters import Categorical, Parameter
 from airbo.words import number, unit_of, with_unit
 
 FAR_OUTSIDE = 0.5

@@ -15,8 +15,8 @@ from typing import Any
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import Experiment
 from airbo.observed import check_value
-from airbo.parameters import Float
 from airbo.space import Design, Space
+from airbo.space.parameters import Float
 from airbo.words import nearest, number_of
 
 GRACE_SECONDS = 5

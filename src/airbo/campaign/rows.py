@@ -9,9 +9,9 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import FileError, Mistake
 from airbo.campaign.limits import check_place
 from airbo.observed import EXECUTED_COLUMN, FAILED, INFEASIBLE, OK, STATUS, VALUE, check_value
-from airbo.parameters import Categorical
 from airbo.sheets import Sheet, SheetError
 from airbo.space import Design, Space
+from airbo.space.parameters import Categorical
 from airbo.words import nearest, number_of, quoted, same_unit, unit_of, value_of
 
 TRIAL, ASKED, TOLD = "trial", "asked", "told"

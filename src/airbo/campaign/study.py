@@ -15,8 +15,8 @@ from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
 from airbo.digits import Digits, digits_for
 from airbo.observed import VALUE
-from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Space
+from airbo.space.parameters import Categorical, Float, Integer, Parameter
 from airbo.words import same_unit
 
 if TYPE_CHECKING:

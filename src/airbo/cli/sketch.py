@@ -14,7 +14,7 @@ from airbo.campaign.config import Settings
 from airbo.campaign.storage import write_whole
 from airbo.cli.views import heading, text_table
 from airbo.coordinates import by_columns, uncertain_columns
-from airbo.cube import Cube
+from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
 from airbo.words import number, with_unit
 

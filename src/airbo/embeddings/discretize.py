@@ -10,10 +10,10 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from airbo.cube import Axes
 from airbo.embeddings.mixture import Mixture, by_column, choose, coarsest, joined, moved, split
 from airbo.embeddings.rules import bisect, compress, gauss_rule
 from airbo.in_cube import InCube
+from airbo.space.cube import Axes
 from airbo.uncertainty import (
     Beta,
     ChiSquared,

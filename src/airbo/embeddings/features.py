@@ -9,8 +9,8 @@ from gpytorch.module import Module
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.cube import Axes
 from airbo.in_cube import in_axes
+from airbo.space.cube import Axes
 from airbo.uncertainty import InputUncertainty
 
 MAX_DESIGNS = 4096

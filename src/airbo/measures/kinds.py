@@ -13,7 +13,7 @@ from typing import Any
 
 from jaxtyping import Float
 
-from airbo.parameters import finite_number
+from airbo.space.parameters import finite_number
 
 SOFT = 0.05
 """Width of the soft edge of limits while searching, in standard deviations of observed values."""

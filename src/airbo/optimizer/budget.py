@@ -22,11 +22,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.coordinates import independent_groups
-from airbo.cube import Cube
 from airbo.measures import InSpec
 from airbo.measures.capability import CERTAINTY, Likely
 from airbo.measures.posterior import Effort, MeasureModel
 from airbo.space import Design
+from airbo.space.cube import Cube
 from airbo.uncertainty import InputUncertainty, base_draws
 
 EFFORT_OF_BUDGET = Effort(n_pairs=128, n_executed=1)

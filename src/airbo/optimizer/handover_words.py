@@ -5,8 +5,8 @@ from typing import Any
 from airbo.measures.capability import Likely
 from airbo.optimizer.budget import Contribution, ToleranceBudget
 from airbo.optimizer.window import OperatingWindow
-from airbo.parameters import Categorical
 from airbo.space import Space
+from airbo.space.parameters import Categorical
 from airbo.words import listed, number, unit_of, with_unit
 
 

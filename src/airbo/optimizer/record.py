@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.cube import Cube
 from airbo.observed import FAILED, INFEASIBLE, OK
 from airbo.space import Design, Space
+from airbo.space.cube import Cube
 from airbo.uncertainty import InputUncertainty
 
 SAME = 1e-6

@@ -23,7 +23,6 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from airbo.acquisition import Acquisition, InformationAbout, Situation, believing, promising
-from airbo.cube import Cube
 from airbo.embeddings.features import Nominal
 from airbo.gain import ExpectedGain
 from airbo.measures.posterior import MeasureModel
@@ -33,6 +32,7 @@ from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import Surrogate
 from airbo.optimizer.within import Within
 from airbo.space import Design
+from airbo.space.cube import Cube
 
 N_RESTARTS, N_RAW = 8, 256
 N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12

@@ -19,11 +19,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.cube import Cube
 from airbo.measures import InSpec
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import Effort, MeasureModel
 from airbo.space import Design, Space
+from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
 
 EFFORT_OF_WINDOW = Effort(n_pairs=64, n_executed=128)

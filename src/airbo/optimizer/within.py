@@ -13,8 +13,8 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from torch import Tensor
 
-from airbo.cube import Cube
-from airbo.polytope import FloatArray, Polytope
+from airbo.space.cube import Cube
+from airbo.space.polytope import FloatArray, Polytope
 
 N_BLOCK, MOST_BLOCKS = 4096, 16
 """Number of points to test against the constraints at a time, and how often to do so."""

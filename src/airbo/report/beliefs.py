@@ -13,12 +13,12 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from airbo.cube import Cube
 from airbo.in_cube import in_cube
 from airbo.models import UncertainInputGP
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Optimizer
 from airbo.optimizer.surrogate import value_unit
+from airbo.space.cube import Cube
 from airbo.uncertainty import InputUncertainty
 
 _TOGETHER = 16

@@ -15,15 +15,15 @@ from torch import Tensor
 
 from airbo import words
 from airbo.coordinates import uncertain_columns
-from airbo.cube import Cube
 from airbo.digits import Digits, digits_for
 from airbo.models import ERBFGP, UGP
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.outlook import Outlook, look_ahead
-from airbo.parameters import Float, Parameter
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.space import Space
+from airbo.space.cube import Cube
+from airbo.space.parameters import Float, Parameter
 from airbo.uncertainty import InputUncertainty, base_draws, scale
 
 N_DRAWS = 4096

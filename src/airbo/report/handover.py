@@ -13,10 +13,10 @@ from airbo.optimizer.handover_words import (
     window_verdict,
 )
 from airbo.optimizer.window import OperatingWindow
-from airbo.parameters import Categorical
 from airbo.report import style
 from airbo.report.findings import Findings
 from airbo.report.page import Page
+from airbo.space.parameters import Categorical
 from airbo.words import listed, number, with_unit
 
 WINDOW, JOINT = "rgba(0,158,115,0.12)", "rgba(0,158,115,0.25)"

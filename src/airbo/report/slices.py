@@ -12,10 +12,10 @@ from plotly.subplots import make_subplots
 from torch import Tensor
 
 from airbo.observed import OK, STATUS, VALUE
-from airbo.parameters import Categorical, Parameter
 from airbo.report import style
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
+from airbo.space.parameters import Categorical, Parameter
 from airbo.words import design, label, number, plus_minus, value
 
 N_ALONG, N_ALONG_IN_MANY = 41, 25

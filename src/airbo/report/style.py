@@ -5,7 +5,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from airbo.parameters import Categorical, Parameter
+from airbo.space.parameters import Categorical, Parameter
 from airbo.words import label, unit_of
 
 MODEL, DATA, NOMINAL, BEST, FAILURE = "#0072B2", "#D55E00", "#6B6B6B", "#009E73", "#A00000"

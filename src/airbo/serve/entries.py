@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airbo.campaign import Experiment, Settings
-from airbo.parameters import Categorical, Integer
+from airbo.space.parameters import Categorical, Integer
 from airbo.words import number_of, value, value_of
 
 VALUE_FIELD, NOTE_FIELD, WHY_FIELD = "value", "note", "why"

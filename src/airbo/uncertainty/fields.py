@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Any
 
-from airbo.parameters import as_float
+from airbo.space.parameters import as_float
 
 Read = Callable[[Any, str], Any]
 """Returns the value of a field as plain data, or refuses it by the field's name."""

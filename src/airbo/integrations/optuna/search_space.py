@@ -13,8 +13,8 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from airbo.parameters import Categorical, Float, Integer, Parameter
 from airbo.space import Design, Space
+from airbo.space.parameters import Categorical, Float, Integer, Parameter
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airbo import Categorical, Float, Integer, Space
-from airbo.cube import Cube
+from airbo.space.cube import Cube
 from tests.spaces import spaces, spaces_with_designs
 
 MILL = Space(

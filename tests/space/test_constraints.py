@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airbo import Categorical, Float, Integer, Space
-from airbo.constraints import read_constraints
+from airbo.space.constraints import read_constraints
 from tests.strategies import quietly
 
 PARAMETERS = {

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from airbo.parameters import Categorical, Parameter
+from airbo.space.parameters import Categorical, Parameter
 
 SLACK = 1e-6
 """What single precision or a printed number may miss a constraint by, in ranges."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from airbo.constraints import Constraint
+from airbo.space.constraints import Constraint
 
 FloatArray = NDArray[np.float64]
 

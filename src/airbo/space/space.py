@@ -10,7 +10,7 @@
   matrix (n, m).
 
 :class:`Space` checks designs and translates them to columns and back, in plain Python, so that a
-program that only checks a design need not import PyTorch. :class:`airbo.cube.Cube` translates
+program that only checks a design need not import PyTorch. :class:`airbo.space.cube.Cube` translates
 columns to the unit cube and back, in tensors. :mod:`airbo.coordinates` does the same for P_x: from
 names to columns, and from columns to the cube.
 
@@ -25,11 +25,11 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airbo.constraints import Constraint, read_constraints
-from airbo.parameters import Categorical, Float, Integer, Parameter, finite_number
+from airbo.space.constraints import Constraint, read_constraints
+from airbo.space.parameters import Categorical, Float, Integer, Parameter, finite_number
 
 if TYPE_CHECKING:
-    from airbo.polytope import Polytope
+    from airbo.space.polytope import Polytope
 
 Design = dict[str, Any]
 Columns = list[list[float]]
@@ -254,7 +254,7 @@ class Space:
     @cached_property
     def polytope(self) -> "Polytope":
         """The designs that meet all constraints; it needs NumPy and SciPy."""
-        from airbo.polytope import Polytope
+        from airbo.space.polytope import Polytope
 
         steps = tuple(_step(p) for p in self._parameters)
         return Polytope(self.limits, *self.bounds, steps)
