@@ -8,10 +8,8 @@ SPACE = Space({"x": (0.0, 1.0), "tool": ["A", "B"]})
 
 def test_a_walk_counts_the_calls_of_our_own_functions_by_file():
     found = walk(lambda: [SPACE.checked({"x": 0.5, "tool": "A"}) for _ in range(3)])
-    assert found.calls["space.py", "Space.checked"] == 3
-    assert found.packages == ["parameters", "space"]
-    inside = found.inside("space")
-    assert " ".join(str(inside).split()) == "3 functions in 1 files, 9 calls"
+    assert found.calls["space/space.py", "Space.checked"] == 3
+    assert found.packages == ["space"]
 
 
 def test_a_walk_that_fails_leaves_nothing_behind():
@@ -22,6 +20,5 @@ def test_a_walk_that_fails_leaves_nothing_behind():
 
 def test_a_design_is_translated_once_on_its_way_in_and_once_on_its_way_out():
     calls = walk(readme()).calls
-    assert calls["cube.py", "Cube.from_columns"] == 1  # the design that was told
-    assert calls["cube.py", "Cube.to_columns"] == 1  # the design that is asked for
-    assert calls["in_cube.py", "in_cube"] == 0  # P_x was translated when the optimizer was made
+    assert calls["space/cube.py", "Cube.from_columns"] == 1  # the design that was told
+    assert calls["space/cube.py", "Cube.to_columns"] == 1  # the design that is asked for
