@@ -51,6 +51,37 @@ def test_every_outcome_says_what_is_wanted():
 
 
 @pytest.mark.parametrize(
+    ("want", "better", "from_best_to_worst"),
+    [
+        (Maximize(), "larger is better", [3, 2, -1]),
+        (Minimize(measures.CVaR(0.9)), "smaller is better", [-1, 2, 3]),
+        (Maximize(measures.Target(1.5)), "nearer to 1.5 is better", [1.5, 2, 0.9, 3]),
+        (
+            Maximize(measures.InSpec(1.4, 1.6)),
+            "between 1.4 and 1.6 is in spec",
+            [1.5, 1.55, 1.41, 1.6, 1.61, 1.3, 2.62],
+        ),
+        (Minimize(measures.InSpec(low=2.0)), "at least 2 is in spec", [5, 3, 2, 1]),
+        (AtMost(0.2), "must be at most 0.2", [0.0, 0.1, 0.2, 0.3]),
+        (Between(0.1, 0.3), "must be between 0.1 and 0.3", [0.2, 0.25, 0.3, 0.35, 0.0]),
+    ],
+    ids=str,
+)
+def test_every_goal_knows_which_values_are_good(want, better, from_best_to_worst):
+    assert want.better == better
+    assert sorted(from_best_to_worst, key=want.merit, reverse=True) == from_best_to_worst
+
+
+@pytest.mark.parametrize("want", ALL.values(), ids=str)
+def test_values_within_limits_have_no_negative_merit(want):
+    low, high = want.bounds
+    for value in (0.05, 0.15, 0.25, 500.0, 2000.0):
+        if low is not None or high is not None:
+            is_within = (low is None or value >= low) and (high is None or value <= high)
+            assert (want.merit(value) >= 0) == is_within
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: AtMost(math.nan), "AtMost: limit must be finite"),

@@ -1,13 +1,13 @@
 """Numbers and uncertainties as people read them."""
 
-import numpy as np
+from types import SimpleNamespace
+
 import pytest
 import scipy.stats
 
 import airbo
 from airbo import uncertainty as unc
 from airbo import words
-from airbo.report.beliefs import Estimate
 from tests.uncertainties import ALL_UNCERTAINTIES
 
 
@@ -42,11 +42,11 @@ def test_numbers_are_short(value, text):
     ],
 )
 def test_means_are_rounded_to_what_is_known(mean, std, text):
-    assert words.plus_minus(Estimate(np.array(mean), np.array(std))) == text
+    assert words.plus_minus(SimpleNamespace(mean=mean, std=std)) == text
 
 
 def test_gains_carry_their_sign():
-    assert words.plus_minus(Estimate(np.array(0.5), np.array(0.1)), signed=True) == "+0.50 ± 0.10"
+    assert words.plus_minus(SimpleNamespace(mean=0.5, std=0.1), signed=True) == "+0.50 ± 0.10"
 
 
 def test_lists_read_as_sentences():
@@ -118,3 +118,34 @@ def test_no_kind_is_shown_as_code():
 )
 def test_only_near_words_are_suggested(word, known, said):
     assert said in words.nearest(word, known)
+
+
+# -- what came of an experiment
+
+
+def came(outcome, infeasible=False, **outcomes):
+    return SimpleNamespace(outcome=outcome, outcomes=outcomes, infeasible=infeasible)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "alone", "beside_others"),
+    [
+        (came("ok", Ra=1.39), "1.39 µm", "Ra = 1.39 µm"),
+        (came("ok", Ra=-1e-9), "-1e-09 µm", "Ra = -1e-09 µm"),
+        (came("failed"), "failed", "failed"),
+        (came("failed", infeasible=True), "failed, its design cannot be used", None),
+        (came("given up"), "given up", "given up"),
+        (came("pending"), "pending", "pending"),
+    ],
+)
+def test_what_came_of_an_experiment_is_said_with_units(experiment, alone, beside_others):
+    assert words.result(experiment, {"Ra": "µm"}) == alone
+    found = words.result(experiment, {"Ra": "µm", "time": None})
+    assert found == (beside_others or alone)
+
+
+def test_all_measured_outcomes_are_said_also_those_that_the_file_no_longer_has():
+    both = came("ok", Ra=1.39, time=20.0)
+    assert words.result(both, {"Ra": "µm", "time": "s"}) == "Ra = 1.39 µm, time = 20 s"
+    assert words.result(both, {"Ra": "µm"}) == "Ra = 1.39 µm, time = 20"
+    assert words.result(came("ok", old=1.0), {"new": "µm"}) == "old = 1"

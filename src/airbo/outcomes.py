@@ -27,6 +27,9 @@ FEASIBLE = "feasible"
 MAX_OBJECTIVES = 3
 """A front of more objectives has more designs than anybody can choose from."""
 
+Bounds = tuple[float | None, float | None]
+"""The smallest and the largest value that are allowed; None: there is no limit."""
+
 
 class Aim(ABC):
     """An outcome that designs are chosen by."""
@@ -36,6 +39,36 @@ class Aim(ABC):
 
     def __post_init__(self) -> None:
         check_measure(self.measure)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The limits that it counts by, where it counts by ``InSpec``; None: there is no limit."""
+        measure = self.measure
+        return (measure.low, measure.high) if isinstance(measure, InSpec) else (None, None)
+
+    @property
+    def better(self) -> str:
+        """Say which values are good.
+
+        >>> Maximize().better, Minimize(InSpec(1.4, 1.6)).better
+        ('larger is better', 'between 1.4 and 1.6 is in spec')
+        """
+        if isinstance(self.measure, InSpec):
+            return f"{_where(self.bounds)} is in spec"
+        if isinstance(self.measure, Target):
+            return f"nearer to {self.measure.value:g} is better"
+        return "larger is better" if self.direction == "maximize" else "smaller is better"
+
+    def merit(self, value: float) -> float:
+        """Return how good one observed value is: larger is better, whatever the goal.
+
+        In spec, it is the distance to the nearer limit, negative outside.
+        """
+        if isinstance(self.measure, InSpec):
+            return _margin(self.bounds, value)
+        if isinstance(self.measure, Target):
+            return -abs(value - self.measure.value)
+        return value if self.direction == "maximize" else -value
 
     def words(self, name: str) -> str:
         """Say what is wanted of the outcome."""
@@ -77,8 +110,17 @@ class Limit(ABC):
 
     @property
     @abstractmethod
-    def bounds(self) -> tuple[float | None, float | None]:
+    def bounds(self) -> Bounds:
         """The smallest and the largest value that are allowed; None: there is no limit."""
+
+    @property
+    def better(self) -> str:
+        """Say which values are good."""
+        return f"must be {self.where}"
+
+    def merit(self, value: float) -> float:
+        """Return how good one observed value is: its distance to the nearer limit."""
+        return _margin(self.bounds, value)
 
     @property
     def direction(self) -> Direction:
@@ -93,10 +135,7 @@ class Limit(ABC):
     @property
     def where(self) -> str:
         """Say where the outcome must lie."""
-        low, high = self.bounds
-        if low is not None and high is not None:
-            return f"between {low:g} and {high:g}"
-        return f"at most {high:g}" if low is None else f"at least {low:g}"
+        return _where(self.bounds)
 
 
 @dataclass(frozen=True)
@@ -155,6 +194,22 @@ class Between(Limit):
     def bounds(self) -> tuple[float, float]:
         """Both limits."""
         return self.low, self.high
+
+
+def _where(bounds: Bounds) -> str:
+    """Say where a value lies that is within limits."""
+    low, high = bounds
+    if low is not None and high is not None:
+        return f"between {low:g} and {high:g}"
+    return f"at most {high:g}" if low is None else f"at least {low:g}"
+
+
+def _margin(bounds: Bounds, value: float) -> float:
+    """Return the distance of a value to the nearer limit, negative outside."""
+    low, high = bounds
+    rooms = [] if low is None else [value - low]
+    rooms += [] if high is None else [high - value]
+    return min(rooms)
 
 
 Want = Aim | Limit

@@ -23,6 +23,22 @@ class MeanAndStd(Protocol):
         """What is not known about it."""
 
 
+class Experiment(Protocol):
+    """What came of an experiment."""
+
+    @property
+    def outcome(self) -> str:
+        """pending, ok, failed or given up."""
+
+    @property
+    def outcomes(self) -> Mapping[str, float]:
+        """What was measured, by name."""
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it failed because its design cannot be used."""
+
+
 # -- reading
 
 
@@ -186,6 +202,40 @@ def assignments(space: Space, given: Mapping[str, Any]) -> str:
     """Write a design in one line so that its values can be copied."""
     units = {name: unit_of(parameter) for name, parameter in space.parameters.items()}
     return ", ".join(f"{name} = {with_unit(v, units.get(name))}" for name, v in given.items())
+
+
+def result(experiment: Experiment, units: Mapping[str, str | None]) -> str:
+    """Say what came of an experiment.
+
+    Args:
+        experiment: With what was measured, if anything was.
+        units: The unit of every outcome that experiments have. The name of a single one is known
+            and left out.
+    """
+    if experiment.outcomes:
+        return measured(experiment.outcomes, units)
+    unusable = ", its design cannot be used" if experiment.infeasible else ""
+    return f"{experiment.outcome}{unusable}"
+
+
+def measured(values: Mapping[str, float], units: Mapping[str, str | None]) -> str:
+    """Write measured values with their units; see ``result``.
+
+    >>> measured({"Ra": 1.39}, {"Ra": "µm"}), measured({"Ra": 1.39}, {"Ra": "µm", "t": None})
+    ('1.39 µm', 'Ra = 1.39 µm')
+    """
+    is_alone = len(units) < 2 and values.keys() <= units.keys()
+    parts = {name: with_unit(value, units.get(name)) for name, value in values.items()}
+    return ", ".join(text if is_alone else f"{name} = {text}" for name, text in parts.items())
+
+
+def plural(n: int, noun: str) -> str:
+    """Count things.
+
+    >>> plural(1, "experiment"), plural(1200, "experiment")
+    ('1 experiment', '1,200 experiments')
+    """
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 def listed(parts: Sequence[str]) -> str:

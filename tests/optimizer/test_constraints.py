@@ -4,7 +4,6 @@ import pytest
 import torch
 from botorch.acquisition import AcquisitionFunction
 from hypothesis import given, settings
-from tests.space.test_constraints import MIXTURE, constrained_spaces
 
 import airbo
 from airbo import Float, Integer, Optimizer, Space
@@ -13,6 +12,7 @@ from airbo.optimizer.record import History, Points
 from airbo.optimizer.search import best_design, initial_design
 from airbo.space.cube import Cube
 from tests.optimizer.common import cheap, hill, recommend, run
+from tests.space.test_constraints import MIXTURE, constrained_spaces
 
 SPACES = {
     "inequality": Space({"a": (0.0, 1.0), "b": (0.0, 1.0)}, constraints=["a + b <= 1"]),
