@@ -1,6 +1,7 @@
 """Gaussian processes over uncertain inputs, as BoTorch models."""
 
 from airbo.models.base import UncertainInputGP
+from airbo.models.conditioned import Conditioned
 from airbo.models.energy import EnergyGP
 from airbo.models.expectation import ExpectationGP
 from airbo.models.gaussian import ERBFGP, SKLGP
@@ -16,6 +17,7 @@ __all__ = [
     "MMDGP",
     "SKLGP",
     "UGP",
+    "Conditioned",
     "EnergyGP",
     "ExpectationGP",
     "NominalGP",
