@@ -5,6 +5,7 @@ import pytest
 import airbo
 from airbo import ExperimentError
 from airbo import uncertainty as unc
+from airbo.acquisition import UCB
 from airbo.measures import CVaR, Mean
 
 LINE = {"x": (0.0, 1.0)}
@@ -53,7 +54,7 @@ def peak_and_plateau(x):
 @pytest.mark.parametrize(("measure", "best"), [(Mean(), 0.2), (CVaR(0.9), 0.7)], ids=repr)
 def test_a_measure_decides_what_is_asked_and_what_is_recommended(go, measure, best):
     sign = 1 if go is airbo.maximize else -1
-    used = {"deployment": {"x": unc.Uniform(-0.1, 0.1)}, "measure": measure}
+    used = {"deployment": {"x": unc.Uniform(-0.1, 0.1)}, "measure": measure, "acquisition": UCB(0)}
     found = go(
         lambda d: sign * peak_and_plateau(d["x"]), LINE, budget=16, n_initial=15, progress=False,
         **used,

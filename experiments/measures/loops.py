@@ -41,7 +41,7 @@ class RiskLoop(PerturbedLoop):
             return self._to_user(
                 initial_point(self.protocol["initial"], n, len(self.low), self.seed)
             )
-        with reproducible(self.seed, n), warnings.catch_warnings():
+        with reproducible(self.seed, "ask", n), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             bound = qUpperConfidenceBound(
                 self._fitted(),
@@ -56,7 +56,7 @@ class RiskLoop(PerturbedLoop):
         self.n_perturbations = N_JUDGED
         risk = risk_measure(self.measure, N_JUDGED)
         regret = qSimpleRegret(self._fitted(), sampler=self._sampler(), objective=risk)
-        with reproducible(self.seed, 1), warnings.catch_warnings():
+        with reproducible(self.seed, "recommend"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if policy == "anywhere":
                 design = self._to_user(self._best(regret))

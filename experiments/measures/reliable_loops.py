@@ -132,7 +132,7 @@ class ChanceLoop:
         n = len(self.designs)
         if n < self.n_initial:
             return self._to_user(initial_point("sobol", n, self.problem.d, self.seed))
-        with reproducible(self.seed, n), warnings.catch_warnings():
+        with reproducible(self.seed, "ask", n), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             better = self._acquisition()
             cube = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, self.problem.d)

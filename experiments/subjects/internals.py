@@ -22,7 +22,6 @@ from airbo.optimizer.search import (
     N_RAW,
     N_RESTARTS,
     initial_point,
-    reproducible,
     without_numerical_warnings,
 )
 from airbo.problems.expectation import estimate
@@ -30,6 +29,7 @@ from airbo.problems.measured import estimate_measure
 from airbo.problems.optimum import Function, Optimum, best_point
 from airbo.problems.push import GOALS, QUADRANTS
 from airbo.problems.reliability import LEVEL, ReliableDesign
+from airbo.seeds import reproducible
 from airbo.space.cube import Cube
 
 __all__ = [

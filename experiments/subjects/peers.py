@@ -40,7 +40,7 @@ class PlainLoop:
         if n < self.protocol["n_initial"]:
             Z = initial_point(self.protocol["initial"], n, len(self.low), self.seed)
         else:
-            with reproducible(self.seed, n):
+            with reproducible(self.seed, "ask", n):
                 bound = UpperConfidenceBound(
                     self._fitted(), self.protocol["beta"] ** 2, self._in_use()
                 )
@@ -53,7 +53,7 @@ class PlainLoop:
         self.model = None
 
     def outcome(self, policy: Policy) -> Design:
-        with reproducible(self.seed, 1):
+        with reproducible(self.seed, "recommend"):
             mean = PosteriorMean(self._fitted(), self._in_use())
             if policy == "anywhere":
                 return self._to_user(self._best(mean))

@@ -80,9 +80,13 @@ class RandomizedUCB:
             raise ValueError(f"mean_square must be finite and >= 0, got {self.mean_square}.")
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
-        """Draw β from torch's generator, which the optimizer seeds, and build the bound."""
+        """Draw β and build the bound."""
+        return UCB(self.draw_beta())(model, situation)
+
+    def draw_beta(self) -> float:
+        """Draw β from torch's generator, which the optimizer seeds."""
         square = self.mean_square * torch.empty((), dtype=torch.float64).exponential_().item()
-        return UCB(math.sqrt(square))(model, situation)
+        return math.sqrt(square)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import torch
 
 from airbo import Float, Integer, Optimizer, Space
 from airbo import uncertainty as unc
-from airbo.optimizer.search import reproducible
 from airbo.optimizer.surrogate import SURROGATES, Surrogate
+from airbo.seeds import reproducible
 from tests.optimizer.common import LINE, SQUARE, cheap, hill, recommend, run
 
 
@@ -107,7 +107,7 @@ def test_threads_do_not_disturb_each_others_random_numbers():
 
     def draw(seed):
         for step in range(50):
-            with reproducible(seed, step):
+            with reproducible(seed, "ask", step):
                 numbers = (torch.rand(3).tolist(), np.random.rand(3).tolist())
             drawn.setdefault((seed, step), []).append(numbers)
 

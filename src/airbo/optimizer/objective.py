@@ -11,9 +11,9 @@ from airbo.acquisition import TheoryUCB
 from airbo.measures import InSpec, Mean, Measure, check_measure
 from airbo.measures.posterior import Effort, MeasureModel, Noise, check_noise
 from airbo.models import ERBFGP, SKLGP, EnergyGP, NominalGP, SlicedWassersteinGP
-from airbo.optimizer.search import reproducible
 from airbo.optimizer.surrogate import Surrogate, SurrogateFactory
 from airbo.outcomes import Limit, Want
+from airbo.seeds import reproducible
 
 _WITHOUT_F = (SKLGP, ERBFGP, EnergyGP, SlicedWassersteinGP, NominalGP)
 
@@ -54,7 +54,7 @@ class Objective:
     def drawn(self, model: GPyTorchModel, unit: float, effort: Effort) -> MeasureModel:
         """Return draws of the measure, also of the mean; the arguments are those of ``judged``."""
         inside = self.measure.inside(self.surrogate.sign, unit)
-        with reproducible(self.seed, 0):
+        with reproducible(self.seed, "draws of f"):
             where = self.surrogate.deployment_in_cube
             return MeasureModel(model, inside, where, self.noise, effort)
 

@@ -18,7 +18,7 @@ from airbo.optimizer.goals import OutcomeGoal
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
 from airbo.optimizer.recorded import Recorded, alone, whole_number
-from airbo.optimizer.search import initial_design, next_design, reproducible
+from airbo.optimizer.search import initial_design, next_design
 from airbo.optimizer.surrogate import FittedModel, value_unit
 from airbo.optimizer.window import (
     EFFORT_OF_WINDOW,
@@ -26,6 +26,7 @@ from airbo.optimizer.window import (
     Specification,
     operating_window,
 )
+from airbo.seeds import reproducible
 from airbo.space import Design
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Optimizer(Recorded):
     def _ask_one(self) -> Design:
         history = self._history
         n = len(history.observations) + len(history.pending)
-        with reproducible(self.seed, history.n_asked):
+        with reproducible(self.seed, "ask", history.n_asked):
             if n < self.n_initial or not self._can_choose():
                 Z = initial_design(history, self.initial, self.seed)
             elif self._goals is not None:
@@ -128,10 +129,10 @@ class Optimizer(Recorded):
         policy = self._policy(policy)
         check_level(confidence, "confidence")
         if self._goals is not None:
-            with reproducible(self.seed, 1):
+            with reproducible(self.seed, "recommend"):
                 return self._choice(policy, confidence).recommend()
         predictor, record = self._predictor(), self._record
-        with reproducible(self.seed, 1):
+        with reproducible(self.seed, "recommend"):
             if policy == "observed":
                 best = predictor.best_of(record.tried)
             else:
@@ -156,7 +157,7 @@ class Optimizer(Recorded):
         """
         if self._goals is None:
             return [self.recommend(policy, confidence)]
-        with reproducible(self.seed, 1):
+        with reproducible(self.seed, "recommend"):
             return self._choice(self._policy(policy), confidence).front()
 
     def _policy(
@@ -180,7 +181,7 @@ class Optimizer(Recorded):
     def _models(self) -> ModelListGP:
         """Return the models of all outcomes, as the optimizer uses them."""
         assert self._goals is not None
-        with reproducible(self.seed, 0):
+        with reproducible(self.seed, "fit"):
             return self._goals.model(self._history)
 
     def _goal(self, name: str | None) -> OutcomeGoal:
@@ -190,7 +191,7 @@ class Optimizer(Recorded):
         if self._goals.are_known(self._history):
             self._models()
         else:
-            with reproducible(self.seed, 0):
+            with reproducible(self.seed, "fit"):
                 goal.model(self._history)
         return goal
 
@@ -270,7 +271,7 @@ class Optimizer(Recorded):
             if measure is not None:
                 raise ValueError("With several outcomes, the limits are theirs: leave measure out.")
             self._models()
-            with reproducible(self.seed, 0):
+            with reproducible(self.seed, "fit"):
                 found = self._goals.limits(self._history, EFFORT_OF_WINDOW)
             if not found:
                 raise ValueError("No outcome has limits to keep: AtMost, AtLeast or Between.")
@@ -322,7 +323,7 @@ class Optimizer(Recorded):
         known = self._record.known
         if not known:
             raise ValueError("There is no model yet: no experiment has given a value.")
-        with reproducible(self.seed, 0):
+        with reproducible(self.seed, "fit"):
             return last.of(known, self._surrogate)
 
     @alone

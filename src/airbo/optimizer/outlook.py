@@ -30,7 +30,8 @@ from airbo.observed import Direction
 from airbo.optimizer.optimizer import Optimizer
 from airbo.optimizer.recommendation import Recommendation
 from airbo.optimizer.record import Observation
-from airbo.optimizer.search import free_designs, reproducible, without_numerical_warnings
+from airbo.optimizer.search import free_designs, without_numerical_warnings
+from airbo.seeds import reproducible
 from airbo.space import Design
 
 HORIZONS = (5, 10, 20)
@@ -110,7 +111,7 @@ def look_ahead(
         )
     with optimizer._lock, without_numerical_warnings():
         look = _Look(optimizer, policy)
-        with reproducible(optimizer.seed, 2), torch.no_grad():
+        with reproducible(optimizer.seed, "outlook"), torch.no_grad():
             return look.outlook(sorted(set(steps)), tolerance)
 
 

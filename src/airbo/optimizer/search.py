@@ -1,14 +1,12 @@
 """The next point of the unit cube: an initial one, or one that maximizes an acquisition."""
 
 import math
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count, islice, product
 from typing import Any, cast
 
-import numpy as np
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.exceptions.warnings import BotorchWarning
@@ -31,6 +29,7 @@ from airbo.optimizer.part import MOST_ROWS, warn_of_part
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import Surrogate
 from airbo.optimizer.within import Within
+from airbo.seeds import stream_seed
 from airbo.space import Design
 from airbo.space.cube import Cube
 
@@ -45,9 +44,8 @@ MAX_ENUMERATED = 2000
 """Discrete spaces with up to this many designs are searched completely."""
 NEARBY = 0.01
 """Designs closer than this, relative to the ranges of the parameters, count as similar."""
-
-_GLOBAL_STATE = threading.RLock()
-"""Held by the thread that has seeded the global generators of torch and NumPy."""
+INITIAL = "initial designs"
+"""The stream that scrambles or draws them."""
 
 
 def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m"]:
@@ -318,33 +316,10 @@ def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:
     return near(Z, exclude) | near(Z, avoid, NEARBY)
 
 
-# -- random numbers that depend only on the seed of an optimizer
-
-
-@contextmanager
-def reproducible(seed: int, step: int) -> Iterator[None]:
-    """Seed the random numbers inside a block of code, and restore the generators afterwards.
-
-    Such blocks run one at a time, even in different threads.
-    """
-    with _GLOBAL_STATE, torch.random.fork_rng(devices=[]):
-        numpy_state = np.random.get_state()
-        torch.manual_seed(_stream(seed, step))
-        np.random.seed(_stream(seed, step) % 2**32)
-        try:
-            yield
-        finally:
-            np.random.set_state(numpy_state)
-
-
 def initial_point(kind: str, i: int, d: int, seed: int, n: int = 1) -> Float[Tensor, "{n} {d}"]:
     """Return ``n`` points of a scrambled Sobol or random sequence, from number ``i`` on."""
     if kind == "random":
-        generator = torch.Generator().manual_seed(_stream(seed, i))
+        generator = torch.Generator().manual_seed(stream_seed(seed, INITIAL, i))
         return torch.rand(n, d, generator=generator, dtype=torch.float64)
-    engine = SobolEngine(d, scramble=True, seed=seed % 2**63)
+    engine = SobolEngine(d, scramble=True, seed=stream_seed(seed, INITIAL))
     return engine.fast_forward(i).draw(n, dtype=torch.float64)
-
-
-def _stream(seed: int, step: int) -> int:
-    return (seed * 1_000_003 + step) % 2**63

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from torch import Tensor
 
+from airbo.seeds import stream
 from airbo.space.cube import Cube
 from airbo.space.polytope import FloatArray, Polytope
 
@@ -62,7 +63,7 @@ class Within:
             if n_found <= block:
                 break
         for part in count():
-            random = np.random.default_rng([seed, part])
+            random = stream(seed, "initial designs inside constraints", part)
             yield from (F[None] for F in self._folded(self.polytope.spread(N_DRAWN, random)))
 
     def drawn(self, n: int) -> Float[Tensor, "n d"]:
