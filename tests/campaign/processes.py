@@ -33,7 +33,7 @@ WRITES = (
 def context() -> ForkServerContext:
     """Return what starts processes."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload([__name__, "airbo.integrations.optuna.sampler"])
+    server.set_forkserver_preload([__name__, "airbo.campaign.optuna.sampler"])
     return server
 
 

@@ -9,7 +9,7 @@ from airbo import Campaign
 from airbo import uncertainty as unc
 from airbo.campaign import AlreadyTold, CampaignError, FileError, StorageError
 from airbo.campaign import campaign as module
-from airbo.integrations.optuna import recommend as recommend_study
+from airbo.campaign.optuna import recommend as recommend_study
 from tests.campaign.common import DESIGN, LINE, MILL, campaign, edited, told, write
 
 
@@ -103,7 +103,7 @@ def test_a_correction_replaces_and_can_be_corrected(tmp_path):
 
 def recommend_values(c):
     """What the sampler knows, which chooses the next design."""
-    from airbo.integrations.optuna import optimizer_of
+    from airbo.campaign.optuna import optimizer_of
 
     return list(optimizer_of(c.study).observations["value"].dropna())
 

@@ -10,7 +10,7 @@ import pytest
 from airbo import Campaign
 from airbo.campaign import AlreadyTold, CampaignError, StorageError, ledger, storage
 from airbo.campaign.experiment import elapsed
-from airbo.integrations.optuna import optimizer_of
+from airbo.campaign.optuna import optimizer_of
 from tests.campaign.common import LINE, SQLITE, edited, meanwhile, reopened, values, write
 from tests.campaign.processes import WRITES
 

@@ -168,7 +168,7 @@ def test_the_sampler_and_the_optimizer_know_the_same(campaign):
     for i in range(5):
         campaign.tell({"x": i / 4}, {"strength": 2.0 * i, "leak": i / 4})
     campaign.tell({"x": 0.9}, {"leak": 0.9})
-    from airbo.integrations.optuna import optimizer_of
+    from airbo.campaign.optuna import optimizer_of
 
     ours, theirs = campaign.optimizer(), optimizer_of(campaign.study)
     assert ours.outcomes == theirs.outcomes == {"strength": Maximize(), "leak": AtMost(0.5, 0.9)}

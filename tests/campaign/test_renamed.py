@@ -4,7 +4,7 @@ import pytest
 
 from airbo import Campaign
 from airbo.campaign.errors import CampaignError, StorageError
-from airbo.integrations.optuna import optimizer_of
+from airbo.campaign.optuna import optimizer_of
 from tests.campaign.test_outcomes import SEAM
 
 

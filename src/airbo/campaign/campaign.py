@@ -18,7 +18,7 @@ from airbo.campaign.revised import RevisableCampaign
 from airbo.campaign.storage import explained, explains
 from airbo.campaign.study import check_kinds, range_changes, sampler_of
 from airbo.campaign.tables import Imported, import_table, table_of
-from airbo.integrations.optuna import UNCERTAINTY, distributions_of
+from airbo.campaign.optuna import UNCERTAINTY, distributions_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ class Campaign(RevisableCampaign):
             executed: Parameters of the executed input, where they were measured. A correction
                 keeps what was measured before; ``{}`` says that nothing was.
             uncertainty: What this experiment was made under, by name, if not what the file says; or
-                its description, as :func:`airbo.integrations.optuna.describe_uncertainty` gives it.
+                its description, as :func:`airbo.campaign.optuna.describe_uncertainty` gives it.
             correct: Whether to replace another outcome that was told before.
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.campaign.errors import CampaignError
-from airbo.integrations.optuna.attributes import (
+from airbo.campaign.optuna.attributes import (
     EXECUTED,
     GAVE_UP,
     INFEASIBLE_DESIGN,
@@ -17,7 +17,7 @@ from airbo.integrations.optuna.attributes import (
     UNITS,
     outcomes_of,
 )
-from airbo.integrations.optuna.counting import NOTE, STAGED, Counted
+from airbo.campaign.optuna.counting import NOTE, STAGED, Counted
 from airbo.space import Design, Space
 
 RUN = "airbo:run"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from optuna.trial import FrozenTrial
 
 from airbo.campaign.experiment import Experiment, Stage, experiment_of
-from airbo.integrations.optuna.attributes import DESIGN, GAVE_UP, STAMP
-from airbo.integrations.optuna.counting import (
+from airbo.campaign.optuna.attributes import DESIGN, GAVE_UP, STAMP
+from airbo.campaign.optuna.counting import (
     CORRECT,
     EXCLUDE,
     INCLUDE,

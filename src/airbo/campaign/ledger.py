@@ -39,8 +39,8 @@ from airbo.campaign.experiment import (
 )
 from airbo.campaign.history import in_short
 from airbo.campaign.outcome import Done, Outcome, Told
-from airbo.integrations.optuna.attributes import EXECUTED, GAVE_UP, STAMP, UNCERTAINTY
-from airbo.integrations.optuna.counting import (
+from airbo.campaign.optuna.attributes import EXECUTED, GAVE_UP, STAMP, UNCERTAINTY
+from airbo.campaign.optuna.counting import (
     CHANGE,
     CORRECT,
     GIVEN_UP,
@@ -49,7 +49,7 @@ from airbo.integrations.optuna.counting import (
     UNDO,
     Counted,
 )
-from airbo.integrations.optuna.search_space import distributions_of
+from airbo.campaign.optuna.search_space import distributions_of
 from airbo.space import Design, Space
 
 STALE = timedelta(minutes=10)

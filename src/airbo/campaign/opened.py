@@ -18,7 +18,7 @@ from airbo.campaign.outcome import Told
 from airbo.campaign.seal import Held
 from airbo.campaign.storage import close_storage, explained, open_storage, reading
 from airbo.campaign.study import CAMPAIGN, check_there, check_units, open_study, seal_of
-from airbo.integrations.optuna.counting import Counted
+from airbo.campaign.optuna.counting import Counted
 
 C = TypeVar("C", bound="OpenCampaign")
 

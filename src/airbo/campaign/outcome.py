@@ -12,7 +12,7 @@ from airbo.campaign.errors import AlreadyTold, CampaignError
 from airbo.campaign.experiment import Experiment, Record, Stage
 from airbo.campaign.history import differences
 from airbo.campaign.limits import check_place
-from airbo.integrations.optuna.attributes import (
+from airbo.campaign.optuna.attributes import (
     EXECUTED,
     INFEASIBLE_DESIGN,
     OUTCOMES,

@@ -20,7 +20,7 @@ from airbo.campaign.history import numbers_in
 from airbo.campaign.seal import SUFFIX, Facts, Held, Seal
 from airbo.campaign.storage import copy_whole
 from airbo.campaign.storage_url import JOURNAL, SQLITE, StorageURL
-from airbo.integrations.optuna.counting import CHANGE, REPLACED
+from airbo.campaign.optuna.counting import CHANGE, REPLACED
 
 _BESIDE = ("-journal", "-wal", "-shm")
 """Files with which SQLite completes a database; those of another one would spoil it."""

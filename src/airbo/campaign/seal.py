@@ -23,7 +23,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from airbo.campaign.errors import DamageError
-from airbo.integrations.optuna.counting import CHANGE, STAGED, Counted
+from airbo.campaign.optuna.counting import CHANGE, STAGED, Counted
 
 SUFFIX = ".seal"
 _HEADER = b"airbo seal 1\n"

@@ -20,7 +20,7 @@ from airbo.space.parameters import Categorical, Float, Integer, Parameter
 from airbo.words import same_unit
 
 if TYPE_CHECKING:
-    from airbo.integrations.optuna import AIRBOSampler
+    from airbo.campaign.optuna import AIRBOSampler
 
 CAMPAIGN = "airbo:campaign"
 """Study attribute: what the file said when the campaign began."""
@@ -239,7 +239,7 @@ def check_kinds(study: Study, wanted: Mapping[str, BaseDistribution]) -> None:
 
 def sampler_of(settings: Settings) -> "AIRBOSampler":
     """Return the sampler that the file describes."""
-    from airbo.integrations.optuna import AIRBOSampler
+    from airbo.campaign.optuna import AIRBOSampler
 
     return AIRBOSampler(
         settings.uncertainty,

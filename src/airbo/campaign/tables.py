@@ -30,7 +30,7 @@ from airbo.campaign.rows import (
     parse_rows,
 )
 from airbo.campaign.storage import write_whole
-from airbo.integrations.optuna.counting import STAGED
+from airbo.campaign.optuna.counting import STAGED
 from airbo.observed import EXECUTED_COLUMN, INFEASIBLE, STATUS, VALUE
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 

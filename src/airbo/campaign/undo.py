@@ -8,8 +8,8 @@ from optuna.trial import FrozenTrial
 from airbo.campaign.experiment import Record
 from airbo.campaign.history import AuditTrail, Change
 from airbo.campaign.ledger import Ledger, Row
-from airbo.integrations.optuna.attributes import STAMP, UNCERTAINTY
-from airbo.integrations.optuna.counting import PENDING, UNDO
+from airbo.campaign.optuna.attributes import STAMP, UNCERTAINTY
+from airbo.campaign.optuna.counting import PENDING, UNDO
 
 
 def take_back(

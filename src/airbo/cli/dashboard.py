@@ -76,7 +76,7 @@ class _Quiet(WSGIRequestHandler):
 def page(campaign: "Campaign", host: str, port: int) -> WSGIApplication:
     """Return the pages of a campaign, which nobody can use to change it."""
     from airbo.campaign.errors import CampaignError
-    from airbo.integrations.optuna.looking import AsItCounts
+    from airbo.campaign.optuna.looking import AsItCounts
 
     try:
         from optuna_dashboard import wsgi  # type: ignore[import-untyped]

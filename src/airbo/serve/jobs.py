@@ -13,7 +13,7 @@ from typing import Any
 
 SECONDS = 900
 """A job that takes longer hangs."""
-_PRELOADED = ["airbo.serve.thinking", "airbo.integrations.optuna.sampler", "airbo.report"]
+_PRELOADED = ["airbo.serve.thinking", "airbo.campaign.optuna.sampler", "airbo.report"]
 """What the fork server imports."""
 
 Deliver = Callable[[Any], None]

@@ -99,7 +99,7 @@ def test_nothing_done_to_an_optimizer_of_a_study_comes_back():
     study = lucky()
     before = optimizer_of(study).to_json()
     optimizer = optimizer_of(study)
-    optimizer.tell({"x": 0.0}, 100.0)
+    optimizer.tell({"x": 0.0}, {"value": 100.0})
     optimizer.ask()
     assert optimizer_of(study).to_json() == before
     assert recommend(study).design["x"] == pytest.approx(0.3, abs=0.11)

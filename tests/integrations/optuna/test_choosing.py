@@ -244,15 +244,15 @@ def test_of_two_that_choose_in_the_same_moment_whoever_sees_it_gives_way(
     trial = study.ask()
     if not rival_is_earlier:
         rival = study.ask()
-    publish, published = study._storage.set_trial_system_attr, []
+    publish, published = sampler.publish, []
 
-    def at_once(trial_id, key, value):
+    def at_once(study, number, params):
         if not published:
-            publish(rival._trial_id, key, value)
-        published.append(value)
-        publish(trial_id, key, value)
+            publish(study, rival.number, params)
+        published.append(params)
+        publish(study, number, params)
 
-    monkeypatch.setattr(study._storage, "set_trial_system_attr", at_once)
+    monkeypatch.setattr(sampler, "publish", at_once)
     params = {name: trial.suggest_float(name, 0.0, 1.0) for name in SQUARE}
     assert not close(params, published[0])
     assert len(published) == 2

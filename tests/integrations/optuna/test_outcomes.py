@@ -79,7 +79,7 @@ def test_a_failed_trial_is_known_by_its_constraints():
     study.optimize(fails, n_trials=1, catch=RuntimeError)
     table = optimizer_of(study).observations
     assert table["status"].tolist() == ["ok", "ok"]
-    assert table["value:0"].isna().tolist() == [False, True]
+    assert table["value"].isna().tolist() == [False, True]
     assert table["constraint:leak"].notna().all()
 
 
@@ -89,7 +89,7 @@ def test_a_constraint_that_only_later_trials_set_is_missing_in_the_first():
     study.optimize(limited, n_trials=2)
     table = optimizer_of(study).observations
     assert table["constraint:leak"].isna().tolist() == 5 * [True] + 2 * [False]
-    assert table["value:0"].notna().all()
+    assert table["value"].notna().all()
 
 
 def test_more_objectives_than_anybody_can_weigh_are_refused():

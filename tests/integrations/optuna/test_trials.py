@@ -7,12 +7,11 @@ import torch
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState
 
-from airbo import Optimizer
+from airbo import Maximize, Optimizer
 from airbo import uncertainty as unc
 from airbo.integrations.optuna import (
     EXECUTED,
     GAVE_UP,
-    REPLACED,
     UNCERTAINTY,
     AIRBOSampler,
     describe_uncertainty,
@@ -67,13 +66,6 @@ def test_a_running_trial_that_was_given_up_is_not_pending():
     assert optimizer_of(study).pending == []
 
 
-def test_a_trial_that_was_corrected_does_not_count():
-    study = study_of(quick())
-    study.add_trials([done({"x": 0.1}, 1.0), done({"x": 0.2}, 200.0), done({"x": 0.2}, 2.0)])
-    study.set_user_attr(f"{REPLACED}1", {"trial": 2})
-    assert values(study) == {0.1: 1.0, 0.2: 2.0}
-
-
 def test_trials_with_a_category_that_is_no_longer_there_teach_nothing():
     old, new = ({"tool": CategoricalDistribution(c)} for c in (["A", "B"], ["B", "C"]))
     study = study_of(quick(search_space=old))
@@ -121,10 +113,11 @@ def test_an_optimizer_of_a_study_is_one_that_was_told_its_trials():
     study.add_trial(done({"x": 0.7, "y": 0.8}, state=TrialState.FAIL))
 
     settings = {"surrogate": unfitted, "deployment": {"x": unc.Normal(0.2)}, "n_initial": 3}
+    settings["outcomes"] = {"value": Maximize()}
     told = Optimizer(BOX, P, seed=0, **settings)
-    told.tell({"x": 0.1, "y": 0.2}, 1.0)
-    told.tell({"x": 0.3, "y": 0.4}, 2.0, executed={"x": 0.35})
-    told.tell({"x": 0.5, "y": 0.6}, 3.0, uncertainty=other)
+    told.tell({"x": 0.1, "y": 0.2}, {"value": 1.0})
+    told.tell({"x": 0.3, "y": 0.4}, {"value": 2.0}, executed={"x": 0.35})
+    told.tell({"x": 0.5, "y": 0.6}, {"value": 3.0}, uncertainty=other)
     told.tell({"x": 0.7, "y": 0.8}, None)
     assert optimizer_of(study).to_json() == told.to_json()
     assert study.ask(SQUARE).params == told.ask(number=4)
@@ -279,7 +272,10 @@ def test_a_trial_of_which_nothing_can_be_used_still_has_its_value(caplog):
     wrong = {UNCERTAINTY: {"x": 3}, EXECUTED: {"x": "fast"}}
     study.add_trial(done({"x": 0.1, "y": 0.2}, 1.0, user_attrs=wrong))
     assert list(optimizer_of(study).observations["value"]) == [1.0]
-    assert "neither an executed input nor an uncertainty of its own" in warnings_in(caplog)[0]
+    assert [text.partition(" airbo uses it as if ")[2] for text in warnings_in(caplog)] == [
+        "nothing had been measured.",
+        "it had no uncertainty of its own.",
+    ]
 
 
 def test_the_posterior_is_that_of_the_measured_input():

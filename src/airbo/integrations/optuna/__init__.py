@@ -7,49 +7,37 @@
 >>> study = optuna.create_study(direction="maximize", sampler=sampler)
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-from airbo.integrations.optuna.attributes import (
+from airbo.integrations.optuna.sampler import (
+    AIRBOSampler,
+    front,
+    optimizer_of,
+    recommend,
+    robust_trial,
+)
+from airbo.integrations.optuna.search_space import distributions_of
+from airbo.integrations.optuna.study import StudyTrial, read_study
+from airbo.integrations.optuna.trials import (
     EXECUTED,
     GAVE_UP,
+    OUTCOMES,
     UNCERTAINTY,
     describe_uncertainty,
     read_uncertainty,
 )
-from airbo.integrations.optuna.counting import REPLACED
-from airbo.integrations.optuna.search_space import distributions_of
-
-if TYPE_CHECKING:
-    from airbo.integrations.optuna.answers import front, optimizer_of, recommend, robust_trial
-    from airbo.integrations.optuna.sampler import AIRBOSampler
 
 __all__ = [
     "EXECUTED",
     "GAVE_UP",
-    "REPLACED",
+    "OUTCOMES",
     "UNCERTAINTY",
     "AIRBOSampler",
+    "StudyTrial",
     "describe_uncertainty",
     "distributions_of",
     "front",
     "optimizer_of",
+    "read_study",
     "read_uncertainty",
     "recommend",
     "robust_trial",
 ]
-
-_HOMES = {
-    "AIRBOSampler": "sampler",
-    "front": "answers",
-    "optimizer_of": "answers",
-    "recommend": "answers",
-    "robust_trial": "answers",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import the names that need PyTorch on first use, so that reading a study stays fast."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,10 +1,12 @@
 """The Optuna sampler: it builds an optimizer from the trials of a study."""
 
+import copy
 import logging
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -14,30 +16,33 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
-from airbo.coordinates import ByName, by_columns
-from airbo.digits import Digits, as_held
-from airbo.integrations.optuna.attributes import (
-    DESIGN,
-    FIXED,
-    check_by_name,
-    executed_of,
-    uncertainty_of,
-)
-from airbo.integrations.optuna.bridge import Bridge
-from airbo.integrations.optuna.counting import Counted
+from airbo.coordinates import ByName
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.integrations.optuna.trials import Trials, has_rival
-from airbo.integrations.optuna.wanted import Wants
+from airbo.integrations.optuna.trials import (
+    OUTCOMES,
+    FinishedTrial,
+    Trials,
+    executed_of,
+    fixed_design,
+    group,
+    has_rival,
+    odd_outcomes,
+    publish,
+    study_outcomes,
+    uncertainty_of,
+    within,
+)
 from airbo.measures import Mean, Measure, check_measure
 from airbo.measures.kinds import check_kept_share
 from airbo.measures.posterior import Noise, check_noise
 from airbo.observed import is_usable
-from airbo.optimizer import Optimizer
+from airbo.optimizer import Optimizer, Recommendation
 from airbo.optimizer.goals import one_measure
 from airbo.optimizer.recorded import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
-from airbo.outcomes import Want, check_outcomes
+from airbo.outcomes import Maximize, Want, check_outcomes
 from airbo.space import Design, Space
+from airbo.uncertainty import InputUncertainty
 
 MAX_TRIES = 4
 """How often to choose again when another worker has just chosen the same parameters."""
@@ -75,7 +80,6 @@ class AIRBOSampler(BaseSampler):
         consider_pruned_trials: bool = False,
         warn_independent_sampling: bool = True,
         seed: int | None = None,
-        digits: Mapping[str, Digits] | None = None,
     ) -> None:
         """Specify how accurately parameters can be set, and how to choose them.
 
@@ -104,25 +108,18 @@ class AIRBOSampler(BaseSampler):
                 reported. Otherwise it is a failed experiment.
             warn_independent_sampling: Whether to warn when the model does not choose a parameter.
             seed: Makes all choices reproducible; None: a random seed.
-            digits: How to round proposed numbers, by name; by default they are not rounded.
         """
-        self._digits = dict(digits or {})
         find_surrogate(surrogate)
         find_acquisition(acquisition)
+        self._surrogate, self._acquisition = surrogate, acquisition
+        self._uncertainty = _by_name("uncertainty", {} if uncertainty is None else uncertainty)
+        self._deployment = None if deployment is None else _by_name("deployment", deployment)
+        self._outcomes = None if outcomes is None else check_outcomes(outcomes)
+        self._measure = check_measure(one_measure(self._outcomes, measure)) or Mean()
+        self._noise = check_noise(noise)
+        self._probability = check_kept_share(constraint_probability, "constraint_probability")
+        self._n_startup_trials = whole_number("n_startup_trials", n_startup_trials, least=0)
         self._given = None if search_space is None else SearchSpace.of(search_space)
-        named = None if outcomes is None else check_outcomes(outcomes)
-        self._bridge = Bridge(
-            check_by_name("uncertainty", {} if uncertainty is None else uncertainty),
-            None if deployment is None else check_by_name("deployment", deployment),
-            surrogate,
-            acquisition,
-            whole_number("n_startup_trials", n_startup_trials, least=0),
-            named,
-            check_kept_share(constraint_probability, "constraint_probability"),
-            check_measure(one_measure(named, measure)),
-            check_noise(noise),
-            names=() if self._given is None else tuple(self._given.distributions),
-        )
         if independent_sampler is not None and self._given and self._given.constraints:
             raise ValueError(
                 "An independent sampler draws one parameter at a time and cannot meet the "
@@ -133,8 +130,16 @@ class AIRBOSampler(BaseSampler):
         self._warn_independent_sampling = warn_independent_sampling
         self._seed = None if seed is None else whole_number("seed", seed, least=0)
         self._drawn_seed: int | None = None
+        self._last: tuple[Any, list[FinishedTrial], Optimizer] | None = None
+        """The last optimizer and the trials it knows, so that it is told only new ones."""
+        self._warned: set[str | tuple[str, ...]] = set()
+        """Uncertainties and outcomes without effect of which airbo has warned already."""
         if self._given is not None:  # report misfits now, not in the first trial
-            self._bridge.new_optimizer(Trials(self._given.with_choice()), seed=0)
+            self._new_optimizer(Trials(self._given.with_choice(), {"value": Maximize()}))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the optimizer, which can be rebuilt."""
+        return {**self.__dict__, "_last": None}
 
     @property
     def seed(self) -> int:
@@ -144,11 +149,6 @@ class AIRBOSampler(BaseSampler):
         if self._drawn_seed is None:
             self._drawn_seed = int(np.random.SeedSequence().generate_state(1)[0])
         return self._drawn_seed
-
-    @property
-    def _wants(self) -> Wants:
-        bridge = self._bridge
-        return Wants(bridge.outcomes, bridge.probability, bridge.measure or Mean())
 
     def reseed_rng(self) -> None:
         """Draw another seed if none was given.
@@ -174,31 +174,46 @@ class AIRBOSampler(BaseSampler):
         """Choose the parameters of a trial, given all other trials."""
         if not search_space:
             return {}
-        space = self._described(search_space)
+        space = SearchSpace(search_space)
+        if self._given is not None:
+            space = SearchSpace(search_space, self._given.parameters, self._given.constraints)
         with _one_at_a_time:
-            design = self._choose(study, trial, space)
-        return {} if design is None else space.params(design)
+            return self._choose(study, trial, space)
 
-    def _choose(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Design | None:
-        """Choose and publish the design of a trial; None: the model does not choose yet."""
+    def _choose(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> dict[str, Any]:
+        """Choose and publish the parameters of a trial; none: the model does not choose yet."""
+        params: dict[str, Any] = {}
         for more_tries in reversed(range(MAX_TRIES)):
-            trials = Trials.of(study, space, self._wants, self._use_pruned, leave_out=trial.number)
-            if self._independent_sampler is not None and self._bridge.is_start(trials):
-                return None
-            design = self._bridge.optimizer(trials, self.seed).ask(number=trial.number)
-            design = as_held(space.space, self._digits, design)
-            fixed = space.design(trial.system_attrs.get(FIXED, {}))
+            trials = self._read(study, space, leave_out=trial.number)
+            if self._independent_sampler is not None and self._is_start(trials):
+                return {}
+            design = self._optimizer(trials).ask(number=trial.number)
+            fixed = fixed_design(trial, space)
             design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 
             # another process may have chosen the same during this search
             known = {trial.number, *trials.pending}
             if more_tries and has_rival(study, space, design, known):
                 continue
-            study._storage.set_trial_system_attr(trial._trial_id, DESIGN, design)
+            params = space.params(design)
+            publish(study, trial.number, params)
             # or at the same moment
             if not has_rival(study, space, design, known):
                 break
-        return design
+        return params
+
+    def _is_start(self, trials: Trials) -> bool:
+        """Return whether the study is still in its initial trials."""
+        n = len(trials.told) + len(trials.pending)
+        return n < self._n_startup_trials or all(t.outcomes is None for t in trials.told)
+
+    def _space_of(self, study: Study) -> SearchSpace:
+        if self._given is not None:
+            return self._given.with_choice()
+        common = intersection_search_space(study.get_trials(deepcopy=False))
+        return SearchSpace.of(common).with_choice()
+
+    # -- from trials to an optimizer
 
     def look(self, study: Study) -> tuple[Trials, Optimizer]:
         """Return the trials of a study, and an optimizer that knows them.
@@ -212,19 +227,80 @@ class AIRBOSampler(BaseSampler):
                 "complete trials have no parameter with the same range in common."
             )
         with _one_at_a_time:
-            trials = Trials.of(study, space, self._wants, self._use_pruned)
-            return trials, self._bridge.optimizer(trials, self.seed)
+            trials = self._read(study, space)
+            return trials, self._optimizer(trials)
 
-    def _space_of(self, study: Study) -> SearchSpace:
-        if self._given is not None:
-            return self._given.with_choice()
-        return SearchSpace.of(intersection_search_space(Counted.of(study).trials)).with_choice()
+    def _read(self, study: Study, space: SearchSpace, leave_out: int | None = None) -> Trials:
+        def outcomes(study: Study, trials: Sequence[FrozenTrial]) -> Mapping[str, Want]:
+            return study_outcomes(study, trials, self._outcomes, self._measure, self._probability)
 
-    def _described(self, distributions: Mapping[str, BaseDistribution]) -> SearchSpace:
-        """Return the parameters that Optuna wants chosen, with the given units."""
-        if self._given is None:
-            return SearchSpace(distributions)
-        return SearchSpace(distributions, self._given.parameters, self._given.constraints)
+        return Trials.of(study, space, outcomes, self._use_pruned, leave_out)
+
+    def _optimizer(self, trials: Trials) -> Optimizer:
+        """Return an optimizer that knows these trials and that the caller may change.
+
+        It continues the last one if these trials start with those that the last one knew.
+        """
+        key, told = (trials.space, trials.outcomes, self.seed), trials.told
+        last_key, last_told, last = self._last or (None, [], None)
+        if last is not None and key == last_key and last_told == told[: len(last_told)]:
+            optimizer, new = last.copy(), told[len(last_told) :]
+        else:
+            optimizer, new = self._new_optimizer(trials), told
+        for trial in new:
+            self._warn_of_outcomes(trial)
+            trial.tell(optimizer, trials.space)
+        self._last = (key, told, optimizer)
+        optimizer = optimizer.copy()
+        for design in trials.pending.values():
+            optimizer.expect(design, allow_outside=True)
+        return optimizer
+
+    def _new_optimizer(self, trials: Trials) -> Optimizer:
+        """Return an optimizer for the search space of some trials that knows none of them."""
+        deployment = self._deployment
+        return Optimizer(
+            trials.space.space,
+            self._used("uncertainty", self._uncertainty, trials),
+            surrogate=self._surrogate,
+            acquisition=self._acquisition,
+            seed=self.seed,
+            deployment=None if deployment is None else self._used("deployment", deployment, trials),
+            n_initial=max(self._n_startup_trials, 1),
+            noise=self._noise,
+            outcomes=trials.outcomes,
+        )
+
+    def _used(self, what: str, given: ByName, trials: Trials) -> ByName:
+        """Return the uncertainties of parameters that the model chooses; warn about all others."""
+        known = {*trials.space.distributions, *trials.seen}
+        known |= set() if self._given is None else self._given.distributions.keys()
+        for name in (name for names in given for name in group(names)):
+            if name not in known:
+                hint = trials.space.space.hint(name)
+                raise ValueError(
+                    f"{what} names {name!r}, but no trial has such a parameter{hint} Leave it out "
+                    "if only some trials will have it: the model knows only parameters that all "
+                    "complete trials have."
+                )
+        used = within(given, trials.space.distributions)
+        for names in given.keys() - used.keys() - self._warned:
+            self._warned.add(names)
+            _logger.warning(
+                "The %s of %r is not used: the model knows only parameters that all complete "
+                "trials have, with the same range and more than one value.",
+                what,
+                names,
+            )
+        return used
+
+    def _warn_of_outcomes(self, told: FinishedTrial) -> None:
+        """Warn once of every outcome that cannot be used."""
+        found = {} if self._outcomes is None else odd_outcomes(told.trial, self._outcomes)
+        for name in [name for name in found if (OUTCOMES, name) not in self._warned]:
+            self._warned.add((OUTCOMES, name))
+            number = told.trial.number
+            _logger.warning("Trial %d, user attribute %r: %s", number, OUTCOMES, found[name])
 
     # -- parameters that the model does not know
 
@@ -245,8 +321,8 @@ class AIRBOSampler(BaseSampler):
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def _warn_of(self, sampler: BaseSampler, study: Study, trial: FrozenTrial, name: str) -> None:
-        complete = [t for t in Counted.of(study).trials if t.state == TrialState.COMPLETE]
-        if len(complete) < max(self._bridge.n_startup_trials, 1):
+        complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if len(complete) < max(self._n_startup_trials, 1):
             return
         _logger.warning(
             "The parameter `%s` in Trial#%d is sampled independently by `%s`: the model of "
@@ -282,13 +358,101 @@ class AIRBOSampler(BaseSampler):
             )
         try:
             executed_of(trial)
-            self._check_uncertainty(trial)
+            uncertainty_of(trial, SearchSpace.of(trial.distributions).with_choice())
         except ValueError as error:
             raise ValueError(f"Trial {trial.number}: {error}") from error
 
-    def _check_uncertainty(self, trial: FrozenTrial) -> None:
-        """Raise ``ValueError`` if no model could use the uncertainty of a trial."""
-        space = SearchSpace.of(trial.distributions).with_choice()
-        under = uncertainty_of(trial, space.distributions)
-        if under:
-            by_columns(space.space, under)
+
+def _by_name(what: str, given: Any) -> ByName:
+    """Return an uncertainty by name; raise ``TypeError`` if it is not one."""
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{what} must be a dict from names of parameters, or tuples of names, to "
+            f"uncertainties, got {given!r}."
+        )
+    for names, uncertainty in given.items():
+        is_group = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+        if not (isinstance(names, str) or (is_group and names)):
+            raise TypeError(f"{what}: expected a name or a tuple of names, got {names!r}.")
+        if not isinstance(uncertainty, InputUncertainty):
+            raise TypeError(
+                f"The {what} of {names!r} must be an airbo.uncertainty, got {uncertainty!r}."
+            )
+    return dict(given)
+
+
+# -- the answer of a study, rather than its luckiest trial
+
+
+def optimizer_of(study: Study, sampler: AIRBOSampler | None = None) -> Optimizer:
+    """Return an optimizer with the observations of a study; changing it leaves the study as it is.
+
+    Args:
+        study: The study.
+        sampler: Says what the uncertainty is and which model to use; by default the study's own.
+    """
+    _, optimizer = _sampler(study, sampler).look(study)
+    return optimizer
+
+
+def recommend(
+    study: Study,
+    *,
+    sampler: AIRBOSampler | None = None,
+    policy: Literal["observed", "anywhere"] | None = None,
+) -> Recommendation:
+    """Return the design with the best expected value, and what to expect of it.
+
+    Args:
+        study: The study.
+        sampler: Says what the uncertainty is and which model to use; by default the study's own.
+        policy: Where to look; see ``airbo.Optimizer.recommend``.
+    """
+    trials, optimizer = _sampler(study, sampler).look(study)
+    best = optimizer.recommend(policy)
+    return replace(best, design=trials.space.params(best.design))
+
+
+def front(
+    study: Study,
+    *,
+    sampler: AIRBOSampler | None = None,
+    policy: Literal["observed", "anywhere"] | None = None,
+) -> list[Recommendation]:
+    """Return the designs that keep all constraints and that no other one beats in expectation.
+
+    Args:
+        study: The study.
+        sampler: Says what the uncertainty is and which model to use; by default the study's own.
+        policy: Where to look; see ``airbo.Optimizer.recommend``.
+    """
+    trials, optimizer = _sampler(study, sampler).look(study)
+    return [replace(r, design=trials.space.params(r.design)) for r in optimizer.front(policy)]
+
+
+def robust_trial(study: Study, *, sampler: AIRBOSampler | None = None) -> FrozenTrial:
+    """Return the trial whose parameters have the best expected value.
+
+    ``study.best_trial`` is the one with the best value so far, which may have been luck.
+
+    Args:
+        study: The study.
+        sampler: Says what the uncertainty is and which model to use; by default the study's own.
+    """
+    trials, optimizer = _sampler(study, sampler).look(study)
+    best = optimizer.recommend("observed").design
+    for told in trials.told:
+        design = optimizer.space.checked(told.design, allow_outside=True)
+        if told.outcomes is not None and design == best:
+            return copy.deepcopy(told.trial)
+    raise AssertionError(f"No trial has the recommended design {best}.")
+
+
+def _sampler(study: Study, given: AIRBOSampler | None) -> AIRBOSampler:
+    sampler = study.sampler if given is None else given
+    if not isinstance(sampler, AIRBOSampler):
+        raise TypeError(
+            "The study needs an AIRBOSampler. Create it with one, or pass one as sampler=...; "
+            f"got {type(sampler).__name__}."
+        )
+    return sampler

@@ -1,6 +1,5 @@
 """Optuna's distributions as parameters of a space, and back."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -66,51 +65,24 @@ class SearchSpace:
         """Return the values of Optuna's parameters: the inverse of :meth:`design`."""
         return {name: _value(d, design[name]) for name, d in self.distributions.items()}
 
-    def possible(self, design: Design) -> Design:
-        """Keep those values of a design that are possible in this search space."""
-        return {
-            name: value
-            for name, value in design.items()
-            if name in self.distributions and _is_label(self.distributions[name], value)
-        }
-
     def is_whole(self, design: Design) -> bool:
         """Return whether a design has a value for every parameter."""
         return design.keys() == self.distributions.keys()
 
 
-def distributions_of(
-    space: Space, design: Mapping[str, Any] | None = None
-) -> dict[str, BaseDistribution]:
-    """Return the parameters of a space as Optuna describes them, for ``study.ask`` for example.
-
-    Args:
-        space: The parameters.
-        design: Values that the distributions must contain, even outside the ranges of the space.
-    """
-    values = design or {}
-    return {name: _distribution(p, values.get(name)) for name, p in space.parameters.items()}
+def distributions_of(space: Space) -> dict[str, BaseDistribution]:
+    """Return the parameters of a space as Optuna describes them, for ``study.ask`` for example."""
+    return {name: _distribution(parameter) for name, parameter in space.parameters.items()}
 
 
-def _distribution(parameter: Parameter, value: Any) -> BaseDistribution:
+def _distribution(parameter: Parameter) -> BaseDistribution:
     if isinstance(parameter, Categorical):
         return CategoricalDistribution(parameter.choices)
     assert isinstance(parameter, Float | Integer)
-    low, high, step = parameter.low, parameter.high, parameter.step
-    if value is not None:
-        low, high = min(low, value), max(high, value)
-        step = step if _on_grid(value, parameter) else None
+    low, high, log = parameter.low, parameter.high, parameter.log
     if isinstance(parameter, Integer):
-        return IntDistribution(int(low), int(high), parameter.log, int(step or 1))
-    return FloatDistribution(low, high, parameter.log, step)
-
-
-def _on_grid(value: float | int, parameter: Float | Integer) -> bool:
-    if not parameter.step:
-        return True
-    steps = (value - parameter.low) / parameter.step
-    is_near = math.isclose(steps, round(steps), abs_tol=1e-6)
-    return is_near and parameter.low <= value <= parameter.high
+        return IntDistribution(int(low), int(high), log, int(parameter.step or 1))
+    return FloatDistribution(low, high, log, parameter.step)
 
 
 def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
@@ -135,12 +107,6 @@ def _label(distribution: BaseDistribution, value: Any) -> Any:
     if isinstance(distribution, CategoricalDistribution):
         return _labels(distribution)[int(distribution.to_internal_repr(value))]
     return value
-
-
-def _is_label(distribution: BaseDistribution, value: Any) -> bool:
-    if isinstance(distribution, CategoricalDistribution):
-        return value in _labels(distribution)
-    return True
 
 
 def _has(distribution: BaseDistribution, value: Any) -> bool:

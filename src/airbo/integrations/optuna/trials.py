@@ -1,31 +1,184 @@
-"""The trials of a study as an optimizer sees them: observations and pending designs."""
+"""The trials of a study: what each one measured, under which uncertainty, and what is pending.
 
+A trial says more than its values in user attributes: the executed input where it was measured, its
+own uncertainty, further outcomes.
+"""
+
+import json
 import logging
-from collections.abc import Container
+import math
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
-from optuna.study import Study
+from optuna.distributions import CategoricalDistribution
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.attributes import (
-    DESIGN,
-    EXECUTED,
-    FIXED,
-    GAVE_UP,
-    INFEASIBLE_DESIGN,
-    UNCERTAINTY,
-    executed_of,
-    uncertainty_of,
-)
-from airbo.integrations.optuna.counting import Counted
+from airbo.coordinates import ByName, by_columns
 from airbo.integrations.optuna.search_space import SearchSpace
-from airbo.integrations.optuna.wanted import Wanted, Wants
+from airbo.measures import Measure
+from airbo.observed import is_usable
 from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
+from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives
 from airbo.space import Design
+from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty.spec import from_dict
+from airbo.words import nearest
 
+EXECUTED = "executed"
+"""User attribute of a trial: the measured parameters of the executed input, by name."""
+UNCERTAINTY = "airbo:uncertainty"
+"""User attribute of a trial: its uncertainty, if it differs from the sampler's."""
+OUTCOMES = "outcomes"
+"""User attribute of a trial: measured outcomes by name, beyond the values of its objectives."""
+GAVE_UP = "airbo:gave_up"
+"""User attribute of a trial that was not run: it says nothing about its design."""
+CONSTRAINT = "constraint:"
+"""Prefix of the name of an outcome that is a constraint of Optuna."""
+
+_CHOSEN = "airbo:chosen:"
+"""Prefix of user attributes of a study: parameters that were chosen and are not suggested yet."""
+_N_CHOSEN = 64
+"""Number of these attributes. They are reused, so that a long study does not fill up with them."""
+FIXED = "fixed_params"
+"""System attribute in which Optuna keeps the parameters of enqueued trials."""
+
+_T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
+
+
+# -- uncertainties by name, as user attributes
+
+
+def describe_uncertainty(uncertainty: ByName | None) -> list[dict[str, Any]]:
+    """Write an uncertainty by name in a form that fits into JSON, and so into a user attribute."""
+    return [
+        {"parameters": list(group(names)), "uncertainty": u.to_dict()}
+        for names, u in (uncertainty or {}).items()
+    ]
+
+
+def read_uncertainty(description: Any) -> dict[str | tuple[str, ...], InputUncertainty]:
+    """Return the uncertainty by name that :func:`describe_uncertainty` described."""
+    try:
+        return dict(_read_uncertainty(json.dumps(description)))
+    except (TypeError, KeyError) as error:
+        raise ValueError(
+            "An uncertainty by name must be a list of dicts with 'parameters' and 'uncertainty', "
+            f"got {description!r}."
+        ) from error
+
+
+@lru_cache(maxsize=32)
+def _read_uncertainty(text: str) -> dict[str | tuple[str, ...], InputUncertainty]:
+    """Read a description; thousands of trials may have the same one."""
+    return {tuple(row["parameters"]): from_dict(row["uncertainty"]) for row in json.loads(text)}
+
+
+def group(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a group of parameters, which may be a single one."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def within(uncertainty: ByName, names: Collection[str]) -> ByName:
+    """Keep the uncertainties of the named parameters only.
+
+    Raises:
+        ValueError: If ``names`` holds a part of a group.
+    """
+    for own in map(group, uncertainty):
+        missing = [name for name in own if name not in names]
+        if missing and len(missing) < len(own):
+            raise ValueError(
+                f"The parameters {list(own)} have a joint uncertainty, but the model cannot choose "
+                f"{missing} together with the others: either it has only one value, or not every "
+                "complete trial has it with the same range."
+            )
+    return {own: u for own, u in uncertainty.items() if group(own)[0] in names}
+
+
+# -- what one trial says
+
+
+def executed_of(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the measured parameters of the executed input; None, NaN and inf are left out.
+
+    Raises:
+        ValueError: If it is not a dict from names of the trial's parameters to numbers.
+    """
+    measured = trial.user_attrs.get(EXECUTED, {})
+    where = f"User attribute {EXECUTED!r}:"
+    if not isinstance(measured, Mapping):
+        raise ValueError(f"{where} expected a dict of numbers by name, got {measured!r}.")
+    for name, value in measured.items():
+        if name not in trial.params:
+            raise ValueError(
+                f"{where} unknown parameter {name!r}; there are {list(trial.params)}."
+            )
+        is_choice = isinstance(trial.distributions[name], CategoricalDistribution)
+        if not (is_choice or value is None or _is_number(value)):
+            raise ValueError(f"{where} {name!r} must be a number, got {value!r}.")
+    return {
+        name: value
+        for name, value in measured.items()
+        if value is not None and not (isinstance(value, float) and not math.isfinite(value))
+    }
+
+
+def uncertainty_of(trial: FrozenTrial, space: SearchSpace) -> ByName | None:
+    """Return the trial's own uncertainty of the parameters of a space; None: it has none.
+
+    Raises:
+        ValueError: If it is not an uncertainty of this space.
+    """
+    description = trial.user_attrs.get(UNCERTAINTY)
+    if description is None:
+        return None
+    try:
+        own = within(read_uncertainty(description), space.distributions)
+        by_columns(space.space, own)
+    except ValueError as error:
+        raise ValueError(f"User attribute {UNCERTAINTY!r}: {error}") from error
+    return own
+
+
+def outcomes_of(trial: FrozenTrial, names: Sequence[str], use_pruned: bool) -> dict[str, float]:
+    """Return all that a trial measured, by name.
+
+    A trial that failed may have set constraints, or measured other outcomes, before it failed.
+
+    Args:
+        trial: The trial.
+        names: Names of its values.
+        use_pruned: Whether the last value of a pruned trial counts.
+    """
+    counts = (TrialState.COMPLETE, TrialState.PRUNED) if use_pruned else (TrialState.COMPLETE,)
+    values = (trial.values or []) if trial.state in counts else []
+    others = trial.user_attrs.get(OUTCOMES)
+    others = others if isinstance(others, Mapping) else {}
+    found = {
+        **dict(zip(names, values, strict=False)),
+        **{CONSTRAINT + key: value for key, value in trial.constraints.items()},
+        **{name: value for name, value in others.items() if _is_number(value)},
+    }
+    return {name: value for name, value in found.items() if is_usable(value)}
+
+
+def odd_outcomes(trial: FrozenTrial, known: Collection[str]) -> dict[str, str]:
+    """Say by name what of the user attribute with outcomes cannot be used."""
+    found = trial.user_attrs.get(OUTCOMES, {})
+    if not isinstance(found, Mapping):
+        return {"": f"expected a dict of numbers by name, got {found!r}."}
+    unknown = {n: f"unknown outcome {n!r}{nearest(n, known)}" for n in found if n not in known}
+    odd = {n: v for n, v in found.items() if v is not None and not _is_number(v)}
+    return {n: f"{n!r} must be a number, got {v!r}." for n, v in odd.items()} | unknown
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -34,45 +187,78 @@ class FinishedTrial:
 
     trial: FrozenTrial = field(compare=False)
     design: Design
-    value: Any
-    """What it gave, as an optimizer is told it; None if the experiment failed."""
+    outcomes: dict[str, float] | None
+    """What it measured; None if the experiment failed."""
     executed: Any
     """The user attribute with the executed input, as stored; likewise ``uncertainty``."""
     uncertainty: Any
-    infeasible: bool = False
-    """Whether it failed because its design cannot be used."""
 
     def tell(self, optimizer: Optimizer, space: SearchSpace) -> None:
         """Report the trial to an optimizer.
 
-        User attributes that cannot be used are left out with a warning, because a finished trial
+        A user attribute that cannot be used is left out with a warning, because a finished trial
         can no longer be corrected.
         """
-        number, errors = self.trial.number, []
-        infeasible = self.infeasible and optimizer.outcomes is not None
-        for with_executed, with_uncertainty, missing in _ATTEMPTS:
-            try:
-                executed = space.design(executed_of(self.trial)) if with_executed else None
-                names = space.distributions
-                under = uncertainty_of(self.trial, names) if with_uncertainty else None
-                told = (self.design, self.value, executed, under)
-                optimizer.tell(*told, allow_outside=True, infeasible=infeasible)
-            except ValueError as error:
-                errors.append(error)
-                continue
-            if errors:
-                _logger.warning("Trial %d: %s airbo uses it as if %s.", number, errors[0], missing)
-            return
-        raise ValueError(f"Trial {number}: {errors[0]}") from errors[0]
+        executed = self._usable(
+            lambda: space.design(executed_of(self.trial)), "nothing had been measured"
+        )
+        under = self._usable(
+            lambda: uncertainty_of(self.trial, space), "it had no uncertainty of its own"
+        )
+        optimizer.tell(self.design, self.outcomes, executed, under, allow_outside=True)
+
+    def _usable(self, read: Callable[[], _T], without: str) -> _T | None:
+        try:
+            return read()
+        except ValueError as error:
+            number = self.trial.number
+            _logger.warning("Trial %d: %s airbo uses it as if %s.", number, error, without)
+            return None
 
 
-_ATTEMPTS = (
-    (True, True, ""),
-    (False, True, "nothing had been measured"),
-    (True, False, "it had no uncertainty of its own"),
-    (False, False, "it had neither an executed input nor an uncertainty of its own"),
-)
-"""Whether to use the executed input and the uncertainty, and words for what is left out."""
+# -- what a study wants, and what it knows
+
+
+def study_outcomes(
+    study: Study,
+    trials: Sequence[FrozenTrial],
+    given: Mapping[str, Want] | None,
+    measure: Measure,
+    probability: float,
+) -> dict[str, Want]:
+    """Return the objectives of a study and the constraints of its trials as outcomes.
+
+    Args:
+        study: The study.
+        trials: Its trials.
+        given: The outcomes by name, if the user gave them.
+        measure: The measure of objectives, if the user did not give them.
+        probability: Share of executed inputs that must keep each constraint.
+    """
+    maximized = [direction == StudyDirection.MAXIMIZE for direction in study.directions]
+    if given is not None:
+        own = [aim.direction == "maximize" for aim in objectives(given).values()]
+        if maximized not in (own, own[:1]):  # the others may be in the user attribute only
+            said, wanted = ([("minimize", "maximize")[up] for up in ups] for ups in (maximized, own))
+            raise ValueError(f"The study has the directions {said}, and outcomes have {wanted}.")
+        return dict(given)
+    if len(maximized) > MAX_OBJECTIVES:
+        raise ValueError(
+            f"AIRBOSampler chooses by at most {MAX_OBJECTIVES} objectives, the study has "
+            f"{len(maximized)}."
+        )
+    names = getattr(study, "metric_names", None) or value_names(len(maximized))
+    wanted_values: dict[str, Want] = {
+        name: (Maximize if up else Minimize)(measure)
+        for name, up in zip(names, maximized, strict=True)
+    }
+    keys = sorted({key for trial in trials for key in trial.constraints})
+    return wanted_values | {CONSTRAINT + key: AtMost(0.0, probability) for key in keys}
+
+
+def value_names(n: int) -> list[str]:
+    """Return names for the values of trials that have none."""
+    return ["value"] if n == 1 else [f"value:{i}" for i in range(n)]
 
 
 @dataclass(frozen=True)
@@ -80,8 +266,7 @@ class Trials:
     """What a study knows at one moment about the parameters of a search space."""
 
     space: SearchSpace
-    wanted: Wanted = field(default_factory=Wanted)
-    """What the study wants of its trials."""
+    outcomes: Mapping[str, Want]
     told: list[FinishedTrial] = field(default_factory=list)
     """Finished trials, in the order of their numbers."""
     pending: dict[int, Design] = field(default_factory=dict)
@@ -94,8 +279,8 @@ class Trials:
         cls,
         study: Study,
         space: SearchSpace,
-        wants: Wants | None = None,
-        use_pruned: bool = False,
+        outcomes: Callable[[Study, Sequence[FrozenTrial]], Mapping[str, Want]],
+        use_pruned: bool,
         leave_out: int | None = None,
     ) -> "Trials":
         """Read the trials; those that lack a parameter of the search space are left out.
@@ -103,31 +288,69 @@ class Trials:
         Args:
             study: The study.
             space: The parameters of the designs.
-            wants: What the sampler says of outcomes.
+            outcomes: Says what the study wants.
             use_pruned: Whether the last value of a pruned trial counts; otherwise it has failed.
             leave_out: Number of the trial that is just being created.
         """
-        told: list[FinishedTrial] = []
-        seen: set[str] = set()
-        trials = Counted.of(study).told
-        wanted = Wanted.of(study, trials, wants or Wants())
+        trials = study.get_trials(deepcopy=False)
+        wanted = outcomes(study, trials)
+        names = list(objectives(wanted))
+        told = []
         for trial in trials:
-            seen |= trial.distributions.keys()
-            if trial.state.is_finished() and (design := _design(trial, space)):
-                value = wanted.told(trial, use_pruned)
-                told += [] if value == {} else [_told(trial, design, value)]
-        pending = _pending(trials, space)
-        if leave_out is not None:
-            pending.pop(leave_out, None)
-        return cls(space, wanted, told, pending, frozenset(seen))
+            design = space.design(trial.params)
+            if not _counts(trial) or not space.is_whole(design):
+                continue
+            measured = outcomes_of(trial, names, use_pruned)
+            known = {name: value for name, value in measured.items() if name in wanted}
+            attributes = (trial.user_attrs.get(EXECUTED), trial.user_attrs.get(UNCERTAINTY))
+            told.append(FinishedTrial(trial, design, known or None, *attributes))
+        pending = {n: d for n, d in _pending(study, trials, space) if n != leave_out}
+        seen = frozenset(name for trial in trials for name in trial.distributions)
+        return cls(space, wanted, told, pending, seen)
 
 
-def has_rival(
-    study: Study,
-    space: SearchSpace,
-    design: Design,
-    besides: Container[int],
-) -> bool:
+def _counts(trial: FrozenTrial) -> bool:
+    """Return whether a trial is finished and was run."""
+    is_complete = trial.state == TrialState.COMPLETE
+    return trial.state.is_finished() and (is_complete or GAVE_UP not in trial.user_attrs)
+
+
+def _pending(
+    study: Study, trials: Sequence[FrozenTrial], space: SearchSpace
+) -> Iterator[tuple[int, Design]]:
+    """Return the designs of unfinished trials, each with the number of its trial."""
+    chosen = dict(_chosen(study))
+    for trial in trials:
+        if trial.state.is_finished() or GAVE_UP in trial.user_attrs:
+            continue
+        fixed = trial.system_attrs.get(FIXED, {})
+        design = space.design({**chosen.get(trial.number, {}), **fixed, **trial.params})
+        if space.is_whole(design):
+            yield trial.number, design
+
+
+def fixed_design(trial: FrozenTrial, space: SearchSpace) -> Design:
+    """Return the parameters with which a trial was enqueued."""
+    return space.design(trial.system_attrs.get(FIXED, {}))
+
+
+# -- workers that choose at the same time; Hyperband shows samplers a study without attributes
+
+
+def publish(study: Study, number: int, params: Mapping[str, Any]) -> None:
+    """Tell other workers which parameters were chosen for a trial, before it suggests them."""
+    if hasattr(study, "set_user_attr"):
+        chosen = {"trial": number, "params": dict(params)}
+        study.set_user_attr(f"{_CHOSEN}{number % _N_CHOSEN}", chosen)
+
+
+def _chosen(study: Study) -> Iterator[tuple[int, dict[str, Any]]]:
+    for key, value in getattr(study, "user_attrs", {}).items():
+        if key.startswith(_CHOSEN):
+            yield value["trial"], value["params"]
+
+
+def has_rival(study: Study, space: SearchSpace, design: Design, besides: Container[int]) -> bool:
     """Return whether a design, or one near it, is pending in another trial.
 
     Args:
@@ -136,38 +359,6 @@ def has_rival(
         design: The design.
         besides: Numbers of trials to ignore.
     """
-    pending = _pending(Counted.of(study).told, space).items()
-    rivals = (d for n, d in pending if n not in besides)
+    pending = _pending(study, study.get_trials(deepcopy=False), space)
+    rivals = (rival for number, rival in pending if number not in besides)
     return any(space.space.distance(design, rival) < NEARBY for rival in rivals)
-
-
-def _pending(trials: list[FrozenTrial], space: SearchSpace) -> dict[int, Design]:
-    unfinished = (trial for trial in trials if not trial.state.is_finished())
-    designs = ((trial.number, _design(trial, space)) for trial in unfinished)
-    return {number: design for number, design in designs if design is not None}
-
-
-def _design(trial: FrozenTrial, space: SearchSpace) -> Design | None:
-    """Return the design of a trial; None if it does not count, or is not of this search space.
-
-    A value of an experiment that was given up does count.
-    """
-    if GAVE_UP in trial.user_attrs and trial.state != TrialState.COMPLETE:
-        return None
-    design = space.design(trial.params)
-    if not trial.state.is_finished():
-        chosen = space.possible(trial.system_attrs.get(DESIGN, {}))
-        design = chosen | space.design(trial.system_attrs.get(FIXED, {})) | design
-    return design if space.is_whole(design) else None
-
-
-def _told(trial: FrozenTrial, design: Design, value: Any) -> FinishedTrial:
-    attributes = trial.user_attrs
-    return FinishedTrial(
-        trial,
-        design,
-        value,
-        attributes.get(EXECUTED),
-        attributes.get(UNCERTAINTY),
-        value is None and bool(attributes.get(INFEASIBLE_DESIGN)),
-    )

@@ -7,7 +7,7 @@ from typing import Literal
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from airbo.integrations.optuna.sampler import AIRBOSampler
+from airbo.campaign.optuna.sampler import AIRBOSampler
 from airbo.optimizer import Optimizer, Recommendation
 
 

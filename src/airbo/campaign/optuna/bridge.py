@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airbo.coordinates import ByName
-from airbo.integrations.optuna.attributes import OUTCOMES, group, odd_outcomes, within
-from airbo.integrations.optuna.trials import FinishedTrial, Trials
+from airbo.campaign.optuna.attributes import OUTCOMES, group, odd_outcomes, within
+from airbo.campaign.optuna.trials import FinishedTrial, Trials
 from airbo.measures import Measure
 from airbo.measures.posterior import Noise
 from airbo.optimizer import Optimizer

@@ -17,7 +17,7 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.attributes import DESIGN, FIXED, GAVE_UP, STAMP, UNITS
+from airbo.campaign.optuna.attributes import DESIGN, FIXED, GAVE_UP, STAMP, UNITS
 
 STAGED = "airbo:staged"
 """Trial attribute: key and token of the mark that commits the trial, and its outcome."""

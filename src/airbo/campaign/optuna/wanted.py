@@ -7,7 +7,7 @@ from typing import Any
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.attributes import STAMP, outcomes_of
+from airbo.campaign.optuna.attributes import STAMP, outcomes_of
 from airbo.measures import Mean, Measure
 from airbo.observed import Direction, is_usable
 from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives

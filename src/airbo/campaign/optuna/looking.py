@@ -9,7 +9,7 @@ from optuna.study import Study, StudyDirection
 from optuna.study._frozen import FrozenStudy
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.integrations.optuna.counting import Counted
+from airbo.campaign.optuna.counting import Counted
 
 
 class AsItCounts(BaseStorage):

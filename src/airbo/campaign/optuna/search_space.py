@@ -1,0 +1,164 @@
+"""Optuna's distributions as parameters of a space, and back."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from airbo.space import Design, Space
+from airbo.space.parameters import Categorical, Float, Integer, Parameter
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The parameters that the model chooses together, as Optuna and as airbo describe them."""
+
+    distributions: Mapping[str, BaseDistribution]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    """The same as parameters of airbo, with units, if they were given in this form."""
+    constraints: tuple[str, ...] = ()
+    """Constraints on designs."""
+
+    @classmethod
+    def of(cls, given: Space | Mapping[str, BaseDistribution]) -> "SearchSpace":
+        """Return the search space of an ``airbo.Space`` or of Optuna's distributions."""
+        if isinstance(given, Space):
+            return cls(distributions_of(given), given.parameters, given.constraints)
+        for name, d in given.items():
+            if not isinstance(d, BaseDistribution):
+                raise TypeError(f"Parameter {name!r}: expected an Optuna distribution, got {d!r}.")
+        return cls(dict(given))
+
+    def with_choice(self) -> "SearchSpace":
+        """Leave out parameters that have only one value."""
+        several = {name: d for name, d in self.distributions.items() if not d.single()}
+        return replace(self, distributions=several)
+
+    @cached_property
+    def space(self) -> Space:
+        """The parameters, as airbo describes them."""
+        known = self.parameters
+        return Space(
+            {
+                name: known.get(name) or _parameter(name, d)
+                for name, d in self.distributions.items()
+            },
+            self.constraints,
+        )
+
+    def design(self, params: Mapping[str, Any]) -> Design:
+        """Return the design of a trial; values that do not fit its distributions are left out."""
+        return {
+            name: _label(distribution, params[name])
+            for name, distribution in self.distributions.items()
+            if name in params and _has(distribution, params[name])
+        }
+
+    def params(self, design: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of Optuna's parameters: the inverse of :meth:`design`."""
+        return {name: _value(d, design[name]) for name, d in self.distributions.items()}
+
+    def possible(self, design: Design) -> Design:
+        """Keep those values of a design that are possible in this search space."""
+        return {
+            name: value
+            for name, value in design.items()
+            if name in self.distributions and _is_label(self.distributions[name], value)
+        }
+
+    def is_whole(self, design: Design) -> bool:
+        """Return whether a design has a value for every parameter."""
+        return design.keys() == self.distributions.keys()
+
+
+def distributions_of(
+    space: Space, design: Mapping[str, Any] | None = None
+) -> dict[str, BaseDistribution]:
+    """Return the parameters of a space as Optuna describes them, for ``study.ask`` for example.
+
+    Args:
+        space: The parameters.
+        design: Values that the distributions must contain, even outside the ranges of the space.
+    """
+    values = design or {}
+    return {name: _distribution(p, values.get(name)) for name, p in space.parameters.items()}
+
+
+def _distribution(parameter: Parameter, value: Any) -> BaseDistribution:
+    if isinstance(parameter, Categorical):
+        return CategoricalDistribution(parameter.choices)
+    assert isinstance(parameter, Float | Integer)
+    low, high, step = parameter.low, parameter.high, parameter.step
+    if value is not None:
+        low, high = min(low, value), max(high, value)
+        step = step if _on_grid(value, parameter) else None
+    if isinstance(parameter, Integer):
+        return IntDistribution(int(low), int(high), parameter.log, int(step or 1))
+    return FloatDistribution(low, high, parameter.log, step)
+
+
+def _on_grid(value: float | int, parameter: Float | Integer) -> bool:
+    if not parameter.step:
+        return True
+    steps = (value - parameter.low) / parameter.step
+    is_near = math.isclose(steps, round(steps), abs_tol=1e-6)
+    return is_near and parameter.low <= value <= parameter.high
+
+
+def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
+    if isinstance(distribution, FloatDistribution):
+        low, high = distribution.low, distribution.high
+        return Float(low, high, log=distribution.log, step=distribution.step)
+    if isinstance(distribution, IntDistribution):
+        low, high = distribution.low, distribution.high
+        return Integer(low, high, log=distribution.log, step=distribution.step)
+    if isinstance(distribution, CategoricalDistribution):
+        return Categorical(_labels(distribution))
+    raise TypeError(f"Parameter {name!r}: the distribution {distribution!r} is not supported.")
+
+
+def _value(distribution: BaseDistribution, value: Any) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[_labels(distribution).index(value)]
+    return value
+
+
+def _label(distribution: BaseDistribution, value: Any) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        return _labels(distribution)[int(distribution.to_internal_repr(value))]
+    return value
+
+
+def _is_label(distribution: BaseDistribution, value: Any) -> bool:
+    if isinstance(distribution, CategoricalDistribution):
+        return value in _labels(distribution)
+    return True
+
+
+def _has(distribution: BaseDistribution, value: Any) -> bool:
+    """Return whether a value suits the distribution: one of its choices, or a number."""
+    try:
+        distribution.to_internal_repr(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _labels(distribution: CategoricalDistribution) -> list[Any]:
+    """Return labels for the choices: the choices themselves if they are distinct plain values."""
+    choices = list(distribution.choices)
+    is_plain = all(type(c) in (str, bool, int, float) and c == c for c in choices)  # nan != nan
+    if is_plain and len(set(choices)) == len(choices):
+        return choices
+    names = [str(choice) for choice in choices]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{position}: {name}" for position, name in enumerate(names)]
