@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from airbo import Campaign
 from airbo.campaign import AlreadyTold, CampaignError, Doubtful
 from airbo.campaign.history import in_short, numbers_in
-from airbo.campaign.plausible import MANY_DEVIATIONS, outlying
 from airbo.campaign.optuna import optimizer_of
+from airbo.campaign.plausible import MANY_DEVIATIONS, outlying
 from tests.campaign.common import LINE, SQLITE, campaign, with_database, write
 
 

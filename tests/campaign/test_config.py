@@ -12,8 +12,8 @@ import airbo
 from airbo import uncertainty as unc
 from airbo.campaign import FileError, Settings, StorageError
 from airbo.campaign.config import parse_uncertainty
-from airbo.campaign.toml_errors import Lines
 from airbo.campaign.optuna import read_uncertainty
+from airbo.campaign.toml_errors import Lines
 from airbo.measures import InSpec
 from airbo.uncertainty.kinds import WORDS
 from tests.campaign.common import LINE, MILL, edited, line_of, settings, write

@@ -8,16 +8,7 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from airbo.integrations.optuna.attributes import (
-    DESIGN,
-    EXECUTED,
-    GAVE_UP,
-    INFEASIBLE_DESIGN,
-    OUTCOMES,
-    STAMP,
-    UNCERTAINTY,
-)
-from airbo.integrations.optuna.counting import STAGED
+from airbo.integrations.optuna import EXECUTED, GAVE_UP, OUTCOMES, UNCERTAINTY
 
 EXTREMES = [
     0, 1, -1, 2**53, 2**63, -(2**63), 0.0, -0.0, 1e-300, 1e-320, 1.7e308, -1.7e308, 1e100, 1e-100,
@@ -132,8 +123,7 @@ KINDS_OF_X = [
     FloatDistribution(0.0, 1.0, step=0.25), FloatDistribution(0.5, 0.5), IntDistribution(0, 5),
     CategoricalDistribution([0.5, 0.25]), CategoricalDistribution(["A", None, True]),
 ]  # fmt: skip
-ATTRIBUTES = [EXECUTED, UNCERTAINTY, OUTCOMES, GAVE_UP, STAMP, STAGED, INFEASIBLE_DESIGN, "note"]
-SYSTEM = [DESIGN, "fixed_params", "constraints", "constraints:a", "nsga2:generation"]
+ATTRIBUTES = [EXECUTED, UNCERTAINTY, OUTCOMES, GAVE_UP, "note"]
 by_name = st.dictionaries(st.sampled_from(["x", "x", "z", "value"]), numbers, max_size=2)
 described = st.lists(
     st.fixed_dictionaries({"parameters": st.just(["x"]), "uncertainty": uncertainties()}),
@@ -163,7 +153,7 @@ def foreign_trials(draw):
         params={name: _inside(draw, kind) for name, kind in kinds.items()},
         distributions=kinds,
         user_attrs=draw(st.dictionaries(st.sampled_from(ATTRIBUTES), odd, max_size=1)),
-        system_attrs=draw(st.dictionaries(st.sampled_from(SYSTEM), odd, max_size=1)),
+        system_attrs=draw(st.sampled_from([{}, {"fixed_params": draw(by_name)}])),
         intermediate_values=draw(st.dictionaries(st.integers(0, 2), usual, max_size=1)),
     )
 

@@ -20,7 +20,7 @@ from airbo.campaign.config import parse
 from airbo.cli.app import app
 from airbo.integrations.optuna import AIRBOSampler, recommend
 from airbo.report import write_report
-from tests.campaign.common import LINE, campaign, edited, write
+from tests.campaign.common import LINE, campaign, write
 from tests.fuzz.strategies import campaign_files, command_lines, extremes, mutated, studies, tables
 
 pytestmark = [
@@ -200,38 +200,19 @@ def test_many_command_lines_end_with_a_message(begun, tmp_path, monkeypatch, lin
 # -- trials that somebody else has written
 
 
-def try_trials(trials, in_campaign):
-    """Put trials into a study: the sampler, or the campaign, works on, or says what is wrong."""
-    with tempfile.TemporaryDirectory() as folder:
-        if in_campaign:
-            text = edited(LINE, "n_initial = 1000", "n_initial = 2")
-            with campaign(Path(folder), text) as c:
-                study = c.study
-        else:
-            storage = optuna.storages.InMemoryStorage()
-            study = optuna.create_study(storage=storage, sampler=sampler())
-        for trial in trials:
-            study._storage.create_new_trial(study._study_id, template_trial=trial)
-        if in_campaign:
-            work_on_campaign(Path(folder, "campaign.toml"))
-        else:
-            work_on_study(study)
+def try_trials(trials):
+    """Put trials into a study: the sampler works on, or says what is wrong."""
+    storage = optuna.storages.InMemoryStorage()
+    study = optuna.create_study(storage=storage, sampler=sampler())
+    for trial in trials:
+        study._storage.create_new_trial(study._study_id, template_trial=trial)
+    work_on_study(study)
 
 
 def sampler():
     under = {"x": unc.Normal(0.05)}
     space = {"x": FloatDistribution(0.0, 1.0)}
     return AIRBOSampler(under, surrogate="nominal", n_startup_trials=2, search_space=space, seed=0)
-
-
-def work_on_campaign(path):
-    try:
-        with Campaign.open(path) as c:
-            c.status(), c.history(), c.export()
-            c.tell(c.ask()[0].number, 1.0)
-            c.recommend()
-    except CampaignError:
-        return
 
 
 def work_on_study(study):
@@ -245,15 +226,13 @@ def work_on_study(study):
 
 @fuzzed(studies, FEW // 2)
 def test_trials_of_others_are_refused_in_words_or_used(trials):
-    try_trials(trials, in_campaign=True)
-    try_trials(trials, in_campaign=False)
+    try_trials(trials)
 
 
 @pytest.mark.slow
 @fuzzed(studies, MANY // 2)
 def test_many_trials_of_others_are_refused_in_words_or_used(trials):
-    try_trials(trials, in_campaign=True)
-    try_trials(trials, in_campaign=False)
+    try_trials(trials)
 
 
 def test_what_the_strategies_make_is_sometimes_right():

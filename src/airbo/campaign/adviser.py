@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import Experiment
+from airbo.campaign.optuna import read_uncertainty
 from airbo.campaign.study import digits_of
 from airbo.digits import as_held
-from airbo.campaign.optuna import read_uncertainty
 from airbo.measures import Mean
 from airbo.words import quoted
 

@@ -12,13 +12,13 @@ from optuna.exceptions import UpdateFinishedTrialError
 from airbo.campaign.adviser import Adviser, Policy, optimizer_from
 from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import RUN, Experiment, Record, Status, elapsed, status_of
+from airbo.campaign.optuna import UNCERTAINTY, distributions_of
 from airbo.campaign.outcome import Listener, Outcome, Told, cannot_be_used, check_once
 from airbo.campaign.plausible import check_plausible
 from airbo.campaign.revised import RevisableCampaign
 from airbo.campaign.storage import explained, explains
 from airbo.campaign.study import check_kinds, range_changes, sampler_of
 from airbo.campaign.tables import Imported, import_table, table_of
-from airbo.campaign.optuna import UNCERTAINTY, distributions_of
 
 if TYPE_CHECKING:
     import pandas as pd

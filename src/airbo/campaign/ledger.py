@@ -38,7 +38,6 @@ from airbo.campaign.experiment import (
     record_of,
 )
 from airbo.campaign.history import in_short
-from airbo.campaign.outcome import Done, Outcome, Told
 from airbo.campaign.optuna.attributes import EXECUTED, GAVE_UP, STAMP, UNCERTAINTY
 from airbo.campaign.optuna.counting import (
     CHANGE,
@@ -50,6 +49,7 @@ from airbo.campaign.optuna.counting import (
     Counted,
 )
 from airbo.campaign.optuna.search_space import distributions_of
+from airbo.campaign.outcome import Done, Outcome, Told
 from airbo.space import Design, Space
 
 STALE = timedelta(minutes=10)

@@ -14,11 +14,11 @@ from airbo.campaign.experiment import Record, record_of
 from airbo.campaign.history import AuditTrail, Stamp, user
 from airbo.campaign.journal import mend_journal
 from airbo.campaign.ledger import Ledger
+from airbo.campaign.optuna.counting import Counted
 from airbo.campaign.outcome import Told
 from airbo.campaign.seal import Held
 from airbo.campaign.storage import close_storage, explained, open_storage, reading
 from airbo.campaign.study import CAMPAIGN, check_there, check_units, open_study, seal_of
-from airbo.campaign.optuna.counting import Counted
 
 C = TypeVar("C", bound="OpenCampaign")
 

@@ -17,10 +17,10 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError, DamageError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.history import numbers_in
+from airbo.campaign.optuna.counting import CHANGE, REPLACED
 from airbo.campaign.seal import SUFFIX, Facts, Held, Seal
 from airbo.campaign.storage import copy_whole
 from airbo.campaign.storage_url import JOURNAL, SQLITE, StorageURL
-from airbo.campaign.optuna.counting import CHANGE, REPLACED
 
 _BESIDE = ("-journal", "-wal", "-shm")
 """Files with which SQLite completes a database; those of another one would spoil it."""

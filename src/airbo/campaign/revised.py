@@ -6,9 +6,9 @@ from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import Experiment, Record
 from airbo.campaign.history import Change, table_of_changes
 from airbo.campaign.opened import OpenCampaign
+from airbo.campaign.optuna.counting import EXCLUDE, INCLUDE, NOTE
 from airbo.campaign.storage import explains
 from airbo.campaign.undo import take_back
-from airbo.campaign.optuna.counting import EXCLUDE, INCLUDE, NOTE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,6 +15,7 @@ from airbo.campaign.errors import CampaignError, FileError, Mistake, StorageErro
 from airbo.campaign.experiment import Experiment, Record
 from airbo.campaign.history import IMPORT
 from airbo.campaign.ledger import Ledger, Row
+from airbo.campaign.optuna.counting import STAGED
 from airbo.campaign.outcome import Listener, Outcome, cannot_be_used
 from airbo.campaign.plausible import check_plausible_rows
 from airbo.campaign.rows import (
@@ -30,7 +31,6 @@ from airbo.campaign.rows import (
     parse_rows,
 )
 from airbo.campaign.storage import write_whole
-from airbo.campaign.optuna.counting import STAGED
 from airbo.observed import EXECUTED_COLUMN, INFEASIBLE, STATUS, VALUE
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 

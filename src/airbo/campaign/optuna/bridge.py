@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airbo.coordinates import ByName
 from airbo.campaign.optuna.attributes import OUTCOMES, group, odd_outcomes, within
 from airbo.campaign.optuna.trials import FinishedTrial, Trials
+from airbo.coordinates import ByName
 from airbo.measures import Measure
 from airbo.measures.posterior import Noise
 from airbo.optimizer import Optimizer

@@ -41,7 +41,7 @@ from airbo.optimizer.goals import one_measure
 from airbo.optimizer.recorded import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
 from airbo.outcomes import Maximize, Want, check_outcomes
-from airbo.space import Design, Space
+from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
 
 MAX_TRIES = 4

@@ -1,15 +1,15 @@
 """A study in plain values, for programs that take it over from Optuna."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import optuna
+from optuna.exceptions import OptunaError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -63,8 +63,8 @@ def read_study(url: str, name: str) -> list[StudyTrial]:
         trials = study.get_trials(deepcopy=False)
     except KeyError:
         raise ValueError(f"There is no study {name!r} in {_shown(url)}.") from None
-    except (SQLAlchemyError, OSError, RuntimeError, ImportError) as error:
-        reason = str(error).partition("\n")[0]
+    except (OptunaError, SQLAlchemyError, OSError, RuntimeError, ImportError) as error:
+        reason = str(error.__cause__ or error).partition("\n")[0]
         raise ValueError(f"The storage {_shown(url)} cannot be read: {reason}") from None
     return [_plain(trial) for trial in trials if trial.params or FIXED in trial.system_attrs]
 
@@ -74,15 +74,11 @@ def _storage(url: str) -> BaseStorage:
     kind, _, place = url.partition("://")
     if not place:
         raise ValueError(f"A storage is written like sqlite:///study.db, got {url!r}.")
-    if kind == "journal":
-        path = place.removeprefix("/")
-    else:
-        path = make_url(url).database if kind.startswith("sqlite") else None
-    if path is not None and not Path(path).is_file():
+    is_journal, is_sqlite = kind == "journal", kind.startswith("sqlite")
+    path = place.removeprefix("/") if is_journal else make_url(url).database or ""
+    if (is_journal or is_sqlite) and not Path(path).is_file():
         raise ValueError(f"There is no file {path}.")
-    if kind == "journal":
-        return JournalStorage(JournalFileBackend(path))
-    return RDBStorage(url, skip_table_creation=True)
+    return JournalStorage(JournalFileBackend(path)) if is_journal else RDBStorage(url)
 
 
 def _shown(url: str) -> str:

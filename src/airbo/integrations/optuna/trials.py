@@ -115,9 +115,7 @@ def executed_of(trial: FrozenTrial) -> dict[str, Any]:
         raise ValueError(f"{where} expected a dict of numbers by name, got {measured!r}.")
     for name, value in measured.items():
         if name not in trial.params:
-            raise ValueError(
-                f"{where} unknown parameter {name!r}; there are {list(trial.params)}."
-            )
+            raise ValueError(f"{where} unknown parameter {name!r}; there are {list(trial.params)}.")
         is_choice = isinstance(trial.distributions[name], CategoricalDistribution)
         if not (is_choice or value is None or _is_number(value)):
             raise ValueError(f"{where} {name!r} must be a number, got {value!r}.")
@@ -239,7 +237,9 @@ def study_outcomes(
     if given is not None:
         own = [aim.direction == "maximize" for aim in objectives(given).values()]
         if maximized not in (own, own[:1]):  # the others may be in the user attribute only
-            said, wanted = ([("minimize", "maximize")[up] for up in ups] for ups in (maximized, own))
+            said, wanted = (
+                [("minimize", "maximize")[up] for up in ups] for ups in (maximized, own)
+            )
             raise ValueError(f"The study has the directions {said}, and outcomes have {wanted}.")
         return dict(given)
     if len(maximized) > MAX_OBJECTIVES:
