@@ -1,0 +1,178 @@
+"""Which design to use, from the experiments of a campaign."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from airbo.digits import Digits, as_held, digits_for
+from airbo.lab.errors import CampaignError
+from airbo.lab.file import Settings
+from airbo.lab.record import Experiment
+from airbo.measures import Mean
+from airbo.uncertainty.by_name import read_uncertainty
+from airbo.words import quoted
+
+if TYPE_CHECKING:
+    from airbo.optimizer import Optimizer, Recommendation
+    from airbo.optimizer.handover import Handover
+    from airbo.optimizer.outlook import Outlook
+
+Policy = Literal["observed", "anywhere"]
+
+
+@dataclass(frozen=True)
+class Adviser:
+    """Recommends designs; one that nobody has tried has the digits that the machine can hold."""
+
+    settings: Settings
+    experiments: Sequence[Experiment]
+
+    @cached_property
+    def optimizer(self) -> "Optimizer":
+        """An optimizer that knows the experiments.
+
+        Raises:
+            CampaignError: If no experiment gave a value.
+        """
+        if not any(e.outcomes for e in modelled(self.settings, self.experiments)):
+            raise CampaignError("There is nothing to recommend yet: no experiment gave a value.")
+        return optimizer_from(self.settings, self.experiments)
+
+    @property
+    def is_about_one_value(self) -> bool:
+        """Whether one value decides alone: no limits, and no designs that cannot be used."""
+        unusable = any(e.counts and e.infeasible for e in self.experiments)
+        return self.settings.is_single and not unusable
+
+    @property
+    def knows_outlook(self) -> bool:
+        """Whether airbo can say what further experiments bring: the mean of one value decides."""
+        return self.is_about_one_value and self.settings.measure == Mean()
+
+    def recommend(self, policy: Policy | None = None) -> "Recommendation":
+        """Return the design to use; see ``Optimizer.recommend``."""
+        self._check_measured()
+        return self._held(self.optimizer.recommend(policy))
+
+    def front(self, policy: Policy | None = None) -> "list[Recommendation]":
+        """Return the designs that no other one beats by all objectives."""
+        self._check_measured()
+        return [self._held(best) for best in self.optimizer.front(policy)]
+
+    def _check_measured(self) -> None:
+        """Refuse to recommend before every outcome was measured once."""
+        outcomes = self.settings.outcomes
+        there = {name for e in self.experiments if e.counts for name in e.outcomes}
+        missing = [name for name in outcomes if name not in there]
+        if not missing or not there & {*outcomes}:
+            return
+        others = there - {*outcomes}
+        renamed = (
+            f" Experiments measured {quoted(sorted(others))}, which the file does not name."
+            if others
+            else ""
+        )
+        raise CampaignError(
+            f"There is nothing to recommend yet: no experiment measured {quoted(missing)}.{renamed}"
+        )
+
+    def look_ahead(self, tolerance: float | None = None, policy: Policy | None = None) -> "Outlook":
+        """Say what further experiments can bring, and what the recommendation is based on.
+
+        Args:
+            tolerance: A difference of expected values that does not matter to you; by default a
+                twentieth of the range of the observed values.
+            policy: As for ``recommend``.
+        """
+        from airbo.optimizer.outlook import look_ahead
+
+        found = look_ahead(self.optimizer.of_outcome(), tolerance=tolerance, policy=policy)
+        return replace(found, recommendation=self._held(found.recommendation))
+
+    def handover(self, design: Mapping[str, Any]) -> "Handover":
+        """Return operating window and tolerance budgets of a design, where there are limits."""
+        from airbo.optimizer.handover import Handover
+
+        return Handover.of(self.optimizer, design)
+
+    def _held(self, best: "Recommendation") -> "Recommendation":
+        best = self._named(best)
+        if any(e.counts and e.design == best.design for e in self.experiments):
+            return best
+        design = as_held(self.settings.space, digits_of(self.settings), best.design)
+        return replace(best, design=design)
+
+    def _named(self, best: "Recommendation") -> "Recommendation":
+        """Give the only outcome its name."""
+        from airbo.optimizer.recommendation import OutcomeEstimate
+
+        if best.outcomes:
+            return best
+        estimate = OutcomeEstimate(best.mean, best.std, capability=best.capability)
+        return replace(best, outcomes={self.settings.value_name: estimate})
+
+
+def modelled(settings: Settings, experiments: Sequence[Experiment]) -> list[Experiment]:
+    """Return the experiments that a model learns from, in the order in which it does.
+
+    One that measured only what the file no longer names gave nothing.
+    """
+    return [
+        e
+        for e in experiments
+        if e.counts and (e.outcome == "failed" or set(e.outcomes) & set(settings.outcomes))
+    ]
+
+
+def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":
+    """Return an optimizer that knows some experiments, each under its own uncertainty."""
+    from airbo.optimizer import Optimizer
+
+    optimizer = Optimizer(
+        settings.space,
+        settings.uncertainty,
+        surrogate=settings.surrogate,
+        acquisition=settings.acquisition,
+        seed=settings.seed,
+        deployment=settings.deployment,
+        n_initial=settings.n_initial,
+        noise=settings.noise,
+        outcomes=dict(settings.outcomes),
+    )
+    for e in modelled(settings, experiments):
+        told = {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
+        try:
+            under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
+            given = (e.design, told or None, e.executed, under)
+            optimizer.tell(*given, allow_outside=True, infeasible=e.infeasible)
+        except ValueError as error:
+            raise CampaignError(
+                f"No model can use experiment {e.number}: {error} Correct it, or leave it out of "
+                f"the model: airbo exclude {e.number} --why TEXT."
+            ) from None
+    for e in experiments:
+        if e.is_pending:
+            optimizer.expect(e.design, allow_outside=True)
+    return optimizer
+
+
+def digits_of(settings: Settings) -> dict[str, Digits]:
+    """Return the digits that the machine can hold, by name: from how far it misses a design."""
+    import torch
+
+    from airbo.coordinates import by_columns
+
+    space = settings.space
+    low, high = (torch.tensor(bounds, dtype=torch.float64) for bounds in space.bounds)
+    X = torch.stack([low, (low + high) / 2, high])
+    C = by_columns(space, settings.uncertainty).covariance(X)
+    std = C.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt()  # (3, d)
+    found = {}
+    for column, (name, parameter) in enumerate(space.parameters.items()):
+        own = std[:, column] / (X[:, column].abs() if parameter.log else 1.0)
+        missed = [v for v in own.tolist() if v > 0]
+        digits = digits_for(parameter, min(missed, default=None))
+        if digits is not None:
+            found[name] = digits
+    return found

@@ -1,0 +1,762 @@
+"""A campaign: ask, tell and recommend over days, kept as events in a database."""
+
+import copy
+import getpass
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from airbo.lab import events
+from airbo.lab.advice import Adviser, Policy, digits_of, modelled, optimizer_from
+from airbo.lab.entry import SAME_DESIGN, Entry, EntryReader, check_once
+from airbo.lab.errors import CampaignError, StorageError
+from airbo.lab.file import Settings
+from airbo.lab.plausible import check_plausible
+from airbo.lab.record import Change, Experiment, Record, Status, adds_to, differences, fold
+from airbo.lab.store import NewEvent, Outdated, Store
+from airbo.space import Design, Space
+from airbo.space.parameters import Categorical, Float, Integer, Parameter
+from airbo.words import same_unit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from airbo.lab.tables import Imported
+    from airbo.optimizer import Optimizer, Recommendation
+    from airbo.coordinates import NamedUncertainty
+
+Done = Literal["told", "already told", "corrected", "added"]
+C = TypeVar("C", bound="Campaign")
+
+MOST_TRIES = 4
+"""How often to choose again when somebody else has just been given the same design."""
+MOST_WRITES = 200
+"""How often to decide again when somebody else has just written."""
+
+
+def user() -> str:
+    """Return the name to sign changes with: ``AIRBO_USER``, or that of the account."""
+    name = os.environ.get("AIRBO_USER", "").strip()
+    try:
+        return name or getpass.getuser()
+    except (OSError, KeyError, ImportError):  # an account without a name, as in some containers
+        return "unknown"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What telling did."""
+
+    experiment: Experiment
+    done: Done
+    before: Experiment | None = None
+    """What was known of the experiment until then; None: nothing was."""
+    changes: Sequence[str] = ()
+    """What is different now, in words."""
+
+
+class Campaign:
+    """Experiments that last for days, shared by several people or machines.
+
+    All state is in the storage, and every method reads what is new in it: several processes can
+    work on one campaign, and one that is killed loses nothing that it has reported.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the campaign that settings describe; ``Campaign.open`` is the usual way."""
+        self.settings = settings
+        self.by = user()
+        self.store = Store(settings.storage, settings.path.parent, settings.name)
+        self._record = Record([], [])
+        try:
+            check_fit(self.record(), settings)
+        except CampaignError:
+            self.close()
+            raise
+
+    @classmethod
+    def open(cls: type[C], path: str | Path = "campaign.toml") -> C:
+        """Open the campaign of a file. The first ask, or tell, begins it.
+
+        Raises:
+            DamageError: If the storage lacks something that was told, or has it otherwise.
+            CampaignError: If the file has mistakes, the storage cannot be used, or it belongs to
+                another campaign.
+        """
+        return cls(Settings.read(path))
+
+    def close(self) -> None:
+        """Close the connections to the storage; leaving a ``with`` block does so too."""
+        self.store.close()
+
+    def __enter__(self: C) -> C:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def signed(self: C, by: str) -> C:
+        """Return the same campaign, where changes are signed with another name.
+
+        By default they are signed with ``AIRBO_USER``, or with the name of the account.
+        """
+        found = copy.copy(self)
+        found.by = by
+        return found
+
+    # -- reading
+
+    def record(self) -> Record:
+        """Return all that is known now. Only what is new is read."""
+        known = self._record.events
+        if not known and not self.store.is_there:
+            return self._record
+        new = self.store.read(known[-1] if known else None)
+        if new:
+            self._remember([*known, *new])
+        return self._record
+
+    def _remember(self, found: Sequence[events.Event]) -> None:
+        self._record = fold(found).named(self.settings.value_name)
+
+    @property
+    def experiments(self) -> list[Experiment]:
+        """All experiments, pending ones too, in the order of their numbers."""
+        return self.record().experiments
+
+    def experiment(self, number: int) -> Experiment:
+        """Return the experiment with a number."""
+        return self.record().get(number)
+
+    def history(self) -> list[Change]:
+        """Return every change of the campaign, the oldest first: who, when, what."""
+        return self.record().history
+
+    def status(self, record: Record | None = None) -> Status:
+        """Say where the campaign stands."""
+        record = record or self.record()
+        outcomes = [e.outcome for e in record.experiments]
+        return Status(
+            n_ok=outcomes.count("ok"),
+            n_failed=outcomes.count("failed"),
+            n_given_up=outcomes.count("given up"),
+            n_excluded=sum(e.excluded is not None for e in record.experiments),
+            pending=record.pending,
+            overdue=self._overdue(record),
+            best=_best(self.settings, record),
+            notes=[*_other_uncertainties(self.settings, record), *_changes(self.settings, record)],
+        )
+
+    def _overdue(self, record: Record) -> list[Experiment]:
+        hours = self.settings.give_up_after_hours
+        if hours is None:
+            return []
+        return [e for e in record.pending if e.age() > timedelta(hours=hours)]
+
+    # -- changing
+
+    def _change(
+        self, key: str | None, decide: Callable[[Record], Sequence[events.Fact]]
+    ) -> tuple[str, Record, bool]:
+        """Decide what to write, and write it, all or nothing.
+
+        Args:
+            key: Of the call; one that was written before is not written again.
+            decide: Returns the events, given what is known. It is called again if somebody else
+                has written meanwhile, so it must be quick.
+
+        Returns:
+            The key, what is known now, and whether anything was written.
+        """
+        call = events.new_key() if key is None else key
+        if not events.is_key(call):
+            raise CampaignError("A key is a text of 1 to 200 printable characters, without #.")
+        for attempt in range(MOST_WRITES):
+            record = self.record()
+            if any(event.call == call for event in record.events):
+                return call, record, False
+            facts = decide(record)
+            if not facts:
+                return call, record, False
+            try:
+                last = record.events[-1] if record.events else None
+                new = self.store.append(self._events(record, facts, call), last)
+            except Outdated:
+                time.sleep(min(0.001 * attempt, 0.05))
+                continue
+            self._remember([*record.events, *new])
+            return call, self._record, True
+        raise StorageError(f"The storage {self.store} is too busy: others write all the time.")
+
+    def _events(self, record: Record, facts: Sequence[events.Fact], call: str) -> list[NewEvent]:
+        """Sign events; where the file is new, or another one, that is written before them."""
+        now, by = datetime.now(UTC), _one_line(self.by)
+        described = self.settings.described
+        found = []
+        if not record.events:
+            found.append(NewEvent(now, by, events.new_key(), events.Begun(described)))
+        elif record.file != described:
+            found.append(NewEvent(now, by, events.new_key(), events.Changed(described)))
+        keys = events.keys_of(call, len(facts))
+        return found + [NewEvent(now, by, k, fact) for k, fact in zip(keys, facts, strict=True)]
+
+    # -- asking
+
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        key: str | None = None,
+        run: Mapping[str, Any] | None = None,
+        budget: int | None = None,
+    ) -> list[Experiment]:
+        """Choose the next designs; what is pending is taken into account.
+
+        Args:
+            n: How many.
+            key: Made by the caller, one for each call: the same call twice counts once.
+            run: The process that runs them unattended, as ``airbo run`` describes itself.
+            budget: How many experiments may be done, or under way in runs; none is chosen beyond.
+        """
+        from airbo.optimizer.recorded import whole_number
+
+        n, call = whole_number("n", n, least=1), key or events.new_key()
+        self.give_up_overdue()
+        for tries_left in reversed(range(MOST_TRIES)):
+            known = self.record()
+            if (budget is not None and n_under_way(known) >= budget) or known.numbers_of(call):
+                break
+            designs = self._choose(known, n)
+            accept = _accepts(self.settings.space, known, designs, bool(tries_left))
+
+            def decide(record: Record) -> list[events.Fact]:
+                if budget is not None and n_under_way(record) >= budget:
+                    return []
+                first = record.next_number
+                asked = [events.Asked(first + i, d, run) for i, d in enumerate(designs)]  # noqa: B023
+                return [*asked] if accept(record) else []  # noqa: B023
+
+            if self._change(call, decide)[2]:
+                break
+        record = self._record
+        return [record.get(number) for number in record.numbers_of(call)]
+
+    def _choose(self, record: Record, n: int) -> list[Design]:
+        """Choose designs; no transaction is open meanwhile."""
+        from airbo.digits import as_held
+
+        settings = self.settings
+        try:
+            optimizer = self.optimizer(record)
+            first = record.next_number
+            chosen = [optimizer.ask(number=first + i) for i in range(n)]
+        except ValueError as error:
+            raise CampaignError(f"No design can be chosen. {error}") from error
+        return [as_held(settings.space, digits_of(settings), design) for design in chosen]
+
+    def give_up_overdue(self) -> list[Experiment]:
+        """Give up pending experiments that are overdue, and return them."""
+        if self.settings.give_up_after_hours is None:
+            return []
+        given_up: list[int] = []
+
+        def decide(record: Record) -> list[events.Fact]:
+            given_up[:] = [e.number for e in self._overdue(record)]
+            return [events.Abandoned(number, overdue=True) for number in given_up]
+
+        record = self._change(None, decide)[1]
+        return [record.get(number) for number in given_up]
+
+    def claim(
+        self, number: int, run: Mapping[str, Any], instead_of: Mapping[str, Any] | None
+    ) -> bool:
+        """Let another process run a pending experiment; False: somebody else was faster."""
+
+        def decide(record: Record) -> list[events.Fact]:
+            known = record.get(number)
+            if not known.is_pending or known.run != instead_of:
+                return []
+            return [events.Asked(number, known.design, dict(run))]
+
+        return self._change(None, decide)[2]
+
+    # -- telling
+
+    def tell(
+        self,
+        what: int | Mapping[str, Any],
+        value: Any,
+        *,
+        design: Mapping[str, Any] | None = None,
+        executed: Mapping[str, Any] | None = None,
+        uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
+        correct: bool = False,
+        again: bool = False,
+        allow_outside: bool = False,
+        sure: bool = False,
+        key: str | None = None,
+    ) -> Told:
+        """Report what an experiment gave.
+
+        The same report twice counts once, so that after a crash it can simply be repeated.
+
+        Args:
+            what: The number of the experiment, or a design: a pending one, or one that was never
+                asked for.
+            value: What was measured, as a dict by the names of the outcomes; the bare value will
+                do where the file has one. None or NaN if the experiment failed.
+            design: Parameters that you set otherwise than asked, where ``what`` is a number.
+            executed: Parameters of the executed input, where they were measured. A correction
+                keeps what was measured before; ``{}`` says that nothing was.
+            uncertainty: What this experiment was made under, by name, if not what the file says; or
+                its description, as ``airbo.uncertainty.by_name.describe_uncertainty`` gives it.
+            correct: Whether to replace another outcome that was told before.
+            again: Whether a design and value that are known already are another experiment.
+            allow_outside: Whether a design that was not asked for may lie outside the ranges.
+            sure: Whether to store numbers that look like typing errors.
+            key: Made by the caller, one for each report: the same key twice counts once. A report
+                with a key is not compared with others: the same design and value under another key
+                are another experiment.
+
+        Raises:
+            AlreadyTold: If the experiment has another outcome and ``correct`` is not set.
+            Doubtful: If a number looks like a typing error and ``sure`` is not set.
+            CampaignError: If there is no such experiment, or something is wrong with the report.
+        """
+        [told] = self.tell_all(
+            [(what, value)],
+            design=design,
+            executed=executed,
+            uncertainty=uncertainty,
+            correct=correct,
+            again=again,
+            allow_outside=allow_outside,
+            sure=sure,
+            key=key,
+        )
+        return told
+
+    def tell_all(
+        self,
+        reports: Sequence[tuple[int | Mapping[str, Any], Any]],
+        *,
+        design: Mapping[str, Any] | None = None,
+        executed: Mapping[str, Any] | None = None,
+        uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
+        correct: bool = False,
+        again: bool = False,
+        allow_outside: bool = False,
+        sure: bool = False,
+        infeasible: bool = False,
+        key: str | None = None,
+    ) -> list[Told]:
+        """Report several experiments; if anything is wrong with one, none of them is stored.
+
+        Args:
+            reports: Pairs of a number or design and its value.
+            design: As for ``tell``; this and the others hold for all.
+            executed: As for ``tell``.
+            uncertainty: As for ``tell``.
+            correct: As for ``tell``.
+            again: As for ``tell``.
+            allow_outside: As for ``tell``.
+            sure: As for ``tell``.
+            infeasible: As for ``fail``.
+            key: As for ``tell``.
+        """
+        again = again or key is not None
+
+        def entries(record: Record) -> list[Entry]:
+            reader = EntryReader.of(self.settings, record, uncertainty, allow_outside)
+            found = [
+                reader.entry(what, value, executed, correct, again, design, infeasible)
+                for what, value in reports
+            ]
+            if not sure:
+                check_plausible(self.settings, record, found)
+            return found
+
+        return self._tell(entries, again, key)
+
+    def fail(
+        self,
+        what: int | Mapping[str, Any],
+        *,
+        correct: bool = False,
+        infeasible: bool = False,
+        key: str | None = None,
+    ) -> Told:
+        """Report that an experiment was tried and gave no value.
+
+        Args:
+            what: As for ``tell``.
+            correct: As for ``tell``.
+            infeasible: Whether it failed because its design cannot be used.
+            key: As for ``tell``.
+        """
+        [told] = self.tell_all([(what, None)], correct=correct, infeasible=infeasible, key=key)
+        return told
+
+    def give_up(self, number: int, *, correct: bool = False, key: str | None = None) -> Told:
+        """Report that an experiment will not be run; the model learns nothing from it.
+
+        Args:
+            number: Of the experiment.
+            correct: Whether to replace an outcome that was told before.
+            key: As for ``tell``.
+        """
+        [told] = self.give_up_all([number], correct=correct, key=key)
+        return told
+
+    def give_up_all(
+        self, numbers: Sequence[int], *, correct: bool = False, key: str | None = None
+    ) -> list[Told]:
+        """Give up several experiments; if anything is wrong with one, none of them is given up."""
+
+        def entries(record: Record) -> list[Entry]:
+            reader = EntryReader.of(self.settings, record)
+            return [reader.abandoned(number, correct) for number in numbers]
+
+        return self._tell(entries, False, key)
+
+    def _tell(
+        self, entries: Callable[[Record], list[Entry]], again: bool, key: str | None
+    ) -> list[Told]:
+        """Store what is said that is not known yet."""
+        said: list[tuple[Entry, int, bool]] = []
+        """Each entry, its number, and whether it is new."""
+
+        def decide(record: Record) -> list[events.Fact]:
+            found = entries(record)
+            check_once(found)
+            said.clear()
+            number, facts = record.next_number, list[events.Fact]()
+            for entry in found:
+                same = next((s for s in said if s[0] == entry), None)
+                if same is not None and (entry.experiment is not None or not again):
+                    said.append((entry, same[1], False))  # the same twice counts once
+                elif entry.experiment is None:
+                    said.append((entry, number, True))
+                    number += 1
+                else:
+                    said.append((entry, entry.experiment.number, not entry.is_known))
+                if said[-1][2]:
+                    facts.append(entry.fact(said[-1][1], self.settings))
+            return facts
+
+        call, record, _ = self._change(key, decide)
+        if not said:  # the same call was made before
+            return [Told(record.get(n), "already told") for n in record.numbers_of(call)]
+        return [self._told(record, entry, number, is_new) for entry, number, is_new in said]
+
+    def _told(self, record: Record, entry: Entry, number: int, is_new: bool) -> Told:
+        now, before = record.get(number), entry.experiment
+        if not is_new:
+            return Told(now, "already told")
+        if before is None:
+            return Told(now, "added")
+        changes = differences(before, now, self.settings.units)
+        if before.has_outcome and not adds_to(before, now):
+            return Told(now, "corrected", before, changes)
+        if before.has_outcome or entry.design != before.design:
+            return Told(now, "told", before, changes)
+        return Told(now, "told")
+
+    # -- what was told before
+
+    def undo(self, *, key: str | None = None) -> list[Change]:
+        """Take back the last change: a report, an import, a correction, an exclusion or a note.
+
+        An experiment that was asked for is pending again. Called again, it takes back the change
+        before. What is taken back stays in the history; to have it again, tell it again.
+
+        Returns:
+            What was taken back: all that was said in the same call.
+
+        Raises:
+            CampaignError: If there is nothing to take back.
+        """
+        taken_back: list[Change] = []
+
+        def decide(record: Record) -> list[events.Fact]:
+            taken_back[:] = record.last_change
+            if not taken_back:
+                raise CampaignError("There is nothing to undo: nothing was told yet.")
+            return [events.Undone(sorted(seq for c in taken_back for seq in c.events))]
+
+        self._change(key, decide)
+        return taken_back
+
+    def exclude(self, number: int, why: str, *, key: str | None = None) -> Experiment:
+        """Keep an experiment, but leave it out of the model, and say why."""
+        why = _text(why)
+
+        def decide(record: Record) -> list[events.Fact]:
+            known = record.get(number)
+            if not known.has_outcome:
+                raise CampaignError(
+                    f"Experiment {number} has no outcome that could be excluded: it is "
+                    f"{known.outcome}."
+                )
+            return [events.Excluded(number, why)]
+
+        return self._change(key, decide)[1].get(number)
+
+    def include(self, number: int, *, key: str | None = None) -> Experiment:
+        """Include an experiment in the model again that was excluded."""
+
+        def decide(record: Record) -> list[events.Fact]:
+            if record.get(number).excluded is None:
+                raise CampaignError(f"Experiment {number} is not excluded.")
+            return [events.Included(number)]
+
+        return self._change(key, decide)[1].get(number)
+
+    def note(self, number: int, text: str, *, key: str | None = None) -> Experiment:
+        """Write something about an experiment, for people to read."""
+        text = _text(text)
+
+        def decide(record: Record) -> list[events.Fact]:
+            return [events.Noted(record.get(number).number, text)]
+
+        return self._change(key, decide)[1].get(number)
+
+    # -- tables
+
+    def import_table(
+        self,
+        source: "str | Path | pd.DataFrame",
+        *,
+        again: bool = False,
+        allow_outside: bool = False,
+        ignore_others: bool = False,
+        uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
+        sure: bool = False,
+    ) -> "Imported":
+        """Take over experiments that were done before: all rows, or none.
+
+        Args:
+            source: A CSV or Excel file, or a table, with a column for each parameter and for the
+                value, or the outcomes; where there is such, ``status`` (ok or failed) and
+                ``executed_<name>``. Of a table that was exported, numbers that are free, notes,
+                exclusions, times and names are kept.
+            again: Whether a table that was imported before counts once more.
+            allow_outside: Whether designs may lie outside the ranges of the file.
+            ignore_others: Whether to skip columns with other names.
+            uncertainty: What these experiments were made under, if not what the file says.
+            sure: Whether to store numbers that look like typing errors.
+
+        Raises:
+            FileError: If there are mistakes; each is named with its line, and nothing is changed.
+            Doubtful: If numbers look like typing errors and ``sure`` is not set.
+        """
+        from airbo.lab.tables import Imported, read_experiments
+
+        reader = EntryReader.of(self.settings, self.record(), uncertainty, allow_outside)
+        table = read_experiments(reader, source, ignore_others)
+        found: dict[str, Any] = {}
+
+        def decide(record: Record) -> list[events.Fact]:
+            found["known"] = table.known(record)
+            if found["known"] and not again:
+                return []
+            if not sure:
+                table.check_plausible(self.settings, record)
+            return table.facts(self.settings, record)
+
+        call, record, is_new = self._change(table.new_call(self.record()), decide)
+        if not is_new:
+            return Imported(record.numbers_of(found.get("known") or call), already=True)
+        return Imported(record.numbers_of(call), False, table.n_left_out)
+
+    def export(self) -> "pd.DataFrame":
+        """Return all experiments as a table that ``import_table`` reads."""
+        from airbo.lab.tables import table_of
+
+        return table_of(self.settings, self.experiments)
+
+    def export_history(self) -> "pd.DataFrame":
+        """Return every change as a table: when, who, what, which experiments."""
+        from airbo.lab.tables import table_of_changes
+
+        return table_of_changes(self.history())
+
+    # -- what the model says
+
+    def adviser(self, record: Record | None = None) -> Adviser:
+        """Return an adviser, which fits the model once and answers several questions."""
+        return Adviser(self.settings, (record or self.record()).experiments)
+
+    def recommend(self, policy: Policy | None = None) -> "Recommendation":
+        """Return the design with the best expected value; see ``Optimizer.recommend``.
+
+        A design that nobody has tried has the digits that the machine can hold.
+        """
+        return self.adviser().recommend(policy)
+
+    def front(self, policy: Policy | None = None) -> "list[Recommendation]":
+        """Return the designs that no other one beats by all objectives; see ``Optimizer.front``."""
+        return self.adviser().front(policy)
+
+    def modelled(self, record: Record | None = None) -> list[Experiment]:
+        """Return the experiments that ``optimizer`` was told, in that order."""
+        return modelled(self.settings, (record or self.record()).experiments)
+
+    def optimizer(self, record: Record | None = None) -> "Optimizer":
+        """Return an optimizer that knows all experiments. What you tell it is not kept.
+
+        It is what reports and pictures are made from.
+        """
+        return optimizer_from(self.settings, (record or self.record()).experiments)
+
+
+def n_under_way(record: Record) -> int:
+    """Return how many experiments are done, or under way in a run."""
+    return sum(e.has_outcome or (e.is_pending and e.run is not None) for e in record.experiments)
+
+
+def _accepts(
+    space: Space, known: Record, designs: Sequence[Design], is_strict: bool
+) -> Callable[[Record], bool]:
+    """Return a function that says whether designs still are what nobody else has asked for."""
+    numbers = {e.number for e in known.experiments}
+
+    def accept(record: Record) -> bool:
+        others = [e.design for e in record.pending if e.number not in numbers]
+        alike = (space.distance(d, o) < SAME_DESIGN for d in designs for o in others)
+        return not (is_strict and any(alike))
+
+    return accept
+
+
+def _one_line(name: str) -> str:
+    """Return a name that any database can hold."""
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "unknown"
+
+
+def _text(text: str) -> str:
+    if not text.strip():
+        raise CampaignError("The text is empty.")
+    return text.strip()
+
+
+# -- where it stands
+
+
+def _best(settings: Settings, record: Record) -> Experiment | None:
+    """Return the best observed experiment, where one outcome says what is best."""
+    if not settings.is_single:
+        return None
+    name, want = settings.value_name, settings.outcomes[settings.value_name]
+    known = [e for e in record.experiments if e.counts and name in e.outcomes]
+    return max(known, key=lambda e: want.merit(e.outcomes[name]), default=None)
+
+
+def _other_uncertainties(settings: Settings, record: Record) -> list[str]:
+    now = settings.described["uncertainty"]
+    others = [
+        e.number
+        for e in record.experiments
+        if e.outcome != "given up" and e.uncertainty is not None and e.uncertainty != now
+    ]
+    if not others:
+        return []
+    were = "experiment was" if len(others) == 1 else "experiments were"
+    listed = ", ".join(map(str, others[:6])) + (", ..." if len(others) > 6 else "")
+    return [
+        f"{len(others)} {were} made under another uncertainty than the file says now "
+        f"({listed}); each keeps its own, and the model uses that."
+    ]
+
+
+def _changes(settings: Settings, record: Record) -> list[str]:
+    """Say which ranges and constraints the campaign did not begin with; that is allowed."""
+    if not record.begun:
+        return []
+    begun, changes = Space.from_dict(record.begun), []
+    for name, new in settings.space.parameters.items():
+        before = begun.parameters[name]
+        if isinstance(new, Float | Integer) and new.range != before.range:
+            ranges = [f"{low:g} to {high:g}" for low, high in (before.range, new.range)]
+            changes.append(
+                f"The range of {name!r} was {ranges[0]} when the campaign began and is now "
+                f"{ranges[1]}; experiments outside it are kept."
+            )
+    if begun.constraints != settings.space.constraints:
+        changes.append(
+            f"The constraints were {list(begun.constraints)} when the campaign began and are now "
+            f"{list(settings.space.constraints)}; experiments that miss them are kept."
+        )
+    return changes
+
+
+# -- whether the file is still about the same thing
+
+
+def check_fit(record: Record, settings: Settings) -> None:
+    """Refuse a file that is about something else than the campaign was when it began."""
+    if not record.events:
+        return
+    begun = record.events[0].fact
+    if not isinstance(begun, events.Begun) or begun.format != events.FORMAT:
+        raise StorageError(
+            f"The campaign {settings.name!r} was made by a newer airbo; this one reads format "
+            f"{events.FORMAT}."
+        )
+    what = (
+        []
+        if begun.file["direction"] == settings.direction
+        else [f"the direction was {begun.file['direction']!r} and is now {settings.direction!r}"]
+    )
+    what += _refused_changes(Space.from_dict(record.file), settings.space)
+    what += _changed_units(record, settings)
+    if what:
+        raise StorageError(
+            f"{settings.path.name} does not fit the trials of campaign {settings.name!r} in "
+            f"{settings.storage}: {'; '.join(what)}. Put it back, or begin a new campaign "
+            "with another name and storage (`airbo export` and `airbo import` carry values over; "
+            "convert those that get another unit)."
+        )
+
+
+def _changed_units(record: Record, settings: Settings) -> list[str]:
+    """Say which outcomes were told in another unit than the file has now."""
+    told: dict[str, str] = {}
+    for e in record.experiments:
+        told |= {name: unit for name, unit in e.units.items() if name not in told}
+    found = (_changed_unit(n, u, settings.units[n]) for n, u in told.items() if n in settings.units)
+    return [text for text in found if text]
+
+
+def _refused_changes(old: Space, new: Space) -> list[str]:
+    removed = [f"parameter {n!r} is gone" for n in old.names if n not in new.names]
+    added = [f"parameter {n!r} is new" for n in new.names if n not in old.names]
+    both = [n for n in old.names if n in new.names]
+    changed = [_refused_change(n, old.parameters[n], new.parameters[n]) for n in both]
+    return [*removed, *added, *filter(None, changed)]
+
+
+def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
+    if type(old) is not type(new):
+        return f"parameter {name!r} was of type {old.kind!r} and is now {new.kind!r}"
+    if isinstance(old, Categorical) and isinstance(new, Categorical):
+        if list(old.choices) != list(new.choices):
+            before, after = list(old.choices), list(new.choices)
+            return f"the choices of {name!r} were {before} and are now {after}"
+    elif old.log != new.log:
+        return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
+    return _changed_unit(name, *(getattr(p, "unit", None) for p in (old, new)))
+
+
+def _changed_unit(name: str, old: str | None, new: str | None) -> str:
+    if old is None or same_unit(old, new):
+        return ""
+    return f"the unit of {name!r} was {old!r} and is {f'now {new!r}' if new else 'gone'}"
+
+
+def _scale(parameter: Parameter) -> str:
+    return "logarithmic" if parameter.log else "linear"

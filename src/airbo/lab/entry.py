@@ -1,0 +1,341 @@
+"""What somebody reports of an experiment: understood and checked, before anything is stored."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airbo import words
+from airbo.lab.advice import optimizer_from
+from airbo.lab.errors import AlreadyTold, CampaignError
+from airbo.lab.events import Abandoned, Failed, Told
+from airbo.lab.file import Settings
+from airbo.lab.limits import check_place
+from airbo.lab.record import Experiment, Record, Stage
+from airbo.observed import check_executed
+from airbo.outcomes import check_values
+from airbo.space import Design, Space
+from airbo.space.parameters import Categorical
+from airbo.uncertainty.by_name import describe_uncertainty, read_uncertainty
+
+if TYPE_CHECKING:
+    from airbo.optimizer import Optimizer
+
+SAME_DESIGN = 1e-5
+"""Designs closer than this, relative to the ranges, differ only by the rounding of a print."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is said about one experiment."""
+
+    design: Design
+    outcomes: Mapping[str, float]
+    """What was measured, by name; nothing, if it failed or was given up."""
+    executed: Mapping[str, Any]
+    uncertainty: Any = None
+    """Description of what it was made under, where that was said; None: nothing was."""
+    experiment: Experiment | None = None
+    """What it is about; None: a design that nobody asked for."""
+    correct: bool = False
+    """Whether it may replace another outcome."""
+    gave_up: bool = False
+    """Whether the experiment was not run and will not be."""
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
+
+    @property
+    def outcome(self) -> Stage:
+        """What became of the experiment."""
+        if self.gave_up:
+            return "given up"
+        return "ok" if self.outcomes else "failed"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its experiment has this outcome already."""
+        known = self.experiment
+        return known is not None and not known.is_pending and self.agrees(known, self.correct)
+
+    def agrees(self, known: Experiment, fully: bool = False) -> bool:
+        """Say whether an experiment has this outcome already.
+
+        Args:
+            known: What was told before.
+            fully: Whether a report without a measured input says that there is none; otherwise it
+                says nothing about it.
+        """
+        said = self.uncertainty is None or _same(self.uncertainty, known.uncertainty)
+        silent = not self.executed and not fully
+        return (
+            (known.outcome, dict(known.outcomes)) == (self.outcome, dict(self.outcomes))
+            and known.infeasible == self.infeasible
+            and (self.experiment is None or dict(known.design) == dict(self.design))
+            and said
+            and (silent or dict(self.executed) == dict(known.executed))
+        )
+
+    def check_free(self, units: Mapping[str, str | None]) -> None:
+        """Refuse a report that contradicts an earlier one, unless it is a correction."""
+        known = self.experiment
+        if known is None or not known.has_outcome or self.correct or self.agrees(known):
+            return
+        if known.outcomes and known.outcomes.items() <= self.outcomes.items():
+            return  # what was measured later contradicts nothing
+        said = words.result(known, units)
+        raise AlreadyTold(f"Experiment {known.number} was told before: {said}.")
+
+    def fact(self, number: int, settings: Settings, **more: Any) -> Told | Failed | Abandoned:
+        """Return the event that stores it."""
+        if self.gave_up:
+            return Abandoned(number)
+        common = {"executed": dict(self.executed), "uncertainty": self.uncertainty, **more}
+        if not self.outcomes:
+            return Failed(number, dict(self.design), infeasible=self.infeasible, **common)
+        kept = {} if self.experiment is None else self.experiment.units
+        units = {n: settings.units.get(n) or kept.get(n) for n in self.outcomes}
+        return Told(
+            number,
+            dict(self.design),
+            {settings.event_name(name): value for name, value in self.outcomes.items()},
+            units={settings.event_name(name): unit for name, unit in units.items() if unit},
+            **common,
+        )
+
+
+@dataclass(frozen=True)
+class EntryReader:
+    """Understands what is said, given the file and all experiments so far."""
+
+    settings: Settings
+    record: Record
+    uncertainty: Any = None
+    """Description of what the experiments were made under, where that is said."""
+    allow_outside: bool = False
+    """Whether designs that were not asked for may lie outside the ranges."""
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        record: Record,
+        uncertainty: Any = None,
+        allow_outside: bool = False,
+    ) -> "EntryReader":
+        """Take an uncertainty by name, or its description."""
+        if uncertainty is not None and not isinstance(uncertainty, list):
+            if not isinstance(uncertainty, Mapping):
+                raise CampaignError("The uncertainty of an experiment is given by parameter name.")
+            try:
+                uncertainty = describe_uncertainty(uncertainty)
+            except AttributeError:
+                raise CampaignError(
+                    f"Each uncertainty must be an airbo.uncertainty, got {uncertainty!r}."
+                ) from None
+        return cls(settings, record, uncertainty, allow_outside)
+
+    def entry(
+        self,
+        what: int | Mapping[str, Any],
+        value: Any,
+        executed: Mapping[str, Any] | None = None,
+        correct: bool = False,
+        again: bool = False,
+        design: Mapping[str, Any] | None = None,
+        infeasible: bool = False,
+    ) -> Entry:
+        """Find out what is meant, and check it; see ``Campaign.tell``."""
+        if isinstance(what, Mapping):
+            said = self._said(what, value, executed, self.allow_outside)
+            experiment = self._experiment_with(said, again)
+        else:
+            experiment = self.record.get(what)
+            moved = {**experiment.design, **self._moved(experiment, design or {})}
+            said = self._said(moved, value, executed, allow_outside=True)
+        if infeasible:
+            said = self.unusable(said)
+        if experiment is not None:
+            said = _about(said, experiment, executed, is_moved=bool(design))
+        entry = replace(said, correct=correct)
+        self._check(entry)
+        entry.check_free(self.settings.units)
+        return entry
+
+    def abandoned(self, number: int, correct: bool = False) -> Entry:
+        """Say that an experiment was not run and will not be."""
+        known = self.record.get(number)
+        entry = Entry(known.design, {}, {}, experiment=known, correct=correct, gave_up=True)
+        entry.check_free(self.settings.units)
+        return entry
+
+    def added(self, design: Mapping[str, Any], value: Any, executed: Mapping[str, Any]) -> Entry:
+        """Check what is said about a design that is another experiment in any case."""
+        entry = self._said(design, value, executed, self.allow_outside)
+        self._check(entry)
+        return entry
+
+    def unusable(self, entry: Entry) -> Entry:
+        """Say of a failed experiment that its design cannot be used."""
+        if entry.outcomes:
+            raise CampaignError(
+                f"infeasible=True is for experiments that failed; this one has outcomes: "
+                f"{words.quoted(entry.outcomes)}."
+            )
+        return replace(entry, infeasible=True)
+
+    def _moved(self, experiment: Experiment, design: Mapping[str, Any]) -> dict[str, Any]:
+        """Check parameters that were set otherwise than asked."""
+        space, known = self.settings.space, dict(experiment.design)
+        low = {name: p.decode(p.range[0]) for name, p in space.parameters.items()}
+        try:  # the others may lie outside: they were asked for, or told, before the file changed
+            plain = Space(space.parameters).checked({**low, **design}, self.allow_outside)
+            moved = {name: plain[name] for name in design if plain[name] != known[name]}
+            if moved and not self.allow_outside and not space.meets({**known, **moved}):
+                space.check({**known, **moved})  # says which constraint
+        except (ValueError, TypeError) as error:
+            raise CampaignError(str(error)) from None
+        return moved
+
+    def _said(
+        self,
+        design: Mapping[str, Any],
+        value: Any,
+        executed: Mapping[str, Any] | None,
+        allow_outside: bool,
+    ) -> Entry:
+        """Read plain values, as the space and the optimizer write them."""
+        space = self.settings.space
+        for name in executed or {}:
+            if isinstance(space.parameters.get(name), Categorical):
+                raise CampaignError(f"executed: {name!r} is a choice, which is always hit exactly.")
+        try:
+            plain = space.checked(design, allow_outside)
+            measured = check_executed(space, plain, executed or {})
+            outcomes = check_values(self.settings.outcomes, self._named(value)) or {}
+            check_place(space, plain, "the design")
+            check_place(space, measured, "executed")
+        except (ValueError, TypeError) as error:
+            raise CampaignError(str(error)) from None
+        return Entry(plain, outcomes, measured, self.uncertainty)
+
+    def _named(self, value: Any) -> Any:
+        """Give a bare value the name of the only outcome; None and NaN: the experiment failed."""
+        is_nothing = value is None or (isinstance(value, float) and math.isnan(value))
+        if is_nothing or isinstance(value, Mapping) or not self.settings.is_single:
+            return value
+        from airbo.observed import check_value
+
+        number = check_value(value)
+        return None if number is None else {self.settings.value_name: number}
+
+    def _experiment_with(self, said: Entry, again: bool) -> Experiment | None:
+        """Return the experiment that a design without a number is about, if there is one."""
+        space = self.settings.space
+        alike = [
+            e
+            for e in self.record.experiments
+            if space.distance(e.design, said.design) < SAME_DESIGN
+        ]
+        pending = [e for e in alike if e.is_pending]
+        if pending:
+            return pending[0]
+        known = [e for e in alike if e.has_outcome and said.agrees(e)]
+        return known[0] if known and not again else None
+
+    # -- what no model could use
+
+    def _check(self, entry: Entry) -> None:
+        """Refuse it; PyTorch is asked only where plain numbers cannot tell."""
+        space = self.settings.space
+        for name, value in {**entry.design, **entry.executed}.items():
+            if space.parameters[name].log and value <= 0:
+                raise CampaignError(
+                    f"Parameter {name!r} is logarithmic and must be > 0, got {float(value)}."
+                )
+        under = self._in_force(entry)
+        if not self._is_unusual(entry, under):
+            return
+        try:
+            self._optimizer.tell(
+                entry.design,
+                entry.outcomes or None,
+                entry.executed,
+                read_uncertainty(under),
+                allow_outside=True,
+            )
+        except (ValueError, TypeError) as error:
+            raise CampaignError(str(error)) from None
+        self._accepted.append(under)
+
+    def _in_force(self, entry: Entry) -> Any:
+        """Return the description of what an experiment was made under."""
+        known = None if entry.experiment is None else entry.experiment.uncertainty
+        for under in (entry.uncertainty, known):
+            if under is not None:
+                return under
+        return self.settings.described_uncertainty
+
+    def _is_unusual(self, entry: Entry, under: Any) -> bool:
+        """Say whether only a model can tell that the outcome can be used.
+
+        That is so for an uncertainty that no experiment has had yet, for a design outside the
+        ranges, and where some of the parameters that are missed together were measured.
+        """
+        measured = set(entry.executed)
+        return (
+            (
+                under not in self._accepted
+                and all(e.uncertainty != under for e in self.record.experiments)
+            )
+            or not self._is_inside(entry.design)
+            or any(measured & (own := set(row["parameters"])) not in (set(), own) for row in under)
+        )
+
+    def _is_inside(self, design: Design) -> bool:
+        try:
+            self.settings.space.check(design)
+        except ValueError:
+            return False
+        return True
+
+    @cached_property
+    def _accepted(self) -> list[Any]:
+        """Uncertainties that a model can use, as an earlier row showed."""
+        return []
+
+    @cached_property
+    def _optimizer(self) -> "Optimizer":
+        return optimizer_from(self.settings, [])
+
+
+def _about(
+    said: Entry, known: Experiment, executed: Mapping[str, Any] | None, is_moved: bool
+) -> Entry:
+    """Complete what is said with what is known: a correction keeps what nobody speaks of."""
+    keeps = executed is None and known.has_outcome
+    return replace(
+        said,
+        experiment=known,
+        design=said.design if is_moved else known.design,
+        outcomes={**known.outcomes, **said.outcomes} if said.outcomes else {},
+        executed=known.executed if keeps else said.executed,
+    )
+
+
+def check_once(entries: Sequence[Entry]) -> None:
+    """Refuse several outcomes of one experiment that contradict each other."""
+    said: dict[int, Entry] = {}
+    for entry in entries:
+        if entry.experiment is not None:
+            number = entry.experiment.number
+            if said.setdefault(number, entry) != entry:
+                raise CampaignError(
+                    f"Experiment {number} is reported twice, with different outcomes."
+                )
+
+
+def _same(description: Any, other: Any) -> bool:
+    """Say whether two descriptions are the same once they are written as JSON."""
+    return json.dumps(description, sort_keys=True) == json.dumps(other, sort_keys=True)

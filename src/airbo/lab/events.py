@@ -1,0 +1,223 @@
+"""What can happen in a campaign: each event is a small frozen value that JSON can hold.
+
+A campaign is the list of its events. Nothing in it is ever changed: a correction is a later
+``Told``, and an ``Undone`` names the events that it takes back. ``airbo.lab.record`` says what the
+events add up to, and ``airbo.lab.store`` keeps them.
+"""
+
+import dataclasses
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from airbo.space import Design
+
+FORMAT = 1
+"""Version of the events; a newer airbo may write what this one does not know."""
+_PART = "#"
+"""Between the key of a call and the position of an event in it."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A campaign began, with what its file says."""
+
+    kind: ClassVar[str] = "begun"
+    file: Mapping[str, Any]
+    """Parameters, constraints, uncertainty, outcomes with units; see ``Settings.described``."""
+    format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class Changed:
+    """From here on, the file says something else."""
+
+    kind: ClassVar[str] = "changed"
+    file: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A design to try. A second one for the same number says that another process runs it."""
+
+    kind: ClassVar[str] = "asked"
+    number: int
+    design: Design
+    run: Mapping[str, Any] | None = None
+    """The process that runs it unattended."""
+    at: str | None = None
+    """When it was asked for, where that was elsewhere and earlier: it is imported."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What an experiment gave; it holds all that is known of the experiment then."""
+
+    kind: ClassVar[str] = "told"
+    number: int
+    design: Design
+    outcomes: Mapping[str, float]
+    """What was measured, by name; ``value`` where the file has one value."""
+    executed: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the executed input, where they were measured."""
+    uncertainty: Sequence[Mapping[str, Any]] | None = None
+    """What it was made under; None: as it was asked, or as the file says."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    source: str | None = None
+    """The file or study that it was imported from."""
+    by: str | None = None
+    """Who told it, where that was elsewhere and earlier."""
+    at: str | None = None
+    """When it was told, in the same way."""
+    asked: str | None = None
+    """When it was asked for, in the same way."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An experiment was tried and gave no value."""
+
+    kind: ClassVar[str] = "failed"
+    number: int
+    design: Design
+    executed: Mapping[str, Any] = field(default_factory=dict)
+    uncertainty: Sequence[Mapping[str, Any]] | None = None
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
+    source: str | None = None
+    by: str | None = None
+    at: str | None = None
+    asked: str | None = None
+
+
+@dataclass(frozen=True)
+class Abandoned:
+    """An experiment was not run and will not be."""
+
+    kind: ClassVar[str] = "abandoned"
+    number: int
+    overdue: bool = False
+    """Whether airbo did so itself, because nobody answered in time."""
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Somebody wrote something about an experiment."""
+
+    kind: ClassVar[str] = "noted"
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """An experiment is left out of the model."""
+
+    kind: ClassVar[str] = "excluded"
+    number: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Included:
+    """An experiment that was left out counts again."""
+
+    kind: ClassVar[str] = "included"
+    number: int
+
+
+@dataclass(frozen=True)
+class Undone:
+    """Earlier events no longer count."""
+
+    kind: ClassVar[str] = "undone"
+    events: Sequence[int]
+    """Their positions in the campaign."""
+
+
+Fact = Begun | Changed | Asked | Told | Failed | Abandoned | Noted | Excluded | Included | Undone
+AboutExperiment = Asked | Told | Failed | Abandoned | Noted | Excluded | Included
+"""Events that are about one experiment, which they name by its number."""
+KINDS: dict[str, type[Fact]] = {
+    kind.kind: kind
+    for kind in (
+        Begun, Changed, Asked, Told, Failed, Abandoned, Noted, Excluded, Included, Undone,
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a campaign: what, who, when."""
+
+    seq: int
+    """Its position in the campaign, from 1."""
+    at: datetime
+    """When, in UTC."""
+    by: str
+    key: str
+    """Unique in the campaign, so that a report that is repeated counts once."""
+    fact: Fact
+    digest: str = ""
+    """Over this event and the one before; see ``airbo.lab.store``."""
+
+    @property
+    def call(self) -> str:
+        """What events that were made at once share; they are undone together."""
+        return call_of(self.key)
+
+
+def new_key() -> str:
+    """Return a key that no other call has."""
+    return uuid.uuid4().hex
+
+
+def keys_of(call: str, n: int) -> list[str]:
+    """Return keys for the events of one call.
+
+    >>> keys_of("3f", 3)
+    ['3f', '3f#1', '3f#2']
+    """
+    return [call if i == 0 else f"{call}{_PART}{i}" for i in range(n)]
+
+
+def call_of(key: str) -> str:
+    """Return the call that the key of an event belongs to."""
+    return key.partition(_PART)[0]
+
+
+def is_key(text: str) -> bool:
+    """Say whether a text can be the key of a call."""
+    return 0 < len(text) <= 200 and text.isprintable() and _PART not in text
+
+
+def body_of(fact: Fact) -> str:
+    """Write an event as JSON; what is as usual is left out."""
+    fields = {
+        f.name: getattr(fact, f.name)
+        for f in dataclasses.fields(fact)
+        if (f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING)
+        or getattr(fact, f.name) not in (f.default, {})
+    }
+    return json.dumps(fields, ensure_ascii=True, allow_nan=False)
+
+
+def fact_from(kind: str, body: str) -> Fact:
+    """Read an event.
+
+    What a newer version of airbo says beside it is left alone.
+
+    Raises:
+        ValueError: If it cannot be read; the message says why.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"it is of the kind {kind!r}, which this version of airbo does not know")
+    given = json.loads(body)
+    known = {f.name for f in dataclasses.fields(KINDS[kind])}
+    try:
+        return KINDS[kind](**{name: value for name, value in given.items() if name in known})
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"something is missing in it ({error})") from None

@@ -1,0 +1,752 @@
+"""A campaign file, read and checked.
+
+A file is read without PyTorch. Names, keys, ranges, numbers and shapes are checked at once; what
+only a model can tell (a matrix that is no covariance, a logarithmic parameter that may land below
+zero, the name of a surrogate) is said by ``Settings.check``, before anything is asked.
+
+One value is one outcome: ``value = {...}`` with ``direction`` and ``measure`` is another way to
+write a single table ``[outcomes.<name>]``, and nothing behind this file knows the difference.
+"""
+
+import itertools
+import json
+import os
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from airbo import measures
+from airbo.lab.errors import FileError, Mistake, StorageError
+from airbo.lab.limits import check_parameter, check_uncertainty
+from airbo.lab.toml_errors import Lines, Notes, TomlTable
+from airbo.lab.url import StorageURL
+from airbo.measures import Measure
+from airbo.measures.kinds import check_kept_share
+from airbo.observed import EXECUTED_COLUMN, STATUS, VALUE, Direction
+from airbo.outcomes import (
+    MAX_OBJECTIVES,
+    Aim,
+    AtLeast,
+    AtMost,
+    Between,
+    Maximize,
+    Minimize,
+    Want,
+    check_limit,
+    check_outcomes,
+    objectives,
+)
+from airbo.space import Space, n_initial_for
+from airbo.space.parameters import Categorical, Float, Integer, Parameter
+from airbo.uncertainty.kinds import WORDS, Place, check_width, clipped, is_exact
+from airbo.words import nearest
+
+if TYPE_CHECKING:
+    from airbo.uncertainty import InputUncertainty
+
+    NamedUncertainties = dict[str | tuple[str, ...], InputUncertainty]
+
+STORAGE_VARIABLE = "AIRBO_STORAGE"
+"""Environment variable that replaces the storage of the file."""
+PASSWORD_VARIABLE = "AIRBO_STORAGE_PASSWORD"
+"""Environment variable that holds the password of a database server."""
+PASSWORD_FILE = "storage_password_file"
+"""Key of the file: another file, beside it, that holds the password and nothing else."""
+RESERVED = ("trial", "asked", "told", VALUE, STATUS)
+"""Columns of tables that no parameter and no outcome can be called."""
+MOST_HOURS = 1_000_000
+DEEPEST = 20
+"""How deep tables and lists of a file may stand in each other."""
+_TOP = (
+    "name", "direction", "value", "seed", "surrogate", "acquisition", "measure", "noise",
+    "n_initial", "storage", PASSWORD_FILE, "give_up_after_hours", "parameters",
+    "constraints", "uncertainty", "deployment", "outcomes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A campaign file, read and checked."""
+
+    path: Path
+    name: str
+    outcomes: Mapping[str, Want]
+    """What is measured, and what is wanted of each."""
+    units: Mapping[str, str | None]
+    """The unit of every outcome."""
+    unnamed: bool
+    """Whether the file has one value; its events call it ``value``, so that it can be renamed."""
+    space: Space
+    uncertainties: tuple["FileUncertainty", ...]
+    """Where designs may land in the experiments."""
+    uncertainties_in_use: tuple["FileUncertainty", ...] | None
+    """Where the recommended design may land when it is used; None: as in the experiments."""
+    surrogate: str
+    acquisition: str
+    noise: Literal["measurement", "product"]
+    """Whether observation noise counts as a property of the product."""
+    seed: int
+    n_initial: int
+    storage: StorageURL
+    """Where the experiments are kept."""
+    give_up_after_hours: float | None
+    """When a design that nobody answered no longer counts as pending."""
+    top: TomlTable = field(compare=False, repr=False)
+    """The file itself, for messages about it."""
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Settings":
+        """Read a campaign file.
+
+        Raises:
+            FileError: If it has mistakes; all are named.
+            StorageError: If it cannot be read.
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise StorageError(
+                f"There is no campaign file {path}. `airbo init` makes one; --file names another."
+            ) from None
+        except UnicodeDecodeError:
+            raise FileError(str(path), [Mistake(1, "this is not a text file in UTF-8.")]) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StorageError(f"{str(path)!r} cannot be read: {reason}.") from None
+        return parse(text, path)
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a parameter, or nothing."""
+        return getattr(self.space.parameters[name], "unit", None) or ""
+
+    # -- the first objective
+
+    @cached_property
+    def _first(self) -> tuple[str, Aim]:
+        return next(iter(objectives(self.outcomes).items()))
+
+    @property
+    def value_name(self) -> str:
+        """The name of the first objective."""
+        return self._first[0]
+
+    @property
+    def value_unit(self) -> str | None:
+        """Its unit."""
+        return self.units[self.value_name]
+
+    @property
+    def direction(self) -> Direction:
+        """Whether it should be large or small."""
+        return self._first[1].direction
+
+    @property
+    def measure(self) -> Measure:
+        """What counts of its values over where a design lands."""
+        return self._first[1].measure
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one outcome is measured."""
+        return len(self.outcomes) == 1
+
+    # -- as plain data
+
+    def event_name(self, outcome: str) -> str:
+        """Return what events call an outcome."""
+        return VALUE if self.unnamed else outcome
+
+    @cached_property
+    def described_uncertainty(self) -> list[dict[str, Any]]:
+        """The uncertainty of the experiments as JSON holds it, by name."""
+        return [each.described() for each in self.uncertainties]
+
+    @property
+    def described_deployment(self) -> list[dict[str, Any]] | None:
+        """The uncertainty in use, in the same way."""
+        used = self.uncertainties_in_use
+        return None if used is None else [each.described() for each in used]
+
+    @cached_property
+    def described(self) -> dict[str, Any]:
+        """What experiments depend on, as the events of a campaign hold it."""
+        described = {
+            **self.space.to_dict(),
+            "uncertainty": self.described_uncertainty,
+            "direction": self.direction,
+            "outcomes": {self.event_name(name): unit for name, unit in self.units.items()},
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(described))  # as it is read again
+        return plain
+
+    # -- as models need it
+
+    @property
+    def uncertainty(self) -> "NamedUncertainties":
+        """Where designs may land in the experiments, by name."""
+        return self._built[0]
+
+    @property
+    def deployment(self) -> "NamedUncertainties | None":
+        """Where the recommended design may land in use; None: as in the experiments."""
+        return self._built[1]
+
+    def check(self) -> None:
+        """Refuse what no model could use; this needs PyTorch.
+
+        Raises:
+            FileError: If there are mistakes that show only when a model is made.
+        """
+        _ = self._built
+
+    @cached_property
+    def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
+        from airbo.acquisition import ACQUISITIONS
+        from airbo.optimizer.objective import check_acquisition, check_knows_f, check_several
+        from airbo.optimizer.surrogate import SURROGATES
+
+        notes = self.top.notes
+        notes.mistakes.clear()
+        self.top.one_of("surrogate", tuple(SURROGATES), self.surrogate)
+        self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
+        try:
+            if not notes.mistakes:
+                check_knows_f(SURROGATES[self.surrogate], self.measure)
+                check_acquisition(ACQUISITIONS[self.acquisition], self.measure)
+                check_several(self.outcomes, self.acquisition, SURROGATES[self.surrogate])
+        except ValueError as error:
+            self.top.note(str(error), "measure")
+        made: list[Any] = [
+            None
+            if group is None
+            else {u.names[0] if len(u.names) == 1 else u.names: u.built(self.space) for u in group}
+            for group in (self.uncertainties, self.uncertainties_in_use)
+        ]
+        if notes.mistakes:
+            raise FileError(str(self.path), notes.mistakes)
+        return made[0], made[1]
+
+
+def parse(text: str, path: Path) -> Settings:
+    """Read the text of a campaign file that stands, or will stand, at ``path``."""
+    top = _table(text, str(path))
+    settings = _settings(top, path)
+    if settings is None:
+        raise FileError(str(path), top.notes.mistakes)
+    return settings
+
+
+def parse_uncertainty(text: str, settings: Settings) -> list[dict[str, Any]]:
+    """Read the uncertainty of single experiments: TOML, one inline table per parameter.
+
+    For example ``speed = { kind = "normal", std = 5.0 }``; an empty text: all are hit exactly.
+
+    Returns:
+        Its description, as events hold it.
+    """
+    top = _table(text, "the uncertainty")
+    top.only(settings.space.names)
+    given = ((name, top.sub(name)) for name in settings.space.names if name in top.values)
+    tables = [(table, (name,)) for name, table in given if table is not None]
+    folder, parameters = settings.path.parent, settings.space.parameters
+    found = _read_uncertainties(tables, parameters, folder, "uncertainty")
+    for each in found:
+        each.built(settings.space)
+    if top.notes.mistakes:
+        raise FileError("the uncertainty", top.notes.mistakes)
+    return [each.described() for each in found]
+
+
+def _table(text: str, file: str) -> TomlTable:
+    try:
+        values = tomllib.loads(text)
+        _check_plain(values)
+    except RecursionError:
+        raise FileError(file, [Mistake(1, "its tables or lists are nested too deeply.")]) from None
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(file, [_broken(str(error), text)]) from None
+    except ValueError as error:  # of a number
+        what = "a number has too many digits" if "digits" in str(error) else str(error)
+        raise FileError(file, [Mistake(_longest_line(text), f"{what}.")]) from None
+    return TomlTable(values, (), Notes(Lines(text)))
+
+
+def _check_plain(values: Any) -> None:
+    """Refuse what no campaign needs, and what would break whoever reads on."""
+    level = [values]
+    for _ in range(DEEPEST):
+        inside = [list(part.values()) if isinstance(part, dict) else part for part in level]
+        level = []
+        for value in itertools.chain.from_iterable(inside):
+            if isinstance(value, dict | list):
+                level.append(value)
+            elif isinstance(value, int) and abs(value) >= 2**63:
+                raise ValueError("a whole number has too many digits")
+        if not level:
+            return
+    raise RecursionError
+
+
+def _longest_line(text: str) -> int:
+    lines = text.splitlines()
+    return 1 + max(range(len(lines)), key=lambda i: len(lines[i]), default=0)
+
+
+def _broken(message: str, text: str) -> Mistake:
+    """Take the line number out of what the parser said."""
+    what, _, where = message.rpartition(" (at ")
+    line = where.removeprefix("line ").split(",")[0]
+    if line.isdigit():
+        return Mistake(int(line), f"not valid TOML: {what}.")
+    return Mistake(max(1, len(text.splitlines())), f"not valid TOML: {what or message}.")
+
+
+def _settings(top: TomlTable, path: Path) -> Settings | None:
+    top.only(_TOP)
+    name = top.need("name", "a text in quotes")
+    if name is not None and not (name.strip() and name.isprintable()):
+        top.note("name must be a text on one line, and not empty.", "name")
+    parameters = _read_parameters(top)
+    space = _read_space(top, parameters)
+    uncertainties = _uncertainties(top, parameters, path.parent, "uncertainty")
+    measured = _read_outcomes(top, parameters) if "outcomes" in top.values else None
+    if measured is None:
+        measured = _read_value(top, parameters)
+    others: dict[str, Any] = {
+        "surrogate": top.get("surrogate", "a text in quotes", "default"),
+        "acquisition": top.get("acquisition", "a text in quotes", "default"),
+        "noise": top.one_of("noise", ("measurement", "product"), "measurement"),
+        "seed": _at_least(top, "seed", "a whole number", 0, 0),
+        "n_initial": _at_least(
+            top, "n_initial", "a whole number", 1, n_initial_for(len(parameters))
+        ),
+        "storage": _storage(top, path),
+        "give_up_after_hours": _hours(top),
+        "uncertainties_in_use": _in_use(top, parameters, path.parent),
+    }
+    if space is None or name is None or top.notes.mistakes:
+        return None
+    kept = {key: value for key, value in top.values.items() if key != "storage"}
+    return Settings(
+        path=path,
+        name=name,
+        outcomes={name: want for name, (want, _) in measured.items()},
+        units={name: unit for name, (_, unit) in measured.items()},
+        unnamed="outcomes" not in top.values,
+        space=space,
+        uncertainties=uncertainties,
+        top=replace(top, values=kept),
+        **others,
+    )
+
+
+def _at_least(top: TomlTable, key: str, kind: str, least: int, default: Any) -> Any:
+    value = top.get(key, kind, default)
+    if value is not None and not value >= least:
+        top.note(f"{key} must be >= {least}, got {value}.", key)
+        return default
+    return value
+
+
+def _hours(top: TomlTable) -> float | None:
+    hours = _at_least(top, "give_up_after_hours", "a number", 0, None)
+    if hours is not None and hours > MOST_HOURS:
+        key = "give_up_after_hours"
+        top.note(f"{key} must be <= {MOST_HOURS:,}, got {hours}; leave it out for never.", key)
+    return None if hours is None else float(hours)
+
+
+def _storage(top: TomlTable, path: Path) -> StorageURL:
+    """Read the storage; no message may quote it, since it may hold a password."""
+    given = top.values.get("storage", f"sqlite:///{path.stem}.db")
+    if not isinstance(given, str):
+        top.note("storage must be a text in quotes.", "storage")
+        given = ""
+    url = StorageURL(os.environ.get(STORAGE_VARIABLE) or given, _password(top, path.parent))
+    try:
+        url.file(path.parent)
+    except StorageError as error:
+        top.note(str(error), "storage")
+    return url
+
+
+def _password(top: TomlTable, folder: Path) -> str | None:
+    """Return the password from the environment, or from the file that is named."""
+    name = top.get(PASSWORD_FILE, "a text in quotes")
+    if os.environ.get(PASSWORD_VARIABLE):
+        return os.environ[PASSWORD_VARIABLE]
+    if name is None:
+        return None
+    try:
+        password = (folder / name).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError):
+        top.note(f"the file {name!r} with the password cannot be read.", PASSWORD_FILE)
+        return None
+    if not password or "\n" in password:
+        top.note(f"the file {name!r} must hold the password on one line.", PASSWORD_FILE)
+        return None
+    return password
+
+
+def _in_use(
+    top: TomlTable, parameters: Mapping[str, Parameter], folder: Path
+) -> tuple["FileUncertainty", ...] | None:
+    if top.values.get("deployment") != "exact":
+        return _uncertainties(top, parameters, folder, "deployment") or None
+    for table, _ in _of_single(top, "deployment"):
+        table.note('the file says deployment = "exact" for all parameters; remove one of the two.')
+    return ()
+
+
+# -- parameters
+
+
+def _read_parameters(top: TomlTable) -> dict[str, Parameter]:
+    """Read the tables [parameters.<name>]; those with mistakes are noted and left out."""
+    table = top.sub("parameters")
+    if table is None or not table.values:
+        if "parameters" not in top.values or table is not None:
+            top.note("there are no parameters: write a table [parameters.<name>] for each.")
+        return {}
+    made = {name: _parameter(table, name) for name in table.values}
+    return {name: parameter for name, parameter in made.items() if parameter is not None}
+
+
+def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
+    table = parameters.sub(name)
+    if table is None:
+        return None
+    _check_parameter_name(table, name)
+    own = ["type", "uncertainty", "deployment"]
+    types = {"float": Float, "integer": Integer, "categorical": Categorical}
+    kind = table.one_of("type", types, "categorical" if "choices" in table.values else "float")
+    needed = ("choices",) if kind == "categorical" else ("low", "high")
+    optional = () if kind == "categorical" else ("unit", "log", "step")
+    table.only([*own, *needed, *optional])
+    number = "a whole number" if kind == "integer" else "a number"
+    kinds = {"choices": "a list", "log": "true or false", "unit": "a text in quotes"}
+    values = {key: table.need(key, kinds.get(key, number)) for key in needed}
+    given = [key for key in optional if key in table.values]
+    values |= {key: table.get(key, kinds.get(key, number)) for key in given}
+    if None in values.values():
+        return None
+    build: Any = types[kind]
+    try:
+        parameter: Parameter = build(**values)
+        check_parameter(parameter)
+    except (ValueError, TypeError) as error:
+        table.note_error(error)
+        return None
+    return parameter
+
+
+def _check_parameter_name(table: TomlTable, name: str) -> None:
+    if name in RESERVED or name.startswith(EXECUTED_COLUMN):
+        table.note(f"a parameter cannot be called {name!r}: tables use that name.")
+    if not name.strip() or name.isdigit() or set(name) & set("={}[]"):
+        table.note(
+            f"a parameter cannot be called {name!r}: the name must not be empty or a number, nor "
+            "contain any of = { } [ ]."
+        )
+
+
+def _read_space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | None:
+    """Read the constraints; parameters that have mistakes of their own are not there."""
+    texts = top.get("constraints", "a list", [])
+    if not parameters or top.notes.mistakes:
+        return None
+    try:
+        return Space(parameters, texts)
+    except ValueError as error:
+        top.note(str(error), "constraints")
+        return None
+
+
+# -- outcomes
+
+_MORE = ("_std", "_within", "_within_std", "_holds")
+"""What the table of the front adds to the name of an outcome."""
+_HOLDS = "holds"
+"""Its column for all limits together."""
+_KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit")
+
+Measured = dict[str, tuple[Want, str | None]]
+"""What is wanted of each outcome, and its unit."""
+
+
+def _read_value(top: TomlTable, parameters: Collection[str]) -> Measured:
+    """Read the one value of a file without [outcomes]."""
+    table = top.sub("value") or TomlTable({}, ("value",), top.notes)
+    table.only(["name", "unit"])
+    name = table.get("name", "a text in quotes", VALUE)
+    if name != VALUE:
+        _check_outcome_name(table, name, {*parameters, *RESERVED})
+    direction = top.one_of("direction", ("maximize", "minimize"), "maximize")
+    measure = _read_measure(top)
+    want = Maximize(measure) if direction == "maximize" else Minimize(measure)
+    return {name: (want, table.get("unit", "a text in quotes"))}
+
+
+def _read_outcomes(top: TomlTable, parameters: Collection[str]) -> Measured:
+    """Read the tables [outcomes.<name>]; what has mistakes is noted and left out."""
+    table = top.sub("outcomes")
+    if table is None:
+        return {}
+    for key in ("direction", "value", "measure"):
+        if key in top.values:
+            top.note(
+                f"remove {key!r}: the file has [outcomes], and each has its own goal and unit.",
+                key,
+            )
+    if not table.values:
+        top.note("outcomes is empty: write a table [outcomes.<name>] for each.", "outcomes")
+        return {}
+    found = {name: _outcome(table, name, {*parameters, *RESERVED}) for name in table.values}
+    measured = {name: outcome for name, outcome in found.items() if outcome is not None}
+    wanted = {name: want for name, (want, _) in measured.items()}
+    n_goals = len(objectives(wanted))
+    if len(measured) < len(found):
+        return measured
+    if not 1 <= n_goals <= MAX_OBJECTIVES:
+        top.note(
+            f'one to {MAX_OBJECTIVES} outcomes need a goal ("maximize" or "minimize"), got '
+            f"{n_goals}; all others can have limits.",
+            "outcomes",
+        )
+        return measured
+    try:
+        check_outcomes(wanted)
+    except ValueError as error:
+        top.note(str(error), "outcomes")
+    return measured
+
+
+def _outcome(
+    outcomes: TomlTable, name: str, taken: Collection[str]
+) -> tuple[Want, str | None] | None:
+    table = outcomes.sub(name)
+    if table is None:
+        return None
+    columns = {n + more for n in outcomes.values for more in _MORE if n != name}
+    _check_outcome_name(table, name, {*taken, *columns, _HOLDS})
+    table.only(_KEYS)
+    is_limit = bool({"at_least", "at_most"} & set(table.values))
+    if ("goal" in table.values) == is_limit:
+        table.note(
+            f'outcome {name!r} needs either goal = "maximize" or "minimize", or a limit: '
+            "at_most, at_least or both."
+        )
+        return None
+    given: dict[str, Any] = {
+        "goal": _goal(table) if "goal" in table.values else None,
+        "low": table.get("at_least", "a number"),
+        "high": table.get("at_most", "a number"),
+    }
+    unit = table.get("unit", "a text in quotes")
+    if is_limit and given["low"] is None and given["high"] is None:
+        return None  # neither is a number, which was noted
+    try:
+        return _want(table, **given), unit
+    except (ValueError, TypeError) as error:
+        table.note_error(error)
+        return None
+
+
+def _read_measure(table: TomlTable) -> Measure:
+    """Read the measure of a goal, or of the whole file."""
+    text = table.get("measure", "a text in quotes", "mean")
+    try:
+        return measures.from_text(text)
+    except ValueError as error:
+        table.note(f"measure: {error}", "measure")
+        return measures.Mean()
+
+
+def _check_outcome_name(table: TomlTable, name: str, taken: Collection[str]) -> None:
+    if name in taken or name.startswith(EXECUTED_COLUMN) or name.isdigit():
+        table.note(f"an outcome cannot be called {name!r}: something else has that name.")
+    elif not name.isprintable() or name != name.strip() or name.startswith("-") or "=" in name:
+        table.note(
+            f"an outcome cannot be called {name!r}: airbo tell could not read it. Leave out =, a - "
+            "or a blank at the beginning, and line breaks."
+        )
+
+
+def _goal(table: TomlTable) -> str:
+    return table.one_of("goal", ("maximize", "minimize"), "maximize")
+
+
+def _want(
+    table: TomlTable, goal: str | None, low: float | int | None, high: float | int | None
+) -> Want:
+    if goal is not None:
+        if "probability" in table.values:
+            table.note("probability belongs to a limit, not to a goal.", "probability")
+        measure = _read_measure(table)
+        return Maximize(measure) if goal == "maximize" else Minimize(measure)
+    if "measure" in table.values:
+        table.note("measure belongs to a goal, not to a limit.", "measure")
+    probability = check_kept_share(table.values.get("probability", 0.95))
+    if high is None:
+        return AtLeast(check_limit(low, "at_least"), probability)
+    high = check_limit(high, "at_most")
+    if low is None:
+        return AtMost(high, probability)
+    low = check_limit(low, "at_least")
+    if not low < high:
+        raise ValueError(f"at_least must be below at_most, got {low:g} and {high:g}.")
+    return Between(low, high, probability)
+
+
+# -- uncertainties
+
+_LIMITS = ("clip_low", "clip_high")
+
+Tables = Sequence[tuple[TomlTable, tuple[str, ...]]]
+"""Tables about an uncertainty, each with the parameters that it is about."""
+
+
+@dataclass(frozen=True)
+class FileUncertainty:
+    """How some parameters are missed, as the file says it."""
+
+    names: tuple[str, ...]
+    description: dict[str, Any]
+    """As JSON holds it; see ``airbo.uncertainty.from_dict``."""
+    table: TomlTable = field(compare=False, repr=False)
+    """Where it stands in the file."""
+
+    def described(self) -> dict[str, Any]:
+        """Return what events hold of it."""
+        return {"parameters": list(self.names), "uncertainty": self.description}
+
+    def built(self, space: Space) -> "InputUncertainty | None":
+        """Make the uncertainty, or note what is wrong with it and return None."""
+        from airbo.coordinates import by_columns
+        from airbo.uncertainty.spec import from_dict
+
+        try:
+            made = from_dict(self.description)
+        except (ValueError, TypeError) as error:
+            self.table.note_error(error)
+            return None
+        try:
+            by_columns(Space({n: space.parameters[n] for n in self.names}), {self.names: made})
+        except (ValueError, TypeError) as error:
+            self.table.note(str(error).replace(".clipped(low=...)", "clip_low"))
+        return made
+
+
+def _uncertainties(
+    top: TomlTable, parameters: Mapping[str, Parameter], folder: Path, key: str
+) -> tuple[FileUncertainty, ...]:
+    """Read the tables under single parameters, and those of groups."""
+    tables = [*_of_single(top, key), *_of_groups(top, key)]
+    return _read_uncertainties(tables, parameters, folder, key)
+
+
+def _read_uncertainties(
+    tables: Tables, parameters: Mapping[str, Parameter], folder: Path, key: str
+) -> tuple[FileUncertainty, ...]:
+    """Read the uncertainties of single parameters and of groups."""
+    found: list[FileUncertainty] = []
+    used: set[str] = set()
+    for table, names in tables:
+        for name in used & set(names):
+            table.note(f"parameter {name!r} has more than one {key}.")
+        used |= set(names)
+        extra = () if isinstance(table.path[-1], str) else ("parameters",)
+        description = _description(table, Place(names, folder), extra)
+        if description is not None and set(names) <= set(parameters):
+            _check_fit(table, [parameters[n] for n in names], names, description)
+            found.append(FileUncertainty(names, description, table))
+    return tuple(found)
+
+
+def _description(
+    table: TomlTable, place: Place, extra: Sequence[str] = ()
+) -> dict[str, Any] | None:
+    """Describe an uncertainty as JSON does, or note what is wrong with it and return None."""
+    word = table.need("kind", "a text in quotes")
+    if word is None:
+        return None
+    if word not in WORDS:
+        table.note(f"unknown kind {word!r}{nearest(word, WORDS)}", "kind")
+        return None
+    kind = WORDS[word]
+    n_before = len(table.notes.mistakes)
+    table.only(["kind", *kind.keys, *_LIMITS, *extra])
+    given = {key: table.values[key] for key in kind.keys if key in table.values}
+    if kind.part in given and (part := table.sub(kind.part)) is not None:
+        given[kind.part] = _description(part, place)
+    if kind.parts:
+        given[kind.parts] = [_description(part, place) for part in table.subs(kind.parts)]
+    if len(table.notes.mistakes) > n_before:
+        return None
+    try:
+        description = kind.read(given, place)
+        return clipped(description, *(table.values.get(limit) for limit in _LIMITS))
+    except (ValueError, TypeError, OSError) as error:
+        table.note_error(error)
+        return None
+
+
+def _of_single(top: TomlTable, key: str) -> Tables:
+    """Return the tables that stand under a parameter."""
+    tables = top.values.get("parameters")
+    if not isinstance(tables, dict):
+        return []
+    found: list[tuple[TomlTable, tuple[str, ...]]] = []
+    for name, values in tables.items():
+        if isinstance(values, dict) and key in values:
+            table = TomlTable(values, ("parameters", name), top.notes).sub(key)
+            found += [] if table is None else [(table, (name,))]
+    return found
+
+
+def _of_groups(top: TomlTable, key: str) -> Tables:
+    found: list[tuple[TomlTable, tuple[str, ...]]] = []
+    declared = top.values.get("parameters")
+    known = list(declared) if isinstance(declared, dict) else []
+    for table in top.subs(key):
+        names = table.need("parameters", "a list")
+        if names is None:
+            continue
+        unknown = [name for name in names if name not in known]
+        for name in unknown:
+            table.note(f"unknown parameter {name!r}{nearest(str(name), known)}", "parameters")
+        if not names or len(set(map(str, names))) < len(names):
+            table.note(f"parameters must be different names, got {names}.", "parameters")
+        elif not unknown:
+            found.append((table, tuple(names)))
+    return found
+
+
+def _check_fit(
+    table: TomlTable,
+    parameters: Sequence[Parameter],
+    names: tuple[str, ...],
+    description: Mapping[str, Any],
+) -> None:
+    """Note an uncertainty that does not fit its parameters, such as one on categories."""
+    called = names[0] if len(names) == 1 else names
+    for name, parameter in zip(names, parameters, strict=True):
+        if isinstance(parameter, Categorical) and not is_exact(description):
+            table.note(
+                f"Parameter {name!r} is categorical: uncertainty on categories is not supported. "
+                "Leave it out to have it hit exactly."
+            )
+    does_not_fit = f"The uncertainty of {called!r} does not fit: "
+    try:
+        check_width(description, len(names))
+    except ValueError as error:
+        table.note(f"{does_not_fit}{error}")
+        return
+    try:
+        check_uncertainty(description, parameters)
+    except ValueError as error:
+        table.note_error(ValueError(f"{does_not_fit}{error}"))

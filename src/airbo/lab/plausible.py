@@ -1,0 +1,127 @@
+"""Numbers that are possible but look like typing errors: they are questioned."""
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+
+from airbo.lab.entry import Entry
+from airbo.lab.errors import Doubtful
+from airbo.lab.file import Settings
+from airbo.lab.record import Record
+from airbo.space.parameters import Categorical, Parameter
+from airbo.words import number, unit_of, with_unit
+
+FAR_OUTSIDE = 0.5
+"""How far outside its range a parameter may land without a question, in ranges."""
+MANY_DEVIATIONS = 6.0
+"""How far from the mean of the others a value may lie, in their standard deviations."""
+TOO_FEW = 8
+"""With fewer other values, no value counts as unusual."""
+MOST_QUESTIONED = 20
+"""Number of lines of a table that are questioned one by one."""
+
+
+def check_plausible(settings: Settings, record: Record, entries: Sequence[Entry]) -> None:
+    """Question what looks like a typing error.
+
+    Raises:
+        Doubtful: If there is such.
+    """
+    doubts: list[str] = []
+    for entry in entries:
+        if entry.is_known:
+            continue
+        doubts += _about_input(settings, entry)
+        own = None if entry.experiment is None else entry.experiment.number
+        told = [e.outcomes for e in record.experiments if e.counts and e.number != own]
+        for name, value in entry.outcomes.items():
+            others = [values[name] for values in told if name in values]
+            doubts += _about_value(settings, name, value, others)
+    if doubts:
+        raise Doubtful(doubts)
+
+
+def check_plausible_rows(
+    settings: Settings, record: Record, rows: Sequence[tuple[int, Entry]]
+) -> None:
+    """Question what looks like a typing error in a table, all of it at once.
+
+    Args:
+        settings: The campaign file.
+        record: What is known before.
+        rows: The line of each row, and what it says. A row is compared with all others as well.
+
+    Raises:
+        Doubtful: If there is such.
+    """
+    doubts = [(line, text) for line, row in rows for text in _about_input(settings, row)]
+    told = [e.outcomes for e in record.experiments if e.counts]
+    said = [(line, row.outcomes) for line, row in rows]
+    for name in dict.fromkeys(name for _, values in said for name in values):
+        all_values = [v[name] for v in (*told, *(v for _, v in said)) if name in v]
+        suspects = outlying(all_values)
+        for line, values in said:
+            if (value := values.get(name)) in suspects and value is not None:
+                others = [*all_values]
+                others.remove(value)
+                doubts += [(line, t) for t in _about_value(settings, name, value, others)]
+    if doubts:
+        listed = [f"Line {line}: {text}" for line, text in sorted(doubts)]
+        more = (
+            [f"There are {len(listed) - MOST_QUESTIONED} more such lines."]
+            if len(listed) > MOST_QUESTIONED
+            else []
+        )
+        raise Doubtful([*listed[:MOST_QUESTIONED], *more])
+
+
+def _about_input(settings: Settings, entry: Entry) -> Iterator[str]:
+    known = {} if entry.experiment is None else entry.experiment.executed
+    for name, value in entry.executed.items():
+        parameter = settings.space.parameters[name]
+        if known.get(name) == value or isinstance(parameter, Categorical):
+            continue
+        if _ranges_outside(parameter, value) > FAR_OUTSIDE:
+            low, high = (number(bound) for bound in parameter.range)
+            reach = with_unit(f"{low} to {high}", unit_of(parameter))
+            yield f"{name}: an executed input of {number(value)} is far outside the range {reach}."
+
+
+def _ranges_outside(parameter: Parameter, value: float) -> float:
+    """Return how far a value lies outside the range, in ranges; on the scale of the parameter."""
+    low, high = parameter.range
+    if parameter.log:
+        if value <= 0:
+            return math.inf
+        low, high, value = math.log(low), math.log(high), math.log(value)
+    return max(low - value, value - high, 0.0) / (high - low)
+
+
+def _about_value(settings: Settings, name: str, value: float, others: list[float]) -> list[str]:
+    if len(others) < TOO_FEW:
+        return []
+    mean, std = statistics.fmean(others), statistics.stdev(others)
+    if not abs(value - mean) > MANY_DEVIATIONS * std > 0:
+        return []
+    reach = with_unit(f"{number(min(others))} to {number(max(others))}", settings.units[name])
+    return [f"A {name} of {number(value)} is far from all others, which are {reach}."]
+
+
+def outlying(values: list[float]) -> set[float]:
+    """Return the values that may be far from all others, without comparing all pairs.
+
+    Without one value v, the mean is m - (v - m) / (n - 1), and the sum of squares is smaller by
+    (v - m)² n / (n - 1).
+    """
+    n = len(values)
+    if n <= TOO_FEW:
+        return set()
+    mean = statistics.fmean(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    found = set()
+    for value in set(values):
+        away = abs(value - mean) * n / (n - 1)  # from the mean of the others
+        rest = max(0.0, squares - (value - mean) ** 2 * n / (n - 1))
+        if away > 0.99 * MANY_DEVIATIONS * math.sqrt(rest / (n - 2)):
+            found.add(value)
+    return found

@@ -1,0 +1,442 @@
+"""What the events of a campaign add up to: its experiments, and the history of all changes.
+
+``fold`` is a pure function. Events about different experiments do not depend on each other; an
+event that was undone counts as if it had never happened, but stays in the history.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from airbo import words
+from airbo.lab.errors import CampaignError
+from airbo.lab.events import (
+    Abandoned,
+    AboutExperiment,
+    Asked,
+    Begun,
+    Changed,
+    Event,
+    Excluded,
+    Failed,
+    Included,
+    Noted,
+    Told,
+    Undone,
+)
+from airbo.observed import VALUE
+from airbo.space import Design
+
+Stage = Literal["pending", "ok", "failed", "given up"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A design and what became of it."""
+
+    number: int
+    """What people call it by."""
+    design: Design
+    outcome: Stage
+    outcomes: Mapping[str, float] = field(default_factory=dict)
+    """What was measured, by name."""
+    executed: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the executed input, where they were measured."""
+    asked: datetime | None = None
+    """When it was asked for, in UTC."""
+    told: datetime | None = None
+    """When its outcome was told first, in UTC."""
+    by: str | None = None
+    """Who told its outcome first."""
+    uncertainty: Any = None
+    """Description of what it was made under; None: not known."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Units in which it was told, by the name of the outcome."""
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
+    run: Mapping[str, Any] | None = None
+    """The process that runs it unattended."""
+    excluded: str | None = None
+    """Why it is left out of the model; None if it is not."""
+    notes: tuple[str, ...] = ()
+    """What people wrote about it."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether somebody still has to answer."""
+        return self.outcome == "pending"
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether it was told, as values or as failed."""
+        return self.outcome in ("ok", "failed")
+
+    @property
+    def counts(self) -> bool:
+        """Whether the model knows its outcome."""
+        return self.has_outcome and self.excluded is None
+
+    def age(self, now: datetime | None = None) -> timedelta:
+        """Return how long ago it was asked."""
+        return timedelta(0) if self.asked is None else (now or datetime.now(UTC)) - self.asked
+
+
+@dataclass(frozen=True)
+class Change:
+    """One entry of the history."""
+
+    at: datetime
+    """When, in UTC."""
+    by: str
+    what: str
+    """begun, changed (the file), asked, added, told, failed, given up, imported, corrected,
+    excluded, included, noted or undone."""
+    numbers: tuple[int, ...]
+    """The experiments that it is about."""
+    text: str
+    """What it changed, in words."""
+    events: tuple[int, ...]
+    """Positions of its events in the campaign."""
+    call: str
+    """Changes with the same one were made at once, and are undone together."""
+    undone: bool = False
+    """Whether it was taken back."""
+    undoable: bool = True
+    """Whether a person made it and can take it back."""
+
+    @property
+    def about(self) -> str:
+        """The experiments in short, such as ``3-5, 8``."""
+        return in_short(self.numbers)
+
+    def __str__(self) -> str:
+        experiments = "experiment" if len(self.numbers) == 1 else "experiments"
+        return f"{self.what} ({experiments} {self.about}): {self.text}"
+
+
+def in_short(numbers: Sequence[int]) -> str:
+    """Write numbers so that ranges are short.
+
+    >>> in_short([3, 4, 5, 8])
+    '3-5, 8'
+    """
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that is known of a campaign at one moment. Nobody changes it: share it freely."""
+
+    experiments: list[Experiment]
+    """In the order of their numbers."""
+    history: list[Change]
+    """The oldest first."""
+    events: Sequence[Event] = ()
+    begun: Mapping[str, Any] = field(default_factory=dict)
+    """What the file said when the campaign began."""
+    file: Mapping[str, Any] = field(default_factory=dict)
+    """What it said when the last event was written."""
+
+    @property
+    def version(self) -> str:
+        """A text that changes with every event."""
+        return self.events[-1].digest if self.events else ""
+
+    @property
+    def next_number(self) -> int:
+        """A number that no experiment ever had."""
+        facts = (event.fact for event in self.events)
+        return 1 + max((f.number for f in facts if isinstance(f, AboutExperiment)), default=-1)
+
+    @property
+    def pending(self) -> list[Experiment]:
+        """The experiments that somebody still has to answer."""
+        return [e for e in self.experiments if e.is_pending]
+
+    @property
+    def last_change(self) -> list[Change]:
+        """What an undo takes back: the last change, and what was said in the same call."""
+        standing = [c for c in self.history if c.undoable and not c.undone]
+        return [c for c in standing if c.call == standing[-1].call]
+
+    def get(self, number: int) -> Experiment:
+        """Return the experiment that people call ``number``."""
+        found = next((e for e in self.experiments if e.number == number), None)
+        if found is None:
+            numbers = [e.number for e in self.pending]
+            pending = f"pending: {', '.join(map(str, numbers))}" if numbers else "none is pending"
+            raise CampaignError(f"There is no experiment {number} ({pending}).")
+        return found
+
+    def numbers_of(self, call: str) -> list[int]:
+        """Return the experiments that the events of one call are about, each once."""
+        facts = (event.fact for event in self.events if event.call == call)
+        return list(dict.fromkeys(f.number for f in facts if isinstance(f, AboutExperiment)))
+
+    def named(self, first: str) -> "Record":
+        """Give values that were told without a name the name of the first objective."""
+        if first == VALUE:
+            return self
+        return replace(self, experiments=[_named(e, first) for e in self.experiments])
+
+
+def _named(e: Experiment, first: str) -> Experiment:
+    def name(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {first if key == VALUE else key: value for key, value in given.items()}
+
+    return replace(e, outcomes=name(e.outcomes), units=name(e.units)) if e.outcomes else e
+
+
+def fold(events: Iterable[Event]) -> Record:
+    """Return what events add up to.
+
+    It never fails: an event about an experiment that does not exist changes nothing, as where a
+    part of the events was lost.
+    """
+    folding = _Folding()
+    kept = []
+    for event in events:
+        folding.take(event)
+        kept.append(event)
+    found = sorted(folding.experiments.items())
+    experiments = [experiment for _, experiment in found if experiment is not None]
+    return Record(experiments, folding.history, kept, folding.begun, folding.file)
+
+
+class _Folding:
+    """The state while events are gone through."""
+
+    def __init__(self) -> None:
+        self.experiments: dict[int, Experiment | None] = {}
+        self.history: list[Change] = []
+        self.begun: Mapping[str, Any] = {}
+        self.file: Mapping[str, Any] = {}
+        self._standing: dict[int, dict[int, tuple[Event, Any]]] = {}
+        """By number and position: the events that count, and the uncertainty of the file then."""
+        self._place: dict[int, int] = {}
+        """Where in the history an event is."""
+
+    def take(self, event: Event) -> None:
+        fact = event.fact
+        if isinstance(fact, AboutExperiment):
+            self._about(event, fact)
+        elif isinstance(fact, Undone):
+            self._undo(event, fact)
+        else:
+            self._file(event, fact)
+
+    def _about(self, event: Event, fact: AboutExperiment) -> None:
+        under = self.file.get("uncertainty")
+        self._standing.setdefault(fact.number, {})[event.seq] = event, under
+        before = self.experiments.get(fact.number)
+        after = self.experiments[fact.number] = _applied(before, event, under)
+        rows = self._rows_of(event)
+        if rows is not None:  # all rows of an import are one change
+            numbers = tuple(dict.fromkeys((*rows.numbers, fact.number)))
+            source = rows.text.partition(" of ")[2]
+            text = f"{words.plural(len(numbers), 'row')} of {source}"
+            events = (*rows.events, event.seq)
+            self.history[-1] = replace(rows, numbers=numbers, text=text, events=events)
+            self._place[event.seq] = len(self.history) - 1
+        else:
+            self._add(event, *_described(fact, before, after, self.file.get("outcomes", {})))
+
+    def _rows_of(self, event: Event) -> Change | None:
+        """Return the import that an event is a part of, if it has begun."""
+        last = self.history[-1] if self.history else None
+        is_same = last is not None and last.what == "imported" and last.call == event.call
+        return last if is_same else None
+
+    def _undo(self, event: Event, fact: Undone) -> None:
+        taken_back = set(fact.events)
+        for number, standing in self._standing.items():
+            if taken_back & standing.keys():
+                kept = {seq: entry for seq, entry in standing.items() if seq not in taken_back}
+                self._standing[number] = kept
+                again: Experiment | None = None
+                for earlier, under in kept.values():
+                    again = _applied(again, earlier, under)
+                self.experiments[number] = again
+        places = sorted({self._place[seq] for seq in taken_back if seq in self._place})
+        changes = [self.history[place] for place in places]
+        for place in places:
+            self.history[place] = replace(self.history[place], undone=True)
+        numbers = sorted({number for change in changes for number in change.numbers})
+        text = "; ".join(f"{change.what}: {change.text}" for change in changes)
+        self._add(event, "undone", numbers, text, undoable=False)
+
+    def _file(self, event: Event, fact: Begun | Changed) -> None:
+        names = [name for name in fact.file if fact.file[name] != self.file.get(name)]
+        self.file = fact.file
+        if isinstance(fact, Begun):
+            self.begun = fact.file
+            self._add(event, "begun", (), "the campaign", undoable=False)
+        else:
+            self._add(event, "changed", (), f"the file: {', '.join(names)}", undoable=False)
+
+    def _add(
+        self, event: Event, what: str, numbers: Iterable[int], text: str, undoable: bool = True
+    ) -> None:
+        self._place[event.seq] = len(self.history)
+        change = Change(event.at, event.by, what, tuple(numbers), text, (event.seq,), event.call)
+        self.history.append(replace(change, undoable=undoable))
+
+
+def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | None:
+    """Return what an experiment is after an event.
+
+    Args:
+        e: What it was before; None: there was none.
+        event: What happened.
+        under: The uncertainty of the file then.
+    """
+    fact = event.fact
+    if isinstance(fact, Asked):
+        if e is None:
+            asked = _moment(fact.at, event)
+            return Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under,
+                              run=fact.run)  # fmt: skip
+        return replace(e, run=fact.run) if e.is_pending else e
+    if isinstance(fact, Told | Failed):
+        return _with_outcome(e, event, fact, under)
+    if e is None:
+        return None
+    if isinstance(fact, Abandoned):
+        e = replace(e, outcomes={}, units={}, executed={}, infeasible=False)
+        return replace(e, outcome="given up", told=event.at, by=event.by)
+    if isinstance(fact, Noted):
+        return replace(e, notes=(*e.notes, fact.text))
+    if isinstance(fact, Excluded | Included):
+        return replace(e, excluded=fact.why if isinstance(fact, Excluded) else None)
+    return e
+
+
+def _with_outcome(
+    e: Experiment | None, event: Event, fact: Told | Failed, under: Any
+) -> Experiment:
+    told, by = _moment(fact.at, event), fact.by or event.by
+    if e is None:
+        asked = told if fact.asked is None else datetime.fromisoformat(fact.asked)
+        e = Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under)
+    first = (e.told, e.by) if e.has_outcome else (told, by)
+    is_told = isinstance(fact, Told)
+    return replace(
+        e,
+        design=fact.design,
+        outcome="ok" if is_told else "failed",
+        outcomes=fact.outcomes if isinstance(fact, Told) else {},
+        units=fact.units if isinstance(fact, Told) else {},
+        executed=fact.executed,
+        infeasible=isinstance(fact, Failed) and fact.infeasible,
+        uncertainty=e.uncertainty if fact.uncertainty is None else fact.uncertainty,
+        told=first[0],
+        by=first[1],
+    )
+
+
+def _moment(text: str | None, event: Event) -> datetime:
+    return event.at if text is None else datetime.fromisoformat(text)
+
+
+def _described(
+    fact: AboutExperiment,
+    before: Experiment | None,
+    after: Experiment | None,
+    units: Mapping[str, str | None],
+) -> tuple[str, tuple[int, ...], str, bool]:
+    """Say what an event changed: what, the experiment, in words, whether it can be undone."""
+    numbers = (fact.number,)
+    if isinstance(fact, Asked):
+        is_new = before is None
+        design = ", ".join(f"{name} = {words.shown(v)}" for name, v in fact.design.items())
+        return "asked", numbers, design if is_new else "another process runs it", False
+    if isinstance(fact, Told | Failed):
+        assert after is not None
+        if fact.source is not None:
+            return "imported", numbers, f"1 row of {fact.source}", True
+        return *_told(before, after, units, numbers), True
+    if isinstance(fact, Abandoned):
+        return "given up", numbers, "not reported in time" if fact.overdue else "", not fact.overdue
+    if isinstance(fact, Noted):
+        return "noted", numbers, fact.text, True
+    if isinstance(fact, Excluded):
+        return "excluded", numbers, fact.why, True
+    return "included", numbers, "the model knows it again", True
+
+
+def _told(
+    before: Experiment | None,
+    after: Experiment,
+    units: Mapping[str, str | None],
+    numbers: tuple[int, ...],
+) -> tuple[str, tuple[int, ...], str]:
+    if before is not None and before.has_outcome and not adds_to(before, after):
+        changed = ", ".join(differences(before, after, units)) or "nothing"
+        return "corrected", numbers, changed
+    measured = ", ".join(f"{name} = {words.shown(v)}" for name, v in after.executed.items())
+    text = words.result(after, units) + (f", measured {measured}" if measured else "")
+    if before is None:
+        return "added", numbers, text
+    moved = _moved(before, after)
+    text = ", ".join([text, *moved])
+    return "failed" if after.outcome == "failed" else "told", numbers, text
+
+
+def adds_to(before: Experiment, after: Experiment) -> bool:
+    """Say whether an outcome was measured later, and nothing that was known has changed."""
+    more = replace(before, outcomes=after.outcomes, units=after.units)
+    is_more = before.outcomes.items() < after.outcomes.items()
+    return bool(before.outcomes) and is_more and more == after
+
+
+def differences(
+    before: Experiment, after: Experiment, units: Mapping[str, str | None]
+) -> list[str]:
+    """Say what a correction changed."""
+    found = []
+    was, now = (words.result(e, units) for e in (before, after))
+    if was != now or dict(before.outcomes) != dict(after.outcomes):
+        found.append(f"{was} → {now}")
+    found += _moved(before, after)
+    for name in dict.fromkeys([*before.executed, *after.executed]):
+        old, new = before.executed.get(name), after.executed.get(name)
+        if old != new:
+            was, now = ("not measured" if v is None else words.shown(v) for v in (old, new))
+            found.append(f"executed {name} {was} → {now}")
+    if before.uncertainty != after.uncertainty and before.has_outcome:
+        found.append("made under another uncertainty")
+    return found
+
+
+def _moved(before: Experiment, after: Experiment) -> list[str]:
+    """Say which parameters were set otherwise than was known."""
+    return [
+        f"{name} {words.shown(before.design.get(name))} → {words.shown(value)}"
+        for name, value in after.design.items()
+        if before.design.get(name) != value
+    ]
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a campaign stands."""
+
+    n_ok: int
+    n_failed: int
+    n_given_up: int
+    n_excluded: int
+    """Those among them that somebody excluded from the model."""
+    pending: list[Experiment]
+    overdue: list[Experiment]
+    """Those of the pending ones that the next ask gives up."""
+    best: Experiment | None
+    """The experiment with the best observed value: the luckiest, not the recommended one."""
+    notes: list[str]
+    """What has changed in the file."""

@@ -1,0 +1,584 @@
+"""Tables of experiments: those done before, all rows or none, and all of them to take along."""
+
+import hashlib
+import io
+import itertools
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airbo.lab import events
+from airbo.lab.entry import Entry, EntryReader
+from airbo.lab.errors import CampaignError, FileError, Mistake, StorageError
+from airbo.lab.file import Settings
+from airbo.lab.limits import check_place
+from airbo.lab.plausible import check_plausible_rows
+from airbo.lab.record import Change, Experiment, Record
+from airbo.observed import EXECUTED_COLUMN, FAILED, INFEASIBLE, OK, STATUS, VALUE, check_value
+from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
+from airbo.space import Design, Space
+from airbo.space.parameters import Categorical
+from airbo.words import nearest, number_of, quoted, same_unit, unit_of, value_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRIAL, ASKED, TOLD = "trial", "asked", "told"
+BY, EXCLUDED, NOTES = "by", "excluded", "notes"
+_OURS = (TRIAL, ASKED, TOLD, BY, EXCLUDED, NOTES)
+"""Columns that an export has and an import does not need."""
+_SKIPPED = ("pending", "given up")
+_STATUSES = (OK, FAILED, INFEASIBLE, EXCLUDED, *_SKIPPED)
+_NO_NUMBER = ("nan", "na", "n/a", "none", "null", "-")
+"""What people write into a cell that has no number."""
+_OUTSIDE = " Use --allow-outside if it was really run there."
+_SAME_DIGITS = 12
+"""Digits by which two tables are compared: programs write the last ones differently."""
+MOST_MISTAKES = 100
+"""Number of mistakes after which airbo stops reading."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did."""
+
+    numbers: list[int]
+    """The experiments, in the order of the rows."""
+    already: bool
+    """Whether the same table had been imported before; nothing was changed then."""
+    n_left_out: int = 0
+    """Rows whose status says that they are pending or given up."""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One experiment of a table."""
+
+    line: int
+    design: Design
+    outcomes: Mapping[str, float] | None
+    """What was measured, by name; None if the experiment failed."""
+    executed: Mapping[str, Any] = field(default_factory=dict)
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """What an export says beside it: number, times, who, notes, why it is excluded."""
+
+    @property
+    def number(self) -> int | None:
+        """Its number in the campaign that was exported."""
+        text = self.kept.get(TRIAL, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+    def moment(self, column: str) -> str | None:
+        """Return a time in UTC; without a zone it is local."""
+        try:
+            return datetime.fromisoformat(self.kept[column]).astimezone(UTC).isoformat()
+        except (KeyError, ValueError, OverflowError):
+            return None
+
+
+@dataclass(frozen=True)
+class ExperimentTable:
+    """The experiments of a table, checked."""
+
+    name: str
+    rows: Sequence[TableRow]
+    entries: Sequence[Entry]
+    n_left_out: int
+
+    @property
+    def digest(self) -> str:
+        """A short text that differs for tables that differ."""
+        content = [[r.design, r.outcomes, r.executed, r.infeasible] for r in self.rows]
+        text = json.dumps(_rounded(content), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def new_call(self, record: Record) -> str:
+        """Return a key for an import of this table that none had before."""
+        used = {event.call for event in record.events}
+        return next(call for call in self._calls() if call not in used)
+
+    def known(self, record: Record) -> str | None:
+        """Return the key of an import of this table that counts, if there is one."""
+        undone = {c.call for c in record.history if c.undone}
+        used = {event.call for event in record.events} - undone
+        calls = itertools.takewhile(lambda call: call in used | undone, self._calls())
+        return next((call for call in calls if call in used), None)
+
+    def _calls(self) -> "itertools.chain[str]":
+        first = f"import-{self.digest}"
+        return itertools.chain([first], (f"{first}-{i}" for i in itertools.count(2)))
+
+    def check_plausible(self, settings: Settings, record: Record) -> None:
+        """Question what looks like a typing error, all of it at once."""
+        lines = [row.line for row in self.rows]
+        check_plausible_rows(settings, record, list(zip(lines, self.entries, strict=True)))
+
+    def facts(self, settings: Settings, record: Record) -> list[events.Fact]:
+        """Return the events that store the table."""
+        found: list[events.Fact] = []
+        numbers = self._numbers(record)
+        for row, entry, number in zip(self.rows, self.entries, numbers, strict=True):
+            origin = {
+                "source": Path(self.name).name,
+                "by": row.kept.get(BY) or None,
+                "at": row.moment(TOLD),
+                "asked": row.moment(ASKED),
+            }
+            found.append(entry.fact(number, settings, **origin))
+            if note := row.kept.get(NOTES):
+                found.append(events.Noted(number, note))
+            if why := row.kept.get(EXCLUDED):
+                found.append(events.Excluded(number, why))
+        return found
+
+    def _numbers(self, record: Record) -> list[int]:
+        """Keep the numbers of an exported table if all of them are free."""
+        given = [row.number for row in self.rows]
+        kept = [number for number in given if number is not None]
+        facts = (event.fact for event in record.events)
+        used = {fact.number for fact in facts if isinstance(fact, events.AboutExperiment)}
+        if len(set(kept)) == len(given) and not used & set(kept):
+            return kept
+        return [record.next_number + i for i in range(len(given))]
+
+
+def _rounded(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _rounded(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_rounded(value) for value in content]
+    if isinstance(content, float | int) and not isinstance(content, bool):
+        return f"{content:.{_SAME_DIGITS}g}"
+    return content
+
+
+def read_experiments(
+    reader: EntryReader, source: "str | Path | pd.DataFrame", ignore_others: bool
+) -> ExperimentTable:
+    """Read and check all rows of a table; see ``Campaign.import_table``."""
+    name, sheet = _read(source)
+    found = TableMistakes()
+    columns = TableColumns(reader.settings.space, reader.settings.units)
+    rows = parse_rows(sheet, columns, found, reader.allow_outside, ignore_others)
+    entries = _entries(reader, rows, found)
+    if not rows and not found.mistakes:
+        found.add(1, "there are no experiments in it.")
+    found.check(name)
+    return ExperimentTable(name, rows, entries, found.n_left_out)
+
+
+def _entries(reader: EntryReader, rows: Sequence[TableRow], found: "TableMistakes") -> list[Entry]:
+    entries = []
+    for row in rows:
+        try:
+            entry = reader.added(row.design, row.outcomes, row.executed)
+            entries.append(reader.unusable(entry) if row.infeasible else entry)
+        except CampaignError as error:
+            found.add(row.line, str(error))
+    return entries
+
+
+def _read(source: "str | Path | pd.DataFrame") -> tuple[str, Sheet]:
+    """Return the name and the cells of a table."""
+    if not isinstance(source, str | Path):
+        return "the table", sheet_of(to_csv(source))
+    try:
+        return str(source), read_sheet(source)
+    except SheetError as error:
+        raise _refused(str(source), error) from None
+    except OSError as error:
+        raise StorageError(f"{source} cannot be read: {error.strerror}.") from None
+
+
+def _refused(name: str, error: SheetError) -> CampaignError:
+    if error.line is None:
+        return CampaignError(str(error))
+    return FileError(name, [Mistake(error.line, str(error))])
+
+
+@dataclass
+class TableMistakes:
+    """Mistakes of a table, as many as anybody reads."""
+
+    mistakes: list[Mistake] = field(default_factory=list)
+    n_left_out: int = 0
+    """Rows that are no mistake and no experiment to import: pending or given up."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to stop."""
+        return len(self.mistakes) >= MOST_MISTAKES
+
+    def add(self, line: int, text: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(line, text))
+
+    def check(self, name: str) -> None:
+        """Refuse a table that has mistakes."""
+        if not self.mistakes:
+            return
+        listed = sorted(self.mistakes, key=lambda mistake: mistake.line)[:MOST_MISTAKES]
+        if self.is_full:
+            more = f"airbo stopped reading after {MOST_MISTAKES} mistakes; there may be more."
+            listed.append(Mistake(listed[-1].line, more))
+        raise FileError(name, listed)
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """What the columns of a table mean."""
+
+    space: Space
+    units: Mapping[str, str | None]
+    """The outcomes and their units; a single one may also be called ``value``."""
+
+    @property
+    def known(self) -> list[str]:
+        """What a column can be called, but for units."""
+        names = self.space.names
+        values = [VALUE, *self.units] if len(self.units) == 1 else [*self.units]
+        measured = [EXECUTED_COLUMN + n for n in names]
+        return list(dict.fromkeys([*names, *values, STATUS, *_OURS, *measured]))
+
+    def meaning(self, column: str) -> str:
+        """Return the name of a column without its unit; or refuse it.
+
+        Raises:
+            ValueError: If it is unknown, or its unit is another one than that of the file.
+        """
+        name, unit = column, ""
+        if name not in self.known and (found := _UNIT.fullmatch(column)):
+            name, unit = found["name"], found["square"] or found["round"]
+        if name not in self.known:
+            raise ValueError(f"unknown column {column!r}{nearest(name, self.known)}")
+        if name == VALUE and len(self.units) == 1:
+            [name] = self.units
+        own = self._unit(name)
+        if unit and own and not same_unit(unit, own):
+            raise ValueError(
+                f"column {column!r} is in {unit!r}, and the campaign file says {own!r}."
+            )
+        return name
+
+    def _unit(self, name: str) -> str | None:
+        if name in self.units:
+            return self.units[name]
+        parameter = self.space.parameters.get(name.removeprefix(EXECUTED_COLUMN))
+        return None if parameter is None else unit_of(parameter)
+
+
+_UNIT = re.compile(r"(?P<name>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))")
+
+
+def parse_rows(
+    sheet: Sheet,
+    columns: TableColumns,
+    found: TableMistakes,
+    allow_outside: bool = False,
+    ignore_others: bool = False,
+) -> list[TableRow]:
+    """Read experiments from the cells of a table.
+
+    Args:
+        sheet: A header with the names of the parameters and outcomes, perhaps with units, then one
+            row each; also ``status`` and ``executed_<name>``.
+        columns: What its columns may be called.
+        found: Where mistakes are noted: all kinds of them, until there are very many.
+        allow_outside: Whether designs may lie outside the ranges.
+        ignore_others: Whether columns with other names are skipped.
+    """
+    header = _header(sheet.header, columns, ignore_others, found)
+    rows: list[TableRow] = []
+    if not set(columns.space.names) <= set(header):
+        return rows  # nothing can be said about rows without a design
+    reader = _RowReader(sheet, columns.space, found, allow_outside, columns.units)
+    try:
+        for line, cells in sheet.rows:
+            if not any(cells[len(header) :]):  # spreadsheets add empty cells at the end
+                cells = cells[: len(header)]
+            if not sheet.is_csv:  # Excel leaves out empty cells at the end
+                cells = [*cells, *[""] * (len(header) - len(cells))]
+            if len(cells) != len(header):
+                text = f"expected {len(header)} cells as in the header, got {len(cells)}."
+                found.add(line, text)
+            else:
+                rows += reader.row(line, dict(zip(header, cells, strict=True)))
+            if found.is_full:
+                break
+    except SheetError as error:
+        found.add(error.line or 1, str(error))
+    return rows
+
+
+def _header(
+    header: Sequence[str], columns: TableColumns, ignore_others: bool, found: TableMistakes
+) -> list[str | None]:
+    """Return what each column means; None: it is skipped."""
+    meanings: list[str | None] = []
+    for column in header:
+        try:
+            meanings.append(columns.meaning(column))
+        except ValueError as error:
+            meanings.append(None)
+            if not ignore_others and column:
+                hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
+                found.add(1, f"{error}{hint}")
+    missing = [repr(name) for name in columns.space.names if name not in meanings]
+    if not set(columns.units) & set(meanings):
+        if len(columns.units) > 1:
+            found.add(1, f"the header has none of the outcomes {quoted(columns.units)}.")
+        else:
+            [name] = columns.units
+            missing.append(repr(VALUE) + (f" (or {name!r})" if name != VALUE else ""))
+    if missing:
+        there = f"; it has {quoted(header)}" if any(header) else ""
+        found.add(1, f"the header has no column {' and none '.join(missing)}{there}.")
+    for name in sorted({m for m in meanings if m and meanings.count(m) > 1}):
+        own = [column for column, m in zip(header, meanings, strict=True) if m == name]
+        what = f"two columns {name!r}" if len(set(own)) == 1 else f"columns {quoted(own)}"
+        found.add(1, f"there are {what}: which one counts?")
+    return meanings
+
+
+@dataclass(frozen=True)
+class _RowReader:
+    """Reads the cells of rows, and notes what is wrong with each."""
+
+    sheet: Sheet
+    space: Space
+    found: TableMistakes
+    allow_outside: bool
+    units: Mapping[str, str | None]
+
+    def row(self, line: int, cells: Mapping[str | None, str]) -> list[TableRow]:
+        """Return the experiment of a row; nothing if it has mistakes, or was not done."""
+        status = cells.get(STATUS, "").lower()
+        if status in _SKIPPED:
+            self.found.n_left_out += 1
+            return []
+        n_before = len(self.found.mistakes)
+        design = {
+            name: self._try(line, self._designed, name, cells[name]) for name in self.space.names
+        }
+        executed = {
+            name: self._try(line, self._executed, name, cells[column])
+            for name in self.space.names
+            if cells.get(column := EXECUTED_COLUMN + name)
+        }
+        outcomes = self._outcomes(line, cells, status)
+        kept = {c: self.sheet.text(cells[c]) for c in _OURS if cells.get(c) and c not in design}
+        if status == EXCLUDED:
+            kept.setdefault(EXCLUDED, "excluded in the table")
+        elif STATUS in cells:
+            kept.pop(EXCLUDED, None)
+        if len(self.found.mistakes) > n_before:
+            return []
+        return [TableRow(line, design, outcomes, executed, status == INFEASIBLE, kept)]
+
+    def _designed(self, name: str, cell: str) -> Any:
+        parameter = self.space.parameters[name]
+        is_choice = isinstance(parameter, Categorical)
+        value = value_of(
+            self.space, name, self.sheet.text(cell) if is_choice else self._number(name, cell)
+        )
+        try:
+            parameter.encode(value, self.allow_outside)
+        except ValueError as error:
+            hint = (
+                "" if is_choice or self.allow_outside or "between" not in str(error) else _OUTSIDE
+            )
+            raise ValueError(f"Parameter {name!r}: {error}{hint}") from None
+        if parameter.log and value <= 0:
+            raise ValueError(f"Parameter {name!r} is logarithmic and must be > 0, got {value}.")
+        check_place(self.space, {name: value}, "the design")
+        return value
+
+    def _executed(self, name: str, cell: str) -> float:
+        column = EXECUTED_COLUMN + name
+        if isinstance(self.space.parameters[name], Categorical):
+            raise ValueError(f"{column}: {name!r} is a choice, which is always hit exactly.")
+        number = number_of(self._number(column, cell), column)
+        if self.space.parameters[name].log and number <= 0:
+            raise ValueError(f"{column}: {name!r} is logarithmic and must be > 0, got {number}.")
+        check_place(self.space, {name: number}, column)
+        return number
+
+    def _outcomes(
+        self, line: int, cells: Mapping[str | None, str], status: str
+    ) -> dict[str, Any] | None:
+        """Return the outcomes that were measured, by name; None if the experiment failed."""
+        if status in (FAILED, INFEASIBLE):
+            for name in self.units:
+                self._check_empty(line, name, cells.get(name), status)
+            return None
+        if status not in ("", OK, EXCLUDED):
+            self.found.add(line, f"status must be one of {quoted(_STATUSES)}, got {status!r}.")
+        given = {name: cells[name] for name in self.units if cells.get(name)}
+        if not given and status == EXCLUDED:
+            return None  # one that failed
+        if not given:
+            what = "no outcome was measured" if len(self.units) > 1 else "the value is missing"
+            self.found.add(
+                line,
+                f"{what}; for an experiment that failed, add a column status with the word "
+                "'failed'.",
+            )
+        return {n: self._try(line, self._outcome, n, cell) for n, cell in given.items()}
+
+    def _outcome(self, name: str, cell: str) -> float | None:
+        if cell.lower() in _NO_NUMBER:
+            raise ValueError(f"{name} is {cell!r}: leave the cell empty if it was not measured.")
+        return check_value(number_of(self._number(name, cell), name))
+
+    def _check_empty(self, line: int, name: str, cell: str | None, status: str) -> None:
+        """Refuse a number that would be lost."""
+        if cell and cell.lower() not in _NO_NUMBER:
+            self.found.add(
+                line, f"{name} is {cell!r}, but the status is {status!r}: remove one of them."
+            )
+
+    def _number(self, name: str, cell: str) -> str:
+        try:
+            return self.sheet.number(cell)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}.") from None
+
+    def _try(self, line: int, read: Any, *args: Any) -> Any:
+        try:
+            return read(*args)
+        except ValueError as error:
+            self.found.add(line, str(error))
+            return None
+
+
+# -- writing
+
+
+def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataFrame":
+    """Put experiments into a table that can be imported again.
+
+    Outcomes that were told and that the file no longer names have columns all the same.
+    """
+    import pandas as pd
+
+    space = settings.space
+    measured = [n for n in space.names if any(n in e.executed for e in experiments)]
+    called = {name: settings.event_name(name) for name in settings.outcomes}
+    others = (name for e in experiments for name in e.outcomes if name not in called)
+    called |= {name: name for name in others}
+    rows = [
+        {
+            BY: e.by,  # first: a parameter or an outcome with this name counts more
+            EXCLUDED: e.excluded,
+            NOTES: "; ".join(e.notes) or None,
+            TRIAL: e.number,
+            **e.design,
+            **{column: e.outcomes.get(name, math.nan) for name, column in called.items()},
+            STATUS: _status(e),
+            **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
+            ASKED: _local(e.asked),
+            TOLD: _local(e.told),
+        }
+        for e in experiments
+    ]
+    columns = [
+        TRIAL,
+        *space.names,
+        *called.values(),
+        STATUS,
+        *(EXECUTED_COLUMN + n for n in measured),
+        ASKED,
+        TOLD,
+        *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
+    ]
+    return pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
+
+
+def table_of_changes(changes: Sequence[Change]) -> "pd.DataFrame":
+    """Put the history into a table."""
+    import pandas as pd
+
+    rows = [
+        {
+            "at": _local(change.at),
+            "by": change.by,
+            "what": change.what,
+            "experiments": change.about,
+            "text": change.text,
+            "undone": change.undone,
+        }
+        for change in changes
+    ]
+    return pd.DataFrame(rows, columns=["at", "by", "what", "experiments", "text", "undone"])
+
+
+def to_csv(table: "pd.DataFrame") -> str:
+    """Write a table as CSV, with every digit; no spreadsheet takes its texts for formulas."""
+    safe = table.map(lambda cell: harmless(cell) if isinstance(cell, str) else cell)
+    stream = io.StringIO()
+    safe.to_csv(stream, index=False, header=[harmless(str(name)) for name in table.columns])
+    return stream.getvalue()
+
+
+def _status(e: Experiment) -> str:
+    if e.excluded is not None:
+        return EXCLUDED
+    return INFEASIBLE if e.infeasible else e.outcome
+
+
+def to_excel(table: "pd.DataFrame") -> bytes:
+    """Write a table as an Excel file.
+
+    Raises:
+        CampaignError: If openpyxl is not installed.
+    """
+    rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    try:
+        return excel_of([str(name) for name in table.columns], rows)
+    except SheetError as error:
+        raise CampaignError(str(error)) from None
+
+
+def write_table(table: "pd.DataFrame", path: Path) -> None:
+    """Write a file, as Excel where its name says so."""
+    is_excel = path.suffix.lower() == EXCEL
+    write_whole(path, to_excel(table) if is_excel else to_csv(table))
+
+
+def _local(moment: datetime | None) -> str | None:
+    """Write a time as the clock on the wall shows it, with its zone."""
+    return None if moment is None else moment.astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that is there whole or not at all, by way of a temporary one beside it."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,213 @@
+"""A TOML file whose mistakes are named with their lines, all of them at once."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airbo.lab.errors import Mistake
+from airbo.words import nearest, quoted
+
+Path = tuple[str | int, ...]
+
+_KEY = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "a text in quotes": (str,),
+    "a number": (int, float),
+    "a whole number": (int,),
+    "true or false": (bool,),
+    "a list": (list,),
+    "a table": (dict,),
+    "a list of tables": (list,),
+}
+
+
+class Lines:
+    r"""Line numbers of tables and keys in a text that is valid TOML.
+
+    Keys inside inline tables and arrays stand where the outer key begins.
+
+    >>> lines = Lines("name = 'a'\n[[parts]]\n[[parts]]\nsize = 3")
+    >>> lines.of("parts", 1, "size"), lines.of("parts", 1, "weight"), lines.of("unknown")
+    (4, 3, 1)
+    """
+
+    def __init__(self, text: str) -> None:
+        self._found: dict[Path, int] = {}
+        self._counts: dict[Path, int] = {}
+        table: Path = ()
+        rest: _Value | None = None
+        for number, line in enumerate(text.splitlines(), start=1):
+            if rest is not None:  # a value that began on a line above
+                rest.read(line)
+            elif line.lstrip().startswith("["):
+                table = self._header(line.strip(), number)
+            elif (key := _key(line)) is not None:
+                names, end = key
+                self._note(table, names, number)
+                rest = _Value()
+                rest.read(line[end:].lstrip().removeprefix("="))
+            if rest is not None and not rest.is_open:
+                rest = None
+
+    def of(self, *path: str | int) -> int:
+        """Return the line of a key, or of the nearest table around it; 1 if there is none."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._found:
+                return self._found[path[:length]]
+        return 1
+
+    def _header(self, line: str, number: int) -> Path:
+        is_array = line.startswith("[[")
+        names, _ = _key(line.lstrip("[")) or ([], 0)
+        path: Path = ()
+        for name in names[:-1]:
+            path = self._entry((*path, name))
+        path = (*path, *names[-1:])
+        if is_array:
+            self._found.setdefault(path, number)
+            self._counts[path] = self._counts.get(path, 0) + 1
+            path = self._entry(path)
+        self._note((), list(path), number)
+        return path
+
+    def _entry(self, path: Path) -> Path:
+        """Return the path of the last table of an array, or the path as it is."""
+        return (*path, self._counts[path] - 1) if path in self._counts else path
+
+    def _note(self, table: Path, names: list[str | int], number: int) -> None:
+        for length in range(1, len(names) + 1):
+            self._found.setdefault((*table, *names[:length]), number)
+
+
+class _Value:
+    """Follows a value over lines, until all its brackets and strings are closed."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._quote = ""  # the three quotes that end a string over several lines
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._depth or self._quote)
+
+    def read(self, line: str) -> None:
+        position = 0
+        while position < len(line):
+            if self._quote:
+                position = self._inside_string(line, position)
+            elif line.startswith(('"""', "'''"), position):
+                self._quote = line[position : position + 3]
+                position += 3
+            elif string := _STRING.match(line, position):
+                position = string.end()
+            elif line[position] == "#":
+                return
+            else:
+                self._depth += (line[position] in "[{") - (line[position] in "]}")
+                position += 1
+
+    def _inside_string(self, line: str, position: int) -> int:
+        if self._quote == '"""' and line[position] == "\\":
+            return position + 2
+        if line.startswith(self._quote, position):
+            self._quote = ""
+            return position + 3
+        return position + 1
+
+
+def _key(line: str) -> tuple[list[str | int], int] | None:
+    """Read a key, dotted or not, at the beginning of a line; return its parts and where it ends."""
+    parts: list[str | int] = []
+    position = 0
+    while found := _KEY.match(line, position):
+        parts.append(next(group for group in found.groups() if group is not None))
+        position = found.end()
+        if not line.startswith(".", position):
+            return parts, position
+        position += 1
+    return None
+
+
+@dataclass
+class Notes:
+    """Mistakes found so far."""
+
+    lines: Lines
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def add(self, path: Path, text: str) -> None:
+        """Note a mistake at a key, or at the nearest table around it."""
+        self.mistakes.append(Mistake(self.lines.of(*path), text))
+
+
+@dataclass(frozen=True)
+class TomlTable:
+    """Keys and values at one place of the file."""
+
+    values: Mapping[str, Any]
+    path: Path
+    notes: Notes
+
+    @property
+    def label(self) -> str:
+        """How messages call this table."""
+        named = [str(p + 1) if isinstance(p, int) else p for p in self.path]
+        return ".".join(named) if named else "the file"
+
+    def note(self, text: str, key: str | None = None) -> None:
+        """Note a mistake of the table, or of one key."""
+        where = self.path if key is None else (*self.path, key)
+        self.notes.add(where, f"{self.label}: {text}" if self.path else text)
+
+    def note_error(self, error: Exception) -> None:
+        """Note what a constructor refused, at the first key that its message names."""
+        text = str(error)
+        named = (word for word in re.findall(r"\w+", text) if word in self.values)
+        self.note(text, next(named, None))
+
+    def get(self, key: str, kind: str, default: Any = None) -> Any:
+        """Return a value of the expected kind; note what else came and return the default."""
+        if key not in self.values:
+            return default
+        value = self.values[key]
+        is_kind = isinstance(value, _TYPES[kind])
+        if is_kind and kind == "a list of tables":
+            is_kind = all(isinstance(entry, dict) for entry in value)
+        if not is_kind or (isinstance(value, bool) and kind != "true or false"):
+            self.note(f"{key} must be {kind}, got {value!r}.", key)
+            return default
+        return value
+
+    def need(self, key: str, kind: str) -> Any:
+        """Return a value, and note if it is missing."""
+        if key not in self.values:
+            self.note(f"{key} is missing; it is {kind}.")
+        return self.get(key, kind)
+
+    def one_of(self, key: str, choices: Iterable[str], default: str) -> str:
+        """Return one of some words."""
+        value = self.get(key, "a text in quotes", default)
+        if value not in choices:
+            self.note(f"{key} must be one of {quoted(choices)}, got {value!r}.", key)
+            return default
+        return str(value)
+
+    def sub(self, key: str) -> "TomlTable | None":
+        """Return the table under a key."""
+        values = self.get(key, "a table")
+        return None if values is None else TomlTable(values, (*self.path, key), self.notes)
+
+    def subs(self, key: str) -> "list[TomlTable]":
+        """Return the tables of a list."""
+        entries = self.get(key, "a list of tables", [])
+        return [TomlTable(e, (*self.path, key, i), self.notes) for i, e in enumerate(entries)]
+
+    def only(self, known: Iterable[str]) -> None:
+        """Note keys that mean nothing here, with the nearest one that does."""
+        known = list(known)
+        for key in self.values:
+            if key not in known:
+                self.note(f"unknown key {key!r}{nearest(key, known)}", key)
