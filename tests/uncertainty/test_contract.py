@@ -1,6 +1,7 @@
 """Laws that every input uncertainty keeps."""
 
 import copy
+import functools
 import math
 
 import numpy as np
@@ -162,6 +163,17 @@ def test_json_gives_back_the_same_uncertainty(uncertainty, d):
     assert hash(again) == hash(uncertainty)
     X, base = some_designs(3, d), draws_for(uncertainty, d)
     assert torch.equal(again.perturb(X, base), uncertainty.perturb(X, base))
+
+
+def test_a_deep_copy_is_equal_also_of_what_holds_a_function():
+    varying = unc.Varying(functools.partial(stretched_normal, 0.1))
+    for uncertainty in (varying, unc.Product([varying, unc.Ring(0.1)]), unc.Normal(0.1)):
+        assert copy.deepcopy(uncertainty) == uncertainty
+        assert copy.deepcopy([uncertainty]) == [uncertainty]
+
+
+def stretched_normal(share, x):
+    return unc.Normal(share * x.abs())
 
 
 @pytest.mark.parametrize(("uncertainty", "d"), UNSAVEABLE, ids=repr)

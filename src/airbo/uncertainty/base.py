@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from jaxtyping import Float
@@ -180,6 +180,10 @@ class InputUncertainty(ABC):
     def __hash__(self) -> int:
         """Hash by kind and value."""
         return hash((type(self).__name__, self._key))
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return itself: a frozen value, which a copy of its function would make another one."""
+        return self
 
     def __repr__(self) -> str:
         """Show the parameters that differ from their default."""
