@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
@@ -181,7 +181,7 @@ class InputUncertainty(ABC):
         """Hash by kind and value."""
         return hash((type(self).__name__, self._key))
 
-    def __deepcopy__(self, memo: Any) -> Self:
+    def __deepcopy__(self, memo: Any) -> "InputUncertainty":
         """Return itself: a frozen value, which a copy of its function would make another one."""
         return self
 
