@@ -54,6 +54,7 @@ _HOMES = {
 }
 _MODULES = {
     "acquisition",
+    "analysis",
     "campaign",
     "embeddings",
     "integrations",

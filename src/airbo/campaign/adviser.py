@@ -15,9 +15,8 @@ from airbo.measures import Mean
 from airbo.words import quoted
 
 if TYPE_CHECKING:
+    from airbo.analysis import Handover, Outlook
     from airbo.optimizer import Optimizer, Recommendation
-    from airbo.optimizer.handover import Handover
-    from airbo.optimizer.outlook import Outlook
 
 Policy = Literal["observed", "anywhere"]
 
@@ -81,7 +80,7 @@ class Adviser:
 
     def look_ahead(self, tolerance: float | None, policy: Policy | None = None) -> "Outlook":
         """Say what further experiments can bring; see ``Campaign.look_ahead``."""
-        from airbo.optimizer.outlook import look_ahead
+        from airbo.analysis import look_ahead
 
         named = self.settings.named is not None
         alone = self.optimizer.of_outcome() if named else self.optimizer
@@ -90,7 +89,7 @@ class Adviser:
 
     def handover(self, design: Mapping[str, Any]) -> "Handover":
         """Return operating window and tolerance budgets of a design, where there are limits."""
-        from airbo.optimizer.handover import Handover
+        from airbo.analysis import Handover
 
         return Handover.of(self.optimizer, design)
 

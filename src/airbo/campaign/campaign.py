@@ -23,10 +23,9 @@ from airbo.campaign.tables import Imported, import_table, table_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from airbo.analysis import Handover, Outlook
     from airbo.coordinates import NamedUncertainty
     from airbo.optimizer import Optimizer, Recommendation
-    from airbo.optimizer.handover import Handover
-    from airbo.optimizer.outlook import Outlook
 
 INTERRUPTED = timedelta(hours=1)
 """An ask that takes longer than this was interrupted."""

@@ -21,10 +21,9 @@ from airbo.cli.command import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from airbo.analysis import Handover, Outlook
     from airbo.campaign import Settings
     from airbo.optimizer import Recommendation
-    from airbo.optimizer.handover import Handover
-    from airbo.optimizer.outlook import Outlook
 
 Anywhere = Annotated[
     bool | None,
@@ -59,8 +58,8 @@ def show_compromise(
     out: Output, settings: "Settings", best: "Recommendation", handed: "Handover"
 ) -> None:
     """Say which design to use where there are several outcomes, and what to expect of each."""
+    from airbo.analysis.words import MEAN_ONLY
     from airbo.cli.views import BRACKETS, outcome_line
-    from airbo.optimizer.outlook_words import MEAN_ONLY
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}".strip())
@@ -75,7 +74,7 @@ def show_compromise(
 
 def show_handover(out: Output, settings: "Settings", handed: "Handover") -> dict[str, Any]:
     """Print the operating window and the tolerance budgets; return both."""
-    from airbo.optimizer.handover_words import budget_sentences, window_sentences
+    from airbo.analysis.words import budget_sentences, window_sentences
 
     units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
     if handed.window is not None:
@@ -127,8 +126,8 @@ def show_best(
 ) -> None:
     """Say which design to use where one value decides, and what to expect of it."""
     from airbo import measures
+    from airbo.analysis.words import MEAN_ONLY, outlook_sentences
     from airbo.cli.views import what_to_expect
-    from airbo.optimizer.outlook_words import MEAN_ONLY, sentences
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}.")
@@ -138,7 +137,9 @@ def show_best(
     if settings.named is not None:
         data["outcomes"] = as_recommended(best)["outcomes"]
     if outlook is not None:
-        out.show(*sentences(outlook, settings.space, settings.value_name, settings.value_unit))
+        out.show(
+            *outlook_sentences(outlook, settings.space, settings.value_name, settings.value_unit)
+        )
         data["outlook"] = as_outlook(outlook)
     else:
         out.show(MEAN_ONLY)

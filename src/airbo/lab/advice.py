@@ -14,9 +14,8 @@ from airbo.uncertainty.by_name import read_uncertainty
 from airbo.words import quoted
 
 if TYPE_CHECKING:
+    from airbo.analysis import Handover, Outlook
     from airbo.optimizer import Optimizer, Recommendation
-    from airbo.optimizer.handover import Handover
-    from airbo.optimizer.outlook import Outlook
 
 Policy = Literal["observed", "anywhere"]
 
@@ -85,14 +84,14 @@ class Adviser:
                 twentieth of the range of the observed values.
             policy: As for ``recommend``.
         """
-        from airbo.optimizer.outlook import look_ahead
+        from airbo.analysis import look_ahead
 
         found = look_ahead(self.optimizer.of_outcome(), tolerance=tolerance, policy=policy)
         return replace(found, recommendation=self._held(found.recommendation))
 
     def handover(self, design: Mapping[str, Any]) -> "Handover":
         """Return operating window and tolerance budgets of a design, where there are limits."""
-        from airbo.optimizer.handover import Handover
+        from airbo.analysis import Handover
 
         return Handover.of(self.optimizer, design)
 

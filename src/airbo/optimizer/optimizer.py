@@ -10,9 +10,8 @@ from botorch.models.model_list_gp_regression import ModelListGP
 
 from airbo.measures import InSpec, Measure
 from airbo.measures.kinds import check_level
-from airbo.measures.posterior import SEARCH, MeasureModel, Noise
+from airbo.measures.posterior import SEARCH, Effort, MeasureModel, Noise
 from airbo.observed import check_choice
-from airbo.optimizer.budget import ToleranceBudget
 from airbo.optimizer.choice import CONFIDENCE, Choice
 from airbo.optimizer.goals import OutcomeGoal
 from airbo.optimizer.objective import Objective
@@ -20,12 +19,6 @@ from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
 from airbo.optimizer.recorded import Recorded, alone, whole_number
 from airbo.optimizer.search import initial_design, next_design
 from airbo.optimizer.surrogate import FittedModel, value_unit
-from airbo.optimizer.window import (
-    EFFORT_OF_WINDOW,
-    OperatingWindow,
-    Specification,
-    operating_window,
-)
 from airbo.seeds import reproducible
 from airbo.space import Design
 
@@ -241,38 +234,20 @@ class Optimizer(Recorded):
         own = self.measure if measure is None else measure
         return self._predictor(replace(self._objective, measure=own, noise=noise)).evaluate(plain)
 
-    @alone
-    def operating_window(
-        self,
-        level: float = 0.95,
-        design: Mapping[str, Any] | None = None,
-        measure: InSpec | None = None,
-    ) -> OperatingWindow:
-        """Return how far parameters may be set elsewhere while parts stay in spec.
-
-        Args:
-            level: Probability of being in spec, all limits together.
-            design: The design in the middle; by default the recommended one.
-            measure: The limits; by default those that the optimizer decides by.
-        """
-        check_level(level)
-        plain = self._looked_at(design)
-        spec = Specification(self._history.points.cube, self._limits(measure))
-        return operating_window(spec, plain, level)
-
     def _looked_at(self, design: Mapping[str, Any] | None) -> Design:
         if design is None:
             return self.recommend().design
         return self.space.checked(design, allow_outside=True)
 
-    def _limits(self, measure: InSpec | None) -> list[MeasureModel]:
+    @alone
+    def _limits(self, measure: InSpec | None, effort: Effort) -> list[MeasureModel]:
         """Return draws of all values that have limits."""
         if self._goals is not None:
             if measure is not None:
                 raise ValueError("With several outcomes, the limits are theirs: leave measure out.")
             self._models()
             with reproducible(self.seed, "fit"):
-                found = self._goals.limits(self._history, EFFORT_OF_WINDOW)
+                found = self._goals.limits(self._history, effort)
             if not found:
                 raise ValueError("No outcome has limits to keep: AtMost, AtLeast or Between.")
             return found
@@ -283,32 +258,20 @@ class Optimizer(Recorded):
                 "AtMost, AtLeast or Between."
             )
         predictor = self._predictor(replace(self._objective, measure=own))
-        return [predictor.objective.drawn(predictor.model, predictor.unit, EFFORT_OF_WINDOW)]
+        return [predictor.objective.drawn(predictor.model, predictor.unit, effort)]
 
     @alone
-    def tolerance_budget(
-        self,
-        design: Mapping[str, Any] | None = None,
-        outcome: str | None = None,
-        measure: InSpec | None = None,
-    ) -> ToleranceBudget:
-        """Return which share of the scatter each parameter causes, and what halving it would buy.
-
-        Args:
-            design: The design in use; by default the recommended one.
-            outcome: Which outcome scatters, where there are several; by default the first
-                objective.
-            measure: Limits of the values; by default those of the optimizer or of the outcome, if
-                there are any.
-        """
-        plain = self._looked_at(design)
+    def _predictor_of(
+        self, outcome: str | None, measure: Measure | None
+    ) -> tuple[Predictor, str | None]:
+        """Return the predictor of an outcome, and its name where there are several."""
         if self._goals is not None:
             goal = self._goal(outcome)
-            return goal.predictor(self._history, measure).budget(plain, goal.name)
+            return goal.predictor(self._history, measure), goal.name
         if outcome not in (None, *(self.outcomes or ())):
             raise ValueError(f"Unknown outcome {outcome!r}; there is only one.")
         own = self.measure if measure is None else measure
-        return self._predictor(replace(self._objective, measure=own)).budget(plain, outcome)
+        return self._predictor(replace(self._objective, measure=own)), outcome
 
     def _predictor(self, objective: Objective | None = None) -> Predictor:
         model = self._model()

@@ -14,7 +14,6 @@ from torch import Tensor
 from airbo.measures import InSpec, Measure
 from airbo.measures.capability import Capability, around_mean
 from airbo.measures.posterior import COARSE, FINE, FOR_SHARES, RECOMMEND, Effort
-from airbo.optimizer.budget import EFFORT_OF_BUDGET, ToleranceBudget, tolerance_budget
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, without_numerical_warnings
@@ -177,14 +176,6 @@ class Predictor:
         with torch.no_grad():
             inside = drawn.values(self.objective.surrogate.points.of([design]))[:, 0]
         return self.objective.surrogate.sign * self.unit * inside
-
-    def budget(self, design: Design, outcome: str | None = None) -> ToleranceBudget:
-        """Return where the scatter of the values of one design comes from."""
-        surrogate = self.objective.surrogate
-        drawn = self.objective.drawn(self.model, self.unit, EFFORT_OF_BUDGET)
-        limits = drawn.measure if isinstance(drawn.measure, InSpec) else None
-        where = (surrogate.points.cube, surrogate.deployment)
-        return tolerance_budget(drawn, limits, *where, design, self.unit, outcome)
 
     def _better(self, means: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Flip the sign of means if smaller ones are better."""

@@ -8,14 +8,13 @@ from itertools import combinations
 from torch import Tensor
 
 from airbo import words
+from airbo.analysis import Handover
+from airbo.analysis.words import MEAN_ONLY, as_percent
 from airbo.measures import InSpec, Mean, Target
 from airbo.measures.capability import Capability
 from airbo.observed import INFEASIBLE, STATUS
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
-from airbo.optimizer.handover import Handover
-from airbo.optimizer.handover_words import as_percent
 from airbo.optimizer.in_use import values_in_use
-from airbo.optimizer.outlook_words import MEAN_ONLY
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Aim, Limit, Want, expected_words, objectives
 from airbo.report.findings import Findings

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from airbo import words
+from airbo.analysis import Outlook, look_ahead
 from airbo.coordinates import uncertain_columns
 from airbo.digits import Digits, digits_for
 from airbo.models import ERBFGP, UGP
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
-from airbo.optimizer.outlook import Outlook, look_ahead
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.space import Space
 from airbo.space.cube import Cube

@@ -3,10 +3,10 @@
 import numpy as np
 
 from airbo import __version__, words
+from airbo.analysis.words import chance, outlook_sentences
 from airbo.measures import InSpec, Target
 from airbo.observed import EXECUTED_COLUMN
 from airbo.optimizer import Design
-from airbo.optimizer.outlook_words import percent, sentences
 from airbo.optimizer.surrogate import SURROGATES
 from airbo.report.beliefs import Estimate
 from airbo.report.findings import Findings
@@ -35,7 +35,7 @@ def add_answer(page: Page, findings: Findings) -> None:
     else:
         page.lead(f"Set this to get the best {findings.name} on average.")
     page.answer(settings_rows(findings), _tiles(findings))
-    page.points(sentences(findings.outlook, findings.space, findings.name, findings.unit))
+    page.points(outlook_sentences(findings.outlook, findings.space, findings.name, findings.unit))
     page.note(_what_it_means(findings))
 
 
@@ -105,7 +105,7 @@ def _left(findings: Findings) -> Tile:
         "Left to gain",
         shown,
         f"Expected from {AHEAD} more experiments. Chance that nothing is better by more than "
-        f"{tolerance}: {percent(outlook.probability)}.",
+        f"{tolerance}: {chance(outlook.probability)}.",
     )
 
 

@@ -5,14 +5,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from airbo.optimizer.budget import Contribution, ToleranceBudget
-from airbo.optimizer.handover_words import (
+from airbo.analysis import Contribution, OperatingWindow, ToleranceBudget
+from airbo.analysis.words import (
     all_halved_words,
     as_percent,
     likely_share,
     window_verdict,
 )
-from airbo.optimizer.window import OperatingWindow
 from airbo.report import style
 from airbo.report.findings import Findings
 from airbo.report.page import Page

@@ -89,8 +89,7 @@ def _rows(findings: "Findings") -> list[tuple[str, str, str]]:
 
 def _measured_advice(decided: "Decided") -> Advice:
     """Write the recommendation where another measure than the mean decides."""
-    from airbo.optimizer.handover_words import window_sentences
-    from airbo.optimizer.outlook_words import MEAN_ONLY
+    from airbo.analysis.words import MEAN_ONLY, window_sentences
     from airbo.report.decided import measure_tiles
 
     part, window = decided.parts[0], decided.handover.window
@@ -103,7 +102,7 @@ def _measured_advice(decided: "Decided") -> Advice:
 
 
 def _advice(findings: "Findings") -> Advice:
-    from airbo.optimizer.outlook_words import sentences
+    from airbo.analysis.words import outlook_sentences
     from airbo.words import interval, plus_minus, with_unit
 
     best, unit = findings.best, findings.unit
@@ -114,7 +113,7 @@ def _advice(findings: "Findings") -> Advice:
             (f"Expected {findings.name}", with_unit(plus_minus(best), unit)),
             ("19 of 20 single runs", with_unit(interval(single), unit)),
         ],
-        sentences=sentences(findings.outlook, findings.space, findings.name, unit),
+        sentences=outlook_sentences(findings.outlook, findings.space, findings.name, unit),
         doubt=_DOUBT if findings.doubt else "",
     )
 

@@ -3,6 +3,7 @@
 import pytest
 
 from airbo import uncertainty as unc
+from airbo.acquisition import UCB
 from airbo.integrations.optuna import recommend, robust_trial
 from airbo.measures import CVaR
 from tests.integrations.optuna.common import LINE, quick, run, study_of
@@ -14,7 +15,8 @@ from tests.test_run import peak_and_plateau
 def test_a_measure_decides_what_a_study_tries_and_what_it_answers(direction, measure, best):
     sign = 1 if direction == "maximize" else -1
     used = {"deployment": {"x": unc.Uniform(-0.1, 0.1)}, "measure": measure, "search_space": LINE}
-    study = study_of(quick(surrogate="default", n_startup_trials=15, **used), direction)
+    used |= {"surrogate": "default", "acquisition": UCB(0), "n_startup_trials": 15}
+    study = study_of(quick(**used), direction)
     last = run(study, 16, LINE, lambda params: sign * peak_and_plateau(params["x"]))[-1]
     assert last["x"] == pytest.approx(best, abs=0.15)
     assert recommend(study).design["x"] == pytest.approx(best, abs=0.05)

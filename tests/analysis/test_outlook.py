@@ -11,8 +11,8 @@ from gpytorch.means import ZeroMean
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.optimizer.outlook import confirmations, look_ahead
-from airbo.optimizer.outlook_words import sentences
+from airbo.analysis.outlook import confirmations, look_ahead
+from airbo.analysis.words import outlook_sentences
 
 SPACE = {"x": airbo.Float(0.0, 1.0, step=0.02)}
 
@@ -79,7 +79,7 @@ def test_gains_do_not_depend_on_the_direction():
 def test_the_expected_gain_of_one_experiment_has_a_closed_form():
     # two designs, independent: one known to be 0, the other N(0, 1) and seen without noise,
     # so that the best mean after one experiment is max(0, N(0, 1)): 1 / sqrt(2 π)
-    from airbo.optimizer.outlook import _Joint
+    from airbo.analysis.outlook import _Joint
 
     mean, C = torch.zeros(2).double(), torch.diag(torch.tensor([1e-12, 1.0]).double())
     tried = torch.tensor([True, False])
@@ -115,7 +115,7 @@ def test_what_is_used_otherwise_than_tried_is_judged_as_it_is_used():
 def test_the_luckiest_run_is_explained():
     optimizer = told({**FEW, 0.12: -0.5, 0.14: 0.4}, noise=0.3)
     found = look_ahead(optimizer)
-    text = " ".join(sentences(found, optimizer.space, "yield", "%"))
+    text = " ".join(outlook_sentences(found, optimizer.space, "yield", "%"))
     assert "after 5 more" in text
     assert "the probability that no other design is better" in text
     assert found.luckiest is not None

@@ -22,6 +22,7 @@ from torch import Tensor
 from airbo.measures import InSpec
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import Effort, MeasureModel
+from airbo.optimizer import Optimizer
 from airbo.space import Design, Space
 from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
@@ -111,9 +112,30 @@ class Specification:
         return within.double().mean((0, -1))
 
 
-def operating_window(spec: Specification, design: Design, level: float = 0.95) -> OperatingWindow:
-    """Find the window around a design."""
+def operating_window(
+    optimizer: Optimizer,
+    level: float = 0.95,
+    design: Mapping[str, Any] | None = None,
+    measure: InSpec | None = None,
+) -> OperatingWindow:
+    """Return how far parameters may be set elsewhere while parts stay in spec.
+
+    Args:
+        optimizer: It is not changed.
+        level: Probability of being in spec, all limits together.
+        design: The design in the middle; by default the recommended one.
+        measure: The limits; by default those that the optimizer decides by.
+    """
     check_level(level)
+    plain = optimizer._looked_at(design)
+    spec = Specification(
+        optimizer._history.points.cube, optimizer._limits(measure, EFFORT_OF_WINDOW)
+    )
+    return window_of(spec, plain, level)
+
+
+def window_of(spec: Specification, design: Design, level: float) -> OperatingWindow:
+    """Find the window around a design."""
     cube = spec.cube
     at = cube.axes.from_columns(cube.columns([design], allow_outside=True))
     there = spec.probability(at).item()

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from airbo.analysis.budget import ToleranceBudget, tolerance_budget
+from airbo.analysis.window import OperatingWindow, operating_window
 from airbo.measures import InSpec
-from airbo.optimizer.budget import ToleranceBudget
-from airbo.optimizer.optimizer import Optimizer
-from airbo.optimizer.window import OperatingWindow
+from airbo.optimizer import Optimizer
 from airbo.outcomes import limits
 
 LEVEL_OF_WINDOW = 0.95
@@ -27,12 +27,12 @@ class Handover:
         wanted = limits(optimizer.outcomes or {})
         if wanted:
             level = min(limit.probability for limit in wanted.values())
-            budgets = [optimizer.tolerance_budget(design, name) for name in wanted]
+            budgets = [tolerance_budget(optimizer, design, name) for name in wanted]
         elif isinstance(optimizer.measure, InSpec) and len(optimizer.outcomes or ()) < 2:
-            level, budgets = LEVEL_OF_WINDOW, [optimizer.tolerance_budget(design)]
+            level, budgets = LEVEL_OF_WINDOW, [tolerance_budget(optimizer, design)]
         else:
             return cls(None, ())
-        return cls(optimizer.operating_window(level, design), tuple(budgets))
+        return cls(operating_window(optimizer, level, design), tuple(budgets))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, for JSON; nothing where there are no limits."""

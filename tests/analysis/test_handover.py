@@ -11,9 +11,10 @@ from scipy.stats import norm
 import airbo
 from airbo import measures
 from airbo import uncertainty as unc
-from airbo.optimizer import window as window_module
-from airbo.optimizer.budget import first_order_index
-from airbo.optimizer.handover_words import window_verdict
+from airbo.analysis import operating_window, tolerance_budget
+from airbo.analysis import window as window_module
+from airbo.analysis.budget import first_order_index
+from airbo.analysis.words import window_verdict
 
 P = {"x": unc.Normal(0.3), "y": unc.Normal(0.2)}
 MIDDLE = {"x": 4.0, "y": 3.0}
@@ -50,7 +51,7 @@ def opt():
 
 @pytest.fixture(scope="module")
 def window(opt):
-    return opt.operating_window(0.95, MIDDLE)
+    return operating_window(opt, 0.95, MIDDLE)
 
 
 # 2 x + 4 y has standard deviations 0.6 and 0.8, together 1
@@ -75,13 +76,13 @@ def test_joint_window_lies_inside_the_single_ones(window):
 
 
 def test_a_higher_level_makes_the_window_smaller(opt, window):
-    strict = opt.operating_window(0.999, MIDDLE)
+    strict = operating_window(opt, 0.999, MIDDLE)
     assert strict.alone["x"][1] < window.alone["x"][1]
     assert strict.jointly["y"][1] < window.jointly["y"][1]
 
 
 def test_a_design_that_is_not_in_spec_has_no_window(opt):
-    window = opt.operating_window(0.95, {"x": 9.0, "y": 9.0})
+    window = operating_window(opt, 0.95, {"x": 9.0, "y": 9.0})
     assert (window.probability, window.alone, window.jointly) == (0.0, {}, {})
     assert len(window.along["x"].values) == len(window.along["x"].probabilities)
 
@@ -89,7 +90,7 @@ def test_a_design_that_is_not_in_spec_has_no_window(opt):
 @pytest.mark.slow
 def test_limits_mean_the_same_in_both_directions(window):
     other = known(measure=measures.InSpec(high=LIMIT), direction="minimize")
-    assert other.operating_window(0.95, MIDDLE).alone["y"] == pytest.approx(
+    assert operating_window(other, 0.95, MIDDLE).alone["y"] == pytest.approx(
         window.alone["y"], abs=0.05
     )
 
@@ -97,12 +98,12 @@ def test_limits_mean_the_same_in_both_directions(window):
 def test_window_of_all_limits_lies_inside_that_of_one():
     outcomes = {"cost": airbo.Minimize(), "a": airbo.AtMost(LIMIT), "b": airbo.AtLeast(5.0)}
     opt = known(lambda d: {"cost": d["x"], "a": linear(d), "b": d["x"] + d["y"]}, outcomes=outcomes)
-    window = opt.operating_window(0.95, MIDDLE)
+    window = operating_window(opt, 0.95, MIDDLE)
     # x + y has a standard deviation of 0.36
     assert window.alone["x"][0] == pytest.approx(2 + norm.ppf(0.95) * 0.36, abs=0.15)
     assert window.alone["x"][1] == pytest.approx(4 + SLACK / 2, abs=0.15)
     assert json.loads(json.dumps(window.to_dict()))["level"] == 0.95
-    assert opt.tolerance_budget(MIDDLE, "a").in_spec.value == pytest.approx(1.0, abs=0.01)
+    assert tolerance_budget(opt, MIDDLE, "a").in_spec.value == pytest.approx(1.0, abs=0.01)
 
 
 def test_whole_numbers_and_choices_have_a_window():
@@ -118,7 +119,7 @@ def test_whole_numbers_and_choices_have_a_window():
         designs,
         measure=measures.InSpec(high=6.2),
     )
-    window = opt.operating_window(0.95, {"n": 3, "tool": "A", "x": 0.5})
+    window = operating_window(opt, 0.95, {"n": 3, "tool": "A", "x": 0.5})
     assert window.alone["n"] == (0, 5)
     assert window.alone["tool"] == ("A",)
     assert window.jointly["tool"] == ("A",)
@@ -130,7 +131,7 @@ def test_parameters_of_an_equality_cannot_move_alone_and_the_window_says_so():
     )
     designs = [{"a": a / 4, "b": 1 - a / 4, "t": t} for a in range(5) for t in (0.0, 5.0, 10.0)]
     opt = known(lambda d: d["a"] + d["t"], {"t": unc.Normal(0.1)}, space, designs)
-    window = opt.operating_window(0.95, {"a": 0.5, "b": 0.5, "t": 3.0}, measures.InSpec(high=6.0))
+    window = operating_window(opt, 0.95, {"a": 0.5, "b": 0.5, "t": 3.0}, measures.InSpec(high=6.0))
     assert window.tied == ("a", "b")
     for ranges in (window.alone, window.jointly):
         assert [*ranges["a"], *ranges["b"]] == pytest.approx([0.5] * 4, abs=1e-3)
@@ -150,7 +151,7 @@ def test_without_an_equality_every_parameter_can_move_alone(window):
 @pytest.fixture(scope="module")
 def budget():
     at_limit = measures.InSpec(high=linear(MIDDLE) + 1.0)
-    return known(measure=at_limit).tolerance_budget(MIDDLE)
+    return tolerance_budget(known(measure=at_limit), MIDDLE)
 
 
 def test_shares_of_a_linear_function_are_the_closed_form(budget):
@@ -169,7 +170,7 @@ def curved(design):
 def test_one_error_alone_causes_all_the_scatter_also_of_a_curved_function():
     for noise in ("measurement", "product"):
         opt = known(curved, {"x": unc.Normal(0.8)}, noise=noise)
-        budget = opt.tolerance_budget({"x": 5.0, "y": 3.0})
+        budget = tolerance_budget(opt, {"x": 5.0, "y": 3.0})
         rest = 1 - (budget.noise.value if budget.noise else 0.0)
         assert budget.contributions[0].share.value == pytest.approx(rest)
         assert budget.together.to_dict() == {"value": 0.0, "interval": [0.0, 0.0]}
@@ -178,7 +179,7 @@ def test_one_error_alone_causes_all_the_scatter_also_of_a_curved_function():
 def test_shares_of_a_curved_sum_are_the_closed_form():
     # Var (s z)² = 2 s⁴ = 8, and Var 5 y = 25 s² = 4
     opt = known(curved, {"x": unc.Normal(math.sqrt(2)), "y": unc.Normal(0.4)})
-    budget = opt.tolerance_budget({"x": 5.0, "y": 3.0})
+    budget = tolerance_budget(opt, {"x": 5.0, "y": 3.0})
     # the indices of 1,024 executed inputs: ± 0.01; the model extrapolates a little
     assert [c.share.value for c in budget.contributions] == pytest.approx([2 / 3, 1 / 3], abs=0.03)
     assert budget.together.value == pytest.approx(0.0, abs=0.01)
@@ -217,7 +218,7 @@ def test_halving_an_error_brings_into_spec_what_the_closed_form_says(budget):
 def test_what_errors_do_together_is_a_share_of_its_own():
     wide = {"x": unc.Normal(1.5), "y": unc.Normal(1.5)}
     opt = known(lambda d: (d["x"] - 5) * (d["y"] - 5), wide)
-    budget = opt.tolerance_budget({"x": 5.0, "y": 5.0})
+    budget = tolerance_budget(opt, {"x": 5.0, "y": 5.0})
     parts = [c.share.value for c in budget.contributions]
     assert budget.together.value > 0.8
     assert sum(parts) + budget.together.value == pytest.approx(1.0, abs=0.02)
@@ -226,14 +227,14 @@ def test_what_errors_do_together_is_a_share_of_its_own():
 
 def test_noise_of_the_product_has_its_share():
     opt = known(noise="product")
-    budget = opt.tolerance_budget(MIDDLE)
+    budget = tolerance_budget(opt, MIDDLE)
     total = sum(c.share.value for c in budget.contributions) + budget.together.value
     assert total + budget.noise.value == pytest.approx(1.0, abs=0.02)
     assert json.loads(json.dumps(budget.to_dict()))["noise"]["value"] >= 0
 
 
 def test_a_design_that_is_hit_exactly_has_nothing_to_share_out():
-    budget = known(P=None).tolerance_budget(MIDDLE)
+    budget = tolerance_budget(known(P=None), MIDDLE)
     assert (budget.contributions, budget.all_halved) == ((), None)
     assert budget.scatter.value == pytest.approx(0.0, abs=1e-9)
 
@@ -244,16 +245,16 @@ def test_a_design_that_is_hit_exactly_has_nothing_to_share_out():
 def test_a_window_needs_limits_and_a_level():
     opt = known()
     with pytest.raises(ValueError, match="no limits to keep"):
-        opt.operating_window()
+        operating_window(opt)
     with pytest.raises(ValueError, match="level must be a number between 0 and 1"):
-        opt.operating_window(95.0)
+        operating_window(opt, 95.0)
     with pytest.raises(ValueError, match="Unknown outcome 'leak'"):
-        opt.tolerance_budget(outcome="leak")
-    assert opt.operating_window(0.9, MIDDLE, measures.InSpec(high=LIMIT)).alone
+        tolerance_budget(opt, outcome="leak")
+    assert operating_window(opt, 0.9, MIDDLE, measures.InSpec(high=LIMIT)).alone
     outcomes = {"a": airbo.Maximize(), "b": airbo.Minimize()}
     several = airbo.Optimizer({"x": (0.0, 1.0)}, outcomes=outcomes)
     several.tell({"x": 0.5}, {"a": 1.0, "b": 1.0})
     with pytest.raises(ValueError, match="the limits are theirs: leave measure out"):
-        several.operating_window(0.9, {"x": 0.5}, measures.InSpec(high=LIMIT))
+        operating_window(several, 0.9, {"x": 0.5}, measures.InSpec(high=LIMIT))
     with pytest.raises(ValueError, match="No outcome has limits to keep"):
-        several.operating_window(0.9, {"x": 0.5})
+        operating_window(several, 0.9, {"x": 0.5})

@@ -13,7 +13,7 @@ f with slopes a and independent errors of standard deviations s has
 :math:`S_i = a_i^2 s_i^2 / \sum_j a_j^2 s_j^2`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from airbo.coordinates import independent_groups
 from airbo.measures import InSpec
 from airbo.measures.capability import CERTAINTY, Likely
 from airbo.measures.posterior import Effort, MeasureModel
+from airbo.optimizer import Optimizer
 from airbo.space import Design
 from airbo.space.cube import Cube
 from airbo.uncertainty import InputUncertainty, base_draws
@@ -95,6 +96,31 @@ class ToleranceBudget:
 
 
 def tolerance_budget(
+    optimizer: Optimizer,
+    design: Mapping[str, Any] | None = None,
+    outcome: str | None = None,
+    measure: InSpec | None = None,
+) -> ToleranceBudget:
+    """Return which share of the scatter each parameter causes, and what halving it would buy.
+
+    Args:
+        optimizer: It is not changed.
+        design: The design in use; by default the recommended one.
+        outcome: Which outcome scatters, where there are several; by default the first objective.
+        measure: Limits of the values; by default those of the optimizer or of the outcome, if
+            there are any.
+    """
+    plain = optimizer._looked_at(design)
+    with optimizer._lock:
+        predictor, name = optimizer._predictor_of(outcome, measure)
+        drawn = predictor.objective.drawn(predictor.model, predictor.unit, EFFORT_OF_BUDGET)
+    limits = drawn.measure if isinstance(drawn.measure, InSpec) else None
+    surrogate = predictor.objective.surrogate
+    where = (surrogate.points.cube, surrogate.deployment)
+    return budget_of(drawn, limits, *where, plain, predictor.unit, name)
+
+
+def budget_of(
     measured: MeasureModel,
     limits: InSpec | None,
     cube: Cube,

@@ -27,8 +27,7 @@ from airbo.embeddings.features import Nominal
 from airbo.measures import Mean
 from airbo.models import UncertainInputGP
 from airbo.observed import Direction
-from airbo.optimizer.optimizer import Optimizer
-from airbo.optimizer.recommendation import Recommendation
+from airbo.optimizer import Optimizer, Recommendation
 from airbo.optimizer.record import Observation
 from airbo.optimizer.search import free_designs, without_numerical_warnings
 from airbo.seeds import reproducible

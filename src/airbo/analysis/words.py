@@ -1,0 +1,206 @@
+"""Outlook, operating window and tolerance budget, in words."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from airbo.analysis.budget import Contribution, ToleranceBudget
+from airbo.analysis.outlook import LuckiestRun, Outlook
+from airbo.analysis.window import OperatingWindow
+from airbo.measures.capability import Likely
+from airbo.space import Space
+from airbo.space.parameters import Categorical
+from airbo.words import design as design_words
+from airbo.words import listed, number, plus_minus, unit_of, with_unit
+
+MEAN_ONLY = (
+    "What further experiments can bring is worked out only where the mean of one value decides."
+)
+"""Said in place of an outlook."""
+
+
+def outlook_sentences(
+    outlook: Outlook, space: Space, name: str, unit: str | None = None
+) -> list[str]:
+    """Say what further experiments can bring, and what the recommendation is based on.
+
+    Args:
+        outlook: What was worked out.
+        space: The parameters.
+        name: What the observed values are.
+        unit: Their unit.
+    """
+    return [
+        outlook_verdict(outlook, name, unit),
+        *_about_gains(outlook, unit),
+        *_about_chance(outlook, name, unit),
+        *_about_confirmations(outlook, name, unit),
+        *_about_luck(outlook, space, name, unit),
+    ]
+
+
+def outlook_verdict(outlook: Outlook, name: str, unit: str | None) -> str:
+    """Say in one sentence whether to go on."""
+    last = max(outlook.gains, default=0)
+    tolerance = with_unit(number(outlook.tolerance, 2), unit)
+    if outlook.gains.get(last, 0.0) > outlook.tolerance:
+        return f"Going on is worth it: more than {tolerance} of {name} is still to be gained."
+    return (
+        f"You can stop: {last} more experiments are expected to bring no more than {tolerance} of "
+        f"{name}."
+    )
+
+
+def _about_gains(outlook: Outlook, unit: str | None) -> Iterator[str]:
+    if outlook.gains:
+        sign = "+" if outlook.direction == "maximize" else "−"
+        parts = [f"{sign}{number(g, 2)} after {n} more" for n, g in outlook.gains.items()]
+        in_units = f" (in {unit})" if unit else ""
+        yield f"Expected improvement of the recommended design{in_units}: {listed(parts)}."
+
+
+def _about_chance(outlook: Outlook, name: str, unit: str | None) -> Iterator[str]:
+    tolerance = with_unit(number(outlook.tolerance, 2), unit)
+    yield (
+        f"By the model, the probability that no other design is better by more than {tolerance} of "
+        f"{name} is {chance(outlook.probability)}."
+    )
+
+
+def chance(probability: float) -> str:
+    """Write a probability that was counted over a few thousand draws.
+
+    >>> chance(0.7231), chance(0.0003), chance(1.0)
+    ('72%', 'below 1%', 'above 99%')
+    """
+    if probability < 0.01:
+        return "below 1%"
+    return "above 99%" if probability > 0.99 else f"{100 * probability:.0f}%"
+
+
+def _about_confirmations(outlook: Outlook, name: str, unit: str | None) -> Iterator[str]:
+    n = outlook.n_confirmations
+    if not n:
+        return
+    tried = {0: "was never tried", 1: "was tried once"}.get(
+        outlook.n_values, f"was tried {outlook.n_values} times"
+    )
+    runs = "once more" if n == 1 else f"{n} more times"
+    spread = with_unit(number(outlook.spread, 2), unit)
+    yield (
+        f"The recommended design {tried}, and a single run differs from its expected {name} by "
+        f"± {spread}. Run it {runs} before you rely on it."
+    )
+
+
+def _about_luck(outlook: Outlook, space: Space, name: str, unit: str | None) -> Iterator[str]:
+    lucky = outlook.luckiest
+    if lucky is None:
+        return
+    best = "highest" if outlook.direction == "maximize" else "lowest"
+    expected = with_unit(plus_minus(lucky), unit)
+    yield (
+        f"The {best} observed {name}, {with_unit(number(lucky.value), unit)}, is of another design "
+        f"({design_words(space, lucky.design)}). The model expects {expected} of it on average, "
+        f"{_compared(outlook, lucky, unit)}: {_reason(lucky, unit)}"
+    )
+
+
+def _compared(outlook: Outlook, lucky: LuckiestRun, unit: str | None) -> str:
+    best = outlook.recommendation
+    return f"and {with_unit(plus_minus(best), unit)} of the recommended one"
+
+
+def _reason(lucky: LuckiestRun, unit: str | None) -> str:
+    spread = with_unit(number(lucky.spread, 2), unit)
+    excess = abs(lucky.value - lucky.mean)
+    if lucky.spread > 0 and excess > 0.5 * lucky.spread:
+        return f"single runs differ from the average by ± {spread}, and this one was lucky."
+    return "the two can hardly be told apart."
+
+
+def window_sentences(window: OperatingWindow, space: Space) -> list[str]:
+    """Say how far each parameter may move."""
+    found = [window_verdict(window)]
+    for name, ends in window.alone.items():
+        alone, joint = (_range(space, name, own) for own in (ends, window.jointly[name]))
+        both = f"{alone} alone; {joint} if all move at once"
+        found.append(f"{name}: {both if len(window.alone) > 1 else alone}.")
+    return found
+
+
+def window_verdict(window: OperatingWindow) -> str:
+    """Say what the window is about, or why there is none."""
+    here = as_percent(window.probability)
+    if not window.alone:
+        return (
+            f"There is no operating window: P(in spec) is {here} at this design, and "
+            f"{as_percent(window.level)} are asked for."
+        )
+    fixed = ""
+    if window.tied:
+        fixed = (
+            f" {listed(window.tied)} cannot move alone: an equality constraint ties them together, "
+            "so their ranges are single values."
+        )
+    return (
+        f"Operating window, P(in spec) of at least {as_percent(window.level)}; at the design it is "
+        f"{here}.{fixed}"
+    )
+
+
+def _range(space: Space, name: str, ends: tuple[Any, ...]) -> str:
+    parameter = space.parameters[name]
+    if isinstance(parameter, Categorical):
+        return listed([str(choice) for choice in ends])
+    low, high = (number(end) for end in ends)
+    return with_unit(low if low == high else f"{low} to {high}", unit_of(parameter))
+
+
+def budget_sentences(budget: ToleranceBudget, name: str, unit: str | None) -> list[str]:
+    """Say which error makes values scatter, and what halving each would buy."""
+    if budget.all_halved is None:
+        return [f"The design is hit exactly in use: nothing makes {name} scatter."]
+    found = [all_halved_words(budget, name, unit)]
+    if len(budget.contributions) < 2:
+        return found
+    for c in budget.contributions:
+        found.append(
+            f"The error of {listed(c.parameters)} causes {likely_share(c.share)} of the variance; "
+            f"halving it leaves {_left(c, budget)}."
+        )
+    return found
+
+
+def all_halved_words(budget: ToleranceBudget, name: str, unit: str | None) -> str:
+    """Say how far values scatter, and what halving all errors would buy."""
+    c = budget.all_halved
+    assert c is not None
+    scatter = with_unit(number(budget.scatter.value, 2), unit)
+    return (
+        f"{name} scatters by ± {scatter} over where the design lands. Halving all errors leaves "
+        f"{_left(c, budget)}."
+    )
+
+
+def _left(c: Contribution, budget: ToleranceBudget) -> str:
+    left = f"{likely_share(c.scatter_if_halved)} of the scatter"
+    if c.gain_if_halved is None or budget.in_spec is None:
+        return left
+    now, then = budget.in_spec.value, budget.in_spec.value + c.gain_if_halved.value
+    clear = "" if c.is_clear else " (no clear difference)"
+    return f"{left}, and {as_percent(then)} in spec instead of {as_percent(now)}{clear}"
+
+
+def likely_share(share: Likely) -> str:
+    """Write a share and the interval that the model believes."""
+    return f"{100 * share.value:.0f}% ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
+
+
+def as_percent(probability: float) -> str:
+    """Write a probability, with more digits the nearer it is to 1.
+
+    >>> as_percent(0.5), as_percent(0.95), as_percent(0.998), as_percent(1.0)
+    ('50%', '95%', '99.8%', '100%')
+    """
+    places = 0 if probability < 0.945 else 1
+    return f"{100 * probability:.{places}f}".removesuffix(".0") + "%"
