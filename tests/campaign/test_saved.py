@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from airbo import Campaign, Optimizer
-from airbo.campaign import AlreadyTold, FileError, missed, parameter_tables
+from airbo import Campaign
+from airbo.campaign import FileError, missed, parameter_tables
 from tests.campaign.common import write
 
 DATA = Path(__file__).parent / "data-0.1.0"
@@ -40,26 +40,6 @@ def near(design: dict, expected: dict) -> bool:
         value == expected[name] or math.isclose(value, expected[name], rel_tol=1e-3)
         for name, value in design.items()
     )
-
-
-@pytest.mark.parametrize("storage", ["sqlite", "journal"])
-def test_a_saved_campaign_goes_on_as_if_nothing_had_happened(tmp_path, storage):
-    expected = json.loads((DATA / "expected.json").read_text())
-    path = unpacked(storage, tmp_path)
-    path.write_text(f'acquisition = "ucb-random"\n{path.read_text()}')  # the default of 0.1.0
-    with Campaign.open(path) as campaign:
-        assert seen(campaign) == expected["experiments"]
-        assert campaign.status().notes == expected["notes"]
-        assert campaign.recommend().design == expected["recommended"]
-        [new] = campaign.ask()
-        assert new.number == expected["next"]["number"]
-        assert near(new.design, expected["next"]["design"])
-        assert campaign.tell(new.number, 1.3, executed={"speed": 99.0}).done == "told"
-        assert campaign.tell(7, 1.2).done == "told"
-        assert campaign.tell(3, 1.4).done == "already told"
-        with pytest.raises(AlreadyTold, match=r"its value is 1\.4"):
-            campaign.tell(3, 1.5)
-        assert campaign.tell(3, 1.5, correct=True).done == "corrected"
 
 
 def test_every_kind_of_uncertainty_is_described_as_it_was(tmp_path):
@@ -103,13 +83,3 @@ def test_a_campaign_beyond_the_limits_of_today_can_be_read(tmp_path, parameter, 
         for act in (campaign.ask, campaign.recommend, campaign.optimizer):
             with pytest.raises(FileError, match=f"{message}.*An earlier airbo accepted this"):
                 act()
-
-
-def test_a_saved_optimizer_goes_on(tmp_path):
-    text = (DATA / "optimizer.json").read_text()
-    optimizer = Optimizer.from_json(text)
-    assert json.loads(optimizer.to_json()) == json.loads(text)
-    design = optimizer.ask()
-    assert near(design, {"x": 0.03662356807742842, "y": 7.449463494718286, "tool": "A"})
-    optimizer.tell(design, 0.5)
-    assert len(optimizer.observations) == 6
