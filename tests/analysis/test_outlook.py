@@ -11,6 +11,7 @@ from gpytorch.means import ZeroMean
 
 import airbo
 from airbo import uncertainty as unc
+from airbo.analysis import outlook
 from airbo.analysis.outlook import confirmations, look_ahead
 from airbo.analysis.words import outlook_sentences
 
@@ -76,15 +77,15 @@ def test_gains_do_not_depend_on_the_direction():
     assert up.probability == down.probability
 
 
-def test_the_expected_gain_of_one_experiment_has_a_closed_form():
+@pytest.mark.parametrize("most", [4, 2**23], ids=["one future at a time", "all futures at once"])
+def test_the_expected_gain_of_one_experiment_has_a_closed_form(most, monkeypatch):
     # two designs, independent: one known to be 0, the other N(0, 1) and seen without noise,
     # so that the best mean after one experiment is max(0, N(0, 1)): 1 / sqrt(2 π)
-    from airbo.analysis.outlook import _Joint
-
+    monkeypatch.setattr(outlook, "MAX_NUMBERS", most)
     mean, C = torch.zeros(2).double(), torch.diag(torch.tensor([1e-12, 1.0]).double())
     tried = torch.tensor([True, False])
     torch.manual_seed(0)
-    joint = _Joint(mean, C, torch.full((2,), 1e-12).double(), slice(0, 2), tried)
+    joint = outlook._Joint(mean, C, torch.full((2,), 1e-12).double(), slice(0, 2), tried)
     found = [joint.gains([1])[1] for _ in range(40)]
     expected, std = 1 / math.sqrt(2 * math.pi), math.sqrt(0.5 - 0.5 / math.pi)
     # max(0, z) is what the futures see; only new designs that were tried may be recommended

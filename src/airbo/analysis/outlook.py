@@ -36,6 +36,8 @@ from airbo.space import Design
 HORIZONS = (5, 10, 20)
 """Numbers of further experiments to simulate."""
 N_FUTURES = 128
+MAX_NUMBERS = 2**23
+"""Numbers in the covariances of the futures that are simulated at a time: 64 MB."""
 N_TRUTHS = 2048
 """Number of drawn truths from which the probability is estimated."""
 N_PROMISING, N_AROUND, N_ELSEWHERE = 64, 32, 32
@@ -234,30 +236,38 @@ class _Joint:
 
     def gains(self, steps: Sequence[int]) -> dict[int, float]:
         """Return how much the best posterior mean rises, by number of experiments."""
-        truths = self.draw(N_FUTURES)
-        n, own = len(self.noise), torch.arange(N_FUTURES)
-        mu = self.mean.expand(N_FUTURES, -1).clone()
-        C = self.covariance.expand(N_FUTURES, -1, -1).clone()
-        tried = self.tried.expand(N_FUTURES, -1).clone()
-        today = self.mean[self.use][0]
-        found, highest = {}, 0.0
+        at_a_time = max(1, MAX_NUMBERS // len(self.mean) ** 2)
+        portions = [self._best_means(t, steps) for t in self.draw(N_FUTURES).split(at_a_time)]
+        best = torch.cat(portions).mean(0)  # (steps,)
+        # more experiments never bring less: a drop is an artefact of the simulation
+        gains = (best - self.mean[self.use][0]).clamp_min(0).cummax(0).values
+        return dict(zip(steps, gains.tolist(), strict=True))
+
+    def _best_means(
+        self, truths: Float[Tensor, "s j"], steps: Sequence[int]
+    ) -> Float[Tensor, "s steps"]:
+        """Return the best posterior mean of each future after some numbers of experiments."""
+        s, n, own = len(truths), len(self.noise), torch.arange(len(truths))
+        mu = self.mean.expand(s, -1).clone()
+        C = self.covariance.expand(s, -1, -1).clone()
+        tried = self.tried.expand(s, -1).clone()
+        found = []
         for step in range(1, max(steps, default=0) + 1):
-            factor = torch.empty(N_FUTURES, 1, dtype=mu.dtype).exponential_().mul(MEAN_SQUARE)
+            # x maximizes μ + β σ, with β² ~ Exp
+            square = torch.empty(s, 1, dtype=mu.dtype).exponential_().mul(MEAN_SQUARE)
             std = C.diagonal(dim1=-2, dim2=-1)[:, :n].clamp_min(0).sqrt()
-            x = (mu[:, :n] + factor.sqrt() * std).argmax(-1)
+            x = (mu[:, :n] + square.sqrt() * std).argmax(-1)
             noise = self.noise[x]
-            y = truths[own, x] + noise.sqrt() * torch.randn(N_FUTURES, dtype=mu.dtype)
+            y = truths[own, x] + noise.sqrt() * torch.randn(s, dtype=mu.dtype)
+            # μ ← μ + k (y - μ_x) / (k_x + s²),  C ← C - k kᵀ / (k_x + s²)
             k = C[own, :, x]
             weight = k / (k[own, x] + noise).clamp_min(1e-300).unsqueeze(-1)
             mu += weight * (y - mu[own, x]).unsqueeze(-1)
-            C -= weight.unsqueeze(-1) * k.unsqueeze(-2)
+            C.baddbmm_(weight.unsqueeze(-1), k.unsqueeze(-2), alpha=-1)
             tried[own, x] = True
             if step in steps:
-                best = mu[:, self.use].masked_fill(~tried, -math.inf).amax(-1)
-                # more experiments never bring less: a drop is an artefact of the simulation
-                highest = max(highest, (best.mean() - today).item())
-                found[step] = highest
-        return found
+                found.append(mu[:, self.use].masked_fill(~tried, -math.inf).amax(-1))
+        return torch.stack(found, -1) if found else truths[:, :0]
 
 
 def _joint(look: _Look, Z: Float[Tensor, "n m"], tried: Bool[Tensor, " n"]) -> _Joint:

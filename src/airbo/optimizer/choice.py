@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from airbo.improvement import FeasibleValue, undominated
+from airbo.acquisition.improvement import FeasibleValue, undominated
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import RECOMMEND
 from airbo.optimizer.goals import Goals

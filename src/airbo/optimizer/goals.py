@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import ModuleList
 
 from airbo.acquisition import InformationAbout, Situation, believing
-from airbo.improvement import Draws, LogImprovement, Sampled
+from airbo.acquisition.improvement import Draws, LogImprovement, Sampled
 from airbo.measures import CVaR, InSpec, Mean, MeanStd, Measure, Quantile, Worst
 from airbo.measures.posterior import SEARCH, Effort, MeasureModel, Noise
 from airbo.models import UncertainInputGP

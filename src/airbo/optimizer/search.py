@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from airbo.acquisition import Acquisition, InformationAbout, Situation, believing, promising
+from airbo.acquisition.gain import ExpectedGain
 from airbo.embeddings.features import Nominal
-from airbo.gain import ExpectedGain
 from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.optimizer.part import MOST_ROWS, warn_of_part

@@ -2,7 +2,7 @@
 
 import torch
 
-from airbo.improvement import Draws, LogImprovement, Sampled
+from airbo.acquisition.improvement import Draws, LogImprovement, Sampled
 
 
 class Given(Draws):

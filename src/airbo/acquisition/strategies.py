@@ -4,7 +4,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -12,37 +12,16 @@ from botorch.acquisition.analytic import LogExpectedImprovement, UpperConfidence
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import Model
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from airbo.gain import ExpectedGain
-from airbo.measures.posterior import MeasureModel
+from airbo.acquisition.gain import ExpectedGain
+from airbo.acquisition.situation import Acquisition, Situation, believing, promising
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
-from airbo.uncertainty import InputUncertainty
 
 MOST_KNOWN = 64
 """Designs that a further experiment may make the recommended one."""
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What the optimizer knows when it chooses the next design, in the unit cube."""
-
-    X_observed: Float[Tensor, "n m"]
-    """Designs with an observed value."""
-    X_pending: Float[Tensor, "p m"] | None = None
-    """Designs without a value: proposed and not told yet, or failed."""
-    uncertainty: InputUncertainty | None = None
-    """The uncertainty of pending designs; None: that of most observations."""
-
-
-@runtime_checkable
-class Acquisition(Protocol):
-    """Builds a BoTorch acquisition function for a fitted model."""
-
-    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
-        """Build the function whose maximum is the next design."""
 
 
 @dataclass(frozen=True)
@@ -234,65 +213,3 @@ def find_acquisition(given: object) -> Acquisition:
         f"acquisition must be one of {', '.join(map(repr, ACQUISITIONS))} or a function that makes "
         f"a BoTorch acquisition, got {given!r}."
     )
-
-
-class InformationAbout(AcquisitionFunction):
-    r"""How much one experiment would reduce the variance of one design in use.
-
-    .. math:: \frac{\mathrm{Cov}(F_Q(x^*), F_P(x))^2}{\mathrm{Var}\, F_P(x) + \sigma^2(x)}
-
-    This is the drop in the variance of the expected value of :math:`x^*`, used under Q, after one
-    experiment at x under P. If P equals Q, an experiment at :math:`x^*` itself serves as well. If
-    they differ, such an experiment may be of no use.
-    """
-
-    def __init__(
-        self,
-        model: UncertainInputGP,
-        design: Float[Tensor, "1 m"],
-        deployment: InputUncertainty,
-        experiments: InputUncertainty,
-    ) -> None:
-        """Score experiments, run under ``experiments``, for a design used under ``deployment``."""
-        super().__init__(model=model)
-        self.design = design
-        self.deployment, self.experiments = deployment, experiments
-
-    def forward(self, X: Float[Tensor, "*batch 1 m"]) -> Float[Tensor, "*batch"]:
-        """Return the drop in variance for each experiment of a batch."""
-        both = torch.cat([self.design.expand_as(X), X], dim=-2)
-        model: Any = self.model
-        posterior = model.posterior(both, uncertainty=[self.deployment, self.experiments])
-        covariance = posterior.distribution.covariance_matrix  # (..., 2, 2)
-        noise = model.noise_variance(X, self.experiments).squeeze(-1)
-        # Cov(F_Q(x*), F_P(x))² / (Var F_P(x) + σ²(x))
-        return covariance[..., 0, 1].square() / (covariance[..., 1, 1] + noise)
-
-
-def promising(model: Model, Z: Float[Tensor, "n m"], most: int) -> Int[Tensor, "k"]:
-    """Return the positions of the points that may be best: those with the largest mean + std."""
-    if len(Z) <= most:
-        return torch.arange(len(Z))
-    with torch.no_grad():
-        parts: list[Any] = [model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
-        bounds = [p.mean.flatten() + p.variance.flatten().clamp_min(0).sqrt() for p in parts]
-    return torch.cat(bounds).topk(most).indices
-
-
-def believing(model: Any, situation: Situation) -> Model:
-    """Return the model as if each pending design had given its expected value.
-
-    The posterior mean stays the same. The standard deviation shrinks around pending designs, so
-    that the next design goes elsewhere.
-    """
-    X = situation.X_pending
-    if X is None:
-        return model
-    if isinstance(model, MeasureModel):
-        return model.believing(X, situation.uncertainty)
-    under: dict[str, Any] = {}
-    if isinstance(model, UncertainInputGP):
-        under["uncertainty"] = situation.uncertainty or model.features.uncertainties[0]
-    with torch.no_grad():
-        expected = model.posterior(X, **under).mean
-    return cast(Model, model.condition_on_observations(X, expected, **under))
