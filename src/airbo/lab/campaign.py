@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.coordinates import NamedUncertainty
-    from airbo.lab.tables import Imported
+    from airbo.lab.tables import ExperimentTable, Imported
     from airbo.optimizer import Optimizer, Recommendation
 
 Done = Literal["told", "already told", "corrected", "added"]
@@ -554,10 +554,14 @@ class Campaign:
             FileError: If there are mistakes; each is named with its line, and nothing is changed.
             Doubtful: If numbers look like typing errors and ``sure`` is not set.
         """
-        from airbo.lab.tables import Imported, read_experiments
+        from airbo.lab.tables import read_experiments
 
         reader = EntryReader.of(self.settings, self.record(), uncertainty, allow_outside)
-        table = read_experiments(reader, source, ignore_others)
+        return self._import(read_experiments(reader, source, ignore_others), again, sure)
+
+    def _import(self, table: "ExperimentTable", again: bool, sure: bool) -> "Imported":
+        from airbo.lab.tables import Imported
+
         found: dict[str, Any] = {}
 
         def decide(record: Record) -> list[events.Fact]:
@@ -572,6 +576,28 @@ class Campaign:
         if not is_new:
             return Imported(record.numbers_of(found.get("known") or call), already=True)
         return Imported(record.numbers_of(call), False, table.n_left_out)
+
+    def import_study(
+        self, url: str, name: str, *, again: bool = False, allow_outside: bool = False
+    ) -> "Imported":
+        """Take over the trials of an Optuna study: all or none.
+
+        The values of a trial are those of the objectives in the file, in their order. Trials that
+        are running or wait are pending experiments; abandoned ones are left out.
+
+        Args:
+            url: The storage of the study.
+            name: Its name.
+            again: Whether a study that was imported before counts once more.
+            allow_outside: Whether designs may lie outside the ranges of the file.
+
+        Raises:
+            FileError: If trials do not fit the file; each is named, and nothing is changed.
+        """
+        from airbo.lab.tables import read_trials
+
+        reader = EntryReader.of(self.settings, self.record(), None, allow_outside)
+        return self._import(read_trials(reader, url, name), again, sure=True)
 
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""

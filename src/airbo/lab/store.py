@@ -139,7 +139,7 @@ class Store:
             return []
         query = sa.select(_TABLE).where(_TABLE.c.campaign == self.campaign, _TABLE.c.seq >= first)
         rows = connection.execute(query.order_by(_TABLE.c.seq)).all()
-        if not rows:
+        if not rows and not first:
             self._check_alone(connection)
         return rows
 

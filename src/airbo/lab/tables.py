@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from airbo.lab.limits import check_place
 from airbo.lab.plausible import check_plausible_rows
 from airbo.lab.record import Change, Experiment, Record
 from airbo.observed import EXECUTED_COLUMN, FAILED, INFEASIBLE, OK, STATUS, VALUE, check_value
+from airbo.outcomes import objectives
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical
@@ -29,6 +30,8 @@ from airbo.words import nearest, number_of, quoted, same_unit, unit_of, value_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from airbo.integrations.optuna import StudyTrial
 
 TRIAL, ASKED, TOLD = "trial", "asked", "told"
 BY, EXCLUDED, NOTES = "by", "excluded", "notes"
@@ -68,6 +71,8 @@ class TableRow:
     executed: Mapping[str, Any] = field(default_factory=dict)
     infeasible: bool = False
     """Whether it failed because its design cannot be used."""
+    pending: bool = False
+    """Whether it was asked for and nobody has answered yet."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """What an export says beside it: number, times, who, notes, why it is excluded."""
 
@@ -90,6 +95,7 @@ class ExperimentTable:
     """The experiments of a table, checked."""
 
     name: str
+    """The file or study that they come from."""
     rows: Sequence[TableRow]
     entries: Sequence[Entry]
     n_left_out: int
@@ -128,11 +134,14 @@ class ExperimentTable:
         numbers = self._numbers(record)
         for row, entry, number in zip(self.rows, self.entries, numbers, strict=True):
             origin = {
-                "source": Path(self.name).name,
+                "source": self.name,
                 "by": row.kept.get(BY) or None,
                 "at": row.moment(TOLD),
                 "asked": row.moment(ASKED),
             }
+            if row.pending:
+                found.append(events.Asked(number, dict(entry.design), at=row.moment(ASKED)))
+                continue
             found.append(entry.fact(number, settings, **origin))
             if note := row.kept.get(NOTES):
                 found.append(events.Noted(number, note))
@@ -173,7 +182,60 @@ def read_experiments(
     if not rows and not found.mistakes:
         found.add(1, "there are no experiments in it.")
     found.check(name)
+    return ExperimentTable(Path(name).name, rows, entries, found.n_left_out)
+
+
+def read_trials(reader: EntryReader, url: str, name: str) -> ExperimentTable:
+    """Read and check the trials of an Optuna study; see ``Campaign.import_study``."""
+    try:
+        from airbo.integrations.optuna import read_study
+    except ImportError:
+        raise CampaignError("Optuna is not installed: pip install 'airbo[optuna]'.") from None
+    try:
+        trials = read_study(url, name)
+    except ValueError as error:
+        raise CampaignError(str(error)) from None
+    found = TableMistakes()
+    rows, entries = [], []
+    for trial in trials:
+        if trial.state == "abandoned":
+            found.n_left_out += 1
+            continue
+        try:
+            row = _row_of(trial, reader.settings)
+            own = replace(reader, uncertainty=trial.uncertainty)
+            entries.append(own.added(row.design, row.outcomes, row.executed))
+            rows.append(row)
+        except CampaignError as error:
+            found.add(trial.number, str(error))
+    if found.mistakes:
+        listed = "\n".join(f"  trial {m.line}: {m.text}" for m in found.mistakes[:MOST_MISTAKES])
+        raise CampaignError(f"The study {name!r} does not fit the campaign file:\n{listed}")
+    if not rows:
+        raise CampaignError(f"The study {name!r} has no trials to import.")
     return ExperimentTable(name, rows, entries, found.n_left_out)
+
+
+def _row_of(trial: "StudyTrial", settings: Settings) -> TableRow:
+    """Return a trial as a row of a table."""
+    goals = list(objectives(settings.outcomes))
+    if trial.values and len(trial.values) != len(goals):
+        raise CampaignError(
+            f"it has {len(trial.values)} values, and the file has {len(goals)} objectives."
+        )
+    values = dict(zip(goals, trial.values, strict=False)) if trial.state == "told" else {}
+    measured = {name: value for name, value in values.items() if value is not None}
+    measured |= trial.outcomes if trial.state == "told" else {}
+    times = {ASKED: trial.asked, TOLD: trial.told}
+    kept = {column: moment.isoformat() for column, moment in times.items() if moment is not None}
+    return TableRow(
+        trial.number,
+        trial.design,
+        measured or None,
+        trial.executed,
+        pending=trial.state == "pending",
+        kept={**kept, TRIAL: str(trial.number)},
+    )
 
 
 def _entries(reader: EntryReader, rows: Sequence[TableRow], found: "TableMistakes") -> list[Entry]:
@@ -382,7 +444,7 @@ class _RowReader:
             kept.pop(EXCLUDED, None)
         if len(self.found.mistakes) > n_before:
             return []
-        return [TableRow(line, design, outcomes, executed, status == INFEASIBLE, kept)]
+        return [TableRow(line, design, outcomes, executed, status == INFEASIBLE, kept=kept)]
 
     def _designed(self, name: str, cell: str) -> Any:
         parameter = self.space.parameters[name]

@@ -1,0 +1,410 @@
+"""Experiments that a program does: ask, run the command, tell, without anybody watching."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import string
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airbo.lab.campaign import Campaign
+from airbo.lab.errors import AlreadyTold, CampaignError
+from airbo.lab.record import Experiment
+from airbo.observed import check_value
+from airbo.space import Design, Space
+from airbo.space.parameters import Float
+from airbo.words import nearest, number_of
+
+GRACE_SECONDS = 5
+"""How long a command may take to end after it was asked to."""
+ENDINGS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""Signals with which this process is asked to end; Windows lacks one."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line with the names of parameters in braces; no shell sees it.
+
+    >>> space = Space({"speed": (50.0, 200.0)})
+    >>> Command("./mill --speed={speed}", space).arguments({"speed": 120.5})
+    ['./mill', '--speed=120.5']
+    """
+
+    template: str
+    space: Space
+    timeout: float | None = None
+    """Seconds after which the experiment has failed."""
+    outcomes: Collection[str] = ("value",)
+    """Names of what it measures."""
+
+    def __post_init__(self) -> None:
+        """Refuse a command that names something else than parameters."""
+        lowest = {name: p.decode(p.range[0]) for name, p in self.space.parameters.items()}
+        try:
+            words = self.arguments(lowest)
+        except ValueError as error:
+            raise CampaignError(
+                f"The command {self.template!r} is not readable: {str(error).rstrip('.')}."
+            ) from None
+        if not words:
+            raise CampaignError("The command is empty.")
+        forms = dict(self._forms)
+        for name, form in self._forms:
+            if forms[name] != form:
+                raise CampaignError(
+                    f"The command writes {{{name}}} in two ways, so it is not clear which value "
+                    "the experiment has; write it the same way everywhere."
+                )
+
+    def arguments(self, design: Design) -> list[str]:
+        """Put the values of a design in their places, in the format that stands there, if any."""
+        return [_filled(word, design) for word in shlex.split(self.template)]
+
+    def executed(self, design: Design) -> Design:
+        """Return the design that the command gets: ``{speed:.1f}`` rounds it.
+
+        >>> space = Space({"speed": (50.0, 200.0)})
+        >>> Command("./mill {speed:.1f}", space).executed({"speed": 120.5403})
+        {'speed': 120.5}
+        """
+        found = dict(design)
+        for name, form in self._forms:
+            if isinstance(self.space.parameters[name], Float):
+                with suppress(ValueError):  # such as a percent sign: nothing to read back
+                    found[name] = float(format(design[name], form))
+        return found
+
+    @property
+    def _forms(self) -> list[tuple[str, str]]:
+        """The parameters in the command, and their formats."""
+        words = shlex.split(self.template)
+        parts = [part for word in words for part in string.Formatter().parse(word)]
+        return [(name, form or "") for _, name, form, _ in parts if name in self.space.names]
+
+    def run(self, experiment: Experiment) -> "CommandResult":
+        """Do the experiment; its answer is the last line that the command prints."""
+        environment = {
+            **os.environ,
+            "AIRBO_TRIAL": str(experiment.number),
+            "AIRBO_DESIGN": json.dumps(self.executed(experiment.design)),
+        }
+        with _held_back() as signals:  # what is just being started could not be ended
+            process = self._start(experiment.design, environment)
+        try:
+            for number in signals:
+                signal.raise_signal(number)
+            output, errors = process.communicate(timeout=self.timeout)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return CommandResult(None, f"it took longer than {self.timeout:g} s")
+        except BaseException:
+            _end(process)
+            raise
+        return self._result(process.returncode, output, errors)
+
+    def _result(self, code: int, output: str, errors: str) -> "CommandResult":
+        if code:
+            last = _last_line(errors)
+            reason = f"it ended with exit code {code}" + (f": {last}" if last else "")
+            return CommandResult(None, reason)
+        line = _last_line(output)
+        try:
+            return CommandResult(answer_in(line, self.outcomes))
+        except ValueError as error:
+            reason = str(error).rstrip(".")  # with all that was printed: none of it is lost
+            return CommandResult(None, reason if repr(line) in reason else f"{reason} ({line})")
+
+    def _start(self, design: Design, environment: dict[str, str]) -> "subprocess.Popen[str]":
+        try:
+            return subprocess.Popen(
+                self.arguments(design),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CampaignError(
+                f"The command {self.template!r} cannot be started: {error.strerror}."
+            ) from None
+
+
+@contextmanager
+def _held_back() -> Iterator[list[int]]:
+    """Collect signals that ask this process to end, instead of ending it."""
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # they do not arrive there
+        yield caught
+        return
+    handlers = {number: signal.getsignal(number) for number in ENDINGS}
+    for number in handlers:
+        signal.signal(number, lambda number, frame: caught.append(number))
+    try:
+        yield caught
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _filled(word: str, design: Design) -> str:
+    parts = []
+    for text, name, form, conversion in string.Formatter().parse(word):
+        parts.append(text)
+        if name is None:
+            continue
+        if name not in design:
+            there = ", ".join(f"{{{n}}}" for n in design)
+            raise CampaignError(f"The command names {{{name}}}; there are {there}.")
+        value = string.Formatter().convert_field(design[name], conversion)
+        parts.append(format(value, form) if form else str(value))
+    return "".join(parts)
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What came of a command."""
+
+    value: dict[str, float] | None
+    """What was measured, by name; None: the experiment failed."""
+    reason: str = ""
+    """Why there is no value."""
+
+
+def answer_in(line: str, outcomes: Collection[str]) -> dict[str, float]:
+    """Read what a program prints: outcomes by name, or the bare value where there is one.
+
+    >>> answer_in("1.25", ["strength"])
+    {'strength': 1.25}
+    >>> answer_in("strength=410 leak=0.05", ["strength", "leak"])
+    {'strength': 410.0, 'leak': 0.05}
+    >>> answer_in('{"strength": 410, "leak": null}', ["strength", "leak"])
+    {'strength': 410.0}
+
+    Raises:
+        ValueError: If it is something else.
+    """
+    what = "its last line"
+    if len(outcomes) == 1 and "=" not in line and not line.startswith("{"):
+        [name] = outcomes
+        return {name: _checked(number_of(line, what))}
+    given = _from_json(line) if line.startswith("{") else _from_pairs(line, outcomes)
+    for name in given:
+        if name not in outcomes:
+            raise ValueError(f"{what} names {name!r}{nearest(name, list(outcomes))}")
+    found = {n: _checked(number_of(str(v), n)) for n, v in given.items() if v is not None}
+    if not found:
+        raise ValueError(f"{what} has none of the outcomes {', '.join(outcomes)}")
+    return found
+
+
+def _checked(value: float) -> float:
+    check_value(value)
+    return value
+
+
+def _from_json(line: str) -> dict[str, Any]:
+    try:
+        read = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"its last line is not valid JSON: {error}") from None
+    if any(isinstance(value, bool | list | dict) for value in read.values()):
+        raise ValueError("its last line must have a number, or null, for each outcome")
+    return dict(read)
+
+
+def _from_pairs(line: str, outcomes: Collection[str]) -> dict[str, Any]:
+    pairs = [word.partition("=") for word in line.replace(",", " ").split()]
+    if not pairs or not all(equals for _, equals, _ in pairs):
+        example = " ".join(f"{name}=1.25" for name in outcomes)
+        raise ValueError(f"its last line must be like {example}, or JSON, got {line!r}")
+    return {name: text for name, _, text in pairs}
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """End a command and all that it started: first politely."""
+    for end in (_ask_to_end, _kill):
+        with suppress(ProcessLookupError):
+            end(process)
+        try:
+            process.communicate(timeout=GRACE_SECONDS)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _ask_to_end(process: "subprocess.Popen[str]") -> None:
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGTERM)
+    else:
+        process.terminate()
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+# -- unattended
+
+
+@dataclass(frozen=True)
+class Step:
+    """One experiment of an unattended run."""
+
+    experiment: Experiment
+    result: CommandResult
+    n_done: int
+    """Experiments of the campaign that have an outcome."""
+
+
+def run_unattended(
+    campaign: Campaign,
+    command: Command,
+    budget: int,
+    *,
+    max_failures: int = 5,
+    on_step: Callable[[Step], object] = lambda step: None,
+) -> list[Step]:
+    """Do experiments until the campaign has ``budget`` of them; return those done here.
+
+    Experiments that a killed run on this machine left behind are done first. Ctrl-C ends the
+    command and gives its experiment up.
+
+    Args:
+        campaign: The campaign.
+        command: What does an experiment.
+        budget: Total number of experiments with an outcome.
+        max_failures: After so many failed ones in a row the command itself is taken for broken.
+        on_step: Called after each experiment.
+
+    Raises:
+        CampaignError: After too many failures.
+    """
+    steps: list[Step] = []
+    while (experiment := _next(campaign, budget)) is not None:
+        try:
+            result = command.run(experiment)
+        except BaseException:
+            _give_back(campaign, experiment)
+            raise
+        _tell(campaign, experiment, result, command.executed(experiment.design))
+        done = sum(e.has_outcome for e in campaign.record().experiments)
+        steps.append(Step(experiment, result, done))
+        on_step(steps[-1])
+        _check_failures(steps, max_failures)
+    return steps
+
+
+def _tell(
+    campaign: Campaign, experiment: Experiment, result: CommandResult, design: Design
+) -> None:
+    """Report a result, and the design that was executed; Ctrl-C waits, so that no value is lost."""
+    moved = {name: value for name, value in design.items() if value != experiment.design[name]}
+
+    def tell() -> None:  # a program does not mistype
+        campaign.tell(
+            experiment.number, result.value, design=moved or None, allow_outside=True, sure=True
+        )
+
+    with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
+        try:
+            tell()
+        except KeyboardInterrupt:
+            tell()
+            raise
+        if result.value is None and result.reason:
+            campaign.note(experiment.number, result.reason)
+
+
+def _give_back(campaign: Campaign, experiment: Experiment) -> None:
+    """Give an experiment up, unless somebody else has answered it."""
+    with suppress(AlreadyTold):
+        campaign.give_up(experiment.number)
+
+
+def _check_failures(steps: Sequence[Step], max_failures: int) -> None:
+    last = steps[-max_failures:]
+    if len(last) == max_failures and all(step.result.value is None for step in last):
+        raise CampaignError(
+            f"The last {max_failures} experiments failed, so the run has stopped. The last one: "
+            f"{last[-1].result.reason}."
+        )
+
+
+def _next(campaign: Campaign, budget: int) -> Experiment | None:
+    """Return an experiment that was left behind, or a new one while the budget allows."""
+    process = this_process()
+    for left_behind in filter(is_orphan, campaign.record().pending):
+        if campaign.claim(left_behind.number, process, instead_of=left_behind.run):
+            return campaign.experiment(left_behind.number)
+    return next(iter(campaign.ask(run=process, budget=budget)), None)
+
+
+# -- which process runs an experiment, and whether it still does
+
+
+def this_process() -> dict[str, Any]:
+    """Describe this process; every claim gets its own description."""
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "began": _beginning(os.getpid()),
+        "since": time.time(),
+        "token": uuid.uuid4().hex,
+    }
+
+
+def is_orphan(experiment: Experiment) -> bool:
+    """Say whether the run on this machine that began an experiment is gone."""
+    run = experiment.run
+    if run is None or run.get("host") != socket.gethostname():
+        return False
+    pid = int(run["pid"])
+    if pid == os.getpid():
+        return True
+    return not _is_alive(pid) or run.get("began") not in (None, _beginning(pid))
+
+
+def _is_alive(pid: int) -> bool:
+    if os.name == "nt":  # there, os.kill would end it: whoever knows better gives the experiment up
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is somebody else's, and alive
+    return True
+
+
+def _beginning(pid: int) -> str | None:
+    """Return when a process and the machine were started; None if the system hides it.
+
+    After a restart of the machine, another process soon has the same number.
+    """
+    try:
+        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        process = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return f"{machine} {process[19]}"
