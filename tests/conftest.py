@@ -49,12 +49,12 @@ def as_without_shape_checks(_shapes_are_checked_near_the_numerics):
 @pytest.fixture
 def few_draws(monkeypatch):
     """Look at few designs and futures, with few draws, where a test is about what is shown."""
+    from airbo.analysis import budget, outlook, window
     from airbo.measures.posterior import Effort
-    from airbo.optimizer import budget, judgement, optimizer, outlook, window
+    from airbo.optimizer import judgement
 
     monkeypatch.setattr(judgement, "FINE", Effort(64, 128))
-    for module in (optimizer, window):
-        monkeypatch.setattr(module, "EFFORT_OF_WINDOW", Effort(32, 64))
+    monkeypatch.setattr(window, "EFFORT_OF_WINDOW", Effort(32, 64))
     few = {window: {"N_VALUES": 5, "N_INSIDE": 2, "N_CONFIRMED": 4}, budget: {"N_EXECUTED": 128},
            outlook: {"N_FUTURES": 16, "N_TRUTHS": 256}}  # fmt: skip
     for module, numbers in few.items():
