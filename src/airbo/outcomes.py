@@ -47,6 +47,20 @@ class Aim(ABC):
         return (measure.low, measure.high) if isinstance(measure, InSpec) else (None, None)
 
     @property
+    def sign(self) -> int:
+        """1: larger values are better; -1: smaller ones; 0: neither, but those in the middle."""
+        if isinstance(self.measure, InSpec):
+            return _sign(self.bounds)
+        if isinstance(self.measure, Target):
+            return 0
+        return 1 if self.direction == "maximize" else -1
+
+    @property
+    def where(self) -> str:
+        """Say where values are in spec, where it counts by ``InSpec``."""
+        return _where(self.bounds)
+
+    @property
     def better(self) -> str:
         """Say which values are good.
 
@@ -54,10 +68,10 @@ class Aim(ABC):
         ('larger is better', 'between 1.4 and 1.6 is in spec')
         """
         if isinstance(self.measure, InSpec):
-            return f"{_where(self.bounds)} is in spec"
+            return f"{self.where} is in spec"
         if isinstance(self.measure, Target):
             return f"nearer to {self.measure.value:g} is better"
-        return "larger is better" if self.direction == "maximize" else "smaller is better"
+        return "larger is better" if self.sign > 0 else "smaller is better"
 
     def merit(self, value: float) -> float:
         """Return how good one observed value is: larger is better, whatever the goal.
@@ -68,7 +82,7 @@ class Aim(ABC):
             return _margin(self.bounds, value)
         if isinstance(self.measure, Target):
             return -abs(value - self.measure.value)
-        return value if self.direction == "maximize" else -value
+        return self.sign * value
 
     def words(self, name: str) -> str:
         """Say what is wanted of the outcome."""
@@ -112,6 +126,11 @@ class Limit(ABC):
     @abstractmethod
     def bounds(self) -> Bounds:
         """The smallest and the largest value that are allowed; None: there is no limit."""
+
+    @property
+    def sign(self) -> int:
+        """1: larger values are better; -1: smaller ones; 0: neither, but those in the middle."""
+        return _sign(self.bounds)
 
     @property
     def better(self) -> str:
@@ -202,6 +221,12 @@ def _where(bounds: Bounds) -> str:
     if low is not None and high is not None:
         return f"between {low:g} and {high:g}"
     return f"at most {high:g}" if low is None else f"at least {low:g}"
+
+
+def _sign(bounds: Bounds) -> int:
+    """Return the direction away from a limit; 0 between two limits."""
+    low, high = bounds
+    return (low is not None) - (high is not None)
 
 
 def _margin(bounds: Bounds, value: float) -> float:

@@ -145,6 +145,18 @@ def interval(estimate: MeanAndStd) -> str:
     return _minus(f"{mean - 2 * std:.{places}f} to {mean + 2 * std:.{places}f}")
 
 
+def between(low: float, high: float) -> str:
+    """Write a range, to the second digit of a quarter of its width.
+
+    >>> between(0.32292, 0.51609), between(96.1, 127.9)
+    ('0.323 to 0.516', '96.1 to 127.9')
+    """
+    places = max(0, 1 - _magnitude((high - low) / 4))
+    if not high > low or places > 8 or max(abs(low), abs(high)) >= 1e7:
+        return f"{number(low)} to {number(high)}"
+    return f"{fixed(low, places)} to {fixed(high, places)}"
+
+
 def _magnitude(value: float | int) -> int:
     return math.floor(math.log10(abs(value))) if value else 0
 
@@ -189,8 +201,12 @@ def label(name: str, unit: str | None) -> str:
 
 def value(parameter: Parameter, given: Any) -> str:
     """Write the value of a parameter with its unit."""
-    text = number(given, 5) if isinstance(parameter, Float) else str(given)
-    return with_unit(text, unit_of(parameter))
+    return with_unit(bare(parameter, given), unit_of(parameter))
+
+
+def bare(parameter: Parameter, given: Any) -> str:
+    """Write the value of a parameter without its unit."""
+    return number(given, 5) if isinstance(parameter, Float) else str(given)
 
 
 def design(space: Space, given: Mapping[str, Any]) -> str:

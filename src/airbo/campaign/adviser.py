@@ -10,7 +10,7 @@ from airbo.campaign.errors import CampaignError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.optuna import read_uncertainty
 from airbo.campaign.study import digits_of
-from airbo.digits import as_held
+from airbo.lab.digits import as_held
 from airbo.measures import Mean
 from airbo.words import quoted
 

@@ -13,7 +13,7 @@ from airbo.campaign.config import Settings
 from airbo.campaign.errors import CampaignError, DamageError, FileError, StorageError
 from airbo.campaign.experiment import Experiment
 from airbo.campaign.seal import Seal
-from airbo.digits import Digits, digits_for
+from airbo.lab.digits import Digits, digits_for
 from airbo.observed import VALUE
 from airbo.space import Space
 from airbo.space.parameters import Categorical, Float, Integer, Parameter

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from airbo.digits import Digits, as_held, digits_for
+from airbo.lab.digits import as_held, digits_of
 from airbo.lab.errors import CampaignError
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
@@ -99,7 +99,9 @@ class Adviser:
         best = self._named(best)
         if any(e.counts and e.design == best.design for e in self.experiments):
             return best
-        design = as_held(self.settings.space, digits_of(self.settings), best.design)
+        space = self.settings.space
+        digits = digits_of(space, self.settings.uncertainty)
+        design = as_held(space, digits, best.design)
         return replace(best, design=design)
 
     def _named(self, best: "Recommendation") -> "Recommendation":
@@ -154,24 +156,3 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         if e.is_pending:
             optimizer.expect(e.design, allow_outside=True)
     return optimizer
-
-
-def digits_of(settings: Settings) -> dict[str, Digits]:
-    """Return the digits that the machine can hold, by name: from how far it misses a design."""
-    import torch
-
-    from airbo.coordinates import by_columns
-
-    space = settings.space
-    low, high = (torch.tensor(bounds, dtype=torch.float64) for bounds in space.bounds)
-    X = torch.stack([low, (low + high) / 2, high])
-    C = by_columns(space, settings.uncertainty).covariance(X)
-    std = C.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt()  # (3, d)
-    found = {}
-    for column, (name, parameter) in enumerate(space.parameters.items()):
-        own = std[:, column] / (X[:, column].abs() if parameter.log else 1.0)
-        missed = [v for v in own.tolist() if v > 0]
-        digits = digits_for(parameter, min(missed, default=None))
-        if digits is not None:
-            found[name] = digits
-    return found

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from airbo.lab import events
-from airbo.lab.advice import Adviser, Policy, digits_of, modelled, optimizer_from
+from airbo.lab.advice import Adviser, Policy, modelled, optimizer_from
 from airbo.lab.entry import SAME_DESIGN, Entry, EntryReader, check_once
 from airbo.lab.errors import CampaignError, StorageError
 from airbo.lab.file import Settings
@@ -247,7 +247,7 @@ class Campaign:
 
     def _choose(self, record: Record, n: int) -> list[Design]:
         """Choose designs; no transaction is open meanwhile."""
-        from airbo.digits import as_held
+        from airbo.lab.digits import as_held, digits_of
 
         settings = self.settings
         try:
@@ -256,7 +256,8 @@ class Campaign:
             chosen = [optimizer.ask(number=first + i) for i in range(n)]
         except ValueError as error:
             raise CampaignError(f"No design can be chosen. {error}") from error
-        return [as_held(settings.space, digits_of(settings), design) for design in chosen]
+        digits = digits_of(settings.space, settings.uncertainty)
+        return [as_held(settings.space, digits, design) for design in chosen]
 
     def give_up_overdue(self) -> list[Experiment]:
         """Give up pending experiments that are overdue, and return them."""

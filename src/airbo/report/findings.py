@@ -16,7 +16,7 @@ from torch import Tensor
 from airbo import words
 from airbo.analysis import Outlook, look_ahead
 from airbo.coordinates import uncertain_columns
-from airbo.digits import Digits, digits_for
+from airbo.lab.digits import Digits, digits_for
 from airbo.models import ERBFGP, UGP
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning

@@ -27,7 +27,7 @@ from airbo.campaign.optuna.search_space import SearchSpace
 from airbo.campaign.optuna.trials import Trials, has_rival
 from airbo.campaign.optuna.wanted import Wants
 from airbo.coordinates import ByName, by_columns
-from airbo.digits import Digits, as_held
+from airbo.lab.digits import Digits, as_held
 from airbo.measures import Mean, Measure, check_measure
 from airbo.measures.kinds import check_kept_share
 from airbo.measures.posterior import Noise, check_noise

@@ -1,4 +1,4 @@
-"""Pages where a measure decides, or several outcomes do."""
+"""What the page says of each kind of goal: measures, limits, in spec, several objectives."""
 
 import re
 
@@ -8,10 +8,10 @@ import torch
 import airbo
 from airbo import measures
 from airbo import uncertainty as unc
-from airbo.report import write_report
-from airbo.report.decided import Decided
-from airbo.report.in_spec import in_spec_figure
-from tests.report.test_report import rows_of, tiles_of, words_of
+from airbo.analysis.words import as_percent
+from airbo.lab.report import Findings, sections, write_report
+from airbo.lab.report.limits import in_spec_figure, limits_section
+from tests.lab.report.test_report import rows_of, tiles_of, words_of
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
 
@@ -48,9 +48,9 @@ def test_the_first_screen_has_a_tile_for_every_outcome(tmp_path):
     opt = several(LIMITED)
     page = page_of(opt, tmp_path, units={"leak": "ml"})
     best, tiles = opt.recommend(), tiles_of(page)
-    assert set(tiles) == {"strength, mean", "leak at most 30 ml"}
+    assert set(tiles) == {"Expected strength", "leak at most 30 ml"}
     within = float(tiles["leak at most 30 ml"].removesuffix("%"))
-    assert within == pytest.approx(100 * best.outcomes["leak"].within, abs=0.5)
+    assert within == pytest.approx(100 * best.outcomes["leak"].capability.share, abs=0.5)
     assert [row[0] for row in rows_of(page, "set")] == ["x", "y"]
     text = words_of(page)
     assert best.reason in text
@@ -71,8 +71,13 @@ def test_two_objectives_have_a_front(tmp_path):
 
 def test_shares_in_spec_stand_on_the_first_screen(tmp_path):
     opt = measured(measures.InSpec(high=30.0))
-    page = page_of(opt, tmp_path, value_name="leak")
-    assert set(tiles_of(page)) == {"In spec", "Cpk", "Out of spec", "Expected leak"}
+    page = page_of(opt, tmp_path, units={"value": "ml"})
+    assert set(tiles_of(page)) == {
+        "In spec: value at most 30 ml",
+        "Cpk",
+        "Out of spec",
+        "Expected value",
+    }
     assert "Tolerance budget" in words_of(page)
 
 
@@ -101,11 +106,11 @@ def test_an_experiment_that_measured_one_outcome_only_is_shown(tmp_path):
 
 def test_a_single_outcome_has_the_page_of_a_value(tmp_path):
     opt = several({"strength": airbo.Maximize()})
-    settings = {"value_name": "strength", "history": 0}
+    settings = {"history": 0}
     assert "Expected strength" in tiles_of(page_of(opt, tmp_path, **settings))
     opt.tell({"x": 9.0, "y": 9.0}, None, infeasible=True)
     tiles = tiles_of(page_of(opt, tmp_path, **settings))
-    assert {"strength, mean", "feasible: works"} <= {*tiles}
+    assert {"Expected strength", "feasible: works"} <= {*tiles}
 
 
 # -- settings
@@ -128,9 +133,8 @@ def test_the_settings_name_outcomes_with_their_limits_and_probabilities(tmp_path
 def test_the_settings_name_the_measure_and_noise_of_the_product(measure, tmp_path):
     opt = measured(measure, n=5, noise="product")
     found = settings_of(page_of(opt, tmp_path))
-    assert f"measure {measure.words}" in found
+    assert measure.words in found
     assert "noise a property of the product" in found
-    assert ("better" in found) == isinstance(measure, measures.CVaR)
 
 
 def test_the_settings_name_outcomes_before_the_first_experiment(tmp_path):
@@ -161,10 +165,12 @@ def drawn_share(figure, name):
     ids=["limit", "measure", "both"],
 )
 def test_the_red_area_is_the_share_out_of_spec(opt, bounds):
-    decided = Decided(opt(), "value", None, {})
-    assert {part.name: own for part, own, _ in decided.limited} == bounds
-    for part, own, capability in decided.limited:
-        figure = in_spec_figure(decided.values(part.name), own, part.name, None)
+    findings = Findings(opt())
+    limited = {o.name: o for o in findings.parts if limits_section(o) is not None}
+    assert {name: o.want.bounds for name, o in limited.items()} == bounds
+    for name, outcome in limited.items():
+        own, capability = bounds[name], findings.expected[name].capability
+        figure = in_spec_figure(outcome.in_use, own, outcome.label)
         assert drawn_share(figure, "in spec") == pytest.approx(capability.share)
         assert drawn_share(figure, "out of spec") == pytest.approx(1 - capability.share)
         lines = [shape.x0 for shape in figure.layout.shapes]
@@ -173,7 +179,7 @@ def test_the_red_area_is_the_share_out_of_spec(opt, bounds):
 
 @pytest.mark.parametrize("bounds", [(0.0, None), (None, 5.0), (-1e6, 1e6)])
 def test_values_that_never_differ_have_a_picture(bounds):
-    figure = in_spec_figure(torch.zeros(4, 1, dtype=torch.float64), bounds, "leak", "<b>")
+    figure = in_spec_figure(torch.zeros(4, 1, dtype=torch.float64), bounds, "leak (<b>)")
     assert drawn_share(figure, "in spec") == pytest.approx(1)
     assert "<b>" not in figure.layout.xaxis.title.text
 
@@ -183,3 +189,72 @@ def test_every_value_with_limits_has_its_picture_on_the_page(tmp_path):
     assert f"leak · {title}" in words_of(page_of(several(LIMITED), tmp_path))
     assert title in words_of(page_of(measured(measures.InSpec(high=30.0)), tmp_path))
     assert title not in words_of(page_of(measured(measures.CVaR(0.9), n=5), tmp_path))
+
+
+# -- the words of each goal
+
+GOALS = {
+    "mean": (airbo.Maximize(), "Larger is better.", "get the best leak on average"),
+    "smaller": (airbo.Minimize(), "Smaller is better.", "get the best leak on average"),
+    "quantile": (
+        airbo.Minimize(measures.Quantile(0.9)),
+        "Smaller is better.",
+        "get the best leak by what counts: the value that 90 of 100",
+    ),
+    "in spec": (
+        airbo.Maximize(measures.InSpec(10.0, 30.0)),
+        "Between 10 and 30 is in spec.",
+        "get leak in spec most often: between 10 and 30 ml",
+    ),
+    "target": (
+        airbo.Maximize(measures.Target(20.0)),
+        "Nearer to 20 is better.",
+        "get leak as near as possible to 20 ml",
+    ),
+}
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_every_goal_has_its_own_words(goal, tmp_path):
+    want, better, lead = GOALS[goal]
+    opt = several({"leak": want})
+    text = words_of(page_of(opt, tmp_path, units={"leak": "ml"}, history=0))
+    assert better in text
+    assert lead in text
+    others = {other for _, other, _ in GOALS.values()} - {better}
+    assert not [other for other in others if other in text]
+    assert ("Bright is good" in text) == bool(want.sign)
+    assert want.words("leak") in text
+
+
+def test_a_share_in_spec_is_one_number_on_the_whole_page(tmp_path):
+    opt = several({"leak": airbo.Maximize(measures.InSpec(high=30.0))})
+    share = opt.recommend().capability.share
+    page = page_of(opt, tmp_path)
+    assert tiles_of(page)["In spec: leak at most 30"] == as_percent(share)
+    assert opt.recommend().capability.words in words_of(page)
+
+
+def test_every_outcome_of_several_is_compared_by_its_own_goal(tmp_path):
+    text = words_of(page_of(several(FRONT), tmp_path))
+    for said in (
+        "strength: larger is better.",
+        "weight: smaller is better.",
+        "leak: must be at most 30.",
+    ):
+        assert said in text
+
+
+def test_sections_come_one_after_the_other_and_need_nothing_around_them():
+    found = list(sections(Findings(several(LIMITED)), history=0))
+    keys = [section.key for section in found]
+    assert keys[0] == "answer"
+    assert keys[-1] == "settings"
+    assert {"limits leak", "window", "budget leak", "trust strength", "along leak"} <= {*keys}
+    assert len(keys) == len(set(keys))
+    for section in found:
+        page = section.html()
+        assert page.count("<section") == page.count("</section>") == 1
+        assert " style=" not in page
+        assert " id=" not in page
+        assert not re.findall(r"<script(?! type=.application/json.)", page)

@@ -13,11 +13,12 @@ from plotly.offline import get_plotlyjs
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.report import Findings, Logbook, write_report
-from airbo.report.frame import add_answer, add_settings
-from airbo.report.page import Page
-from tests.campaign.common import campaign
-from tests.report.common import HOSTILE, hostile, milling, one, optimizer, ten
+from airbo.lab import Campaign
+from airbo.lab.digits import digits_of
+from airbo.lab.report import Findings, write_report
+from airbo.lab.report.answer import answer_section
+from airbo.lab.report.records import settings_section
+from tests.lab.report.common import HOSTILE, hostile, milling, one, optimizer, ten
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
 
@@ -77,13 +78,6 @@ def test_every_optimization_gets_a_page(make, tmp_path):
     assert ("No experiment has given a value yet" in text) != has_values
 
 
-def shown(add, findings):
-    """Return one part of a page as HTML."""
-    page = Page("title", "subtitle")
-    add(page, findings)
-    return page.html()
-
-
 def rows_of(page, kind):
     """Return the cells of the rows of a table."""
     [table] = re.findall(rf'<table class="{kind}">(.*?)</table>', page, re.DOTALL)
@@ -99,11 +93,12 @@ def tiles_of(page):
 def test_the_first_screen_says_what_to_set_in_digits_of_the_machine():
     opt = milling(n=10, surrogate="ugp")
     best = opt.recommend()
-    rows = rows_of(shown(add_answer, Findings(opt, "wear", "µm")), "set")
+    rows = rows_of(answer_section(Findings(opt, {"value": "µm"})).html(), "set")
     assert [row[0] for row in rows] == ["speed", "depth", "passes", "tool"]
     (speed, depth, passes, tool) = (row[1] for row in rows)
     assert speed == f"{best.design['speed']:.0f} m/min"  # missed by 8 m/min
-    assert depth == f"{best.design['depth']:.3f} mm"  # missed by 0.012 mm
+    held = digits_of(opt.space, opt.uncertainty)["depth"].round(best.design["depth"])
+    assert depth == f"{held:g} mm"  # as a campaign would ask for it
     assert passes == str(best.design["passes"])
     assert tool == best.design["tool"]
     assert rows[0][2].startswith("lands at ")
@@ -113,9 +108,9 @@ def test_the_first_screen_says_what_to_set_in_digits_of_the_machine():
 def test_tiles_say_what_to_expect():
     opt = milling(n=10, surrogate="ugp")
     best = opt.recommend()
-    tiles = tiles_of(shown(add_answer, Findings(opt, "wear", "µm")))
-    assert set(tiles) == {"Expected wear", "Single runs", "Gain since the start", "Left to gain"}
-    mean, std = map(float, re.fullmatch(r"(.*) ± (.*) µm", tiles["Expected wear"]).groups())
+    tiles = tiles_of(answer_section(Findings(opt, {"value": "µm"})).html())
+    assert set(tiles) == {"Expected value", "Single runs", "Gain since the start", "Left to gain"}
+    mean, std = map(float, re.fullmatch(r"(.*) ± (.*) µm", tiles["Expected value"]).groups())
     assert mean == pytest.approx(best.mean, abs=0.1 * best.std)
     assert std == pytest.approx(best.std, rel=0.06)
     low, high = map(float, re.fullmatch(r"(.*) to (.*) µm", tiles["Single runs"]).groups())
@@ -129,23 +124,23 @@ def test_the_gain_is_against_the_best_of_the_first_designs(direction):
     opt = airbo.Optimizer({"x": (0.0, 1.0)}, direction=direction, n_initial=3, surrogate="nominal")
     for x in (0.0, 0.1, 0.2, 0.5, 0.9):
         opt.tell({"x": x}, sign * (1 - (x - 0.5) ** 2))
-    tile = tiles_of(shown(add_answer, Findings(opt)))["Gain since the start"]
+    tile = tiles_of(answer_section(Findings(opt)).html())["Gain since the start"]
     gain = float(tile.split(" ±")[0].replace("−", "-").replace("+", ""))
     assert gain == pytest.approx(sign * 0.09, abs=0.02)
 
 
 def test_too_little_data_is_said_first():
-    page = shown(add_answer, Findings(one(n=2, surrogate="ugp")))
+    page = answer_section(Findings(one(n=2, surrogate="ugp"))).html()
     [lead] = re.findall(r'<p class="lead doubt">(.*?)</p>', page)
     assert lead.startswith("Too little is known to recommend a design: after 2 values the model")
 
 
 def test_a_design_at_the_end_of_its_range_is_pointed_out():
     opt = one(n=8, f=lambda design: design["x"], surrogate="ugp")
-    assert "end of its range" not in shown(add_answer, Findings(one(n=8, surrogate="ugp")))
+    assert "end of its range" not in answer_section(Findings(one(n=8, surrogate="ugp"))).html()
     opt.tell({"x": 1.0}, 1.0)
     opt.tell({"x": 1.0}, 1.0)
-    assert "the upper end of its range" in shown(add_answer, Findings(opt))
+    assert "the upper end of its range" in answer_section(Findings(opt)).html()
 
 
 def test_a_report_changes_nothing(tmp_path):
@@ -177,8 +172,7 @@ def test_names_and_titles_are_text(tmp_path):
         hostile(),
         tmp_path / "r.html",
         title=HOSTILE,
-        value_name=HOSTILE,
-        value_unit=HOSTILE,
+        units={"value": HOSTILE},
         date=HOSTILE,
         history=1,
     )
@@ -206,7 +200,7 @@ def test_settings_are_in_words():
         executed={"speed": 301.0},
         allow_outside=True,
     )
-    text = words_of(shown(add_settings, Findings(opt)))
+    text = words_of(settings_section(Findings(opt)).html())
     for said in (
         "50 to 200 m/min",
         "0.1 to 2 mm, log scale",
@@ -247,26 +241,59 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatc
     assert path.read_bytes() == b"old"
 
 
-def test_failures_and_changes_are_on_the_page(tmp_path):
-    c = campaign(tmp_path)
-    c.ask(3)
-    c = c.signed("Ann <b>")
-    c.tell(0, 1.0)
-    c.fail(1)
-    c.note(1, "the <i>tool</i> broke")
-    c.tell(2, 139.0)
-    c.undo()
-    c.tell(2, 1.39)
-    c.exclude(0, "loose sensor")
-    path = write_report(
-        c.optimizer(), tmp_path / "r.html", history=0, logbook=Logbook.of(c), date="today"
-    )
-    page = path.read_text(encoding="utf-8")
+CAMPAIGN = """
+name = "line"
+surrogate = "nominal"
+n_initial = 1000
+value = { name = "wear", unit = "µm" }
+[parameters.x]
+low = 0.0
+high = 1.0
+uncertainty = { kind = "normal", std = 0.05 }
+"""
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    path = tmp_path / "campaign.toml"
+    path.write_text(CAMPAIGN, encoding="utf-8")
+    with Campaign.open(path) as opened:
+        yield opened.signed("Ann <b>")
+
+
+def report_of(campaign, path):
+    record = campaign.record()
+    numbers = [e.number for e in campaign.modelled(record)]
+    settings = {"units": campaign.settings.units, "numbers": numbers, "record": record}
+    page = write_report(campaign.optimizer(record), path, history=0, date="today", **settings)
+    return page.read_text(encoding="utf-8")
+
+
+def test_failures_and_changes_are_on_the_page(campaign, tmp_path):
+    first, second, third = (e.number for e in campaign.ask(3))
+    campaign.tell(first, 1.0)
+    campaign.fail(second)
+    campaign.note(second, "the <i>tool</i> broke")
+    campaign.tell(third, 139.0)
+    campaign.undo()
+    campaign.tell(third, 1.39)
+    campaign.exclude(first, "loose sensor")
+    page = report_of(campaign, tmp_path / "r.html")
     text = words_of(page)
-    assert "1 failed x = " in text
+    assert f"{second} failed x = " in text
     assert "the <i>tool</i> broke" in text
-    assert "0 left out: loose sensor" in text
+    assert f"{first} left out: loose sensor" in text
     assert "<i>tool" not in page
+    assert "Expected wear" in text
     [history] = re.findall(r"<h2>History</h2>(.*?)</section>", page, re.DOTALL)
-    assert history.count("Ann &lt;b&gt;") == len(c.history()) == 7
+    assert history.count("Ann &lt;b&gt;") == 7  # three asks, told, failed ... are no changes
     assert len(re.findall("<tr class=faded>.*?139", history)) == 1
+
+
+def test_the_numbers_of_a_campaign_are_on_the_axis(campaign, tmp_path):
+    numbers = [e.number for e in campaign.ask(4)]
+    campaign.tell(numbers[1], 1.0)
+    campaign.tell(numbers[3], 2.0)
+    page = report_of(campaign, tmp_path / "r.html")
+    assert f'"experiment {numbers[1]}: 1 \\u00b5m"' in page
+    assert f'"experiment {numbers[3]}: 2 \\u00b5m"' in page

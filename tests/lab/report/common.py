@@ -4,6 +4,7 @@ import random
 
 import airbo
 from airbo import uncertainty as unc
+from airbo.lab.report import Findings
 from airbo.space.cube import Cube
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror=hacked=2>"
@@ -56,3 +57,8 @@ def hostile():
     )
     opt.ask()
     return opt
+
+
+def outcome(opt, **settings):
+    """Return what is known of the first outcome."""
+    return Findings(opt, **settings).parts[0]

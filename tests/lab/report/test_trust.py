@@ -5,10 +5,9 @@ import pytest
 import torch
 
 import airbo
-from airbo.report import Findings, importance_figure, importances, left_out, trust_figure
-from airbo.report.importance import importance_verdict
-from airbo.report.trust import LeftOut, trust_verdict
-from tests.report.common import milling, one, optimizer
+from airbo.lab.report import importance_figure, importances, left_out, trust_figure
+from airbo.lab.report.trust import LeftOut, importance_verdict, trust_verdict
+from tests.lab.report.common import milling, one, optimizer, outcome
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
 
@@ -34,7 +33,7 @@ def without(model, i):
 def test_a_value_is_predicted_from_all_others(surrogate, direction):
     opt = one(n=8, surrogate=surrogate, direction=direction)
     sign = 1 if direction == "maximize" else -1
-    found = left_out(Findings(opt))
+    found = left_out(outcome(opt))
     assert found.observed == pytest.approx(opt.observations["value"].to_numpy())
     for i in range(8):
         mean, variance = without(opt.model, i)
@@ -46,7 +45,7 @@ def test_replicates_are_left_out_together():
     opt = one(n=6, surrogate="ugp")
     opt.tell({"x": 0.3}, 1.0)
     opt.tell({"x": 0.3}, 2.0)
-    found = left_out(Findings(opt))
+    found = left_out(outcome(opt))
     assert found.n == 7
     assert 1.5 in found.observed.round(9)
 
@@ -90,14 +89,14 @@ def test_a_model_that_states_its_errors_rightly_is_seldom_blamed():
 
 
 def test_few_values_are_not_judged():
-    text, doubt = trust_verdict(left_out(Findings(one(n=4, surrogate="ugp"))))
+    text, doubt = trust_verdict(left_out(outcome(one(n=4, surrogate="ugp"))))
     assert text == "With values of 4 designs it is too early to judge the model."
     assert doubt
-    assert left_out(Findings(one(n=1, surrogate="ugp"))) is None
+    assert left_out(outcome(one(n=1, surrogate="ugp"))) is None
 
 
 def test_every_design_stands_in_the_figure_once():
-    findings = Findings(milling(n=9, failed=[3], surrogate="ugp"))
+    findings = outcome(milling(n=9, failed=[3], surrogate="ugp"))
     figure = trust_figure(findings, left_out(findings))
     assert sum(len(trace.x) for trace in figure.data[1:]) == 8
 
@@ -110,7 +109,7 @@ def test_importances_are_the_total_indices_of_a_known_function():
     for _ in range(40):
         design = opt.ask()
         opt.tell(design, 3 * design["a"] + design["b"])  # shares 9/10 and 1/10, and nothing of c
-    shares = importances(Findings(opt))
+    shares = importances(outcome(opt))
     assert shares["a"] == pytest.approx(0.9, abs=0.05)
     assert shares["b"] == pytest.approx(0.1, abs=0.05)
     assert shares["c"] < 0.01
@@ -120,7 +119,7 @@ def test_importances_are_the_total_indices_of_a_known_function():
 
 def test_where_all_values_are_equal_nothing_matters():
     opt = optimizer({"a": (0.0, 1.0), "b": ["x", "y"]}, n=4, f=lambda d: 2.0, surrogate="nominal")
-    shares = {name: round(share, 6) for name, share in importances(Findings(opt)).items()}
+    shares = {name: round(share, 6) for name, share in importances(outcome(opt)).items()}
     assert set(shares) == {"a", "b"}
     assert (
         importance_verdict(dict.fromkeys("ab", 0.0)) == "The model sees no parameter that matters."

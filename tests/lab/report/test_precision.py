@@ -7,10 +7,10 @@ import pytest
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.report import Findings, precision, precision_figure, precision_offers
-from airbo.report.beliefs import Estimate
-from airbo.report.precision import ALL, change_verdict, gains, strictness
-from tests.report.common import milling, one, optimizer, ten
+from airbo.lab.report import precision, precision_figure, precision_offers
+from airbo.lab.report.beliefs import Estimate
+from airbo.lab.report.precision import ALL, change_verdict, gains, strictness
+from tests.lab.report.common import milling, one, optimizer, outcome, ten
 
 STD = 0.1
 
@@ -24,7 +24,7 @@ def found(request):
     for x in np.linspace(0.02, 0.98, 25):
         expected = 1 - ((x - 0.5) ** 2 + STD**2) / 0.3**2
         opt.tell({"x": x}, sign * expected + rng.gauss(0, 0.02))
-    return Findings(opt)
+    return outcome(opt)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_changes_agree_with_the_truth(found, offers):
     assert [o.factor for o in (today, halved, doubled)] == [1.0, 0.5, 2.0]
     assert float(today.same.change.mean) == float(today.best.change.mean) == 0
     for offer in (halved, doubled):
-        truth = found.sign * (STD**2 - (offer.factor * STD) ** 2) / 0.3**2
+        truth = found.want.sign * (STD**2 - (offer.factor * STD) ** 2) / 0.3**2
         for what in (offer.same, offer.best):
             error = float(what.change.mean) - truth
             assert abs(error) < 3 * float(what.change.std) + 0.02
@@ -53,7 +53,7 @@ def test_worse_machines_are_called_worse_in_both_directions(found, offers):
 def test_the_more_is_compared_the_clearer_a_change_has_to_be(found, offers):
     assert strictness(offers[:1]) == pytest.approx(1.96, abs=0.01)
     assert strictness(offers) == pytest.approx(2.50, abs=0.01)  # 4 changes: 0.05 / 4, two-sided
-    change = Estimate(np.array(found.sign * 2.2), np.array(1.0))
+    change = Estimate(np.array(found.want.sign * 2.2), np.array(1.0))
     assert change_verdict(found, change, strictness(offers[:1])).endswith(": better")
     assert change_verdict(found, change, strictness(offers)).endswith(": no clear difference")
 
@@ -67,14 +67,16 @@ def test_chance_alone_seldom_makes_a_clear_change(found, offers):
 
 def test_the_best_design_is_at_least_as_good_as_the_recommended(found, offers):
     for offer in offers:
-        better = found.sign * (float(offer.best.expected.mean) - float(offer.same.expected.mean))
+        better = found.want.sign * (
+            float(offer.best.expected.mean) - float(offer.same.expected.mean)
+        )
         assert better >= -1e-9
 
 
 @pytest.mark.usefixtures("as_without_shape_checks")
 def test_groups_alone_and_together_and_of_many_only_these_are_searched(monkeypatch):
     monkeypatch.setattr(precision, "MAX_SEARCHES", 5)
-    offers = precision_offers(Findings(milling(n=3, surrogate="ugp")))
+    offers = precision_offers(outcome(milling(n=3, surrogate="ugp")))
     asked = [(offer.who, offer.factor) for offer in offers]
     assert asked == [(ALL, 1.0)] + [
         (who, factor) for who in ("speed", "depth", ALL) for factor in (0.5, 2.0)
@@ -84,19 +86,19 @@ def test_groups_alone_and_together_and_of_many_only_these_are_searched(monkeypat
 
 
 def test_parameters_of_one_group_stay_together():
-    groups = precision.uncertain_groups(Findings(ten(n=0)))
+    groups = precision.uncertain_groups(outcome(ten(n=0)).findings)
     assert groups == {"x0": [0], "x1 and x2": [1]}
     whole = optimizer({"a": (0.0, 1.0), "b": (0.0, 1.0)}, unc.Ring(0.1), n=0)
-    assert precision.uncertain_groups(Findings(whole)) == {"a and b": [0]}
+    assert precision.uncertain_groups(outcome(whole).findings) == {"a and b": [0]}
 
 
 def test_exact_use_has_no_precision_to_gain():
-    assert precision_offers(Findings(one(n=3, deployment=unc.Exact()))) == []
+    assert precision_offers(outcome(one(n=3, deployment=unc.Exact()))) == []
 
 
 def test_what_cannot_be_is_said():
     opt = optimizer({"x": airbo.Float(0.1, 1.0, log=True)}, {"x": unc.Uniform(-0.06, 0.06)}, n=4)
-    findings = Findings(opt)
+    findings = outcome(opt)
     today, halved, doubled = precision_offers(findings)
     assert halved.same is not None
     assert doubled.same is None
@@ -106,11 +108,11 @@ def test_what_cannot_be_is_said():
 
 @pytest.mark.parametrize("surrogate", ["mmd", "skl", "nominal"])
 def test_a_surrogate_that_cannot_say_gets_a_second_model(surrogate):
-    findings = Findings(one(n=2, surrogate=surrogate))
+    findings = outcome(one(n=2, surrogate=surrogate))
     assert findings.second_model
     assert type(findings.what_if.model).__name__ == "UGP"
 
 
 @pytest.mark.parametrize("surrogate", ["ugp", "erbf"])
 def test_a_surrogate_that_is_linear_in_the_distribution_answers_itself(surrogate):
-    assert not Findings(one(n=2, surrogate=surrogate)).second_model
+    assert not outcome(one(n=2, surrogate=surrogate)).second_model

@@ -2,9 +2,9 @@
 
 import pytest
 
-from airbo.report import write_report
+from airbo.lab.report import write_report
 from tests.browser import CHROMIUM, MISSING, Browser
-from tests.report.common import HOSTILE, hostile, milling, optimizer
+from tests.lab.report.common import HOSTILE, hostile, milling, optimizer
 
 pytestmark = [
     pytest.mark.slow,

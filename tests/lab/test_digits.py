@@ -5,7 +5,7 @@ import math
 import pytest
 
 import airbo
-from airbo.digits import Digits, as_held, digits_for
+from airbo.lab.digits import Digits, as_held, digits_for
 from airbo.space.parameters import Categorical, Float, Integer
 
 

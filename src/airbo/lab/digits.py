@@ -52,6 +52,32 @@ class Digits:
         return self.significant - 1 - math.floor(math.log10(abs(value))) if value else 0
 
 
+def digits_of(space: Space, uncertainty: Any) -> dict[str, Digits]:
+    """Return the digits that the machine can hold, by name: from how far it misses a design.
+
+    Args:
+        space: The parameters.
+        uncertainty: How they are hit; where that depends on the design, the smallest deviation of
+            a few designs counts.
+    """
+    import torch
+
+    from airbo.coordinates import by_columns
+
+    low, high = (torch.tensor(bounds, dtype=torch.float64) for bounds in space.bounds)
+    X = torch.stack([low, (low + high) / 2, high])
+    C = by_columns(space, uncertainty).covariance(X)
+    std = C.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt()  # (3, d)
+    found = {}
+    for column, (name, parameter) in enumerate(space.parameters.items()):
+        own = std[:, column] / (X[:, column].abs() if parameter.log else 1.0)
+        missed = [v for v in own.tolist() if v > 0]
+        digits = digits_for(parameter, min(missed, default=None))
+        if digits is not None:
+            found[name] = digits
+    return found
+
+
 def digits_for(parameter: Parameter, std: float | None) -> Digits | None:
     """Return the digits that a parameter can hold; None: it has values of its own.
 

@@ -1,7 +1,7 @@
 import pytest
 
+from airbo.lab.report import along, precision
 from airbo.optimizer import search
-from airbo.report import pairs, precision, report, slices
 
 
 @pytest.fixture(autouse=True)
@@ -9,12 +9,12 @@ def coarse(request, monkeypatch, few_draws):
     """Draw with few points: most tests are about what is shown, not about how smooth it is."""
     if "fine" in request.fixturenames:
         return
-    monkeypatch.setattr(pairs, "N_PER_SIDE", 5)
-    monkeypatch.setattr(report, "MAX_PAIRS", 4)
+    monkeypatch.setattr(along, "N_PER_SIDE", 5)
+    monkeypatch.setattr(along, "MAX_PAIRS", 4)
     monkeypatch.setattr(search, "N_RESTARTS", 1)
     monkeypatch.setattr(search, "N_RAW", 16)
-    monkeypatch.setattr(slices, "N_ALONG", 7)
-    monkeypatch.setattr(slices, "N_ALONG_IN_MANY", 5)
+    monkeypatch.setattr(along, "N_ALONG", 7)
+    monkeypatch.setattr(along, "N_ALONG_IN_MANY", 5)
     for name in ("N_SPREAD", "N_LOCAL", "N_EARLIER"):
         monkeypatch.setattr(precision, name, 8)
 

@@ -6,23 +6,22 @@ import torch
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.report import (
-    Findings,
+from airbo.lab.report import (
     Slice,
     earlier_recommendations,
     pair_figure,
     parameter_figure,
     progress_figure,
 )
-from airbo.report.pairs import pairs_by_influence
-from tests.report.common import hostile, milling, one, optimizer, ten
+from airbo.lab.report.along import pairs_by_influence
+from tests.lab.report.common import hostile, milling, one, optimizer, outcome, ten
 
 
 @pytest.fixture(scope="module")
 def found():
     opt = milling(n=9, failed=[2], surrogate="ugp")
     opt.ask()
-    return Findings(opt)
+    return outcome(opt)
 
 
 def traces(figure):
@@ -31,19 +30,19 @@ def traces(figure):
 
 def test_expected_values_are_those_of_the_optimizer(found):
     rng = np.random.default_rng(0)
-    F = found.cube.round(torch.from_numpy(rng.random((37, 4))))
-    designs = found.cube.to_designs(found.cube.unfold(F))
-    ours = found.beliefs.expected(found.cube.columns(designs))
+    F = found.findings.cube.round(torch.from_numpy(rng.random((37, 4))))
+    designs = found.findings.cube.to_designs(found.findings.cube.unfold(F))
+    ours = found.beliefs.expected(found.findings.cube.columns(designs))
     theirs = found.optimizer.predict(designs)
     np.testing.assert_allclose(ours.mean, theirs["mean"], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(ours.std, theirs["std"], rtol=1e-4)
 
 
 def test_less_is_more_turned_over():
-    up = Findings(one(n=5))
-    down = Findings(flipped(up.optimizer))
-    assert down.best.design == up.best.design
-    assert down.best.mean == pytest.approx(-up.best.mean)
+    up = outcome(one(n=5))
+    down = outcome(flipped(up.optimizer))
+    assert down.findings.best.design == up.findings.best.design
+    assert down.findings.best.mean == pytest.approx(-up.findings.best.mean)
     a, b = Slice(up, "x"), Slice(down, "x")
     np.testing.assert_allclose(a.expected.mean, -b.expected.mean, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(a.nominal.mean, -b.nominal.mean, rtol=1e-6, atol=1e-9)
@@ -58,15 +57,15 @@ def flipped(opt):
 
 
 def test_every_slice_goes_through_the_recommendation(found):
-    for name in found.space.names:
+    for name in found.findings.space.names:
         along = Slice(found, name)
-        at = along.values == found.center[0, found.space.names.index(name)].item()
-        assert along.expected.mean[at] == pytest.approx(found.best.mean)
-        assert along.expected.std[at] == pytest.approx(found.best.std, rel=1e-4)
+        at = along.values == found.findings.center[0, found.findings.space.names.index(name)].item()
+        assert along.expected.mean[at] == pytest.approx(found.findings.best.mean)
+        assert along.expected.std[at] == pytest.approx(found.findings.best.std, rel=1e-4)
 
 
 def test_axes_have_units_and_scales(found):
-    figures = {name: parameter_figure(Slice(found, name)) for name in found.space.names}
+    figures = {name: parameter_figure(Slice(found, name)) for name in found.findings.space.names}
     bottom = figures["depth"].layout.xaxis2
     assert (bottom.type, bottom.title.text) == ("log", "depth (mm)")
     assert figures["speed"].layout.xaxis2.title.text == "speed (m/min)"
@@ -89,7 +88,7 @@ def test_what_nobody_tried_is_faded():
     for n, x in ((1, 0.0), (2, 0.05), (5, 0.1), (2, 0.15)):
         opt.tell({"n": n, "x": x}, x)
     opt.tell({"n": 3, "x": 0.9}, None)  # failed: nothing was seen there
-    findings = Findings(opt)
+    findings = outcome(opt)
     points = parameter_figure(Slice(findings, "n")).data
     opacity = {int(x): t.opacity for t in points if t.name == "expected in use" for x in t.x}
     assert {n for n, o in opacity.items() if o == 1} == {1, 2, 5}
@@ -104,14 +103,14 @@ def test_what_nobody_tried_is_faded():
 
 
 def test_all_observations_stand_on_every_slice_the_nearest_ones_darkest(found):
-    for name in found.space.names:
+    for name in found.findings.space.names:
         observed = traces(parameter_figure(Slice(found, name)))["observed"]
         table = found.optimizer.observations.dropna(subset="value")
         assert list(observed.y) == pytest.approx(list(table["value"]))
         at_best = int(
             np.argmax(
                 [
-                    all(row[n] == found.best.design[n] for n in found.space.names)
+                    all(row[n] == found.findings.best.design[n] for n in found.findings.space.names)
                     for row in table.to_dict("records")
                 ]
             )
@@ -120,7 +119,7 @@ def test_all_observations_stand_on_every_slice_the_nearest_ones_darkest(found):
 
 
 def test_many_whole_numbers_are_thinned_out_and_stay_whole(fine):
-    findings = Findings(optimizer({"n": airbo.Integer(1, 1000)}, n=4))
+    findings = outcome(optimizer({"n": airbo.Integer(1, 1000)}, n=4))
     values = Slice(findings, "n").values
     assert len(values) <= 26
     assert (values == values.round()).all()
@@ -133,7 +132,7 @@ def test_the_density_lies_where_the_design_lands(found):
     centers = (edges[1:] + edges[:-1]) / 2
     assert shares.sum() == pytest.approx(1, abs=0.01)
     mean = (shares * centers).sum() / shares.sum()
-    assert mean == pytest.approx(found.best.design["speed"], abs=0.1)
+    assert mean == pytest.approx(found.findings.best.design["speed"], abs=0.1)
     assert (shares * (centers - mean) ** 2).sum() ** 0.5 == pytest.approx(8.0, rel=0.03)
 
 
@@ -145,7 +144,7 @@ def test_what_is_hit_exactly_has_no_density(found):
 
 def test_nominal_view_is_that_of_a_model_under_exact_use():
     opt = one(n=6, surrogate="ugp")
-    along = Slice(Findings(opt), "x")
+    along = Slice(outcome(opt), "x")
     X, model = torch.from_numpy(along.values).unsqueeze(-1), opt.model
     with torch.no_grad():
         posterior = model.posterior(X, uncertainty=unc.Exact())
@@ -159,26 +158,44 @@ def test_observations_and_failures_are_counted(found):
     assert list(shown["failed"].x) == [3]
 
 
+def test_experiments_stand_at_the_numbers_that_people_call_them_by():
+    opt = one(n=4, failed=[1], surrogate="ugp")
+    numbers = [0, 3, 4, 17]  # others are pending or left out
+    known = outcome(opt, numbers=numbers)
+    shown = traces(progress_figure(known, earlier_recommendations(known, n_states=2)))
+    assert list(shown["observed"].x) == [0, 4, 17]
+    assert list(shown["failed"].x) == [3]
+    assert list(shown["recommended, as judged today"].x) == [0, 17]
+    observed = traces(parameter_figure(Slice(known, "x")))["observed"]
+    assert [text.split(":")[0] for text in observed.hovertext] == [
+        "experiment 0",
+        "experiment 4",
+        "experiment 17",
+    ]
+    with pytest.raises(ValueError, match="4 experiments, but 2 numbers"):
+        outcome(opt, numbers=[1, 2])
+
+
 def test_earlier_recommendations_are_those_of_an_optimizer_that_knew_no_more(found):
     earlier = earlier_recommendations(found, n_states=3)
     assert [e.n for e in earlier] == [1, 5, 9]
     for e in earlier:
         young = airbo.Optimizer(
-            found.space, found.optimizer.uncertainty, surrogate="ugp", n_initial=11
+            found.findings.space, found.optimizer.uncertainty, surrogate="ugp", n_initial=11
         )
         young.tell(found.optimizer.observations[: e.n])
-        best = Findings(young).best
+        best = outcome(young).findings.best
         assert e.design == best.design
         assert float(e.then.mean) == pytest.approx(best.mean)
     last = earlier[-1]
-    assert float(last.now.mean) == pytest.approx(found.best.mean) == float(last.then.mean)
+    assert float(last.now.mean) == pytest.approx(found.findings.best.mean) == float(last.then.mean)
 
 
 def test_states_start_with_the_first_value():
-    findings = Findings(one(n=5, failed=[0, 1]))
+    findings = outcome(one(n=5, failed=[0, 1]))
     assert [e.n for e in earlier_recommendations(findings, n_states=9)] == [3, 4, 5]
     assert earlier_recommendations(findings, n_states=0) == []
-    assert earlier_recommendations(Findings(one(n=2, failed=[0, 1]))) == []
+    assert earlier_recommendations(outcome(one(n=2, failed=[0, 1]))) == []
 
 
 def test_all_pairs_of_numbers_and_the_most_influential_first():
@@ -188,8 +205,8 @@ def test_all_pairs_of_numbers_and_the_most_influential_first():
         f=lambda design: 3 * design["c"] + design["b"] + 0.01 * design["a"],
         surrogate="nominal",
     )
-    findings = Findings(opt)
-    pairs = pairs_by_influence(findings, [Slice(findings, name) for name in "abct"])
+    findings = outcome(opt)
+    pairs = pairs_by_influence([Slice(findings, name) for name in "abct"])
     assert pairs == [("b", "c"), ("a", "c"), ("a", "b")]
 
 
@@ -198,7 +215,7 @@ def test_the_surface_is_the_expected_value(found, fine):
     rng = np.random.default_rng(1)
     rows, columns = rng.integers(49, size=(2, 30))
     x, y = np.array(surface.x), np.array(surface.y)
-    X = found.along({"speed": x[columns], "depth": y[rows]})
+    X = found.findings.along({"speed": x[columns], "depth": y[rows]})
     expected = found.beliefs.expected(X).mean
     error = np.abs(np.array(surface.z)[rows, columns] - expected)
     assert error.max() < 0.01 * np.ptp(surface.z)
@@ -208,7 +225,7 @@ def test_designs_tried_failed_pending_and_recommended_are_marked(found):
     shown = traces(pair_figure(found, "speed", "depth"))
     counts = {name: len(trace.x) for name, trace in shown.items()}
     assert counts == {"tried": 8, "failed": 1, "pending": 1, "recommended": 1}
-    assert shown["recommended"].x[0] == found.best.design["speed"]
+    assert shown["recommended"].x[0] == found.findings.best.design["speed"]
 
 
 def test_bright_is_good_in_both_directions():
@@ -216,16 +233,14 @@ def test_bright_is_good_in_both_directions():
         opt = optimizer(
             {"a": (0.0, 1.0), "b": (0.0, 1.0)}, n=2, direction=direction, surrogate="nominal"
         )
-        assert pair_figure(Findings(opt), "a", "b").data[0].reversescale == (
-            direction == "minimize"
-        )
+        assert pair_figure(outcome(opt), "a", "b").data[0].reversescale == (direction == "minimize")
 
 
 def test_names_are_text_in_charts():
-    findings = Findings(hostile())
-    for name in findings.space.names:
+    findings = outcome(hostile())
+    for name in findings.findings.space.names:
         assert "<" not in parameter_figure(Slice(findings, name)).to_json()
-    assert "<" not in pair_figure(findings, findings.space.names[0], "c").to_json()
+    assert "<" not in pair_figure(findings, findings.findings.space.names[0], "c").to_json()
 
 
 def test_the_best_designs_count_their_experiments():
@@ -233,7 +248,7 @@ def test_the_best_designs_count_their_experiments():
     design = {"x": opt.observations["x"][1]}
     opt.tell(design, 0.5)
     opt.tell(design, None)
-    row = next(row for row in Findings(opt).tried if row.design == design)
+    row = next(row for row in outcome(opt).tried if row.design == design)
     values = opt.observations.loc[opt.observations["x"] == design["x"], "value"]
     assert (row.n_values, row.n_failed) == (2, 1)
     assert row.observed == pytest.approx(values.mean())
@@ -242,12 +257,12 @@ def test_the_best_designs_count_their_experiments():
 def test_designs_outside_the_space_are_not_among_the_best():
     opt = one(n=3)
     opt.tell({"x": 1.5}, 100.0, allow_outside=True)
-    findings = Findings(opt)
+    findings = outcome(opt)
     assert len(findings.tried) == 3
-    assert findings.n_outside == 1
+    assert findings.findings.inside([{"x": 1.5}, {"x": 0.5}]) == [False, True]
 
 
 def test_unknown_parameters_are_named():
-    findings = Findings(ten(n=2, surrogate="nominal"))
+    findings = outcome(ten(n=2, surrogate="nominal"))
     with pytest.raises(ValueError, match="Unknown parameter 'x11'; did you mean 'x1'"):
-        findings.parameter("x11")
+        findings.findings.parameter("x11")

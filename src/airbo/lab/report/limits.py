@@ -1,0 +1,267 @@
+"""What people hand over where values have limits: how they are kept, and how far one may move."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo import words
+from airbo.analysis import Contribution, OperatingWindow, ToleranceBudget
+from airbo.analysis.words import all_halved_words, as_percent, likely_share, window_verdict
+from airbo.lab.report import page, style
+from airbo.lab.report.findings import Findings, OutcomeFindings
+from airbo.lab.report.page import Section
+from airbo.outcomes import Bounds
+from airbo.space.parameters import Categorical
+
+N_VALUE_BARS = 60
+TAILS = (0.0005, 0.9995)
+"""Values beyond these quantiles are drawn at the ends."""
+ROOM = 0.04
+"""Room at both ends, relative to what is shown."""
+WINDOW, JOINT = "rgba(0,158,115,0.12)", "rgba(0,158,115,0.25)"
+
+
+# -- the values in use
+
+
+def limits_section(outcome: OutcomeFindings) -> Section | None:
+    """Show how the values of the recommended design are spread, and which miss the limits."""
+    found = outcome.findings.expected[outcome.name].capability
+    if found is None:
+        return None
+    explained = page.note(
+        "The values to expect of the recommended design, over where it lands. What the model does "
+        "not know makes them wider. Dashed: the limits. Red: values out of spec. Brackets are 90% "
+        "intervals (model uncertainty)."
+    )
+    figure = in_spec_figure(outcome.in_use, outcome.want.bounds, outcome.label)
+    parts = page.verdict(f"{found.words}."), explained, page.charts([("", figure)])
+    title = outcome.titled("Values in use, and the limits")
+    return Section(f"limits {outcome.name}", title, parts)
+
+
+def in_spec_figure(values: Float[Tensor, "S s"], bounds: Bounds, label: str) -> go.Figure:
+    """Draw the distribution of all draws together, with what is out of spec in red."""
+    edges, shares = binned(values, bounds)
+    low, high = bounds
+    middle, width = (edges[1:] + edges[:-1]) / 2, edges.diff()
+    is_out = torch.zeros_like(middle, dtype=torch.bool)
+    is_out |= False if low is None else middle < low
+    is_out |= False if high is None else middle > high
+    figure = go.Figure()
+    for title, which, color in (
+        ("in spec", ~is_out, style.MODEL),
+        ("out of spec", is_out, style.FAILURE),
+    ):
+        bars = zip(edges[:-1][which], edges[1:][which], shares[which], strict=True)
+        figure.add_bar(
+            x=middle[which].tolist(),
+            y=(shares / width)[which].tolist(),
+            width=width[which].tolist(),
+            name=title,
+            marker={"color": color, "line": {"width": 0}},
+            hovertext=[
+                f"{words.number(a)} to {words.number(b)}: {100 * share:.3g}%"
+                for a, b, share in bars
+            ],
+            hoverinfo="text",
+        )
+    for limit in bounds:
+        if limit is not None:
+            figure.add_vline(limit, line={"color": style.NOMINAL, "dash": "dash", "width": 2})
+    style.styled(figure, height=320)
+    return figure.update_layout(
+        xaxis={"title": style.plain(label)},
+        yaxis={"title": "share of executed inputs", "showticklabels": False},
+        barmode="overlay",
+        bargap=0,
+    )
+
+
+def binned(
+    values: Float[Tensor, "S s"], bounds: Bounds
+) -> tuple[Float[Tensor, " edges"], Float[Tensor, " bins"]]:
+    """Return edges of bins, limits among them, and the share of values in each bin."""
+    ends = values.flatten().quantile(values.new_tensor(TAILS)).tolist()
+    limits = [limit for limit in bounds if limit is not None]
+    left, right = min(*ends, *limits), max(*ends, *limits)
+    room = ROOM * ((right - left) or 1.0)
+    plain = torch.linspace(left - room, right + room, N_VALUE_BARS + 1, dtype=torch.float64)
+    edges = torch.cat([plain, values.new_tensor(limits)]).unique()
+    inside = values.flatten().clamp(edges[0].item(), edges[-1].item())
+    counts = torch.histogram(inside, edges).hist
+    return edges, counts / counts.sum()
+
+
+# -- the operating window
+
+
+def window_section(findings: Findings) -> Section | None:
+    """Show how far each parameter may move; None where there are no limits."""
+    window = findings.handover.window
+    if window is None:
+        return None
+    names = findings.space.names
+    parts = [
+        page.verdict(window_verdict(window), doubt=not window.alone),
+        page.note(
+            "P(in spec) is the probability that a part is within all limits, wherever the design "
+            "lands; what the model does not know counts against it. Light: the range of one "
+            "parameter while all others stay as recommended (its proven acceptable range). Dark: "
+            "ranges within which all parameters may move at once. The ends of ranges are what the "
+            "model predicts, to about 1 percentage point of P(in spec): try them before you rely "
+            "on them."
+        ),
+        page.charts([(name, window_figure(findings, window, name)) for name in names]),
+    ]
+    if window.alone:
+        rows = [
+            [
+                name,
+                findings.shown(name, window.design[name]),
+                range_words(findings, name, window.alone[name]),
+                range_words(findings, name, window.jointly[name]),
+            ]
+            for name in names
+        ]
+        parts.append(page.table(["parameter", "recommended", "alone", "all together"], rows))
+    return Section("window", "Operating window", tuple(parts))
+
+
+def range_words(findings: Findings, name: str, ends: Sequence[Any]) -> str:
+    """Write a range, or the choices of a category."""
+    parameter = findings.parameter(name)
+    if isinstance(parameter, Categorical):
+        return words.listed([str(choice) for choice in ends])
+    low, high = (findings.bare(name, end) for end in ends)
+    return words.with_unit(low if low == high else f"{low} to {high}", words.unit_of(parameter))
+
+
+def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.Figure:
+    """Draw P(in spec) along a parameter, and the ranges in which it is high enough."""
+    parameter, along = findings.parameter(name), window.along[name]
+    is_category = isinstance(parameter, Categorical)
+    figure = go.Figure()
+    if not is_category and window.alone:
+        for ends, color in ((window.alone[name], WINDOW), (window.jointly[name], JOINT)):
+            figure.add_vrect(*ends, fillcolor=color, line={"width": 0}, layer="below")
+    figure.add_scatter(
+        x=[style.plain(v) for v in along.values] if is_category else list(along.values),
+        y=along.probabilities,
+        mode="markers" if is_category else "lines",
+        line={"color": style.MODEL, "width": 2.5},
+        marker={"color": style.MODEL, "size": 9},
+        hovertext=[
+            style.plain(f"{findings.shown(name, v)}: {as_percent(p)}")
+            for v, p in zip(along.values, along.probabilities, strict=True)
+        ],
+        hoverinfo="text",
+    )
+    here = window.design[name]
+    figure.add_scatter(
+        x=[style.plain(here) if is_category else here],
+        y=[window.probability],
+        mode="markers",
+        marker={"color": style.BEST, "size": 13, "symbol": "star"},
+        hovertext=f"recommended: {as_percent(window.probability)}",
+        hoverinfo="text",
+    )
+    figure.add_hline(window.level, line={"color": style.NOMINAL, "dash": "dot"})
+    style.styled(figure, height=300)
+    return figure.update_layout(
+        xaxis=style.axis(name, parameter),
+        yaxis={"title": "P(in spec)", "range": [-0.03, 1.03], "tickformat": ".0%"},
+        showlegend=False,
+    )
+
+
+# -- the tolerance budget
+
+
+def budget_section(outcome: OutcomeFindings) -> Section | None:
+    """Show which error makes values scatter, and what halving it would buy."""
+    named = {b.outcome or outcome.name: b for b in outcome.findings.handover.budgets}
+    if outcome.name not in named:
+        return None
+    budget = named[outcome.name]
+    key, title = f"budget {outcome.name}", outcome.titled("Tolerance budget")
+    if budget.all_halved is None:
+        exact = page.text("Designs are hit exactly in use: nothing makes values scatter.")
+        return Section(key, title, (exact,))
+    parts = (
+        page.verdict(all_halved_words(budget, outcome.name, outcome.unit)),
+        page.note(
+            "How much of the scatter over where the recommended design lands each parameter's "
+            "error causes, and what would be left if that error were half as large, the design "
+            "staying as it is. Brackets and bars hold 90% of what the model believes. All "
+            "parameters are listed in their order. Because several changes are compared, a change "
+            "counts as clear only after a Bonferroni correction."
+        ),
+        page.charts([("", budget_figure(budget))]),
+        page.table(_header(budget), budget_rows(budget)),
+    )
+    return Section(key, title, parts)
+
+
+def budget_figure(budget: ToleranceBudget) -> go.Figure:
+    """Draw the share of the variance that each error causes."""
+    rows = [(words.listed(c.parameters), c.share) for c in budget.contributions]
+    rows += [("together", budget.together)] if len(budget.contributions) > 1 else []
+    rows += [("noise", budget.noise)] if budget.noise is not None else []
+    rows = rows[::-1]
+    figure = go.Figure()
+    figure.add_bar(
+        x=[100 * share.value for _, share in rows],
+        y=[style.plain(name) for name, _ in rows],
+        orientation="h",
+        marker={"color": style.MODEL},
+        error_x={
+            "array": [100 * (s.high - s.value) for _, s in rows],
+            "arrayminus": [100 * (s.value - s.low) for _, s in rows],
+            "color": style.NOMINAL,
+            "thickness": 1.5,
+        },
+        hoverinfo="skip",
+    )
+    style.styled(figure, height=130 + 34 * len(rows))
+    return figure.update_layout(
+        xaxis={"title": "share of the variance", "ticksuffix": "%", "rangemode": "tozero"},
+        yaxis={"type": "category"},
+        showlegend=False,
+    )
+
+
+def _header(budget: ToleranceBudget) -> list[str]:
+    gain = ["in spec, if halved", ""] if budget.in_spec is not None else []
+    return ["error of", "causes of the variance", "scatter left, if halved", *gain]
+
+
+def budget_rows(budget: ToleranceBudget) -> list[list[str]]:
+    """Return the cells of the table."""
+    rows = [_row(budget, c, words.listed(c.parameters)) for c in budget.contributions]
+    rest = [""] * (len(_header(budget)) - 2)
+    if len(budget.contributions) > 1:
+        rows += [] if budget.all_halved is None else [_row(budget, budget.all_halved, "all")]
+        rows.append(["several only together", likely_share(budget.together), *rest])
+    if budget.noise is not None:
+        rows.append(["noise", likely_share(budget.noise), *rest])
+    return rows
+
+
+def _row(budget: ToleranceBudget, c: Contribution, name: str) -> list[str]:
+    cells = [name, likely_share(c.share), likely_share(c.scatter_if_halved)]
+    gain = c.gain_if_halved
+    if gain is None or budget.in_spec is None:
+        return cells
+    points, low, high = (_signed(100 * v) for v in (gain.value, gain.low, gain.high))
+    clear = "" if c.is_clear else ": no clear difference"
+    then = as_percent(budget.in_spec.value + gain.value)
+    return [*cells, then, f"{points} points ({low} to {high}){clear}"]
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "") + words.number(value, 2)

@@ -1,0 +1,139 @@
+"""The report: what was found, how sure that is, and what it is based on."""
+
+import datetime
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airbo import words
+from airbo.lab.report.along import Slice, along_section, pairs_section
+from airbo.lab.report.answer import answer_section, front_section
+from airbo.lab.report.findings import Findings, OutcomeFindings
+from airbo.lab.report.limits import budget_section, limits_section, window_section
+from airbo.lab.report.page import Section, page
+from airbo.lab.report.precision import precision_section
+from airbo.lab.report.progress import MAX_EARLIER, earlier_recommendations, progress_section
+from airbo.lab.report.records import (
+    failures_section,
+    history_section,
+    settings_section,
+    tried_section,
+)
+from airbo.lab.report.trust import importance_section, trust_section
+from airbo.observed import OK, STATUS
+from airbo.optimizer import Optimizer
+from airbo.optimizer.recorded import whole_number
+
+if TYPE_CHECKING:
+    from airbo.lab import Record
+
+
+def write_report(
+    optimizer: Optimizer,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Report",
+    units: Mapping[str, str | None] | None = None,
+    date: datetime.date | str | None = None,
+    history: int = MAX_EARLIER,
+    numbers: Sequence[int] | None = None,
+    record: "Record | None" = None,
+    progress: bool = False,
+) -> Path:
+    """Write one HTML page that says what was found; it works offline and needs no other file.
+
+    Args:
+        optimizer: What to report on; it is not changed.
+        path: The file to write. It is replaced only when the whole page is ready.
+        title: The heading of the page.
+        units: Units of the outcomes by name.
+        date: What the page is dated; by default it has no date.
+        history: Number of earlier states of the record to which the model is refitted, to show the
+            recommendation over time; 0: none.
+        numbers: What people call the experiments by, in the order in which they were told; by
+            default they are counted from 1.
+        record: What people recorded in a campaign: failures, notes and every change.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The path.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"A report is a file, but {str(target)!r} is a folder")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
+    n_states = whole_number("history", history, least=0)
+    findings = Findings(optimizer, units, numbers)
+    shown = sections(findings, n_states, record, progress)
+    _replace(target, page(title, _subtitle(optimizer, date), shown))
+    return target
+
+
+def sections(
+    findings: Findings,
+    history: int = MAX_EARLIER,
+    record: "Record | None" = None,
+    progress: bool = False,
+) -> Iterator[Section]:
+    """Return the sections of a report, each as soon as it is worked out, the answer first.
+
+    Args:
+        findings: What is known.
+        history: Number of earlier states to which the model is refitted; 0: none.
+        record: What people recorded in a campaign.
+        progress: Whether to show a progress bar.
+    """
+    yield answer_section(findings)
+    if not findings.missing:
+        yield from _some(front_section(findings))
+        yield from _some(*map(limits_section, findings.parts))
+        yield from _some(window_section(findings))
+        yield from _some(*map(budget_section, findings.parts))
+        for outcome in findings.parts:
+            yield from _outcome_sections(outcome, history, progress)
+    elif len(findings.optimizer.observations):
+        yield from map(progress_section, findings.parts)
+    if record is not None:
+        yield from _some(failures_section(record.experiments), history_section(record))
+    yield settings_section(findings)
+
+
+def _outcome_sections(outcome: OutcomeFindings, history: int, progress: bool) -> Iterator[Section]:
+    slices = [Slice(outcome, name) for name in outcome.findings.space.names]
+    yield trust_section(outcome)
+    yield from _some(importance_section(outcome))
+    yield along_section(outcome, slices)
+    yield from _some(pairs_section(outcome, slices))
+    yield progress_section(outcome, earlier_recommendations(outcome, history, progress))
+    if outcome.findings.is_by_mean:
+        yield tried_section(outcome)
+        yield precision_section(outcome)
+
+
+def _some(*sections: Section | None) -> Iterator[Section]:
+    return (section for section in sections if section is not None)
+
+
+def _subtitle(optimizer: Optimizer, date: datetime.date | str | None) -> str:
+    status = optimizer.observations[STATUS]
+    n_failed, n_pending = int((status != OK).sum()), len(optimizer.pending)
+    parts = [words.plural(len(status), "experiment")]
+    parts += [f"{n_failed} of them failed"] if n_failed else []
+    parts += [f"{n_pending} pending"] if n_pending else []
+    parts += [str(date)] if date is not None else []
+    return " · ".join([*parts, f"airbo {version('airbo')}"])
+
+
+def _replace(target: Path, text: str) -> None:
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut may leave an empty page under the new name
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,51 @@
+"""What all charts of a report look like."""
+
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from airbo.space.parameters import Categorical, Parameter
+from airbo.words import label, unit_of
+
+MODEL, DATA, NOMINAL, BEST, FAILURE = "#0072B2", "#D55E00", "#6B6B6B", "#009E73", "#A00000"
+BAND, FAINT_BAND = "rgba(0,114,178,0.18)", "rgba(107,107,107,0.12)"
+GRID_LINES = "#E6E8EB"
+
+_FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
+_AXIS = {"gridcolor": GRID_LINES, "linecolor": "#9AA0A6", "zeroline": False, "automargin": True}
+
+
+def styled(figure: go.Figure, height: int) -> go.Figure:
+    """Give a chart the look of the report, with its legend below."""
+    figure.update_xaxes(**_AXIS)
+    figure.update_yaxes(**_AXIS)
+    return figure.update_layout(
+        template="none",
+        height=height,
+        font=_FONT,
+        margin={"l": 64, "r": 16, "t": 24, "b": 48},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        hovermode="closest",
+    )
+
+
+def plain(text: object) -> str:
+    """Write text for a chart, where a few HTML tags would mean something."""
+    return escape(str(text))
+
+
+def axis(name: str, parameter: Parameter) -> dict[str, Any]:
+    """Return the axis of a parameter, with unit and scale."""
+    title = {"text": plain(label(name, unit_of(parameter)))}
+    if isinstance(parameter, Categorical):
+        shown = [plain(choice) for choice in parameter.choices]
+        return {"title": title, "type": "category", "categoryarray": shown}
+    return {"title": title, "type": "log" if parameter.log else "linear"}
+
+
+def code(setting: object) -> str:
+    """Write a setting of the optimizer: a word, or the name of what somebody wrote."""
+    if isinstance(setting, str):
+        return setting
+    return getattr(setting, "__name__", None) or repr(setting)
