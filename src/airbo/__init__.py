@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airbo.campaign import Campaign
+    from airbo.lab import Campaign
     from airbo.optimizer import Optimizer
     from airbo.optimizer.recommendation import Recommendation, TooLittleDataWarning
     from airbo.outcomes import AtLeast, AtMost, Between, Maximize, Minimize
@@ -37,7 +37,7 @@ _HOMES = {
     "AtLeast": "airbo.outcomes",
     "AtMost": "airbo.outcomes",
     "Between": "airbo.outcomes",
-    "Campaign": "airbo.campaign",
+    "Campaign": "airbo.lab",
     "Categorical": "airbo.space.parameters",
     "ExperimentError": "airbo.run",
     "Float": "airbo.space.parameters",
@@ -55,10 +55,10 @@ _HOMES = {
 _MODULES = {
     "acquisition",
     "analysis",
-    "campaign",
     "embeddings",
     "integrations",
     "kernels",
+    "lab",
     "measures",
     "models",
     "optimizer",

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airbo import words
-from airbo.campaign import Campaign, Experiment
-from airbo.campaign.history import Change
+from airbo.lab import Campaign, Change, Experiment
 from airbo.report.page import Page
 
 MOST_CHANGES = 200

@@ -7,14 +7,9 @@ from typing import Annotated, Any
 import typer
 
 import airbo
-from airbo.cli import advice_commands as advice
-from airbo.cli import calibrate, serve, unattended
-from airbo.cli import change_commands as changes
-from airbo.cli import dashboard as page
-from airbo.cli import data_commands as data
-from airbo.cli import experiment_commands as experiments
-from airbo.cli import file_commands as files
-from airbo.cli.command import NumbersMayBeNegative
+from airbo.lab.cli import advice, calibrate, data, experiments, run, serve
+from airbo.lab.cli import file as files
+from airbo.lab.cli.command import NumbersMayBeNegative
 
 app = typer.Typer(
     name="airbo",
@@ -84,14 +79,20 @@ _add(
     cls=NumbersMayBeNegative,
 )
 _add(experiments.fail, "airbo fail 5", "airbo fail 6 7 --gave-up")
-_add(changes.undo, "airbo undo", "airbo undo  (again: the change before)")
-_add(changes.exclude, 'airbo exclude 7 --why "the sensor was loose"')
-_add(changes.include, "airbo include 7")
-_add(changes.note, 'airbo note 7 "new batch of steel"')
+_add(experiments.undo, "airbo undo", "airbo undo  (again: the change before)")
+_add(experiments.exclude, 'airbo exclude 7 --why "the sensor was loose"')
+_add(experiments.include, "airbo include 7")
+_add(experiments.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
 _add(advice.recommend, "airbo recommend", "airbo recommend --anywhere --json")
 _add(advice.front_, "airbo front", "airbo front -o front.csv", name="front")
-_add(data.import_, "airbo import before.csv", "airbo import before.xlsx", name="import")
+_add(
+    data.import_,
+    "airbo import before.csv",
+    "airbo import before.xlsx",
+    "airbo import --study sqlite:///study.db milling  (an Optuna study)",
+    name="import",
+)
 _add(
     data.export,
     "airbo export -o experiments.csv  (or .xlsx)",
@@ -99,20 +100,15 @@ _add(
     "airbo export --history -o history.csv  (who changed what, and when)",
     "airbo export --damaged -o rescued.csv  (what can be read of a damaged storage)",
 )
-_add(
-    data.restore,
-    "airbo restore backup/campaign.db",
-    "airbo restore  (the storage was changed on purpose)",
-)
-_add(data.report, "airbo report", "airbo report -o milling.html")
+_add(data.backup, "airbo backup campaign-monday.db")
+_add(advice.report, "airbo report", "airbo report -o milling.html")
 _add(
     serve.serve,
     "airbo serve",
     "airbo serve --host 0.0.0.0  (for a tablet; the link holds a token)",
     "airbo serve --host 0.0.0.0 --read-only --port 8001  (to show it)",
 )
-_add(page.dashboard, "airbo dashboard", "airbo dashboard --port 9000")
-_add(unattended.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
+_add(run.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
 _add(
     calibrate.calibrate,
     "airbo calibrate log.csv",

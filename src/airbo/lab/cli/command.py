@@ -17,7 +17,7 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 if TYPE_CHECKING:
-    from airbo.campaign import Campaign, Settings
+    from airbo.lab import Campaign, Experiment, Settings
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: all numbers are right.")]
@@ -115,7 +115,7 @@ def reporting(as_json: bool) -> Iterator[Output]:
 
 
 def _known(error: Exception) -> tuple[int | None, list[dict[str, Any]]]:
-    from airbo.campaign.errors import CampaignError, FileError
+    from airbo.lab.errors import CampaignError, FileError
 
     if not isinstance(error, CampaignError):
         return None, []
@@ -143,7 +143,7 @@ def insisting(
         act: What to do, given whether the numbers are right.
         doing: What to say meanwhile.
     """
-    from airbo.campaign.errors import CampaignError, Doubtful
+    from airbo.lab.errors import CampaignError, Doubtful
 
     try:
         with out.working(f"{doing} ..."):
@@ -165,19 +165,11 @@ def _is_for_users(warning: warnings.WarningMessage) -> bool:
 
 
 def open_campaign(file: Path, out: Output) -> "Campaign":
-    """Open a campaign, with Optuna set up for single commands."""
+    """Open a campaign."""
     with out.working("Opening the campaign ..."):
-        quiet()
-        from airbo.campaign import Campaign
+        from airbo.lab import Campaign
 
         return Campaign.open(file)
-
-
-def quiet() -> None:
-    """Let Optuna say only what is wrong."""
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 def one_thread() -> None:
@@ -203,18 +195,18 @@ def read_under(settings: "Settings", text: str | None, out: Output) -> Any:
         return None
     with out.working("Reading the uncertainty ..."):
         one_thread()
-        from airbo.campaign.config import parse_uncertainty
+        from airbo.lab.file import parse_uncertainty
 
         return parse_uncertainty(text, settings)
 
 
-def as_data(e: Any) -> dict[str, Any]:
+def as_data(settings: "Settings", e: "Experiment") -> dict[str, Any]:
     """Describe an experiment for programs."""
     return {
         "trial": e.number,
         "design": e.design,
         "outcome": e.outcome,
-        "value": e.value,
+        "value": e.outcomes.get(settings.value_name),
         **({"outcomes": dict(e.outcomes)} if e.outcomes else {}),
         **({"infeasible": True} if e.infeasible else {}),
         "executed": dict(e.executed),

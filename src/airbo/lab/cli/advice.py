@@ -1,5 +1,6 @@
-"""Commands that say which design to use: recommend, front."""
+"""Commands that say what was found: recommend, front, report."""
 
+import datetime
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from airbo.cli.command import (
+from airbo.lab.cli.command import (
     DEFAULT,
     AsJson,
     File,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.analysis import Handover, Outlook
-    from airbo.campaign import Settings
+    from airbo.lab import Campaign, Settings
     from airbo.optimizer import Recommendation
 
 Anywhere = Annotated[
@@ -46,20 +47,13 @@ def policy_of(anywhere: bool | None) -> Literal["observed", "anywhere"] | None:
     return "anywhere" if anywhere else "observed"
 
 
-def objectives_of(settings: "Settings") -> list[str]:
-    """Return the names of all objectives."""
-    from airbo.outcomes import objectives
-
-    named = settings.outcomes
-    return [settings.value_name] if named is None else list(objectives(named))
-
-
 def show_compromise(
     out: Output, settings: "Settings", best: "Recommendation", handed: "Handover"
 ) -> None:
     """Say which design to use where there are several outcomes, and what to expect of each."""
     from airbo.analysis.words import MEAN_ONLY
-    from airbo.cli.views import BRACKETS, outcome_line
+    from airbo.lab.cli.views import BRACKETS, outcome_line
+    from airbo.outcomes import objectives
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}".strip())
@@ -67,7 +61,7 @@ def show_compromise(
         out.show(outcome_line(settings, name, estimate))
     has_limits = any(estimate.capability for estimate in best.outcomes.values())
     out.show(" ".join([_MEANS, *([BRACKETS] if has_limits else []), MEAN_ONLY]))
-    if len(objectives_of(settings)) > 1:
+    if len(objectives(settings.outcomes)) > 1:
         out.show("The other designs to choose from: airbo front.")
     out.result({**as_recommended(best), **show_handover(out, settings, handed)})
 
@@ -76,12 +70,11 @@ def show_handover(out: Output, settings: "Settings", handed: "Handover") -> dict
     """Print the operating window and the tolerance budgets; return both."""
     from airbo.analysis.words import budget_sentences, window_sentences
 
-    units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
     if handed.window is not None:
         out.show(*window_sentences(handed.window, settings.space))
     for budget in handed.budgets:
         name = budget.outcome or settings.value_name
-        out.show(*budget_sentences(budget, name, units.get(name, settings.value_unit)))
+        out.show(*budget_sentences(budget, name, settings.units.get(name)))
     return handed.to_dict()
 
 
@@ -127,15 +120,14 @@ def show_best(
     """Say which design to use where one value decides, and what to expect of it."""
     from airbo import measures
     from airbo.analysis.words import MEAN_ONLY, outlook_sentences
-    from airbo.cli.views import what_to_expect
+    from airbo.lab.cli.views import what_to_expect
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}.")
     out.show(what_to_expect(settings, best))
     data: dict[str, Any] = {"design": best.design, "mean": best.mean, "std": best.std,
                             "unit": settings.value_unit}  # fmt: skip
-    if settings.named is not None:
-        data["outcomes"] = as_recommended(best)["outcomes"]
+    data["outcomes"] = as_recommended(best)["outcomes"]
     if outlook is not None:
         out.show(
             *outlook_sentences(outlook, settings.space, settings.value_name, settings.value_unit)
@@ -181,14 +173,15 @@ def front_(
     the limits of the file. The first row is the best by the first objective.
     """
     with reporting(as_json) as out:
-        from airbo.campaign.errors import CampaignError
+        from airbo.lab.errors import CampaignError
+        from airbo.outcomes import objectives
 
         campaign = open_campaign(file, out)
         settings = campaign.settings
-        if len(own := objectives_of(settings)) < 2:
+        if len(objectives(settings.outcomes)) < 2:
             raise CampaignError(
-                f"The campaign has one objective, {own[0]}, so that one design is the best: airbo "
-                "recommend. A front needs two or three outcomes with a goal."
+                f"The campaign has one objective, {settings.value_name}, so that one design is the "
+                "best: airbo recommend. A front needs two or three outcomes with a goal."
             )
         with out.working("Fitting the models and looking for the front ..."):
             one_thread()
@@ -209,7 +202,7 @@ def front_(
 def _show_front(
     settings: "Settings", found: "Sequence[Recommendation]", best: "Recommendation", out: Output
 ) -> None:
-    from airbo.cli.views import front_table
+    from airbo.lab.cli.views import front_table
 
     if not found:
         out.show(
@@ -223,7 +216,7 @@ def _show_front(
 def _write_front(
     settings: "Settings", found: "Sequence[Recommendation]", path: Path, out: Output
 ) -> None:
-    from airbo.campaign.tables import to_csv, write_table
+    from airbo.lab.tables import to_csv, write_table
 
     table = _front_frame(settings, found)
     if str(path) == "-":
@@ -246,5 +239,55 @@ def _front_frame(settings: "Settings", found: "Sequence[Recommendation]") -> "pd
             numbers = {name if key == "mean" else f"{name}_{key}": v for key, v in known}
             row |= {key: value for key, value in numbers.items() if value is not None}
         rows.append(row | {"holds": best.holds})
-    columns = list(rows[0]) if rows else [*settings.space.names, *(settings.named or ())]
+    columns = list(rows[0]) if rows else [*settings.space.names, *settings.outcomes]
     return pd.DataFrame(rows, columns=columns)
+
+
+# -- the report
+
+
+def report(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page; default: beside the file.")
+    ] = None,
+    history: Annotated[
+        int, typer.Option(help="How many earlier states to refit the model to.", min=0)
+    ] = 12,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Write one HTML page that shows what was found; it works offline and can be sent by mail."""
+    with reporting(as_json) as out:
+        from airbo.lab.errors import CampaignError
+
+        campaign = open_campaign(file, out)
+        if not campaign.status().n_ok:
+            raise CampaignError("There is nothing to report yet: no experiment gave a value.")
+        path = output or file.with_suffix(".html")
+        _write_page(campaign, path, history, out)
+        out.show(f"Wrote {path}.")
+        out.result({"file": path})
+
+
+def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> None:
+    """Write the report of a campaign."""
+    from airbo.lab.errors import StorageError
+    from airbo.report import Logbook, write_report
+
+    one_thread()
+    settings = campaign.settings
+    try:
+        write_report(
+            campaign.optimizer(),
+            path,
+            title=settings.name,
+            value_name=settings.value_name,
+            value_unit=settings.value_unit,
+            date=datetime.date.today(),
+            history=history,
+            logbook=Logbook.of(campaign),
+            progress=out.err.is_terminal and not out.as_json,
+            units=dict(settings.units),
+        )
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None

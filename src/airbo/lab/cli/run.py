@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, File, Output, one_thread, open_campaign, reporting
+from airbo.lab.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    one_thread,
+    open_campaign,
+    reporting,
+)
 
 if TYPE_CHECKING:
-    from airbo.campaign import Campaign
-    from airbo.campaign.runner import Step
+    from airbo.lab import Campaign
+    from airbo.lab.run import Step
 
-AS_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that do what Ctrl-C does."""
+AS_CTRL_C = ("SIGTERM", "SIGHUP")
+"""Signals that do what Ctrl-C does; Windows lacks one."""
 
 
 def run(
@@ -45,23 +53,24 @@ def run(
     a time-out, is a failed experiment. No shell sees the command. Started again after a crash, it
     goes on; several machines can run it at the same time.
     """
+    from airbo.words import plural
+
     with reporting(as_json) as out:
         campaign = open_campaign(file, out)
         one_thread()
         steps = _watch(campaign, out, command, budget, timeout, max_failures)
         n_failed = sum(s.result.value is None for s in steps)
-        out.show(f"Done: {len(steps)} experiments here, {n_failed} of them failed.")
-        out.result({"done": [_as_data(s) for s in steps]})
+        out.show(f"Done: {plural(len(steps), 'experiment')} here, {n_failed} of them failed.")
+        out.result({"done": [_as_data(campaign, s) for s in steps]})
 
 
-def _as_data(step: "Step") -> dict[str, Any]:
+def _as_data(campaign: "Campaign", step: "Step") -> dict[str, Any]:
     """Describe an experiment and its answer for programs."""
-    value = step.result.value
-    several = isinstance(value, dict)
+    outcomes = step.result.value or {}
     return {
         "trial": step.experiment.number,
-        "value": None if several else value,
-        **({"outcomes": value} if several else {}),
+        "value": outcomes.get(campaign.settings.value_name),
+        **({"outcomes": outcomes} if outcomes else {}),
         "reason": step.result.reason,
     }
 
@@ -83,11 +92,10 @@ def _watch(
         TimeRemainingColumn,
     )
 
-    from airbo.campaign.program import Command
-    from airbo.campaign.runner import run_unattended
+    from airbo.lab.run import Command, run_unattended
 
     settings = campaign.settings
-    command = Command(template, settings.space, timeout, settings.outcomes)
+    command = Command(template, settings.space, timeout, tuple(settings.outcomes))
     bar = Progress(
         TextColumn("experiments"),
         BarColumn(),
@@ -113,7 +121,8 @@ def _watch(
 @contextmanager
 def _ended_politely() -> Iterator[None]:
     """Let a request to end, or a terminal that is closed, do what Ctrl-C does."""
-    before = {number: signal.signal(number, _interrupt) for number in AS_CTRL_C}
+    there = [getattr(signal, name) for name in AS_CTRL_C if hasattr(signal, name)]
+    before = {number: signal.signal(number, _interrupt) for number in there}
     try:
         yield
     finally:
@@ -127,9 +136,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _line(campaign: "Campaign", step: "Step") -> str:
     """Write an experiment and its answer on one line."""
-    from airbo.cli.views import measured_words
-    from airbo.words import assignments
+    from airbo.words import assignments, measured
 
     settings, e, value = campaign.settings, step.experiment, step.result.value
-    answer = f"failed, {step.result.reason}" if value is None else measured_words(settings, value)
+    answer = f"failed, {step.result.reason}" if value is None else measured(value, settings.units)
     return f"{e.number}: {assignments(settings.space, e.design)} → {answer}"

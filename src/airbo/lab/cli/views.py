@@ -1,14 +1,14 @@
 """Tables for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
-from airbo.campaign.config import Settings
-from airbo.campaign.experiment import Experiment
+from airbo.lab.file import Settings
+from airbo.lab.record import Experiment
 from airbo.measures import InSpec, Mean, Target
 from airbo.outcomes import Aim, Limit, expected_words
 from airbo.words import choices, hit, plus_minus, shown, with_unit
@@ -44,62 +44,28 @@ def text_table(
     return table
 
 
-def design_table(
-    settings: Settings, experiments: Sequence[Experiment], *, title: str, outcome: bool = False
-) -> Table:
-    """List experiments, one per row, with units in the head."""
+def design_table(settings: Settings, experiments: Sequence[Experiment], *, title: str) -> Table:
+    """List pending experiments, one per row, with units in the head."""
     names = [heading(name, settings.unit(name)) for name in settings.space.names]
-    last = heading(settings.value_name, settings.value_unit) if outcome else "asked"
     rows = [
-        [
-            str(e.number),
-            *(shown(value) for value in e.design.values()),
-            outcome_in_short(e) if outcome else ago(e.age()),
-        ]
+        [str(e.number), *(shown(value) for value in e.design.values()), ago(e.age())]
         for e in experiments
     ]
-    return text_table(title, ["trial", *names, last], rows, left=0)
-
-
-def value_with_unit(settings: Settings, value: float | None) -> str:
-    """Write an observed value."""
-    return with_unit(value, settings.value_unit)
-
-
-def outcome_in_short(e: Experiment) -> str:
-    """Write what came of an experiment, without units."""
-    several = ", ".join(f"{name} = {shown(value)}" for name, value in e.outcomes.items())
-    return several or shown(e.value) or e.outcome
-
-
-def outcome_with_unit(settings: Settings, e: Experiment) -> str:
-    """Write what came of an experiment."""
-    if e.infeasible:
-        return f"{e.outcome}, its design cannot be used"
-    found = e.outcomes or e.value
-    return e.outcome if found is None else measured_words(settings, found)
-
-
-def measured_words(settings: Settings, measured: float | Mapping[str, float]) -> str:
-    """Write what was measured: the value, or the outcomes by name."""
-    if not isinstance(measured, Mapping):
-        return value_with_unit(settings, measured)
-    units = {name: outcome.unit for name, outcome in (settings.named or {}).items()}
-    return ", ".join(f"{n} = {with_unit(v, units.get(n))}" for n, v in measured.items())
+    return text_table(title, ["trial", *names, "asked"], rows, left=0)
 
 
 def outcome_line(settings: Settings, name: str, estimate: "OutcomeEstimate") -> str:
     """Say what to expect of one outcome, and how surely its limit is kept."""
-    named = (settings.named or {}).get(name)
+    want, unit = settings.outcomes.get(name), settings.units.get(name)
     quality = "" if estimate.capability is None else estimate.capability.words
-    if estimate.within is None and named is not None and isinstance(named.want, Aim):
-        measure = named.want.measure
+    if estimate.within is None and isinstance(want, Aim):
+        measure = want.measure
         by = "" if isinstance(measure, Mean | InSpec | Target) else f", the {measure.words}"
-        return f"{name}: {quality or expected_words(named.want, estimate, named.unit) + by}"
-    if named is None or not isinstance(named.want, Limit):  # whether a design can be used
+        return f"{name}: {quality or expected_words(want, estimate, unit) + by}"
+    if not isinstance(want, Limit):  # whether a design can be used
         return f"{name}: {estimate.within:.1%} of executed inputs work."
     return (
-        f"{name}: {with_unit(plus_minus(estimate), named.unit)}. Required: {named.want.words(name)}"
+        f"{name}: {with_unit(plus_minus(estimate), unit)}. Required: {want.words(name)}"
         f". Expect {quality}. The probability that the design meets this requirement is "
         f"{estimate.holds:.2f}."
     )
@@ -109,13 +75,13 @@ def front_table(
     settings: Settings, found: "Sequence[Recommendation]", compromise: "Recommendation"
 ) -> Table:
     """List the designs of a front, and mark the compromise."""
-    named = settings.named or {}
+    wanted = settings.outcomes.items()
     names = [heading(name, settings.unit(name)) for name in settings.space.names]
-    names += [heading(name, outcome.unit) for name, outcome in named.items()]
+    names += [heading(name, unit) for name, unit in settings.units.items()]
     rows = [
         [
             *(shown(value) for value in best.design.values()),
-            *(expected_words(o.want, best.outcomes[name]) for name, o in named.items()),
+            *(expected_words(want, best.outcomes[name]) for name, want in wanted),
             "compromise" if best.design == compromise.design else "",
         ]
         for best in found
@@ -132,9 +98,9 @@ def what_to_expect(settings: Settings, best: "Recommendation") -> str:
     if isinstance(measure, Target):
         return (
             f"Expected distance of {settings.value_name} to "
-            f"{value_with_unit(settings, measure.value)}: "
-            f"{value_with_unit(settings, max(0.0, -best.mean) ** 0.5)}, as the root of the mean "
-            "square over where the design lands."
+            f"{with_unit(measure.value, settings.value_unit)}: "
+            f"{with_unit(max(0.0, -best.mean) ** 0.5, settings.value_unit)}, as the root of the "
+            "mean square over where the design lands."
         )
     value = with_unit(plus_minus(best), settings.value_unit)
     if isinstance(measure, Mean):

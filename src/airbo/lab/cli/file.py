@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, Output, one_thread, open_campaign, quiet, reporting
+from airbo.lab.cli.command import DEFAULT, AsJson, Output, one_thread, open_campaign, reporting
 
 if TYPE_CHECKING:
-    from airbo.campaign import Settings
+    from airbo.lab import Settings
 
 _NO_MATPLOTLIB = "No picture: matplotlib is not installed (pip install 'airbo[plot]')."
 
@@ -41,13 +41,13 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write a campaign file with comments: from flags, or by asking a few questions."""
-    from airbo.cli.new import from_flags, from_questions, text_of
+    from airbo.lab.cli.new import from_flags, from_questions, text_of
 
     with reporting(as_json) as out:
-        from airbo.campaign.config import parse
-        from airbo.campaign.errors import CampaignError
-        from airbo.campaign.storage import write_whole
-        from airbo.campaign.storage_url import StorageURL
+        from airbo.lab.errors import CampaignError
+        from airbo.lab.file import parse
+        from airbo.lab.tables import write_whole
+        from airbo.lab.url import StorageURL
 
         if StorageURL(storage).has_password:
             raise CampaignError(_PASSWORD_ELSEWHERE)
@@ -91,67 +91,67 @@ def check(
 
 def _check_file(file: Path, picture: Path | None, no_picture: bool, out: Output) -> None:
     """Say what a campaign file means."""
-    from airbo.campaign import Settings
-    from airbo.cli import sketch, views
+    from airbo.lab import Settings
+    from airbo.lab.cli import landings, views
 
     with out.working("Working out where designs land ..."):
         one_thread()
         settings = Settings.read(file)
         settings.check()
-        found = sketch.landings(settings)
-        used = sketch.landings(settings, use=True) if settings.deployment is not None else []
+        found = landings.landings(settings)
+        used = landings.landings(settings, use=True) if settings.deployment is not None else []
     out.show(_headline(settings), views.parameter_table(settings))
     if settings.space.constraints:
         out.show(f"Designs meet: {'; '.join(settings.space.constraints)}.")
     if found:
-        out.show(sketch.sketch_table("Where a design lands in the experiments", found))
+        out.show(landings.sketch_table("Where a design lands in the experiments", found))
     else:
         out.show("Every parameter is hit exactly in the experiments.")
     if used:
-        out.show(sketch.sketch_table("Where the recommended design lands in use", used))
+        out.show(landings.sketch_table("Where the recommended design lands in use", used))
     drawn = None if no_picture else _drawn(settings, file, picture, out)
     notes = _notes_of_storage(settings, out)
     for note in notes:
         out.note(note)
-    lands = {"lands": sketch.landing_data(found), "lands_in_use": sketch.landing_data(used)}
+    lands = {"lands": landings.landing_data(found), "lands_in_use": landings.landing_data(used)}
     out.result({**_described(settings), **lands, "picture": drawn, "notes": notes})
 
 
 def _drawn(settings: "Settings", file: Path, picture: Path | None, out: Output) -> Path | None:
     """Draw the uncertainty, if Matplotlib is there; return where."""
-    from airbo.cli import sketch
+    from airbo.lab.cli import landings
 
     path = picture or file.with_name(f"{file.stem}_uncertainty.png")
     with out.working("Drawing the uncertainty ..."):
-        drawn = path if sketch.draw_landings(settings, path) else None
+        drawn = path if landings.draw_landings(settings, path) else None
     out.show(f"Picture: {drawn}" if drawn else _NO_MATPLOTLIB)
     return drawn
 
 
 def _check_data(file: Path, out: Output) -> None:
     """Say whether the storage holds all that was told."""
-    with out.working("Reading the storage ..."):
-        quiet()
-        from airbo.campaign import Settings
-        from airbo.campaign.rescue import verify
+    from airbo.lab import Settings
+    from airbo.lab.store import Store
+    from airbo.words import plural
 
-        settings = Settings.read(file, begun=True)
-        n = verify(settings)
-    out.show(f"{settings.storage}: all {n} trials are as they were told.")
-    out.result({"storage": str(settings.storage), "trials": n})
+    with out.working("Reading the storage ..."):
+        settings = Settings.read(file)
+        store = Store(settings.storage, settings.path.parent, settings.name)
+        n = store.check() if store.is_there else 0
+    out.show(f"{settings.storage}: {plural(n, 'event')}, all as they were written.")
+    out.result({"storage": str(settings.storage), "events": n})
 
 
 def _headline(settings: "Settings") -> str:
     from airbo import measures
-    from airbo.cli.views import heading
+    from airbo.lab.cli.views import heading
 
-    value = heading(settings.value_name, settings.value_unit)
-    goal = f"{settings.direction} the expected {value}"
-    if settings.measure != measures.Mean():
-        goal = f"{settings.direction} {value}, by the {settings.measure.words}"
-    if settings.outcomes is not None:
+    if settings.is_single and settings.measure == measures.Mean():
+        value = heading(settings.value_name, settings.value_unit)
+        goal = f"{settings.direction} the expected {value}"
+    else:
         goal = "; ".join(want.words(name) for name, want in settings.outcomes.items())
-    acquisition = "" if settings.outcomes else f", acquisition {settings.acquisition}"
+    acquisition = f", acquisition {settings.acquisition}" if settings.is_single else ""
     return (
         f"Campaign {settings.name!r}: {goal}. Surrogate {settings.surrogate}{acquisition}. "
         f"{settings.n_initial} designs before the model chooses, seed {settings.seed}. "
@@ -166,7 +166,7 @@ def _described(settings: "Settings") -> dict[str, Any]:
         "name": settings.name,
         "direction": settings.direction,
         "value": {"name": settings.value_name, "unit": settings.value_unit},
-        **({} if settings.outcomes is None else {"outcomes": outcomes_to_dict(settings.outcomes)}),
+        "outcomes": outcomes_to_dict(settings.outcomes),
         **settings.space.to_dict(),
         "uncertainty": settings.described_uncertainty,
         "deployment": settings.described_deployment,

@@ -10,10 +10,10 @@ from jaxtyping import Float
 from rich.table import Table
 from torch import Tensor
 
-from airbo.campaign.config import Settings
-from airbo.campaign.storage import write_whole
-from airbo.cli.views import heading, text_table
 from airbo.coordinates import by_columns, uncertain_columns
+from airbo.lab.cli.views import heading, text_table
+from airbo.lab.file import Settings
+from airbo.lab.tables import write_whole
 from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
 from airbo.words import number, with_unit

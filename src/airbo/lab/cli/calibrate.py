@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airbo.cli.command import DEFAULT, AsJson, File, Output, open_campaign, reporting
+from airbo.lab.cli.command import DEFAULT, AsJson, File, Output, open_campaign, reporting
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,7 +75,7 @@ def calibrate_campaign(
     file: Path, settings: dict[str, Any], output: Path | None, picture: bool, out: Output
 ) -> None:
     """Compare the inputs that were measured during a campaign with what its file says."""
-    from airbo.campaign.measured import beliefs, measured_inputs
+    from airbo.lab.measured import beliefs, measured_inputs
     from airbo.uncertainty import learn
 
     campaign = open_campaign(file, out)
@@ -110,7 +110,7 @@ def calibrate_campaign(
 def _learned(
     path: Path, pairs: list[str], lag: int | None, settled: bool, keep_outliers: bool
 ) -> tuple["Log", "Learned"]:
-    from airbo.campaign.errors import CampaignError, StorageError
+    from airbo.lab.errors import CampaignError, StorageError
     from airbo.uncertainty import learn
     from airbo.uncertainty.learning.logfile import read_log
 
@@ -128,10 +128,10 @@ def _learned(
 
 def _draw(path: Path, title: str, learned: "Learned", out: Output) -> Path | None:
     """Write the picture, where Matplotlib is installed."""
-    from airbo.campaign.errors import StorageError
+    from airbo.lab.errors import StorageError
 
     try:
-        from airbo.cli.calibration_picture import picture
+        from airbo.lab.cli.calibration_picture import picture
     except ImportError:
         out.note("A picture needs Matplotlib: pip install 'airbo[plot]'.")
         return None

@@ -6,6 +6,6 @@ def main() -> None:
     import gc
 
     gc.disable()  # imported modules are not garbage: scanning them repeatedly takes half a second
-    from airbo.cli.app import app
+    from airbo.lab.cli.app import app
 
     app(prog_name="airbo")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from airbo.cli.command import (
+from airbo.lab.cli.command import (
     DEFAULT,
     AsJson,
     File,
@@ -46,7 +46,7 @@ def serve(
 
 
 def _pair(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
-    from airbo.campaign.errors import CampaignError
+    from airbo.lab.errors import CampaignError
 
     if certificate is None and key is None:
         return None
@@ -67,7 +67,7 @@ def _serve(
     certificate: tuple[Path, Path] | None,
     out: Output,
 ) -> None:
-    from airbo.campaign.errors import CampaignError
+    from airbo.lab.errors import CampaignError
 
     with open_campaign(file, out):  # what is wrong with it is said here, not in the page
         collect_garbage()

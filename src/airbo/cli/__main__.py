@@ -1,5 +1,0 @@
-"""``python -m airbo.cli`` is the same as ``airbo``."""
-
-from airbo.cli import main
-
-main()

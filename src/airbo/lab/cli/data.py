@@ -1,0 +1,166 @@
+"""Commands about tables, studies and copies: import, export, backup."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from airbo.lab.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    Yes,
+    insisting,
+    open_campaign,
+    read_under,
+    reporting,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from airbo.lab import Imported
+
+
+def import_(
+    data: Annotated[Path | None, typer.Argument(help="A CSV or Excel file with a header.")] = None,
+    study: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="An Optuna study instead: the URL of its storage, and its name."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Count the same table again.")] = False,
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
+    ] = False,
+    ignore_others: Annotated[
+        bool, typer.Option("--ignore-others", help="Skip columns with other names.")
+    ] = False,
+    uncertainty: Annotated[
+        str | None,
+        typer.Option(
+            help="The uncertainty of these experiments, as TOML, if not that of the file."
+        ),
+    ] = None,
+    yes: Yes = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Take over experiments that were done before: all rows of a CSV or Excel file, or none.
+
+    The header names the parameters and the value, by its name in the campaign file or as "value";
+    units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
+    Commas, semicolons or tabs between cells and decimal commas are understood. Every mistake is
+    named with its line. Numbers that look like typing errors are questioned first, all at
+    once. The same table twice counts once. Of a table that airbo exported, notes, exclusions,
+    names, times and free numbers are kept.
+
+    With --study, the trials of an Optuna study are taken over, pending ones too.
+    """
+    with reporting(as_json) as out:
+        from airbo.lab.errors import CampaignError
+        from airbo.words import plural
+
+        campaign = open_campaign(file, out)
+        under = read_under(campaign.settings, uncertainty, out)
+        if (data is None) == (study is None):
+            raise CampaignError("Name a table, or --study URL NAME.")
+
+        def take_over(sure: bool) -> "Imported":
+            if study is not None:
+                return campaign.import_study(*study, again=again, allow_outside=allow_outside)
+            assert data is not None
+            return campaign.import_table(
+                data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
+                uncertainty=under, sure=sure,
+            )  # fmt: skip
+
+        source = data.name if data is not None else f"study {study[1]}" if study else ""
+        done = insisting(out, yes, take_over, f"Importing {source}")
+        count = plural(len(done.numbers), "experiment")
+        if done.already:
+            these, were = ("This", "was") if len(done.numbers) == 1 else ("These", "were")
+            out.show(
+                f"{these} {count} {were} imported before. Nothing changed; --again counts them."
+            )
+        else:
+            first, last = min(done.numbers), max(done.numbers)
+            out.show(f"Imported {count} from {data or source}, as number {first} to {last}.")
+        if done.n_left_out:
+            out.note(f"Rows left out as pending or given up: {done.n_left_out}.")
+        out.result({"imported": done.numbers, "already": done.already, "left_out": done.n_left_out})
+
+
+def export(
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A .csv or .xlsx file; - or nothing: print CSV."),
+    ] = None,
+    damaged: Annotated[
+        bool, typer.Option("--damaged", help="What can be read of a damaged storage.")
+    ] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Every change instead: who, when, what.")
+    ] = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Write all experiments as CSV or Excel, which `airbo import` reads; or all changes."""
+    with reporting(as_json) as out:
+        from airbo.lab.tables import to_csv, write_table
+        from airbo.words import plural
+
+        table = _rescued(file, history, out) if damaged else _whole(file, history, out)
+        what = "change" if history else "experiment"
+        if output is not None and str(output) != "-":
+            write_table(table, output)
+            out.show(f"Wrote {plural(len(table), what)} to {output}.")
+        elif not as_json:
+            typer.echo(to_csv(table), nl=False)
+        rows = json.loads(table.to_json(orient="records"))
+        out.result({f"{what}s": rows, "file": output})
+
+
+def _whole(file: Path, history: bool, out: Output) -> "pd.DataFrame":
+    campaign = open_campaign(file, out)
+    with out.working("Reading the experiments ..."):
+        return campaign.export_history() if history else campaign.export()
+
+
+def _rescued(file: Path, history: bool, out: Output) -> "pd.DataFrame":
+    """Return what can be read of a damaged storage, and say how much is lost."""
+    from airbo.lab import Settings
+    from airbo.lab.record import fold
+    from airbo.lab.store import Store
+    from airbo.lab.tables import table_of, table_of_changes
+    from airbo.words import plural
+
+    settings = Settings.read(file)
+    with out.working("Reading what can be read ..."):
+        found = Store(settings.storage, settings.path.parent, settings.name).salvage()
+        record = fold(found.events).named(settings.value_name)
+    out.note(
+        f"{plural(len(found.events), 'event')} can be read; {found.n_lost} are lost or were "
+        "changed, and are left out."
+    )
+    return table_of_changes(record.history) if history else table_of(settings, record.experiments)
+
+
+def backup(
+    output: Annotated[Path, typer.Argument(help="The SQLite file to write; it must be new.")],
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the campaign into a new SQLite file, also while others work on it.
+
+    To go back to it, put it in the place of the storage.
+    """
+    with reporting(as_json) as out:
+        from airbo.words import plural
+
+        campaign = open_campaign(file, out)
+        with out.working("Copying ..."):
+            n = campaign.store.backup(output)
+        out.show(f"Wrote {plural(n, 'event')} to {output}.")
+        out.result({"file": output, "events": n})

@@ -1,0 +1,382 @@
+"""Commands about experiments: ask, tell, fail, status; undo, exclude, include, note."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airbo.lab.cli.command import (
+    DEFAULT,
+    AsJson,
+    File,
+    Output,
+    Yes,
+    as_data,
+    insisting,
+    one_thread,
+    open_campaign,
+    read_under,
+    reporting,
+)
+
+if TYPE_CHECKING:
+    from airbo.lab import Campaign, Experiment, Told
+    from airbo.space import Space
+
+Number = Annotated[int, typer.Argument(help="The number of the experiment.", min=0)]
+
+
+def ask(
+    n: Annotated[int, typer.Option("-n", help="How many designs.", min=1)] = 1,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the next designs to try; what is pending is taken into account."""
+    with reporting(as_json) as out:
+        from airbo.lab.cli.views import design_table
+
+        campaign = open_campaign(file, out)
+        for given_up in campaign.give_up_overdue():
+            out.note(f"Experiment {given_up.number} was not reported in time, so airbo gave it up.")
+        with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
+            one_thread()
+            asked = campaign.ask(n)
+        settings = campaign.settings
+        out.show(design_table(settings, asked, title="Try these designs"))
+        first = asked[0].number
+        value = " ".join(f"{name}=VALUE" for name in settings.outcomes)
+        value = "VALUE" if settings.is_single else value
+        out.show(f"Then: airbo tell {first} {value}   (or, without a value: airbo fail {first})")
+        out.result({"asked": [as_data(settings, e) for e in asked]})
+
+
+def tell(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            help="NUMBER VALUE, NUMBER=VALUE ..., NAME=VALUE ... VALUE, or, where you set another "
+            "value than asked, NUMBER NAME=VALUE ... VALUE. With outcomes: NUMBER OUTCOME=VALUE ..."
+        ),
+    ],
+    executed: Annotated[
+        list[str] | None, typer.Option(help="A measured executed input: NAME=VALUE.")
+    ] = None,
+    not_measured: Annotated[
+        bool, typer.Option("--not-measured", help="Drop the executed inputs that you reported.")
+    ] = False,
+    uncertainty: Annotated[
+        str | None,
+        typer.Option(help="The uncertainty of this experiment, as TOML, if not that of the file."),
+    ] = None,
+    correct: Annotated[
+        bool,
+        typer.Option("--correct", help="Replace the earlier report; the rest stays as it was."),
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Another experiment with the same design and value.")
+    ] = False,
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
+    ] = False,
+    yes: Yes = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Report what experiments gave. The same report twice counts once."""
+    with reporting(as_json) as out:
+        from airbo.lab.errors import CampaignError
+
+        campaign = open_campaign(file, out)
+        space = campaign.settings.space
+        report = report_in(words, space, campaign.settings.outcomes)
+        measured = named_values(executed or [], space)
+        if measured and len(report.values) > 1:
+            raise CampaignError("--executed is for one experiment at a time.")
+        if measured and not_measured:
+            raise CampaignError("--executed and --not-measured contradict each other.")
+        under = read_under(campaign.settings, uncertainty, out)
+        told = insisting(out, yes, lambda sure: campaign.tell_all(
+            report.values, design=report.design, uncertainty=under,
+            executed=measured or ({} if not_measured else None),
+            correct=correct, again=again, allow_outside=allow_outside, sure=sure,
+        ))  # fmt: skip
+        show_told(out, campaign, told)
+
+
+def fail(
+    numbers: Annotated[list[int], typer.Argument(help="Numbers of experiments.", min=0)],
+    gave_up: Annotated[
+        bool, typer.Option("--gave-up", help="The experiment was not run and will not be.")
+    ] = False,
+    infeasible: Annotated[
+        bool, typer.Option("--infeasible", help="It failed because the design cannot be used.")
+    ] = False,
+    correct: Annotated[bool, typer.Option("--correct", help="Replace the earlier report.")] = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Report experiments that gave no value.
+
+    A failed experiment was tried: the model looks elsewhere for a while. One that was given up says
+    nothing about its design.
+    """
+    with reporting(as_json) as out:
+        campaign = open_campaign(file, out)
+        if gave_up:
+            told = campaign.give_up_all(numbers, correct=correct)
+        else:
+            failed = [(n, None) for n in numbers]
+            told = campaign.tell_all(failed, correct=correct, infeasible=infeasible)
+        show_told(out, campaign, told)
+
+
+def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
+    """Say what telling did."""
+    from airbo.words import result, shown
+
+    settings = campaign.settings
+    for t in told:
+        e = t.experiment
+        outcome = result(e, settings.units)
+        words = {
+            "told": f"Experiment {e.number}: {outcome}.",
+            "already told": f"Experiment {e.number} was told before: {outcome}. Nothing changed.",
+            "corrected": f"Experiment {e.number} is corrected: {', '.join(t.changes)}.",
+            "added": f"Added as experiment {e.number}: {outcome}.",
+        }
+        out.show(words[t.done])
+        if t.done == "corrected" and e.executed and t.before and t.before.executed == e.executed:
+            kept = ", ".join(f"{name} = {shown(value)}" for name, value in e.executed.items())
+            out.show(f"The executed input stays as it was measured: {kept}.")
+        elif t.done == "told" and t.before is not None:
+            out.show(f"Changed: {', '.join(t.changes)}.")
+    out.result(
+        {
+            "told": [
+                {**as_data(settings, t.experiment), "done": t.done, "changes": list(t.changes)}
+                for t in told
+            ]
+        }
+    )
+
+
+def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
+    """Say where the campaign stands: what is done, what is pending, what has changed."""
+    with reporting(as_json) as out:
+        from airbo.lab.cli.views import design_table
+        from airbo.words import assignments, plural, result
+
+        campaign = open_campaign(file, out)
+        now, settings = campaign.status(), campaign.settings
+        experiments = plural(now.n_ok, "experiment")
+        out.show(
+            f"Campaign {settings.name!r}: {experiments} with a value, {now.n_failed} "
+            f"failed, {now.n_given_up} given up, {len(now.pending)} pending."
+        )
+        if now.n_excluded:
+            out.show(f"{now.n_excluded} of them excluded from the model.")
+        if now.best is not None:
+            value = result(now.best, settings.units)
+            design = assignments(settings.space, now.best.design)
+            out.show(f"Best observed: {value} in experiment {now.best.number} ({design}).")
+        if now.pending:
+            out.show(
+                design_table(settings, now.pending, title="Pending: airbo tell, or airbo fail")
+            )
+        if now.n_ok and campaign.adviser().knows_outlook:
+            out.show("Is it worth going on? airbo recommend says what more experiments can bring.")
+        for late in now.overdue:
+            out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")
+        for note in now.notes:
+            out.note(note)
+        out.result(
+            {
+                "name": settings.name,
+                "ok": now.n_ok,
+                "failed": now.n_failed,
+                "given_up": now.n_given_up,
+                "excluded": now.n_excluded,
+                "pending": [as_data(settings, e) for e in now.pending],
+                "overdue": [e.number for e in now.overdue],
+                "best_observed": None if now.best is None else as_data(settings, now.best),
+                "notes": now.notes,
+            }
+        )
+
+
+def undo(file: File = DEFAULT, as_json: AsJson = False) -> None:
+    """Take back the last tell, fail, import, correction, exclusion or note; again: the one before.
+
+    An experiment that was asked for is pending again. The history keeps what you take back.
+    """
+    with reporting(as_json) as out:
+        campaign = open_campaign(file, out)
+        taken_back = campaign.undo()
+        for change in taken_back:
+            out.show(f"Taken back: {change}.")
+        numbers = {n for change in taken_back for n in change.numbers}
+        pending = [e.number for e in campaign.record().pending if e.number in numbers]
+        if pending:
+            out.show(f"Pending again: {', '.join(map(str, pending))}.")
+        data = [
+            {"what": c.what, "experiments": list(c.numbers), "text": c.text, "by": c.by, "at": c.at}
+            for c in taken_back
+        ]
+        out.result({"undone": data, "pending": pending})
+
+
+def exclude(
+    number: Number,
+    why: Annotated[str, typer.Option(help="The reason, for the history.")],
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Keep an experiment, but leave it out of the model."""
+    with reporting(as_json) as out:
+        campaign = open_campaign(file, out)
+        found = campaign.exclude(number, why)
+        _show(
+            out, campaign, found, f"Experiment {number} is left out of the model: {found.excluded}."
+        )
+
+
+def include(number: Number, file: File = DEFAULT, as_json: AsJson = False) -> None:
+    """Include an experiment in the model again that you excluded."""
+    with reporting(as_json) as out:
+        campaign = open_campaign(file, out)
+        found = campaign.include(number)
+        _show(out, campaign, found, f"Experiment {number} counts in the model again.")
+
+
+def note(
+    number: Number,
+    text: Annotated[str, typer.Argument(help="The text of the note.")],
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Write a note on an experiment; the model does not read it."""
+    with reporting(as_json) as out:
+        campaign = open_campaign(file, out)
+        found = campaign.note(number, text)
+        _show(out, campaign, found, f"Experiment {number}: {found.notes[-1]}")
+
+
+def _show(out: Output, campaign: "Campaign", experiment: "Experiment", text: str) -> None:
+    out.show(text)
+    out.result({"experiment": as_data(campaign.settings, experiment)})
+
+
+# -- what stands behind ``airbo tell``
+
+USAGE = (
+    "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, airbo tell speed=120 depth=0.5 1.25, or, "
+    "if you set another speed than asked in experiment 3, airbo tell 3 speed=120 1.25"
+)
+_LEAVE_OUT = " Leave out what was not measured."
+
+
+@dataclass(frozen=True)
+class Report:
+    """What stands behind ``airbo tell``."""
+
+    values: list[tuple[int | dict[str, Any], dict[str, float]]]
+    """Experiments by number, or a design, with what was measured, by name."""
+    design: dict[str, Any] | None = None
+    """Parameters that were set otherwise than asked."""
+
+
+def report_in(words: Sequence[str], space: "Space", outcomes: Collection[str]) -> Report:
+    """Read the words of ``airbo tell``.
+
+    Args:
+        words: What stands behind it.
+        space: The parameters.
+        outcomes: Names of the outcomes. A single one need not be named.
+    """
+    from airbo.lab.errors import CampaignError
+
+    is_single = len(outcomes) == 1
+    try:
+        found = _report(words, space, list(outcomes))
+    except ValueError as error:
+        hint = _hint(str(error), "" if is_single else _LEAVE_OUT)
+        raise CampaignError(str(error)[:1].upper() + str(error)[1:] + hint) from None
+    if found is not None:
+        return found
+    example = " ".join(f"{name}=1.25" for name in outcomes)
+    several = f"write: airbo tell 3 {example}; leave out what was not measured"
+    raise CampaignError(
+        f"This is not understood: {' '.join(words)!r}. Please {USAGE if is_single else several}."
+    )
+
+
+def _report(words: Sequence[str], space: "Space", outcomes: list[str]) -> Report | None:
+    """Read a number or a design, and outcomes by name; or numbers with a bare value each."""
+    from airbo.words import number_of
+
+    pairs = [word.strip().partition("=") for word in words]
+    bare = [n for n, equals, _ in pairs if not equals]
+    given = {n: v for n, equals, v in pairs if equals}
+    _check_once([n for n, equals, _ in pairs if equals])
+    measured = {n: number_of(v, f"outcome {n!r}") for n, v in given.items() if n in outcomes}
+    rest = {n: v for n, v in given.items() if n not in outcomes}
+    if len(outcomes) == 1:
+        numbered = {n: v for n, v in rest.items() if _is_number(n)}
+        if numbered and len(numbered) == len(given) and not bare:
+            values = {int(n): number_of(v, f"the value of {n}") for n, v in numbered.items()}
+            return Report([(n, {outcomes[0]: v}) for n, v in values.items()])
+        if bare and not measured and len(bare) <= 2:
+            measured = {outcomes[0]: number_of(bare.pop(), "the value")}
+    design = _design(space, rest, outcomes)
+    if measured and len(bare) == 1 and _is_number(bare[0]):
+        return Report([(int(bare[0]), measured)], design or None)
+    return Report([(design, measured)]) if measured and design and not bare else None
+
+
+def _design(space: "Space", given: dict[str, str], outcomes: list[str]) -> dict[str, Any]:
+    from airbo.words import nearest, value_of
+
+    for name in given:
+        if name not in space.names:
+            what, known = "parameter", list(space.names)
+            if len(outcomes) > 1:
+                what, known = "name", [*outcomes, *space.names]
+            raise ValueError(f"unknown {what} {name!r}{nearest(name, known)}")
+    return {name: value_of(space, name, text) for name, text in given.items()}
+
+
+def _check_once(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} is named twice: which one counts?")
+
+
+def named_values(words: Sequence[str], space: "Space") -> dict[str, float]:
+    """Read measured inputs such as ``speed=121.3``."""
+    from airbo.lab.errors import CampaignError
+    from airbo.words import number_of
+
+    found = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise CampaignError(f"--executed is written as name=value, got {word!r}.")
+        if name not in space.names:
+            raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}")
+        try:
+            found[name] = number_of(text, f"--executed {name}")
+        except ValueError as error:
+            raise CampaignError(str(error)) from None
+    return found
+
+
+def _is_number(text: str) -> bool:
+    """Say whether this is the number of an experiment; ² is a digit too, but not for ``int``."""
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def _hint(text: str, else_: str = "") -> str:
+    """Say how to report a failed experiment, where that may have been meant."""
+    failed = any(word in text for word in ("'nan'", "'inf'", "'-inf'", "'failed'", "'fail'"))
+    return f"{else_} For an experiment that gave no value: airbo fail NUMBER." if failed else ""
