@@ -39,5 +39,5 @@ def draw_calibrate(images: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         log, picture = Path(folder) / "mixer.csv", images / "calibrate.png"
         write_log(log)
-        command = [sys.executable, "-m", "airbo.cli", "calibrate", str(log), "-o", str(picture)]
+        command = [sys.executable, "-m", "airbo.lab.cli", "calibrate", str(log), "-o", str(picture)]
         subprocess.run(command, check=True)

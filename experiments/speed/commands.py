@@ -80,7 +80,7 @@ def _round() -> dict[tuple[str, ...], float]:
 
 def _seconds(command: Sequence[str], folder: str) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = ["-c", "import torch"] if command == YARDSTICK else ["-m", "airbo.cli", *command]
+    words = ["-c", "import torch"] if command == YARDSTICK else ["-m", "airbo.lab.cli", *command]
     subprocess.run(
         [sys.executable, *words],
         cwd=folder,

@@ -117,7 +117,7 @@ def command(folder: Path, words: list[str]) -> dict[str, Any]:
     begin = time.perf_counter()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(
-            [sys.executable, "-m", "airbo.cli", *words],
+            [sys.executable, "-m", "airbo.lab.cli", *words],
             cwd=folder,
             stdout=out,
             stderr=err,

@@ -17,10 +17,10 @@ import airbo
 from airbo import uncertainty as unc
 from airbo.campaign import Campaign, CampaignError, FileError
 from airbo.campaign.config import parse
-from airbo.cli.app import app
+from airbo.lab.cli.app import app
 from airbo.integrations.optuna import AIRBOSampler, recommend
 from airbo.report import write_report
-from tests.campaign.common import LINE, campaign, write
+from tests.lab.common import LINE, campaign, write
 from tests.fuzz.strategies import campaign_files, command_lines, extremes, mutated, studies, tables
 
 pytestmark = [

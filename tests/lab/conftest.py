@@ -1,6 +1,8 @@
 import pytest
 
+from airbo import Campaign
 from tests.lab import postgres
+from tests.lab.common import write
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +20,11 @@ def storage(request):
     if request.param == "sqlite":
         return ""
     return f'storage = "{request.getfixturevalue("postgres_url")}"\n'
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two processes that have one campaign open."""
+    path = write(tmp_path)
+    with Campaign.open(path) as ours, Campaign.open(path) as theirs:
+        yield ours, theirs

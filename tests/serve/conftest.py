@@ -5,7 +5,7 @@ from airbo.serve.desk import Desk
 from airbo.serve.guard import Doors
 from airbo.serve.jobs import here
 from airbo.serve.web import make_app
-from tests.campaign.common import MILL, write
+from tests.lab.common import MILL, write
 from tests.serve.client import Visitor
 
 QUICK = MILL.replace("n_initial = 4", "n_initial = 1000")

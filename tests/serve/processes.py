@@ -6,7 +6,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-PROGRAM = [sys.executable, "-m", "airbo.cli", "serve", "--port", "0", "--json"]
+PROGRAM = [sys.executable, "-m", "airbo.lab.cli", "serve", "--port", "0", "--json"]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 
 from airbo import Campaign
 from tests.browser import CHROMIUM, MISSING, Browser
-from tests.campaign.common import MILL, write
+from tests.lab.common import MILL, write
 from tests.serve.processes import serving
 
 pytestmark = [

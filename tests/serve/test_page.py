@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from airbo import Campaign
-from tests.campaign.common import DESIGN
+from tests.lab.common import DESIGN
 
 OWN = {f"design:{name}": str(value) for name, value in DESIGN.items()}
 

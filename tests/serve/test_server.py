@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from airbo import Campaign
-from tests.campaign.common import LINE, SQLITE, campaign, edited
+from tests.lab.common import LINE, SQLITE, campaign, edited
 from tests.serve.client import Answer
 from tests.serve.processes import serving
 

@@ -3,8 +3,8 @@
 import pytest
 
 from airbo import Campaign
-from tests.campaign.common import write
-from tests.campaign.test_outcomes import SEAM
+from tests.lab.common import write
+from tests.lab.test_outcomes import SEAM
 
 TWO = SEAM.replace("n_initial = 3", "n_initial = 1000").replace(
     "at_most = 0.5\nprobability = 0.9", 'goal = "minimize"'

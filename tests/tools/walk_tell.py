@@ -8,7 +8,7 @@ from unittest.mock import patch
 from optuna.storages._cached_storage import _CachedStorage
 from typer.testing import CliRunner
 
-from airbo.cli.app import app
+from airbo.lab.cli.app import app
 from tests.tools.walk import walk
 
 FILE = """\

@@ -1,0 +1,130 @@
+"""``airbo init``: from flags or answers to a campaign file."""
+
+import re
+
+import pytest
+
+from airbo.uncertainty.kinds import WORDS
+from tests.lab.cli.common import airbo_, data
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def test_init_from_flags_writes_a_file_that_check_understands(here):
+    airbo_(
+        "init", "--name", "my mill", "--value", "rate:mm³/s", "--direction", "minimize",
+        "--parameter", "speed=50:200:m/min", "--integer", "passes=1:5", "--choice", "tool=A,B",
+        "--uncertainty", "speed=uniform:-2:3",
+    )  # fmt: skip
+    said = data("check", "--no-picture")
+    assert (said["name"], said["direction"]) == ("my mill", "minimize")
+    assert said["value"] == {"name": "rate", "unit": "mm³/s"}
+    assert [p["type"] for p in said["parameters"]] == ["float", "integer", "categorical"]
+    assert said["uncertainty"][0]["uncertainty"] == {"kind": "Uniform", "low": -2.0, "high": 3.0}
+
+
+def test_init_asks_questions(here):
+    answers = [
+        "drill",
+        "maximize",
+        "depth",
+        "mm",
+        "power",
+        "1",
+        "9",
+        "n",
+        "kW",
+        "0.2",
+        "bit",
+        "A,B",
+        "",
+    ]
+    airbo_("init", input="\n".join(answers) + "\n")
+    said = data("check", "--no-picture")
+    assert [p["name"] for p in said["parameters"]] == ["power", "bit"]
+    assert said["uncertainty"][0]["uncertainty"] == {"kind": "Normal", "std": 0.2}
+
+
+def test_init_asks_for_whole_numbers_log_scales_percent_and_logs(here):
+    (here / "log.csv").write_text("-0.5\n0.5\n")
+    answers = ["drill", "maximize", "depth", "mm", "passes", "1", "5", "y", "", "0.5",
+               "dose", "0.1", "10", "y", "mg", "?", "5%", "speed", "50", "200", "n", "", "log.csv",
+               "force", "1", "5.5", "N", "uniform:-10%:5%", ""]  # fmt: skip
+    said = airbo_("init", input="\n".join(answers) + "\n").output
+    assert "a standard deviation, in percent of the value" in said
+    found = data("check", "--no-picture")
+    kinds = [(p["type"], p.get("log", False)) for p in found["parameters"]]
+    assert kinds == [("integer", False), ("float", True), ("float", False), ("float", False)]
+    made = [row["uncertainty"] for row in found["uncertainty"]]
+    assert [u["kind"] for u in made] == ["Normal", "Relative", "Empirical", "Relative"]
+    assert made[3]["share"] == {"kind": "Uniform", "low": -0.1, "high": 0.05}
+
+
+def test_init_takes_log_integer_and_step_behind_the_unit(here):
+    airbo_(
+        "init", "--parameter", "dose=0.1:10:mol%:log", "--parameter", "n=1:9:integer:log",
+        "--parameter", "angle=0:90:°:step=15", "--uncertainty", "dose=normal:5%",
+        "--uncertainty", "angle=lognormal:2%",
+    )  # fmt: skip
+    dose, n, angle = data("check", "--no-picture")["parameters"]
+    assert (dose["type"], dose["log"], dose["unit"]) == ("float", True, "mol%")
+    assert (n["type"], n["log"], n["unit"]) == ("integer", True, None)
+    assert (angle["step"], angle["unit"]) == (15.0, "°")
+
+
+def test_the_comments_of_a_new_file_say_what_is_in_force_and_show_every_kind(here):
+    flags = [f for name in "abcde" for f in ("--parameter", f"{name}=10:20")]
+    airbo_("init", *flags)
+    text = (here / "campaign.toml").read_text()
+    before = data("check", "--no-picture")
+    in_force = re.sub(r"(?m)^# (seed|n_initial|surrogate|acquisition) =", r"\1 =", text)
+    assert in_force.count("n_initial = 12") == 1
+    (here / "campaign.toml").write_text(in_force)
+    assert data("check", "--no-picture") == before
+    examples = re.findall(r"(?m)^#   (\{ kind = .*? \})(?:  .*)?$", text)
+    (here / "log.csv").write_text("-0.5\n0.5\n")
+    assert {re.search(r'kind = "(.*?)"', e)[1] for e in examples} | {"ring"} == set(WORDS)
+    for example in examples:
+        if "..." not in example:
+            written = text.replace("[parameters.a]", f"[parameters.a]\nuncertainty = {example}", 1)
+            (here / "campaign.toml").write_text(written)
+            assert len(data("check", "--no-picture")["uncertainty"]) == 1
+
+
+def test_init_never_overwrites_by_accident(here):
+    (here / "campaign.toml").write_text("mine")
+    flags = ["--parameter", "x=0:1"]
+    assert "--force replaces it" in airbo_("init", *flags, code=1).stderr
+    assert (here / "campaign.toml").read_text() == "mine"
+    airbo_("init", *flags, "--force")
+    assert "[parameters.x]" in (here / "campaign.toml").read_text()
+
+
+def test_init_asks_again_where_an_answer_makes_no_sense(here):
+    answers = ["drill", "max", "maximize", "depth", "", "power", "0,5", ".5", "0.4", "9", "n", "kW",
+               "much", "-1", "0.2", "power", ""]  # fmt: skip
+    said = airbo_("init", input="\n".join(answers) + "\n").output
+    assert said.count("Error: ") == 6
+    [power] = data("check", "--no-picture")["parameters"]
+    assert (power["low"], power["high"]) == (0.5, 9)
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        (["--parameter", "x=a:b"], 2, "--parameter x=a:b: the range must be a number, got 'a'"),
+        (["--parameter", "x=0:1", "--uncertainty", "x=normal:abc"], 2, "must be a number"),
+        (["--parameter", "x=1:0"], 3, "low must be < high"),
+        (["--parameter", "x=0:1:m:s"], 2, "at most one unit"),
+        (["--parameter", "x=0:1", "--uncertainty", "x=normal:a%"], 2, "or percent, such as 5%"),
+        (["--parameter", "x"], 2, "is written as speed=50:200:m/min"),
+        (["--parameter", "x=0:1", "--uncertainty", "y=normal:1"], 2, "names 'y'"),
+        (["--parameter", "x=0:1", "--uncertainty", "x=odd:1"], 2, "is written as one of"),
+        (["--parameter", "x=0:1", "--direction", "up"], 3, "direction must be one of"),
+        (["--choice", "x=A"], 3, "At least two choices"),
+    ],
+)
+def test_init_writes_nothing_if_something_is_wrong(here, flags, code, message):
+    result = airbo_("init", *flags, code=code)
+    assert message in re.sub(r"[\s│]+", " ", result.stderr)
+    assert list(here.iterdir()) == []

@@ -1,0 +1,118 @@
+"""No command prints, logs or writes a password, whatever characters it has."""
+
+import json
+import logging
+import socket
+import traceback
+
+import pytest
+from typer.testing import CliRunner
+
+from airbo.lab import Campaign, StorageError
+from airbo.lab.cli.app import app
+from tests.lab.common import JOURNAL, LINE, edited
+
+PASSWORDS = [
+    "s3cret!w0rd", "s3cret@w0rd", "s3cret/w0rd", "s3cret:w0rd", "s3cret w0rd", "s3cret?w0rd",
+    "s3cret#w0rd", "s3cret%w0rd", "s3cret%40w0rd", "s3cret&w0rd=1", "s3cret+w0rd", "s3cret\\w0rd",
+    "s3cret'w0rd", 's3cret"w0rd', "s3cret{w0rd}", "s3cret$(w0rd)", "[s3cret]w0rd", "s3crét·w0rd",
+    "s3cret@127.0.0.1/w0rd", "postgresql://s3cret@w0rd",
+]  # fmt: skip
+MARKS = ("s3cr", "w0rd")
+"""Every password has these parts; nothing else in these campaigns does."""
+
+COMMANDS = [
+    ["check", "--no-picture"], ["ask"], ["tell", "0", "1.5"], ["fail", "0"], ["status"],
+    ["recommend"], ["export", "-o", "all.csv"], ["import", "before.csv"], ["report"],
+    ["dashboard"], ["serve", "--port", "0"], ["run", "--command", "echo 1", "--budget", "2"],
+    ["restore"], ["check", "--data"], ["export", "--damaged"],
+]  # fmt: skip
+PLACES = {
+    "url": "postgresql://ann:{}@127.0.0.1:{}/lab",
+    "url without //": "postgresql:ann:{}@127.0.0.1:{}/lab",
+    "query": "postgresql://ann@127.0.0.1:{1}/lab?password={0}",
+    "elsewhere": "postgresql://ann@127.0.0.1:{1}/lab",
+}
+
+
+@pytest.fixture(scope="module")
+def closed_port():
+    """A port at which nobody listens, as long as the test holds it."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def outputs(folder, words):
+    """Run a command for people and for programs; return all that it printed."""
+    for more in ([], ["--json"]):
+        file = [] if words[0] in ("check", "init") else ["-f", str(folder / "campaign.toml")]
+        named = [str(folder / "campaign.toml")] if words[0] == "check" else []
+        result = CliRunner().invoke(app, [words[0], *named, *words[1:], *file, *more])
+        assert isinstance(result.exception, SystemExit | None), words
+        yield result.output + str(result.exception)
+
+
+def prepared(folder, password, place, port, monkeypatch):
+    """Write a campaign whose server has a password."""
+    monkeypatch.chdir(folder)
+    (folder / "before.csv").write_text("x,value\n0.5,1.0\n")
+    url = PLACES[place].format(password, port)
+    storage = f"storage = {json.dumps(url, ensure_ascii=False)}\n"
+    if place == "elsewhere":
+        storage += 'storage_password_file = "hidden.txt"\n'
+        (folder / "hidden.txt").write_text(password, encoding="utf-8")
+    path = folder / "campaign.toml"
+    path.write_text(edited(LINE, JOURNAL, storage), encoding="utf-8")
+    return path
+
+
+def assert_hidden(text):
+    assert not any(mark in text for mark in MARKS), text
+
+
+EVERYWHERE = ("s3cret@w0rd", "s3cret#w0rd", 's3cret"w0rd', "s3cret@127.0.0.1/w0rd")
+"""Passwords that are hidden from every command in the fast tests, the others from one."""
+CASES = [
+    pytest.param(
+        password,
+        place,
+        COMMANDS if place == "url" else [["status"]],
+        marks=pytest.mark.slow if place == "url" and password not in EVERYWHERE else (),
+    )
+    for password in PASSWORDS
+    for place in PLACES
+]
+CASES += [(password, "url", [["status"]]) for password in PASSWORDS]
+
+
+@pytest.mark.parametrize(("password", "place", "commands"), CASES)
+def test_no_command_shows_a_password(
+    tmp_path, monkeypatch, capfd, caplog, closed_port, password, place, commands
+):
+    caplog.set_level(logging.DEBUG)
+    path = prepared(tmp_path, password, place, closed_port, monkeypatch)
+    for words in commands:
+        for output in outputs(tmp_path, words):
+            assert_hidden(output)
+    try:
+        Campaign.open(path)
+    except StorageError as error:
+        assert_hidden("".join(traceback.format_exception(error)) + repr(error))
+    said = capfd.readouterr()
+    assert_hidden(said.out + said.err + caplog.text)
+    for file in tmp_path.iterdir():
+        if file.name not in ("campaign.toml", "hidden.txt"):
+            assert_hidden(file.read_bytes().decode("utf-8", "replace"))
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_init_refuses_a_password_on_the_command_line(tmp_path, monkeypatch, password):
+    monkeypatch.chdir(tmp_path)
+    url = f"postgresql://ann:{password}@127.0.0.1/lab"
+    words = ["init", "--name", "a", "--parameter", "x=0:1", "--storage", url]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 1
+    assert "must not hold a password" in result.output
+    assert_hidden(result.output)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,248 @@
+"""Experiments that a program does."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import airbo
+from airbo import Campaign
+from airbo.lab import CampaignError, runner
+from airbo.lab.run import Command, CommandResult, answer_in
+from airbo.lab.run import run_unattended
+from tests.lab.common import MILL, campaign, settings
+from tests.lab.test_outcomes import SEAM
+
+MILL_SPACE = settings(MILL).space
+
+
+def go(c, template, budget=3, timeout=None, **options):
+    return run_unattended(c, Command(template, c.settings.space, timeout), budget, **options)
+
+
+def test_the_last_line_is_the_value(tmp_path):
+    c = campaign(tmp_path)
+    seen = []
+    steps = go(c, "printf 'hello\\n%s\\n\\n' {x}", on_step=seen.append)
+    assert [s.n_done for s in steps] == [1, 2, 3]
+    assert seen == steps
+    assert all(e.value == e.design["x"] for e in c.experiments)
+    assert go(c, "echo {x}") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("a=1 b=2.5", {"a": 1.0, "b": 2.5}),
+        ("a=1, b=-2e3", {"a": 1.0, "b": -2000.0}),
+        ("b=2", {"b": 2.0}),
+        ('{"b": 2, "a": null}', {"b": 2.0}),
+        ("1.5", "must be like a=1.25 b=1.25, or JSON, got '1.5'"),
+        ("a=1 c=2", "names 'c'"),
+        ("a=warm", "a must be a number, got 'warm'"),
+        ("a=nan", "a must be a finite number"),
+        ('{"a": [1]}', "a number, or null, for each outcome"),
+        ('{"a": ', "not valid JSON"),
+        ('{"a": null}', "none of the outcomes a, b"),
+    ],
+)
+def test_a_program_names_the_outcomes_that_it_measured(line, answer):
+    if isinstance(answer, dict):
+        assert answer_in(line, ["a", "b"]) == answer
+    else:
+        with pytest.raises(ValueError, match=re.escape(answer)):
+            answer_in(line, ["a", "b"])
+
+
+def test_a_line_that_cannot_be_read_is_kept_as_a_note(tmp_path):
+    c = campaign(tmp_path, SEAM)
+    command = Command("echo strenth=3 leak=0.1", c.settings.space, outcomes=c.settings.outcomes)
+    run_unattended(c, command, 1)
+    assert c.experiment(0).outcome == "failed"
+    assert c.experiment(0).notes == (
+        "its last line names 'strenth'; did you mean 'strength'? (strenth=3 leak=0.1)",
+    )
+
+
+def test_what_is_executed_is_what_is_stored(tmp_path):
+    c = campaign(tmp_path)
+    go(c, "echo {x:.1f}")
+    assert len(c.experiments) == 3
+    assert all(e.value == e.design["x"] == round(e.design["x"], 1) for e in c.experiments)
+    assert list(c.optimizer().observations["x"]) == [e.value for e in c.experiments]
+
+
+def test_no_shell_sees_the_command():
+    design = {"speed": 1.0, "depth": 2.0, "passes": 3, "tool": "$(rm -rf a) 'b' {depth}"}
+    command = Command("do --s={speed} '{tool}; ls' {passes}", MILL_SPACE)
+    assert command.arguments(design) == [
+        "do", "--s=1.0", "$(rm -rf a) 'b' {depth}; ls", "3",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("do {sped}", "names {sped}; there are {speed}"),
+        ("do {}", "names {}"),
+        ("do {speed.__class__}", "names {speed.__class__}"),
+        ("do 'a", "not readable"),
+        ("do {speed", "not readable"),
+        ("", "empty"),
+        ("do {passes:.1q}", "not readable: .*format"),
+        ("do {tool:.3f}", "not readable: .*format"),
+        ("do {speed:.1f} {speed}", "writes {speed} in two ways"),
+    ],
+)
+def test_commands_that_name_something_else_are_refused(template, message):
+    with pytest.raises(CampaignError, match=message):
+        Command(template, MILL_SPACE)
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("sh -c 'echo 1; echo no chips >&2; exit 3'", "exit code 3: no chips"),
+        ("echo fast", "must be a number, got 'fast'"),
+        ("echo inf", "must be a finite number"),
+        ("echo 1e200", "must not exceed 1e+100"),
+        ("true", "must be a number, got ''"),
+    ],
+)
+def test_experiments_without_a_value_have_failed(tmp_path, template, reason):
+    c = campaign(tmp_path)
+    [step] = go(c, template, budget=1)
+    assert reason in step.result.reason
+    assert [e.outcome for e in c.experiments] == ["failed"]
+
+
+def test_an_experiment_that_takes_too_long_is_ended_with_all_it_started(tmp_path):
+    c = campaign(tmp_path)
+    begin = time.monotonic()
+    [step] = go(c, "sh -c 'sleep 77.7 & sleep 77.7'", budget=1, timeout=0.3)
+    assert "took longer than 0.3 s" in step.result.reason
+    assert time.monotonic() - begin < 60
+    assert "sleep 77.7" not in subprocess.run(["ps", "-ax"], capture_output=True, text=True).stdout
+
+
+def test_a_broken_command_stops_the_run(tmp_path):
+    c = campaign(tmp_path)
+    with pytest.raises(CampaignError, match=r"The last 2 experiments failed.*exit code 1"):
+        go(c, "false", budget=50, max_failures=2)
+    assert [e.outcome for e in c.experiments] == ["failed", "failed"]
+    with pytest.raises(CampaignError, match="cannot be started: No such file"):
+        go(c, "./no-such-program", budget=50)
+    assert [e.outcome for e in c.experiments] == ["failed", "failed", "given up"]
+
+
+def test_the_command_knows_the_experiment(tmp_path):
+    c = campaign(tmp_path)
+    script = "from os import environ as e; import json; json.loads(e['AIRBO_DESIGN'])['x']; "
+    script += "print(e['AIRBO_TRIAL'])"
+    go(c, f'{sys.executable} -c "{script}"', budget=2)
+    assert [e.value for e in c.experiments] == [0.0, 1.0]
+
+
+@pytest.fixture
+def _interruptible():
+    """Let Ctrl-C interrupt also where tests run in the background, whose programs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_ctrl_c_gives_the_experiment_up(tmp_path):
+    c = campaign(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        go(c, "sh -c 'kill -INT $PPID; sleep 20'", budget=1)
+    assert [e.outcome for e in c.experiments] == ["given up"]
+
+
+def test_what_a_dead_run_left_behind_is_done_first(tmp_path):
+    c = campaign(tmp_path)
+    c.ask(3)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    c.claim(0, {"host": socket.gethostname(), "pid": dead.pid})
+    c.claim(1, {"host": socket.gethostname(), "pid": os.getppid()})
+    c.claim(2, {"host": "elsewhere", "pid": dead.pid})
+    steps = go(c, "echo {x}", budget=4)
+    assert [s.experiment.number for s in steps] == [0, 3]
+    assert [e.outcome for e in c.experiments] == ["ok", "pending", "pending", "ok"]
+
+
+def test_somebody_else_may_answer_first(tmp_path, monkeypatch):
+    c = campaign(tmp_path)
+
+    def answered(self, experiment):
+        c.tell(experiment.number, 7.0)
+        return CommandResult(1.0)
+
+    monkeypatch.setattr(Command, "run", answered)
+    go(c, "echo 1", budget=1)
+    assert [e.value for e in c.experiments] == [7.0]
+
+
+def test_values_are_written_in_the_format_that_the_command_names():
+    space = airbo.Space({"temp.C": (0.0, 1.0), "n": airbo.Integer(1, 9), "tool": ["A", "B"]})
+    command = Command("do {temp.C:.2f} {n:03d} {tool!r} {{x}}", space)
+    design = {"temp.C": 0.12345, "n": 7, "tool": "B"}
+    assert command.arguments(design) == ["do", "0.12", "007", "'B'", "{x}"]
+
+
+def test_an_experiment_that_ends_in_an_unknown_error_is_given_up(tmp_path, monkeypatch):
+    def broken(self, experiment):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Command, "run", broken)
+    c = campaign(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        go(c, "true")
+    assert [e.outcome for e in c.experiments] == ["given up"]
+
+
+def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "is_orphan", lambda experiment: False)  # one process here
+    c = campaign(tmp_path)
+    together = threading.Barrier(4)
+
+    def work():
+        other, first = Campaign.open(c.settings.path), iter([True])
+
+        def ask(n=1):
+            asked = Campaign.ask(other, n)
+            if next(first, False):
+                together.wait(timeout=60)
+            return asked
+
+        other.ask = ask
+        go(other, "echo {x}", budget=1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    outcomes = sorted(e.outcome for e in c.experiments)
+    assert outcomes.count("ok") == 1
+    assert outcomes.count("given up") == len(outcomes) - 1 >= 3
+
+
+def test_who_began_first_gives_way_to_a_run_that_could_not_know(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "GIVE_WAY_SECONDS", 0.01)
+    c = campaign(tmp_path)
+    mine, other = c.ask(2)
+    for experiment, since in ((mine, 1.0), (other, 2.0)):
+        c.claim(experiment.number, {"host": "h", "pid": 1, "since": since})
+    assert not runner._keeps_to(c, 1, mine.number)
+    assert not runner._keeps_to(c, 1, other.number)
+    assert runner._keeps_to(c, 2, other.number)
+    c.give_up(other.number)
+    assert runner._keeps_to(c, 1, mine.number)

@@ -1,0 +1,348 @@
+"""Experiments that were done before: all rows or none, and mistakes by line."""
+
+import io
+import json
+import math
+import sys
+from datetime import datetime, timedelta
+
+import openpyxl
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airbo import uncertainty as unc
+from airbo.lab import Campaign, CampaignError, FileError, StorageError, bulk, ledger
+from airbo.lab.tables import MOST_MISTAKES, TableColumns, TableMistakes, parse_rows
+from airbo.lab.tables import to_csv, to_excel
+from airbo.sheets import as_it_was, harmless, sheet_of
+from airbo.space import Space
+from tests.lab.common import DESIGN, LINE, MILL, LINE, campaign, told
+
+GOOD = "speed,depth,passes,tool,value\n100,0.5,2,A,1.5\n120,1.0,3,B,2.5\n"
+
+
+def csv(folder, text):
+    path = folder / "data.csv"
+    path.write_text(text)
+    return path
+
+
+def mistakes(folder, text, **options):
+    c = campaign(folder, MILL)
+    with pytest.raises(FileError) as caught:
+        c.import_table(csv(folder, text), **options)
+    assert c.study.get_trials() == []
+    return [(m.line, m.text) for m in caught.value.mistakes]
+
+
+def test_rows_become_experiments(tmp_path):
+    c = campaign(tmp_path, MILL)
+    done = c.import_table(csv(tmp_path, GOOD))
+    assert (done.numbers, done.already) == ([0, 1], False)
+    assert [e.design["speed"] for e in c.experiments] == [100.0, 120.0]
+    assert [e.value for e in c.experiments] == [1.5, 2.5]
+    assert c.experiment(0).uncertainty is not None
+    assert len(c.optimizer().observations) == 2
+
+
+def test_the_same_table_twice_counts_once(tmp_path):
+    c = campaign(tmp_path, MILL)
+    c.import_table(csv(tmp_path, GOOD))
+    same = c.import_table(csv(tmp_path, GOOD.replace("100,", " 100.0,") + "\n\n"))
+    assert (same.numbers, same.already) == ([0, 1], True)
+    assert c.status().n_ok == 2
+    for n in (4, 6):
+        assert not c.import_table(csv(tmp_path, GOOD), again=True).already
+        assert c.status().n_ok == n
+
+
+def test_failed_rows_measured_inputs_and_semicolons(tmp_path):
+    c = campaign(tmp_path, MILL)
+    header = "tool;speed;depth;passes;value;status;executed_speed\n"
+    text = header + "A;100;1;1;;failed;\nB;99;1;1;2;;98.5\n"
+    c.import_table(csv(tmp_path, text), uncertainty={"speed": unc.Uniform(0, 1)})
+    assert [e.outcome for e in c.experiments] == ["failed", "ok"]
+    assert dict(c.experiment(1).executed) == {"speed": 98.5}
+    assert c.experiment(1).uncertainty[0]["uncertainty"]["kind"] == "Uniform"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("1.5", "fast", 2, "value must be a number, got 'fast'"),
+        ("1.0,3,B,2.5", "1.0,3,B,2.5,9", 3, "expected 5 cells as in the header, got 6"),
+        ("2.5", "inf", 3, "value must be a finite number, got 'inf'"),
+        ("2.5", "", 3, "the value is missing; for an experiment that failed"),
+        (
+            "value\n100,0.5,2,A,1.5",
+            "value,status\n100,0.5,2,A,1.5,failed",
+            2,
+            "the value is '1.5', but the status is 'failed': remove one of them",
+        ),
+        ("100", "1000", 2, "Parameter 'speed': value must be between 50 and 200, got 1000"),
+        ("100", "", 2, "speed must be a number, got ''"),
+        (",2,", ",2.5,", 2, "integer, got 2.5"),
+        (",B,", ",C,", 3, "tool must be one of 'A', 'B', got 'C'"),
+        ("depth,", "deptth,", 1, "unknown column 'deptth'; did you mean 'depth'"),
+        ("depth,", "speed,", 1, "two columns 'speed'"),
+        ("speed,", "speed [km/h],", 1, "is in 'km/h', and the campaign file says 'm/min'"),
+        ("value", "value,roughness", 1, "columns 'value', 'roughness': which one counts?"),
+        ("value", "result", 1, "no column 'value'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line_and_nothing_is_taken(tmp_path, old, new, line, message):
+    assert old in GOOD
+    found = mistakes(tmp_path, GOOD.replace(old, new, 1))
+    assert [n for n, said in found if message in said] == [line], found
+
+
+def test_all_mistakes_are_named_at_once(tmp_path):
+    found = mistakes(tmp_path, GOOD.replace("100", "x").replace("1.5", "y").replace("B", "C"))
+    assert [line for line, _ in found] == [2, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "no column"), ("a\n1\n", "no column"), (GOOD.splitlines()[0], "no experiments in it")],
+)
+def test_tables_without_rows_are_refused(tmp_path, text, message):
+    assert any(message in said for _, said in mistakes(tmp_path, text))
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    c = campaign(tmp_path, MILL)
+    with pytest.raises(StorageError, match="cannot be read: No such file"):
+        c.import_table(tmp_path / "none.csv")
+    (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileError, match="not a text file"):
+        c.import_table(tmp_path / "x.csv")
+
+
+def test_other_columns_and_ranges_are_taken_if_that_is_meant(tmp_path):
+    c = campaign(tmp_path, MILL)
+    text = GOOD.replace("value", "value,who").replace("1.5", "1.5,ann").replace("2.5", "2.5,bob")
+    c.import_table(csv(tmp_path, text), ignore_others=True)
+    c.import_table(csv(tmp_path, GOOD.replace("100", "1000")), allow_outside=True)
+    assert sorted(e.design["speed"] for e in c.experiments) == [100, 120, 120, 1000]
+
+
+def test_an_export_can_be_imported_elsewhere(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    c, other = campaign(tmp_path / "a", MILL), campaign(tmp_path / "b", MILL)
+    c.ask(4)
+    c.tell(0, 0.1 + 0.2, executed={"speed": 100 / 3})
+    c.fail(1)
+    c.give_up(2)
+    c.tell(DESIGN, -1e-17)
+    path = csv(tmp_path, to_csv(c.export()))
+    done = other.import_table(path)
+    assert (len(done.numbers), done.n_left_out) == (3, 2)
+    assert told(other) == told(c)
+    assert other.import_table(c.export()).already
+
+
+NUMBERS = st.floats(0, 1, allow_subnormal=False)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(NUMBERS, st.floats(-1e9, 1e9)), min_size=1, max_size=6))
+def test_every_digit_survives_the_table(rows):
+    table = pd.DataFrame([{"x": x, "value": value} for x, value in rows])
+    found = TableMistakes()
+    parsed = parse_rows(sheet_of(to_csv(table)), TableColumns(Space({"x": (0.0, 1.0)})), found)
+    assert found.mistakes == []
+    assert [(r.design["x"], r.value) for r in parsed] == rows
+    assert [r.line for r in parsed] == list(range(2, len(rows) + 2))
+
+
+def test_an_interrupted_import_is_named_until_it_is_repeated(tmp_path, monkeypatch):
+    c = campaign(tmp_path, MILL)
+
+    def stop(key, value):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(c.study, "set_user_attr", stop)
+        with pytest.raises(KeyboardInterrupt):
+            c.import_table(csv(tmp_path, GOOD))
+    assert c.status().n_ok == 0
+    assert "An import of 2 or more rows is under way" in c.status().notes[0]
+    assert c.ask()[0].number == 2
+    c.import_table(csv(tmp_path, GOOD))
+    assert (c.status().n_ok, c.status().notes) == (2, [])
+
+
+def test_a_cell_that_is_longer_than_csv_allows_is_a_mistake(tmp_path):
+    c = campaign(tmp_path)
+    (tmp_path / "long.csv").write_text(f"x,value\n0.5,{'1' * 200_000}\n")
+    with pytest.raises(
+        FileError, match="line 2: this is not CSV: a cell has more than 131,072 characters"
+    ):
+        c.import_table(tmp_path / "long.csv")
+
+
+PEOPLE = {
+    "semicolons, decimal commas, units, the value by its name": (
+        "speed [m/min];depth;passes;tool;roughness (um)\n100,5;0,5;2;A;1,5\n1.20e2;1;3;B;2,5\n"
+    ),
+    "tabs": "speed\tdepth\tpasses\ttool\tvalue\n100,5\t0,5\t2\tA\t1,5\n120\t1\t3\tB\t2,5\n",
+    "a line for Excel": "sep=;\nspeed;depth;passes;tool;value;\n100.5;.5;2;A;1.5;\n120;1;3;B;2.5\n",
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("text", PEOPLE.values(), ids=PEOPLE)
+def test_csv_as_spreadsheets_write_it(tmp_path, text, encoding):
+    path = tmp_path / "data.csv"
+    path.write_bytes(text.encode(encoding))
+    c = campaign(tmp_path, MILL)
+    c.import_table(path)
+    found = [(e.design["speed"], e.design["depth"], e.value) for e in c.experiments]
+    assert found == [(100.5, 0.5, 1.5), (120.0, 1.0, 2.5)]
+
+
+def test_a_point_among_decimal_commas_is_not_guessed_at(tmp_path):
+    text = "speed;depth;passes;tool;value\n100,5;0,5;2;A;1.234\n120;0.125;3;B;1.234,5\n"
+    [(line, said)] = mistakes(tmp_path, text)
+    assert line == 2
+    assert "'1.234' may be 1234 or 1,234" in said
+
+
+def test_mistakes_of_all_kinds_are_named_at_once(tmp_path):
+    rows = ["x,0.5,2,A,1", "300,-1,2.5,C,1e200", "100,1e-90,2,A,y", "100,0.5,2,A", "100,0.5,2,A,1"]
+    found = mistakes(tmp_path, "\n".join(["speed,depth,passes,tool,value", *rows]))
+    assert [line for line, _ in found] == [2, 3, 3, 3, 3, 3, 4, 4, 5]
+
+
+def test_a_table_full_of_mistakes_is_not_read_to_its_end(tmp_path):
+    def rows():
+        for line in range(2, 10**9):
+            assert line < 1000, "it should have stopped"
+            yield line, ["x", "x"]
+
+    sheet, found = sheet_of("x,value\n"), TableMistakes()
+    object.__setattr__(sheet, "rows", rows())
+    assert parse_rows(sheet, TableColumns(Space({"x": (0.0, 1.0)})), found) == []
+    with pytest.raises(
+        FileError, match=f"stopped reading after {MOST_MISTAKES} mistakes"
+    ) as caught:
+        found.check("data.csv")
+    assert len(caught.value.mistakes) == MOST_MISTAKES + 1
+
+
+TEXTS = st.text(st.sampled_from(list("=+-@'\t\ra1;,\" \n")), min_size=1, max_size=5)
+
+
+@given(TEXTS)
+def test_no_cell_begins_like_a_formula_and_import_gives_it_back(text):
+    cell = harmless(text)
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert as_it_was(cell) == text
+
+
+DANGEROUS = ["=1+1", "+1", "-x", "@SUM", "'=1+1", "a,b;c", 'say "no"', "'quoted'", "7"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_an_export_is_imported_as_it_was(tmp_path, ending):
+    text = MILL.replace('["A", "B"]', json.dumps([*DANGEROUS, 1, 2.5]))
+    text = text.replace("[parameters.tool]", '[parameters."@tool"]')
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    c, other = campaign(tmp_path / "a", text), campaign(tmp_path / "b", text)
+    for i, choice in enumerate([*DANGEROUS, 1, 2.5]):
+        design = {"speed": 100 + i / 3, "depth": 0.5, "passes": 2, "@tool": choice}
+        c.tell(design, -i / 7, executed={"speed": 99.0})
+    path = tmp_path / f"out.{ending}"
+    path.write_bytes(to_excel(c.export()) if ending == "xlsx" else to_csv(c.export()).encode())
+    other.import_table(path)
+    assert told(other) == told(c)
+    assert {type(e.design["@tool"]) for e in other.experiments} == {str, int, float}
+
+
+def test_excel_cells_hold_texts_and_no_formulas():
+    content = to_excel(pd.DataFrame({"tool": ["=1+1", "A"], "value": [1.5, math.nan]}))
+    sheet = openpyxl.load_workbook(io.BytesIO(content)).worksheets[0]
+    assert [(cell.value, cell.data_type) for cell in sheet["A"]] == [
+        ("tool", "s"), ("=1+1", "s"), ("A", "s")
+    ]  # fmt: skip
+    assert [cell.value for cell in sheet["B"]] == ["value", 1.5, None]
+
+
+def test_files_of_other_spreadsheets_and_damaged_ones_are_named(tmp_path, monkeypatch):
+    c = campaign(tmp_path, MILL)
+    for name, message in {
+        "x.ods": "save it as Excel",
+        "x.xlsx": "this is not an Excel file",
+    }.items():
+        (tmp_path / name).write_bytes(b"PK\x03\x04nothing")
+        with pytest.raises(CampaignError, match=message):
+            c.import_table(tmp_path / name)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(CampaignError, match=r"pip install 'airbo\[excel\]'"):
+        c.import_table(tmp_path / "x.xlsx")
+    with pytest.raises(CampaignError, match=r"pip install 'airbo\[excel\]'"):
+        to_excel(c.export())
+
+
+@pytest.mark.parametrize("text", [LINE], ids=["sqlite", "journal"])
+def test_thousands_of_rows_are_written_together(tmp_path, text):
+    c = campaign(tmp_path, text)
+    rows = [
+        f"{i / 150},{i if i % 7 else ''},{i / 150 if i % 2 else ''},{'' if i % 7 else 'failed'}"
+        for i in range(150)
+    ]
+    path = csv(tmp_path, "\n".join(["x,value,executed_x,status", *rows]))
+    done = c.import_table(path)
+    assert done.numbers == list(range(150))
+    reopened = Campaign.open(c.settings.path).experiments
+    assert [e.number for e in reopened] == done.numbers
+    assert [e.design["x"] for e in reopened] == [i / 150 for i in range(150)]
+    assert [e.value for e in reopened] == [None if i % 7 == 0 else float(i) for i in range(150)]
+    assert [len(e.executed) for e in reopened] == [i % 2 for i in range(150)]
+    assert all(
+        e.asked and e.told and abs(e.told - datetime.now()) < timedelta(hours=1) for e in reopened
+    )
+    assert c.ask()[0].number == 150
+
+
+class Cut(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("text", [LINE], ids=["sqlite", "journal"])
+@pytest.mark.parametrize("step", ["add_all", "close_all"])
+def test_many_rows_of_which_half_were_written_count_together_or_not_at_all(
+    tmp_path, monkeypatch, text, step
+):
+    c = campaign(tmp_path, text)
+    path = csv(tmp_path, "\n".join(["x,value", *(f"{i / 40},{i}" for i in range(40))]))
+    write = getattr(ledger, step)
+
+    def half(*args):
+        write(*args[:-1], args[-1][:20])
+        if args[-1]:
+            raise Cut
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, step, half)
+        with pytest.raises(Cut):
+            c.import_table(path)
+    reopened = Campaign.open(c.settings.path)
+    assert reopened.status().n_ok == (0 if step == "add_all" else 40)
+    reopened.import_table(path)
+    assert [e.value for e in reopened.experiments] == [float(i) for i in range(40)]
+
+
+def test_rows_that_somebody_else_closed_stay_as_they_are(tmp_path):
+    for text, name in ((LINE, "a"), (LINE, "b")):
+        (tmp_path / name).mkdir()
+        c = campaign(tmp_path / name, text)
+        asked = c.ask(20)
+        c.tell(asked[3].number, 7.0)
+        bulk.close_all(c.storage, [(e.trial_id, float(e.number)) for e in asked])
+        values = [e.value for e in c.experiments]
+        assert values == [7.0 if i == 3 else float(i) for i in range(20)]
