@@ -11,6 +11,7 @@ LINE = """\
 name = "line"
 surrogate = "nominal"
 n_initial = 1000
+noise = "measurement"
 [parameters.x]
 low = 0.0
 high = 1.0
@@ -25,6 +26,7 @@ value = { name = "roughness", unit = "µm" }
 surrogate = "nominal"
 n_initial = 4
 seed = 3
+noise = "measurement"
 [parameters.speed]
 low = 50.0
 high = 200.0

@@ -15,7 +15,7 @@ MIXTURE = """\
 name = "mixture"
 surrogate = "nominal"
 n_initial = 2
-storage = "journal:///campaign.journal"
+storage = "sqlite:///campaign.db"
 constraints = ["water + ethanol + oil == 1", "ethanol <= 2 * water"]
 [parameters.water]
 low = 0.0

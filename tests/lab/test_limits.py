@@ -6,7 +6,7 @@ from airbo.lab import CampaignError, FileError
 from airbo.lab.limits import FARTHEST_RANGES, LARGEST_INTEGER
 from tests.lab.common import LINE, campaign, edited, settings
 
-HEAD = 'name = "a"\nsurrogate = "nominal"\nn_initial = 2\nstorage = "journal:///a.journal"\n'
+HEAD = 'name = "a"\nsurrogate = "nominal"\nn_initial = 2\nstorage = "sqlite:///a.db"\n'
 RANGE = "[parameters.x]\nlow = {}\nhigh = {}\n"
 
 

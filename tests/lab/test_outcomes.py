@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 SEAM = """\
 name = "seam"
 n_initial = 3
-storage = "journal:///campaign.journal"
+storage = "sqlite:///campaign.db"
 [parameters.x]
 low = 0.0
 high = 1.0

@@ -81,7 +81,7 @@ def password_of(settings):
 def test_a_password_comes_from_a_file_or_the_environment(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "password.txt").write_text("p@ss word\n")
-    text = edited(LINE, 'storage = "journal:///campaign.journal"\n', SERVER)
+    text = edited(LINE, 'storage = "sqlite:///campaign.db"\n', SERVER)
     named = text.replace(SERVER, SERVER + 'storage_password_file = "password.txt"\n')
     assert password_of(settings(text)) is None
     assert password_of(settings(named)) == "p@ss word"
@@ -107,14 +107,14 @@ def test_a_password_that_cannot_be_read_is_a_mistake(tmp_path, monkeypatch, line
 
 
 def test_a_storage_that_is_no_text_is_not_quoted():
-    text = edited(LINE, '"journal:///campaign.journal"', '["postgresql://ann:s3cret@host/lab"]')
+    text = edited(LINE, '"sqlite:///campaign.db"', '["postgresql://ann:s3cret@host/lab"]')
     with pytest.raises(FileError, match="storage must be a text in quotes") as caught:
         settings(text)
     assert "s3cret" not in str(caught.value)
 
 
 def test_the_settings_of_a_campaign_hide_the_password(tmp_path):
-    text = edited(LINE, "journal:///campaign.journal", "postgresql://ann:s3cret@host/lab")
+    text = edited(LINE, "sqlite:///campaign.db", "postgresql://ann:s3cret@host/lab")
     read = settings(text)
     write(tmp_path, text)
     assert "s3cret" not in repr(read) + repr(read.top) + repr(vars(read))

@@ -24,7 +24,7 @@ def url(request):
 
 def work(folder, url, budget, text, n=N_WORKERS):
     """Let workers reach a budget, kill two; return the campaign and what was acknowledged."""
-    text = edited(edited(text, "journal:///campaign.journal", url), '"line"', f'"{folder.name}"')
+    text = edited(edited(text, "sqlite:///campaign.db", url), '"line"', f'"{folder.name}"')
     path = write(folder, text)
     logs = [folder / f"{i}.log" for i in range(n)]
     workers = [processes.start(processes.work, path, log, budget, 0.02) for log in logs]
@@ -86,7 +86,7 @@ STEPS = (
 @pytest.mark.parametrize("storage", ["sqlite:///w.db", "journal:///w.journal"])
 @pytest.mark.parametrize("moment", range(6))
 def test_somebody_else_may_begin_the_campaign_at_any_moment(tmp_path, monkeypatch, storage, moment):
-    path = write(tmp_path, edited(LINE, "journal:///campaign.journal", storage))
+    path = write(tmp_path, edited(LINE, "sqlite:///campaign.db", storage))
     opened, calls = open_storage(StorageURL(storage), tmp_path), itertools.count()
 
     def interrupted(method):
@@ -114,7 +114,7 @@ def test_eight_workers_with_a_model_make_200_trials(tmp_path, url):
 
 def test_passwords_are_not_shown(tmp_path, postgres_url):
     wrong = postgres_url.replace("top%20secret", "wr0ng")
-    path = write(tmp_path, edited(LINE, "journal:///campaign.journal", wrong))
+    path = write(tmp_path, edited(LINE, "sqlite:///campaign.db", wrong))
     with pytest.raises(StorageError) as caught:
         Campaign.open(path)
     assert "wr0ng" not in str(caught.value)
@@ -123,7 +123,7 @@ def test_passwords_are_not_shown(tmp_path, postgres_url):
 
 
 def test_a_server_that_is_gone_is_named(tmp_path):
-    path = write(tmp_path, edited(LINE, "journal:///campaign.journal", GONE))
+    path = write(tmp_path, edited(LINE, "sqlite:///campaign.db", GONE))
     with pytest.raises(StorageError, match="does not answer") as caught:
         Campaign.open(path)
     assert "secret" not in str(caught.value)
@@ -133,7 +133,7 @@ GONE = "postgresql://lab:secret@127.0.0.1:9/none"
 
 
 def test_several_campaigns_share_a_server(tmp_path, postgres_url):
-    text = edited(LINE, "journal:///campaign.journal", postgres_url)
+    text = edited(LINE, "sqlite:///campaign.db", postgres_url)
     paths = [write(tmp_path, edited(text, '"line"', f'"{i}"'), f"{i}.toml") for i in (1, 2)]
     with Campaign.open(paths[0]) as first, Campaign.open(paths[1]) as second:
         first.tell({"x": 0.5}, 1.0)

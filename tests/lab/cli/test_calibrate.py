@@ -115,7 +115,7 @@ MEASURED = """\
 name = "mixing"
 n_initial = 1000
 surrogate = "nominal"
-storage = "journal:///campaign.journal"
+storage = "sqlite:///campaign.db"
 
 [parameters.temp]
 low = 60.0

@@ -33,7 +33,7 @@ def prepared(folder, url=None, name="line"):
     """A campaign with three values and two pending experiments, and files that commands replace."""
     folder.mkdir()
     text = edited(LINE, '"line"', f'"{name}"')
-    with campaign(folder, edited(text, "journal:///campaign.journal", url) if url else text) as c:
+    with campaign(folder, edited(text, "sqlite:///campaign.db", url) if url else text) as c:
         c.ask(5)
         c.tell_all([(2, 5.5), (3, 6.5), (4, 7.5)])
     (folder / "table.csv").write_text(TABLE)
