@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from airbo.campaign import Campaign, CampaignError, Experiment, Settings, Status
 from airbo.campaign.history import Change
-from airbo.serve.jobs import JobError, Runner, elsewhere
+from airbo.serve.jobs import JobError, Runner
 from airbo.serve.thinking import Advice, Chart, choose_designs, look
 
 _T = TypeVar("_T")
@@ -95,7 +95,7 @@ class Sight:
 class Desk:
     """One campaign, worked on by several visitors at once."""
 
-    def __init__(self, path: str | Path, run: Runner = elsewhere) -> None:
+    def __init__(self, path: str | Path, run: Runner) -> None:
         """Open the campaign of a file.
 
         Args:
@@ -115,9 +115,9 @@ class Desk:
         self.snapshot()
 
     def close(self) -> None:
-        """Close the storage."""
-        self._askers.shutdown(wait=False, cancel_futures=True)
-        self._lookers.shutdown(wait=False, cancel_futures=True)
+        """Close the storage, when what is under way has ended."""
+        self._askers.shutdown(cancel_futures=True)
+        self._lookers.shutdown(cancel_futures=True)
         with self._lock:
             if self._campaign is not None:
                 self._campaign.close()
@@ -206,6 +206,12 @@ class Desk:
                 self._looked = replace(self._looked, is_done=False)
                 self._lookers.submit(self._look, self._next)
             return self._looked
+
+    def look_again(self) -> None:
+        """Forget a look that failed, so that the next visitor begins another one."""
+        with self._lock:
+            if self._looked.error is not None:
+                self._looked = replace(self._looked, told="", error=None)
 
     def _look(self, begun: Sight) -> None:
         found = begun

@@ -5,20 +5,22 @@ guard asks of each request:
 
 - Is it meant for us? The ``Host`` must be one of our own names; a foreign name that was made to
   point here (DNS rebinding) is refused.
-- Who is it? Beyond this machine, a token is needed, once in the address and then in a cookie.
-- Does it come from our own page? What changes something must have our own ``Origin`` and carry the
-  CSRF token of the visitor.
+- Who is it? Beyond this machine, a token is needed, once in the address and then in a cookie. The
+  cookie holds a digest of the token: nothing that a visitor sends goes into a header.
+- Does it come from our own page? What changes something must have our own ``Origin``, which every
+  browser sends with every form, and no ``Sec-Fetch-Site`` that says otherwise.
 """
 
 import hashlib
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -26,7 +28,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 VISIT = "airbo.visit"
 """Key of a request under which its sender is kept."""
-CSRF, TOKEN = "csrf", "token"
+TOKEN = "token"
+"""Name of the token in the address, and of its cookie."""
 MOST_BYTES = 64 * 1024
 """A larger form was not filled in by a person."""
 MOST_FIELDS = 500
@@ -64,8 +67,8 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 @dataclass(frozen=True)
-class Doors:
-    """Which names the server answers to, and which tokens open it."""
+class Access:
+    """Which names the server answers to, and which tokens let visitors in."""
 
     names: frozenset[str] = frozenset({"localhost"})
     """Names of this machine, in lower case."""
@@ -73,12 +76,10 @@ class Doors:
     """Whether other machines may connect by any IP address; DNS rebinding needs a name."""
     token: str | None = None
     """Token of those who work; None if none is needed."""
-    token_to_look: str | None = None
-    """Token of those who only look."""
     read_only: bool = False
     """Whether everybody may only look."""
-    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    """Key that CSRF tokens are made with."""
+    origin: str | None = None
+    """The address that browsers see where a proxy stands before the server; None: no proxy."""
 
     @classmethod
     def of(
@@ -87,21 +88,33 @@ class Doors:
         names: Iterable[str] = (),
         token: str | None = None,
         read_only: bool = False,
-    ) -> "Doors":
-        """Open the doors for an address to listen at; beyond this machine there is a token."""
-        everywhere = not is_loopback(host)
-        if everywhere and token is None:
-            token = secrets.token_urlsafe(24)
+        origin: str | None = None,
+    ) -> "Access":
+        """Return the rules for an address to listen at; beyond this machine there is a token.
+
+        Args:
+            host: The address.
+            names: Other names of this machine.
+            token: The token; None: a random one where one is needed.
+            read_only: Whether everybody may only look.
+            origin: The address that browsers see, such as ``https://lab.example``, where a proxy
+                stands before the server.
+        """
         own = {"localhost", *(name.lower() for name in names)}
         if _address(host) is None:
             own.add(host.lower())
-        doors = cls(frozenset(own), everywhere, token, read_only=read_only)
-        if token is None:
-            return doors
-        # the same token makes the same keys, so that open pages survive a restart
-        return replace(
-            doors, key=_derived(token, "key").encode(), token_to_look=_derived(token, "look")[:32]
-        )
+        public = None if origin is None else _host_of(origin)
+        if public is not None and _address(public) is None:
+            own.add(public)
+        everywhere = not is_loopback(host)
+        if token is None and (everywhere or not (public is None or is_loopback(public))):
+            token = secrets.token_urlsafe(24)
+        return cls(frozenset(own), everywhere, token, read_only, origin)
+
+    @property
+    def token_to_look(self) -> str | None:
+        """Token of those who only look; the same token makes the same one after a restart."""
+        return None if self.token is None else _digest(self.token, "look")[:32]
 
     def answers_to(self, host: str | None) -> bool:
         """Say whether a ``Host`` header means us."""
@@ -114,25 +127,61 @@ class Doors:
             return self.everywhere or address.is_loopback
         return name in self.names
 
-    def role(self, token: str | None) -> str | None:
-        """Say what a token opens: ``work``, ``look``, or nothing."""
-        if self.token is None or _same(token, self.token):
+    def is_own(self, origin: str, scheme: str, host: str) -> bool:
+        """Say whether an ``Origin`` header means a page of ours."""
+        own = self.origin if self.origin is not None else f"{scheme}://{host}"
+        return origin.lower() == own.lower()
+
+    def cookie(self, token: bytes) -> str | None:
+        """Return what a token in the address becomes; None if it is not one of ours."""
+        ours = (self.token, self.token_to_look)
+        found = [own for own in ours if own is not None and _same(token, own.encode())]
+        return _digest(found[0], "cookie") if found else None
+
+    def role(self, cookie: str | None) -> str | None:
+        """Say what a cookie allows: ``work``, ``look``, or nothing."""
+        if self.token is None:
             return "look" if self.read_only else "work"
-        return "look" if _same(token, self.token_to_look) else None
+        given = (cookie or "").encode()
+        if _same(given, _digest(self.token, "cookie").encode()):
+            return "look" if self.read_only else "work"
+        assert self.token_to_look is not None
+        return "look" if _same(given, _digest(self.token_to_look, "cookie").encode()) else None
 
-    def csrf(self, session: str) -> str:
-        """Return what the forms of a visitor carry."""
-        return hmac.new(self.key, session.encode(), hashlib.sha256).hexdigest()
+
+def check_origin(text: str) -> str:
+    """Return an address like ``https://lab.example`` in the form that browsers send it.
+
+    Raises:
+        ValueError: If it is not one.
+    """
+    try:
+        parts = urlsplit(text)
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError:
+        parts, port = urlsplit(""), ""
+    host = parts.hostname or ""
+    is_whole = parts.path in ("", "/") and not (parts.query or parts.fragment or parts.username)
+    if parts.scheme not in ("http", "https") or not host or not host.isascii() or not is_whole:
+        raise ValueError(
+            f"The origin is the address that browsers show, such as https://lab.example, "
+            f"without a path; got {text!r}."
+        )
+    usual = {"http": ":80", "https": ":443"}[parts.scheme]
+    place = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{place}{'' if port == usual else port}"
 
 
-def _derived(token: str, purpose: str) -> str:
+def _host_of(origin: str) -> str:
+    return urlsplit(origin).hostname or ""
+
+
+def _digest(token: str, purpose: str) -> str:
     return hmac.new(token.encode(), f"airbo serve: {purpose}".encode(), hashlib.sha256).hexdigest()
 
 
-def _same(given: str | None, expected: str | None) -> bool:
-    if given is None or expected is None:
-        return False
-    return hmac.compare_digest(given.encode(), expected.encode())
+def _same(given: bytes, expected: bytes) -> bool:
+    return hmac.compare_digest(given, expected)
 
 
 @dataclass(frozen=True)
@@ -141,10 +190,7 @@ class Visit:
 
     role: str
     session: str
-    csrf: str
     form: Mapping[str, str] = field(default_factory=dict)
-    is_stale: bool = False
-    """Whether the form is our own, and from before the server was started again."""
     name: str = ""
     """Name with which the visitor signs changes."""
     name_cookie: str = ""
@@ -168,9 +214,9 @@ class Refused(Exception):
 class Guard:
     """Lets requests in, or not; adds security headers to every answer."""
 
-    def __init__(self, app: ASGIApp, doors: Doors) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         """Stand before an application."""
-        self.app, self.doors = app, doors
+        self.app, self.access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it."""
@@ -182,8 +228,9 @@ class Guard:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         cookies = self._cookies(scope, headers)
-        session = cookies.get("session") or secrets.token_urlsafe(16)
-        fresh = {} if "session" in cookies else {"session": session}
+        session = cookies.get("session", "")
+        fresh = {} if _SESSION.fullmatch(session) else {"session": secrets.token_urlsafe(16)}
+        session = fresh.get("session", session)
         answer: ASGIApp = self.app
         try:
             self._check_host(headers)
@@ -191,9 +238,7 @@ class Guard:
             if entering is not None:
                 answer, fresh = entering
             else:
-                name = unquote(cookies.get("name", ""))[:40]
-                visit = self._visit(cookies, session)
-                visit = replace(visit, name=name, name_cookie=_cookie_name(scope, "name"))
+                visit = self._visit(scope, cookies, session)
                 scope[VISIT] = await self._let_in(scope, headers, receive, visit)
         except Refused as refusal:
             answer = _refusal(refusal)
@@ -203,7 +248,7 @@ class Guard:
 
     def _check_host(self, headers: Headers) -> None:
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self.doors.answers_to(hosts[0]):
+        if len(hosts) != 1 or not self.access.answers_to(hosts[0]):
             raise Refused(
                 403,
                 "This address is not known here. Use the address that `airbo serve` printed; "
@@ -212,22 +257,23 @@ class Guard:
 
     def _entering(self, scope: Scope) -> tuple[Response, dict[str, str]] | None:
         """Turn a token in the address into a cookie, so that it does not stay in sight."""
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in query if name == TOKEN]
-        if not given or scope["method"] not in ("GET", "HEAD"):
+        query = parse_qsl(scope["query_string"], keep_blank_values=True)
+        given = [value for name, value in query if name == TOKEN.encode()]
+        if not given or scope["method"] not in ("GET", "HEAD") or self.access.token is None:
             return None
-        if self.doors.role(given[-1]) is None:
+        cookie = self.access.cookie(given[-1])
+        if cookie is None:
             raise Refused(403, _NEEDS_TOKEN)
-        rest = urlencode([(name, value) for name, value in query if name != TOKEN])
-        path = "/" + quote(scope["path"].lstrip("/"))  # never //elsewhere
-        response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        return response, {TOKEN: given[-1], "session": secrets.token_urlsafe(16)}
+        path = "/" + quote(scope["path"].lstrip("/"), errors="replace")  # never //elsewhere
+        fresh = {TOKEN: cookie, "session": secrets.token_urlsafe(16)}
+        return RedirectResponse(path, 303), fresh
 
-    def _visit(self, cookies: Mapping[str, str], session: str) -> Visit:
-        role = self.doors.role(cookies.get(TOKEN))
+    def _visit(self, scope: Scope, cookies: Mapping[str, str], session: str) -> Visit:
+        role = self.access.role(cookies.get(TOKEN))
         if role is None:
             raise Refused(401, _NEEDS_TOKEN)
-        return Visit(role, session, self.doors.csrf(session))
+        name = unquote(cookies.get("name", ""))[:40]
+        return Visit(role, session, name=name, name_cookie=_cookie_name(scope, "name"))
 
     # -- may it change something
 
@@ -241,14 +287,15 @@ class Guard:
         self._check_origin(scope, headers)
         if not visit.may_change:
             raise Refused(403, "This page only shows the campaign. Nothing was changed.")
-        form = await _form(headers, receive)
-        return replace(visit, form=form, is_stale=not _same(form.get(CSRF), visit.csrf))
+        return replace(visit, form=await _form(headers, receive))
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
-        own = f"{scope['scheme']}://{headers.get('host', '')}".lower()
-        fetched = headers.get("sec-fetch-site", "same-origin")
-        if headers.get("origin", "").lower() != own or fetched not in ("same-origin", "none"):
-            raise Refused(403, "This came from another page. Nothing was changed.")
+        origins, fetched = headers.getlist("origin"), headers.getlist("sec-fetch-site")
+        host = headers.get("host", "")
+        is_own = len(origins) == 1 and self.access.is_own(origins[0], scope["scheme"], host)
+        # browsers send Sec-Fetch-Site only by https and to this machine
+        if not is_own or any(site not in ("same-origin", "none") for site in fetched):
+            raise Refused(403, f"This came from another page. Nothing was changed.{_PROXY}")
 
     # -- cookies and headers
 
@@ -260,6 +307,14 @@ class Guard:
         names = {name: _cookie_name(scope, name) for name in ("session", TOKEN, "name")}
         return {name: found[own].value for name, own in names.items() if own in found}
 
+    def _cookie(self, scope: Scope, name: str, value: str) -> str:
+        seen = self.access.origin or scope["scheme"]
+        secure = "; Secure" if seen.startswith("https") else ""
+        return (
+            f"{_cookie_name(scope, name)}={value}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; "
+            f"SameSite=Lax{secure}"
+        )
+
     def _decorated(self, scope: Scope, send: Send, cookies: Mapping[str, str]) -> Send:
         async def decorated(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -268,12 +323,14 @@ class Guard:
                     headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-store")
                 for name, value in cookies.items():
-                    headers.append("Set-Cookie", _cookie(scope, name, value))
+                    headers.append("Set-Cookie", self._cookie(scope, name, value))
             await send(message)
 
         return decorated
 
 
+_SESSION = re.compile(r"[\w-]{22}", re.ASCII)
+_PROXY = " If a proxy stands before this page, start it with: airbo serve --origin https://..."
 _NEEDS_TOKEN = (
     "This page needs a token. Open the link that `airbo serve` printed: it ends with ?token=..."
 )
@@ -287,14 +344,6 @@ def _cookie_name(scope: Scope, name: str) -> str:
     """Name a cookie by the port: a browser sends it to all ports of a host."""
     server: Any = scope.get("server")
     return f"airbo-{name}-{server[1] if server else 0}"
-
-
-def _cookie(scope: Scope, name: str, value: str) -> str:
-    secure = "; Secure" if scope["scheme"] == "https" else ""
-    return (
-        f"{_cookie_name(scope, name)}={value}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; "
-        f"SameSite=Lax{secure}"
-    )
 
 
 async def _form(headers: Headers, receive: Receive) -> dict[str, str]:

@@ -1,14 +1,17 @@
 """Work that takes seconds, in processes of its own: the page goes on meanwhile.
 
 The fork server imports PyTorch once, in the background; a process then starts in milliseconds, and
-shares that memory. A process that dies takes nothing with it: the storage is the truth.
+shares that memory. A process that dies takes nothing with it: the storage is the truth. A process
+ends with the server, whichever way that ends: it watches its parent.
 """
 
 import multiprocessing
+import os
 import threading
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess, parent_process
 from typing import Any
 
 SECONDS = 900
@@ -25,6 +28,9 @@ Runner = Callable[[Callable[..., None], tuple[Any, ...], Deliver], None]
 it fails."""
 
 
+_ENDED = "The process that worked on this was ended. Try again."
+
+
 class JobError(Exception):
     """A job failed; the message is for users."""
 
@@ -37,37 +43,70 @@ def here(work: Callable[..., None], args: tuple[Any, ...], report: Deliver) -> N
         raise JobError(_in_words(error)) from None
 
 
-def elsewhere(work: Callable[..., None], args: tuple[Any, ...], report: Deliver) -> None:
-    """Run a job in a process of its own."""
-    context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(work, args, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        _listen(ours, report)
-    finally:
-        ours.close()
+class Workers:
+    """Runs each job in a process of its own, until it is stopped."""
+
+    def __init__(self) -> None:
+        methods = multiprocessing.get_all_start_methods()
+        self._context: Any = multiprocessing.get_context(
+            "forkserver" if "forkserver" in methods else "spawn"
+        )
+        self._lock = threading.Lock()
+        self._running: set[BaseProcess] = set()
+        self._is_stopped = False
+
+    def __call__(self, work: Callable[..., None], args: tuple[Any, ...], report: Deliver) -> None:
+        """Run a job; see ``Runner``."""
+        ours, theirs = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_run, args=(work, args, theirs), daemon=True)
+        try:
+            self._start(process)
+            theirs.close()
+            _listen(ours, report)
+        finally:
+            ours.close()
+            self._end(process)
+
+    def warm_up(self) -> None:
+        """Start the fork server, which then imports PyTorch, without waiting for it."""
+        if self._context.get_start_method() == "forkserver":
+            self._context.set_forkserver_preload(_PRELOADED)
+            threading.Thread(target=self, args=(_nothing, (), _nothing), daemon=True).start()
+
+    def stop(self) -> None:
+        """End all jobs, and let no other begin."""
+        with self._lock:
+            self._is_stopped = True
+            for process in self._running:
+                process.kill()
+        for process in list(self._running):
+            process.join(5)
+
+    def _start(self, process: BaseProcess) -> None:
+        with self._lock:
+            if self._is_stopped:
+                raise JobError(_ENDED)
+            process.start()
+            self._running.add(process)
+
+    def _end(self, process: BaseProcess) -> None:
+        if process.pid is None:
+            return
         process.join(5)
         if process.is_alive():
             process.kill()
             process.join()
+        with self._lock:
+            self._running.discard(process)
 
 
-def warm_up() -> None:
-    """Start the fork server, which then imports PyTorch, without waiting for it."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
-    process = context.Process(target=_nothing, daemon=True)
-    threading.Thread(target=process.start, daemon=True).start()
-
-
-def _nothing() -> None:
+def _nothing(*_: Any) -> None:
     """Do nothing."""
 
 
 def _run(work: Callable[..., None], args: tuple[Any, ...], pipe: Connection) -> None:
     """Run a job at the other end of the pipe; the last message says how it ended."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         work(*args, lambda found: pipe.send(("found", found)))
         pipe.send(("done", ""))
@@ -75,12 +114,20 @@ def _run(work: Callable[..., None], args: tuple[Any, ...], pipe: Connection) -> 
         pipe.send(("failed", _in_words(error)))
 
 
+def _end_with_parent() -> None:
+    """End this process at once when the server is gone: nobody waits for its job any more."""
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
 def _listen(pipe: Connection, report: Deliver) -> None:
     while pipe.poll(SECONDS):
         try:
             kind, content = pipe.recv()
         except EOFError:
-            raise JobError("The process that worked on this was ended. Try again.") from None
+            raise JobError(_ENDED) from None
         if kind == "failed":
             raise JobError(content)
         if kind == "done":

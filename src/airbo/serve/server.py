@@ -1,16 +1,18 @@
 """Listening: addresses, links to print, and the loop that answers."""
 
+import signal
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 
 from airbo.campaign.errors import StorageError
 from airbo.serve.desk import Desk
-from airbo.serve.guard import TOKEN, Doors
-from airbo.serve.jobs import warm_up
+from airbo.serve.guard import TOKEN, Access
+from airbo.serve.jobs import Workers
 from airbo.serve.web import make_app
 
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
@@ -22,7 +24,7 @@ class Listening:
     """A socket that is open, and the links to it."""
 
     socket: socket.socket
-    doors: Doors
+    access: Access
     scheme: str
     host: str
 
@@ -35,23 +37,23 @@ class Listening:
         """Return the address of the page."""
         name = socket.gethostname() if self.host in WILDCARDS else self.host
         place = f"[{name}]" if ":" in name else name
-        ending = "" if token is None else f"?{TOKEN}={token}"
-        return f"{self.scheme}://{place}:{self.port}/{ending}"
+        ending = "" if token is None else f"?{TOKEN}={quote(token, safe='')}"
+        return f"{self.access.origin or f'{self.scheme}://{place}:{self.port}'}/{ending}"
 
     @property
     def link_to_work(self) -> str:
         """The link for those who work with the page."""
-        return self.link(self.doors.token)
+        return self.link(self.access.token)
 
     @property
     def link_to_look(self) -> str | None:
         """The link for those who only look, if there is another one."""
-        if self.doors.read_only or self.doors.token_to_look is None:
+        if self.access.read_only or self.access.token_to_look is None:
             return None
-        return self.link(self.doors.token_to_look)
+        return self.link(self.access.token_to_look)
 
 
-def listen(host: str, port: int, doors: Doors, scheme: str = "http") -> Listening:
+def listen(host: str, port: int, access: Access, scheme: str = "http") -> Listening:
     """Open a socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family)
@@ -62,7 +64,7 @@ def listen(host: str, port: int, doors: Doors, scheme: str = "http") -> Listenin
     except OSError as error:
         opened.close()
         raise StorageError(f"Cannot listen at {host}:{port}: {error.strerror}.") from None
-    return Listening(opened, doors, scheme, host)
+    return Listening(opened, access, scheme, host)
 
 
 def own_names() -> list[str]:
@@ -72,11 +74,14 @@ def own_names() -> list[str]:
 
 
 def answer(path: Path, listening: Listening, certificate: Sequence[Path] | None = None) -> None:
-    """Answer requests until Ctrl-C."""
-    desk = Desk(path)
-    warm_up()
+    """Answer requests until Ctrl-C or SIGTERM; nothing that was begun goes on afterwards."""
+    workers = Workers()
+    desk = Desk(path, workers)
+    workers.warm_up()
+    # uvicorn raises the signal again when it has stopped: then the workers still have to be stopped
+    signal.signal(signal.SIGTERM, _end)
     config = uvicorn.Config(
-        make_app(desk, listening.doors),
+        make_app(desk, listening.access),
         log_level="warning",
         access_log=False,  # addresses may hold the token
         proxy_headers=False,  # nobody else says who the visitor is
@@ -90,4 +95,9 @@ def answer(path: Path, listening: Listening, certificate: Sequence[Path] | None 
     try:
         uvicorn.Server(config).run(sockets=[listening.socket])
     finally:
+        workers.stop()
         desk.close()
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)

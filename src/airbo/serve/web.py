@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.routing import Route
 
 import airbo
@@ -19,7 +20,7 @@ from airbo.campaign.errors import Doubtful
 from airbo.serve.clerk import MOST_AT_ONCE, Clerk, KnownAlready
 from airbo.serve.desk import Desk
 from airbo.serve.entries import EXECUTED_FIELD, NOTE_FIELD, SET_FIELD, EntryError
-from airbo.serve.guard import POLICY_FOR_CHARTS, VISIT, Doors, Guard, Visit
+from airbo.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit
 from airbo.serve.once import Forms, Messages, Said
 from airbo.serve.view import asset_bytes, environment, told_words
 
@@ -30,6 +31,21 @@ _STATIC = {
     "icon.svg": "image/svg+xml",
     "plotly.js": "text/javascript",
 }
+
+
+class _Number(Convertor[int]):
+    """The number of an experiment in an address; what is longer is no address."""
+
+    regex = "[0-9]{1,9}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("experiment", _Number())
 _OURS = re.compile(r"/|/history|/experiment/\d{1,9}")
 """Pages that have forms."""
 _QUESTIONS = {
@@ -77,13 +93,13 @@ class Site:
     def routes(self) -> list[Route]:
         """Return all addresses."""
         posts = {
-            "/tell/{number:int}": Clerk.tell,
-            "/fail/{number:int}": Clerk.fail,
-            "/infeasible/{number:int}": Clerk.cannot_be_used,
-            "/give-up/{number:int}": Clerk.give_up,
-            "/note/{number:int}": Clerk.note,
-            "/exclude/{number:int}": Clerk.exclude,
-            "/include/{number:int}": Clerk.include,
+            "/tell/{number:experiment}": Clerk.tell,
+            "/fail/{number:experiment}": Clerk.fail,
+            "/infeasible/{number:experiment}": Clerk.cannot_be_used,
+            "/give-up/{number:experiment}": Clerk.give_up,
+            "/note/{number:experiment}": Clerk.note,
+            "/exclude/{number:experiment}": Clerk.exclude,
+            "/include/{number:experiment}": Clerk.include,
             "/add": Clerk.add,
             "/undo": Clerk.undo,
         }
@@ -93,6 +109,7 @@ class Site:
             Route("/static/{version}/{name}", static),
             Route("/ask", self._taken(self._ask), methods=["POST"]),
             Route("/name", self.name, methods=["POST"]),
+            Route("/look-again", self._taken(self._look_again), methods=["POST"]),
             *(
                 Route(path, self._taken(functools.partial(self._act, act)), methods=["POST"])
                 for path, act in posts.items()
@@ -163,10 +180,6 @@ class Site:
             back = back if _OURS.fullmatch(back) else "/"
 
             def once() -> str:
-                if visit.is_stale:
-                    raise CampaignError(
-                        "airbo serve was started again meanwhile. Press the button once more."
-                    )
                 act(request, visit)
                 return back
 
@@ -188,6 +201,10 @@ class Site:
     def _ask(self, request: Request, visit: Visit) -> None:
         """Begin to choose designs."""
         self.desk.ask(self.desk.use(lambda campaign: Clerk(campaign, visit.form).how_many()))
+
+    def _look_again(self, request: Request, visit: Visit) -> None:
+        """Begin a look again that failed."""
+        self.desk.look_again()
 
     def _act(self, act: Callable[[Clerk], str], request: Request, visit: Visit) -> None:
         """Change the campaign, signed by the visitor, and remember how to take it back."""
@@ -232,7 +249,7 @@ _PAGES = {
     "/charts": "charts.html",
     "/experiments": "experiments.html",
     "/history": "history.html",
-    "/experiment/{number:int}": "experiment.html",
+    "/experiment/{number:experiment}": "experiment.html",
 }
 _ADDRESSES = {name: path for path, name in _PAGES.items()}
 
@@ -276,7 +293,7 @@ def _refused(request: Request, error: Exception) -> Response:
     return HTMLResponse(template.render(text=text, is_ours=status == 500), status)
 
 
-def make_app(desk: Desk, doors: Doors) -> Guard:
+def make_app(desk: Desk, access: Access) -> Guard:
     """Make the web application; the guard stands before everything."""
     errors: Any = {404: _refused, 405: _refused, 500: _refused}
-    return Guard(Starlette(routes=Site(desk).routes(), exception_handlers=errors), doors)
+    return Guard(Starlette(routes=Site(desk).routes(), exception_handlers=errors), access)

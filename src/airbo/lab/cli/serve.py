@@ -29,6 +29,13 @@ def serve(
     name: Annotated[
         list[str] | None, typer.Option(help="Another name by which others reach this machine.")
     ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            help="The address that browsers see, such as https://lab.example, where a proxy stands "
+            "before this server."
+        ),
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="A TLS certificate (PEM); with --key.")
     ] = None,
@@ -42,7 +49,7 @@ def serve(
     the link that is printed. Several people may work at once; the command line works meanwhile.
     """
     with reporting(as_json) as out:
-        _serve(file, host, port, read_only, name or [], _pair(certificate, key), out)
+        _serve(file, host, port, read_only, name or [], origin, _pair(certificate, key), out)
 
 
 def _pair(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
@@ -64,6 +71,7 @@ def _serve(
     port: int,
     read_only: bool,
     names: list[str],
+    origin: str | None,
     certificate: tuple[Path, Path] | None,
     out: Output,
 ) -> None:
@@ -72,25 +80,28 @@ def _serve(
     with open_campaign(file, out):  # what is wrong with it is said here, not in the page
         collect_garbage()
     try:
-        from airbo.serve.guard import Doors
+        from airbo.serve.guard import Access, check_origin
         from airbo.serve.server import answer, listen, own_names
     except ImportError as error:
         raise CampaignError(
             f"The page needs packages that are not installed ({error.name}): "
             "pip install 'airbo[serve]'."
         ) from None
-    doors = Doors.of(
-        host, [*own_names(), *names], os.environ.get(TOKEN_VARIABLE) or None, read_only
-    )
+    token = os.environ.get(TOKEN_VARIABLE) or None
+    try:
+        seen = None if origin is None else check_origin(origin)
+    except ValueError as error:
+        raise CampaignError(str(error)) from None
+    access = Access.of(host, [*own_names(), *names], token, read_only, seen)
     scheme = "http" if certificate is None else "https"
-    listening = listen(host, port, doors, scheme)
+    listening = listen(host, port, access, scheme)
     out.show(
         f"Open {listening.link_to_work}",
         "Press Ctrl-C to stop. Everything that you reported is stored.",
     )
     if listening.link_to_look:
         out.show(f"To look only: {listening.link_to_look}")
-    if doors.everywhere and certificate is None:
+    if access.everywhere and certificate is None and origin is None:
         out.note("The connection is not encrypted: use it in a network that you trust.")
     out.result({"url": listening.link_to_work, "read_only_url": listening.link_to_look})
     answer(file, listening, certificate)
