@@ -54,7 +54,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     }
     data = {name for name in names if name.startswith("airbo/") and not name.endswith(".py")}
     source = ROOT / "src" / "airbo"
-    page = [*source.glob("serve/templates/*"), *source.glob("serve/static/*")]
+    page = [*source.glob("lab/serve/templates/*"), *source.glob("lab/serve/static/*")]
     page = {f"airbo/{path.relative_to(source).as_posix()}" for path in page}
     assert data == {"airbo/py.typed", "airbo/problems/push_table.npz", *page}
     modules = {f"airbo/{path.relative_to(source).as_posix()}" for path in source.rglob("*.py")}

@@ -80,8 +80,8 @@ def _serve(
     with open_campaign(file, out):  # what is wrong with it is said here, not in the page
         collect_garbage()
     try:
-        from airbo.serve.guard import Access, check_origin
-        from airbo.serve.server import answer, listen, own_names
+        from airbo.lab.serve.guard import Access, check_origin
+        from airbo.lab.serve.server import answer, listen, own_names
     except ImportError as error:
         raise CampaignError(
             f"The page needs packages that are not installed ({error.name}): "

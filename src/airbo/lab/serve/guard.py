@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -257,11 +257,11 @@ class Guard:
 
     def _entering(self, scope: Scope) -> tuple[Response, dict[str, str]] | None:
         """Turn a token in the address into a cookie, so that it does not stay in sight."""
-        query = parse_qsl(scope["query_string"], keep_blank_values=True)
-        given = [value for name, value in query if name == TOKEN.encode()]
+        pairs = [part.partition(b"=") for part in scope["query_string"].split(b"&")]
+        given = [value.replace(b"+", b" ") for name, _, value in pairs if name == TOKEN.encode()]
         if not given or scope["method"] not in ("GET", "HEAD") or self.access.token is None:
             return None
-        cookie = self.access.cookie(given[-1])
+        cookie = self.access.cookie(unquote_to_bytes(given[-1]))
         if cookie is None:
             raise Refused(403, _NEEDS_TOKEN)
         path = "/" + quote(scope["path"].lstrip("/"), errors="replace")  # never //elsewhere

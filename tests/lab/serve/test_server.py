@@ -9,10 +9,10 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from airbo import Campaign
-from tests.lab.common import LINE, SQLITE, campaign, edited
-from tests.serve.client import Answer
-from tests.serve.processes import serving
+from airbo.lab import Campaign
+from tests.lab.serve.common import QUICK, write
+from tests.lab.serve.client import Answer
+from tests.lab.serve.processes import serving
 
 N = 40
 

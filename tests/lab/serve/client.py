@@ -106,8 +106,12 @@ class Visitor:
         return self.get(answer.header("location")) if follow and answer.status == 303 else answer
 
     def send(self, action, page="/", **entries):
-        """Open a page, fill in one of its forms, and send it."""
-        return self.post(action, {**self.get(page).forms[action], **entries})
+        """Open a page, fill in one of its forms, and send it; ``value`` is its only outcome."""
+        form = self.get(page).forms[action]
+        if "value" in entries:
+            [outcome] = [name for name in form if name.startswith("outcome:")]
+            entries[outcome] = entries.pop("value")
+        return self.post(action, {**form, **entries})
 
 
 def _whole(body):

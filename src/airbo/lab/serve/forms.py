@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airbo.campaign import Experiment, Settings
+from airbo.lab import Experiment, Settings
 from airbo.space.parameters import Categorical, Integer
 from airbo.words import number_of, value, value_of
 
-VALUE_FIELD, NOTE_FIELD, WHY_FIELD = "value", "note", "why"
+NOTE_FIELD, WHY_FIELD = "note", "why"
 EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
 OUTCOME_FIELD = "outcome:"
-AS_ASKED = ""
-"""Entry of a choice that was set as asked."""
+NOT_CHOSEN = ""
+"""Entry of a choice that nobody made: then it is as asked."""
 
 _COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -47,22 +47,17 @@ class EntryError(Exception):
 
 
 def value_fields(settings: Settings, told: Experiment | None = None) -> list[Entry]:
-    """Return a field for each value that an experiment gives, or gave."""
-    if settings.named is None:
-        known = told.value if told is not None else None
-        text = "" if known is None else repr(known)
-        return [Entry(VALUE_FIELD, settings.value_name, settings.value_unit or "", value=text)]
-    known_by_name = {} if told is None else told.outcomes
+    """Return a field for each outcome that an experiment gives, or gave."""
+    known = {} if told is None else told.outcomes
+    hint = "" if settings.is_single else "empty: not measured"
     return [
-        Entry(
-            OUTCOME_FIELD + name,
-            name,
-            outcome.unit or "",
-            "empty: not measured" if len(settings.named) > 1 else "",
-            value=repr(known_by_name[name]) if name in known_by_name else "",
-        )
-        for name, outcome in settings.named.items()
+        Entry(OUTCOME_FIELD + name, name, unit or "", hint, value=_plain(known.get(name)))
+        for name, unit in settings.units.items()
     ]
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else repr(value)
 
 
 def executed_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
@@ -73,7 +68,7 @@ def executed_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
             name,
             settings.unit(name),
             as_asked(settings, experiment, name),
-            value=repr(experiment.executed[name]) if name in experiment.executed else "",
+            value=_plain(experiment.executed.get(name)),
         )
         for name, parameter in settings.space.parameters.items()
         if not isinstance(parameter, Categorical)
@@ -87,7 +82,8 @@ def set_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
         asked = as_asked(settings, experiment, name)
         if isinstance(parameter, Categorical):
             others = [str(c) for c in parameter.choices]
-            field = Entry(SET_FIELD + name, name, hint=asked, choices=[AS_ASKED, *others])
+            choices = [NOT_CHOSEN, *others]
+            field = Entry(SET_FIELD + name, name, hint=f"as asked: {asked}", choices=choices)
         else:
             field = Entry(SET_FIELD + name, name, settings.unit(name), asked)
         found.append(field)
@@ -105,7 +101,8 @@ def design_fields(settings: Settings) -> list[Entry]:
     found = []
     for name, parameter in settings.space.parameters.items():
         if isinstance(parameter, Categorical):
-            field = Entry(DESIGN_FIELD + name, name, choices=[str(c) for c in parameter.choices])
+            choices = [NOT_CHOSEN, *(str(c) for c in parameter.choices)]
+            field = Entry(DESIGN_FIELD + name, name, hint="choose one", choices=choices)
         else:
             low, high = (value(parameter, parameter.decode(end)) for end in parameter.range)
             field = Entry(DESIGN_FIELD + name, name, settings.unit(name), f"{low} to {high}")
@@ -141,8 +138,8 @@ def read_number(text: str, what: str, unit: str = "") -> float:
     return number_of(plain, what)
 
 
-def read_values(settings: Settings, form: Mapping[str, str]) -> float | dict[str, float]:
-    """Read what an experiment gave: its value, or those outcomes that were measured."""
+def read_values(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
+    """Read what an experiment gave: those outcomes that were measured."""
     mistakes, found = {}, {}
     fields = value_fields(settings)
     for field in fields:
@@ -156,7 +153,7 @@ def read_values(settings: Settings, form: Mapping[str, str]) -> float | dict[str
         mistakes[fields[0].name] = f"Enter {what}. If there is none, say that it failed."
     if mistakes:
         raise EntryError(mistakes)
-    return found[settings.value_name] if settings.named is None else found
+    return found
 
 
 def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The desk that all visitors share: the campaign, what is being worked out, and what came of it.
+"""The campaign that all visitors share, what is being worked out, and what the model found.
 
 The storage is the truth. What is kept here can be read, or worked out, again at any moment; others
 may change the campaign at the same time, from the command line or another machine.
@@ -7,16 +7,16 @@ may change the campaign at the same time, from the command line or another machi
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from airbo.campaign import Campaign, CampaignError, Experiment, Settings, Status
-from airbo.campaign.history import Change
-from airbo.serve.jobs import JobError, Runner
-from airbo.serve.thinking import Advice, Chart, choose_designs, look
+from airbo.lab import Campaign, CampaignError, Change, Experiment, Record, Settings, Status
+from airbo.lab.serve.advice import Advice, Chart, choose_designs, work_out
+from airbo.lab.serve.jobs import JobError, Runner
 
 _T = TypeVar("_T")
 
@@ -26,43 +26,43 @@ class Snapshot:
     """What the storage holds at one moment."""
 
     settings: Settings
+    record: Record
     status: Status
-    experiments: list[Experiment]
-    history: list[Change]
 
     @property
-    def last(self) -> str:
-        """The key of the change that an undo would take back; empty if there is none."""
-        return name_of_last(self.history)
+    def experiments(self) -> list[Experiment]:
+        """All experiments."""
+        return self.record.experiments
+
+    @cached_property
+    def by_number(self) -> dict[int, Experiment]:
+        """All experiments."""
+        return {e.number: e for e in self.experiments}
+
+    @cached_property
+    def history(self) -> list[Change]:
+        """What people changed."""
+        return [c for c in self.record.history if c.undoable or c.what == "undone"]
 
     @property
+    def last_call(self) -> str:
+        """The call that an undo would take back; empty if there is none."""
+        return next((c.call for c in self.record.last_change), "")
+
+    @cached_property
     def n_known(self) -> int:
         """Number of experiments with a value that the model knows."""
         return sum(e.counts and e.outcome == "ok" for e in self.experiments)
 
-    @property
-    def version(self) -> str:
-        """A text that changes whenever the page has to change."""
-        shown = [self.status.notes, len(self.history), *(_facts(e) for e in self.experiments)]
-        return _digest([str(self.settings), *shown])
-
-    @property
-    def told(self) -> str:
+    @cached_property
+    def known(self) -> str:
         """A text that changes whenever the model would learn something."""
-        told = [_facts(e) for e in self.experiments if e.counts]
-        return _digest([str(self.settings), *told])
-
-
-def name_of_last(history: Sequence[Change]) -> str:
-    """Return the key of the change that an undo would take back; empty if there is none."""
-    standing = [c for c in history if c.is_deliberate and not c.undone and c.what != "undone"]
-    return (standing[-1].call or standing[-1].name) if standing else ""
-
-
-def _facts(e: Experiment) -> list[Any]:
-    executed = sorted(e.executed.items())
-    told = [e.outcome, e.value, sorted(e.outcomes.items()), e.infeasible]
-    return [e.number, list(e.design.items()), told, executed, str(e.uncertainty)]
+        facts = [
+            (e.number, e.design, e.outcomes, e.infeasible, e.executed, e.uncertainty)
+            for e in self.experiments
+            if e.counts
+        ]
+        return _digest([str(self.settings), facts])
 
 
 def _digest(content: Any) -> str:
@@ -80,10 +80,10 @@ class Choosing:
 
 
 @dataclass(frozen=True)
-class Sight:
+class Found:
     """What the model concludes from the experiments."""
 
-    told: str = ""
+    known: str = ""
     """Key of the experiments that it is based on."""
     n_values: int = 0
     is_done: bool = True
@@ -92,7 +92,7 @@ class Sight:
     error: str | None = None
 
 
-class Desk:
+class LiveCampaign:
     """One campaign, worked on by several visitors at once."""
 
     def __init__(self, path: str | Path, run: Runner) -> None:
@@ -107,17 +107,18 @@ class Desk:
         self._lock = threading.RLock()
         self._campaign: Campaign | None = None
         self._read: tuple[int, int] | None = None
-        self._choosing, self._looked = Choosing(), Sight()
-        self._next: Sight | None = None
+        self._snapshot: Snapshot | None = None
+        self._choosing, self._found = Choosing(), Found()
+        self._next: Found | None = None
         """What is being computed; each result is shown as soon as it is ready."""
         self._askers = ThreadPoolExecutor(1, "ask")
-        self._lookers = ThreadPoolExecutor(1, "look")
+        self._finders = ThreadPoolExecutor(1, "find")
         self.snapshot()
 
     def close(self) -> None:
         """Close the storage, when what is under way has ended."""
         self._askers.shutdown(cancel_futures=True)
-        self._lookers.shutdown(cancel_futures=True)
+        self._finders.shutdown(cancel_futures=True)
         with self._lock:
             if self._campaign is not None:
                 self._campaign.close()
@@ -145,19 +146,27 @@ class Desk:
         return self._campaign
 
     def snapshot(self) -> Snapshot:
-        """Read what the storage holds."""
-        return self.use(lambda c: Snapshot(c.settings, c.status(), c.experiments, c.history()))
+        """Return what the storage holds; only what is new is read."""
+        with self._lock:
+            campaign = self._opened()
+            record, last = campaign.record(), self._snapshot
+            is_last = last is not None and last.record is record
+            if last is None or not is_last or last.settings is not campaign.settings:
+                status = campaign.status(record)
+                last = self._snapshot = Snapshot(campaign.settings, record, status)
+            return last
 
     def version(self) -> str:
-        """Return a text that changes whenever pages have to be renewed."""
+        """Return a text that changes whenever pages have to be renewed; begin what is outdated."""
         with self._lock:
-            looked, choosing = self._looked, self._choosing
             try:
-                held = self.snapshot().version
+                found, snapshot = self.found(), self.snapshot()
+                held = [str(snapshot.settings.path), self._read, snapshot.record.version]
             except CampaignError as error:
-                held = str(error)
-        charts = [(key, chart.figure) for key, chart in looked.charts.items()]
-        return _digest([held, choosing, looked.told, looked.is_done, looked.error, charts])
+                found, held = self._found, [str(error)]
+            charts = [(key, chart.digest) for key, chart in found.charts.items()]
+            shown = [found.known, found.is_done, found.error, charts]
+            return _digest([held, self._choosing, shown])
 
     # -- asking
 
@@ -166,13 +175,18 @@ class Desk:
         """What is being asked for."""
         return self._choosing
 
-    def ask(self, n: int = 1) -> None:
-        """Begin to choose the next designs, after those that others asked for."""
+    def ask(self, n: int = 1, key: str | None = None) -> None:
+        """Begin to choose the next designs, after those that others asked for.
+
+        Args:
+            n: How many.
+            key: Of the form: the same form twice asks once.
+        """
         with self._lock:
             self._choosing = Choosing(self._choosing.n + n)
-        self._askers.submit(self._choose, n)
+        self._askers.submit(self._choose, n, key)
 
-    def _choose(self, n: int) -> None:
+    def _choose(self, n: int, key: str | None) -> None:
         came, error = 0, None
 
         def count(number: int) -> None:
@@ -181,7 +195,7 @@ class Desk:
             self._came(1)
 
         try:
-            self._run(choose_designs, (self.path, n), count)
+            self._run(choose_designs, (self.path, n, key), count)
         except JobError as failure:
             error = str(failure)
         self._came(n - came, error)
@@ -190,59 +204,58 @@ class Desk:
         with self._lock:
             self._choosing = Choosing(self._choosing.n - n, error or self._choosing.error)
 
-    # -- looking
+    # -- what the model says
 
-    def looked(self) -> Sight:
+    def found(self) -> Found:
         """Return what the model concludes from the experiments; begin to renew it if outdated."""
         with self._lock:
             try:
                 snapshot = self.snapshot()
             except CampaignError:
-                return self._looked
+                return self._found
             if not snapshot.n_known:  # also where all was taken back
-                self._looked = Sight()
-            elif self._looked.told != snapshot.told and self._next is None:
-                self._next = Sight(snapshot.told, snapshot.n_known, is_done=False)
-                self._looked = replace(self._looked, is_done=False)
-                self._lookers.submit(self._look, self._next)
-            return self._looked
+                self._found = Found()
+            elif self._found.known != snapshot.known and self._next is None:
+                self._next = Found(snapshot.known, snapshot.n_known, is_done=False)
+                self._found = replace(self._found, is_done=False)
+                self._finders.submit(self._find, self._next)
+            return self._found
 
-    def look_again(self) -> None:
-        """Forget a look that failed, so that the next visitor begins another one."""
+    def find_again(self) -> None:
+        """Forget a search that failed, so that the next visitor begins another one."""
         with self._lock:
-            if self._looked.error is not None:
-                self._looked = replace(self._looked, told="", error=None)
+            if self._found.error is not None:
+                self._found = replace(self._found, known="", error=None)
 
-    def _look(self, begun: Sight) -> None:
-        found = begun
+    def _find(self, begun: Found) -> None:
+        found, error = begun, None
 
         def show(new: Advice | Chart) -> None:
             nonlocal found
             if isinstance(new, Advice):
-                found = replace(found, advice=new, charts=dict(self._looked.charts))
+                found = replace(found, advice=new, charts=dict(self._found.charts))
             else:
                 found = replace(found, charts={**found.charts, new.key: new})
             self._show(found)
 
-        error = None
         try:
-            self._run(look, (self.path,), show)
+            self._run(work_out, (self.path,), show)
         except JobError as failure:
             error = str(failure)
         self._show(replace(found, is_done=True, error=error), done=True)
 
-    def _show(self, found: Sight, done: bool = False) -> None:
+    def _show(self, found: Found, done: bool = False) -> None:
         with self._lock:
-            self._looked = found
+            self._found = found
             if done:
                 self._next = None
 
-    # -- for tests and orderly ends
+    # -- for tests
 
     def wait(self, seconds: float = 60) -> None:
         """Wait until nothing is being worked out."""
         deadline = time.monotonic() + seconds
         while self._choosing.n or self._next is not None:
             if time.monotonic() > deadline:
-                raise TimeoutError("The jobs of the desk do not end.")
+                raise TimeoutError("The jobs of the page do not end.")
             time.sleep(0.01)

@@ -11,7 +11,7 @@
 
   function content(part) {
     const copy = part.cloneNode(true);
-    copy.querySelectorAll("input[name=once]").forEach((i) => i.remove());
+    copy.querySelectorAll("input[name=key]").forEach((i) => i.remove());
     return copy.innerHTML;
   }
 

@@ -16,7 +16,7 @@ from typing import Any
 
 SECONDS = 900
 """A job that takes longer hangs."""
-_PRELOADED = ["airbo.serve.thinking", "airbo.campaign.optuna.sampler", "airbo.report"]
+_PRELOADED = ["airbo.lab.campaign", "airbo.optimizer", "airbo.report"]
 """What the fork server imports."""
 
 Deliver = Callable[[Any], None]
@@ -137,7 +137,7 @@ def _listen(pipe: Connection, report: Deliver) -> None:
 
 
 def _in_words(error: Exception) -> str:
-    from airbo.campaign.errors import CampaignError
+    from airbo.lab.errors import CampaignError
 
     if isinstance(error, CampaignError):
         return str(error)

@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from airbo import Campaign
+from airbo.lab import Campaign
 from tests.browser import CHROMIUM, MISSING, Browser
-from tests.lab.common import MILL, write
-from tests.serve.processes import serving
+from tests.lab.serve.common import MILL, write
+from tests.lab.serve.processes import serving
 
 pytestmark = [
     pytest.mark.slow,

@@ -3,7 +3,6 @@
 import functools
 import gzip
 import hashlib
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,9 +12,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from airbo import words
-from airbo.campaign import Experiment, Settings
-from airbo.outcomes import Limit
-from airbo.serve.entries import (
+from airbo.lab import Experiment, Settings
+from airbo.lab.events import new_key
+from airbo.lab.serve.forms import (
     design_fields,
     executed_fields,
     note_fields,
@@ -31,7 +30,7 @@ WIDTH, HEIGHT, EDGE = 600.0, 150.0, 10.0
 def environment() -> Environment:
     """Return the templates; everything that is put into them is escaped."""
     made = Environment(
-        loader=PackageLoader("airbo.serve"),
+        loader=PackageLoader("airbo.lab.serve"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -40,9 +39,9 @@ def environment() -> Environment:
     made.tests["has"] = lambda numbers, number: number in numbers
     made.globals |= {
         "clock": clock,
-        "once": lambda: secrets.token_urlsafe(12),
+        "new_key": new_key,
         "rows": design_rows,
-        "told": told_words,
+        "result": words.result,
         "value_fields": value_fields,
         "executed_fields": executed_fields,
         "design_fields": design_fields,
@@ -65,7 +64,7 @@ def asset(name: str) -> str:
 @functools.cache
 def asset_bytes(name: str) -> tuple[str, bytes, bytes]:
     """Return the digest of a file of the package, or of Plotly; its bytes; and these packed."""
-    own = files("airbo.serve") / "static" / name
+    own = files("airbo.lab.serve") / "static" / name
     place = files("plotly") / "package_data" / "plotly.min.js" if name == "plotly.js" else own
     content = place.read_bytes()
     return hashlib.sha256(content).hexdigest()[:12], content, gzip.compress(content, 6)
@@ -80,34 +79,23 @@ def design_rows(settings: Settings, design: Any) -> list[tuple[str, str, str]]:
     ]
 
 
-def told_words(settings: Settings, experiment: Experiment) -> str:
-    """Say what came of an experiment."""
-    if experiment.infeasible:
-        return f"{experiment.outcome}, these settings cannot be used"
-    found = {m.name: m.words(experiment) for m in measured(settings)}
-    known = [(name, text) for name, text in found.items() if text]
-    if settings.named is None:
-        return known[0][1] if known else experiment.outcome
-    return ", ".join(f"{name} {text}" for name, text in known) or experiment.outcome
-
-
 @dataclass(frozen=True)
 class Quantity:
-    """One of the things that experiments measure."""
+    """One of the outcomes that experiments measure."""
 
     name: str
     unit: str
     wanted: str
     """What is good, in words."""
-    is_outcome: bool
 
     def of(self, e: Experiment) -> float | None:
-        """Return what an experiment gave; None: nothing."""
-        return e.outcomes.get(self.name) if self.is_outcome else e.value
+        """Return what an experiment measured of it."""
+        return e.outcomes.get(self.name)
 
     def words(self, e: Experiment) -> str:
-        """Write what an experiment gave, with its unit."""
-        return words.with_unit(self.bare(e), self.unit) if self.bare(e) else ""
+        """Write it with its unit; nothing if it was not measured."""
+        value = self.of(e)
+        return "" if value is None else words.with_unit(value, self.unit)
 
     def bare(self, e: Experiment) -> str:
         """Write it without its unit."""
@@ -116,24 +104,11 @@ class Quantity:
 
 
 def measured(settings: Settings) -> list[Quantity]:
-    """Return what experiments measure: the value, or all outcomes."""
-    if settings.named is None:
-        wanted = _better(settings.direction)
-        return [Quantity(settings.value_name, settings.value_unit or "", wanted, False)]
+    """Return what experiments measure."""
     return [
-        Quantity(
-            name,
-            outcome.unit or "",
-            f"it must be {want.where}" if isinstance(want, Limit) else _better(want.direction),
-            True,
-        )
-        for name, outcome in settings.named.items()
-        for want in [outcome.want]
+        Quantity(name, settings.units[name] or "", want.better)
+        for name, want in settings.outcomes.items()
     ]
-
-
-def _better(direction: str) -> str:
-    return "larger is better" if direction == "maximize" else "smaller is better"
 
 
 def clock(moment: datetime | None) -> str:

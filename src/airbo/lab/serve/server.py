@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 import uvicorn
 
-from airbo.campaign.errors import StorageError
-from airbo.serve.desk import Desk
-from airbo.serve.guard import TOKEN, Access
-from airbo.serve.jobs import Workers
-from airbo.serve.web import make_app
+from airbo.lab.errors import StorageError
+from airbo.lab.serve.guard import TOKEN, Access
+from airbo.lab.serve.jobs import Workers
+from airbo.lab.serve.live import LiveCampaign
+from airbo.lab.serve.pages import make_app
 
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 """Addresses that mean: wherever this machine is reached."""
@@ -76,12 +76,12 @@ def own_names() -> list[str]:
 def answer(path: Path, listening: Listening, certificate: Sequence[Path] | None = None) -> None:
     """Answer requests until Ctrl-C or SIGTERM; nothing that was begun goes on afterwards."""
     workers = Workers()
-    desk = Desk(path, workers)
+    live = LiveCampaign(path, workers)
     workers.warm_up()
     # uvicorn raises the signal again when it has stopped: then the workers still have to be stopped
     signal.signal(signal.SIGTERM, _end)
     config = uvicorn.Config(
-        make_app(desk, listening.access),
+        make_app(live, listening.access),
         log_level="warning",
         access_log=False,  # addresses may hold the token
         proxy_headers=False,  # nobody else says who the visitor is
@@ -96,7 +96,7 @@ def answer(path: Path, listening: Listening, certificate: Sequence[Path] | None 
         uvicorn.Server(config).run(sockets=[listening.socket])
     finally:
         workers.stop()
-        desk.close()
+        live.close()
 
 
 def _end(*_: object) -> None:

@@ -1,0 +1,503 @@
+"""The pages: what each address shows, and what each form does to the campaign."""
+
+import functools
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+import airbo
+from airbo.lab import AlreadyTold, Campaign, CampaignError, Doubtful, Experiment, Told
+from airbo.lab.events import is_key
+from airbo.lab.serve.forms import (
+    EXECUTED_FIELD,
+    NOTE_FIELD,
+    OUTCOME_FIELD,
+    SET_FIELD,
+    WHY_FIELD,
+    EntryError,
+    read_all,
+    read_design,
+    read_executed,
+    read_set,
+    read_text,
+    read_values,
+)
+from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit
+from airbo.lab.serve.live import LiveCampaign
+from airbo.lab.serve.view import asset_bytes, environment
+from airbo.words import result
+
+MOST_AT_ONCE = 20
+"""Designs that one form can ask for."""
+MOST_REMEMBERED = 10_000
+"""Number of visitors whose messages are kept."""
+
+_STATIC = {
+    "serve.css": "text/css",
+    "serve.js": "text/javascript",
+    "charts.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+    "plotly.js": "text/javascript",
+}
+_PAGES = {
+    "/": "work.html",
+    "/charts": "charts.html",
+    "/experiments": "experiments.html",
+    "/history": "history.html",
+    "/experiment/{number:experiment}": "experiment.html",
+}
+_ADDRESSES = {name: path for path, name in _PAGES.items()}
+_OURS = re.compile(r"/|/charts|/history|/experiment/[0-9]{1,9}")
+"""Pages that have forms."""
+_QUESTIONS = {
+    "correct": "Replace what was told with this.",
+    "sure": "The numbers are right.",
+    "again": "This was another run.",
+}
+
+
+class _Number(Convertor[int]):
+    """The number of an experiment in an address; what is longer is no address."""
+
+    regex = "[0-9]{1,9}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("experiment", _Number())
+
+
+# -- what the forms do
+
+
+class KnownAlready(CampaignError):
+    """The same design and values are stored already; it may have been another run."""
+
+
+class Form:
+    """One form that was sent; each method does what it says, and answers in a sentence."""
+
+    def __init__(self, campaign: Campaign, entries: Mapping[str, str], number: int = -1) -> None:
+        """Take a form.
+
+        Args:
+            campaign: What it is about; changes are signed with the name of the visitor.
+            entries: What was filled in.
+            number: The experiment, where it is about one.
+        """
+        self.campaign, self.entries, self.number = campaign, entries, number
+        self.settings, self.key = campaign.settings, key_of(entries)
+
+    def _is_ticked(self, name: str) -> bool:
+        return name in self.entries
+
+    def tell(self) -> str:
+        """Store what an experiment gave."""
+        values, executed, moved = read_all(
+            lambda: read_values(self.settings, self.entries),
+            lambda: read_executed(self.settings, self.entries),
+            lambda: read_set(self.settings, self.entries),
+        )
+        is_whole = self._is_ticked("whole")  # the form shows all that was told before
+        if is_whole:
+            self._check_kept(values)
+        told = self.campaign.tell(
+            self.number,
+            values,
+            design=moved or None,
+            executed=executed if executed or is_whole else None,
+            correct=self._is_ticked("correct"),
+            sure=self._is_ticked("sure"),
+            allow_outside=self._is_ticked("sure"),
+            key=self.key,
+        )
+        return self._said(told)
+
+    def _check_kept(self, values: Mapping[str, float]) -> None:
+        """Refuse a correction that would remove an outcome: what was measured earlier stays."""
+        gone = [n for n in self.campaign.experiment(self.number).outcomes if n not in values]
+        text = "This was told before. Enter another value, or undo the report."
+        if gone:
+            raise EntryError({OUTCOME_FIELD + name: text for name in gone})
+
+    def fail(self) -> str:
+        """Store that an experiment was tried and gave no value."""
+        is_correction = self._is_ticked("correct")
+        return self._said(self.campaign.fail(self.number, correct=is_correction, key=self.key))
+
+    def cannot_be_used(self) -> str:
+        """Store that an experiment failed because its design cannot be used."""
+        told = self.campaign.fail(
+            self.number, correct=self._is_ticked("correct"), infeasible=True, key=self.key
+        )
+        return self._said(told)
+
+    def give_up(self) -> str:
+        """Store that an experiment will not be run."""
+        is_correction = self._is_ticked("correct")
+        return self._said(self.campaign.give_up(self.number, correct=is_correction, key=self.key))
+
+    def add(self) -> str:
+        """Store an experiment that nobody asked for."""
+        design, values = read_all(
+            lambda: read_design(self.settings, self.entries),
+            lambda: read_values(self.settings, self.entries),
+        )
+        if not self._is_ticked("again"):
+            self._check_new(design, values)
+        told = self.campaign.tell(
+            design,
+            values,
+            allow_outside=self._is_ticked("outside"),
+            sure=self._is_ticked("sure"),
+            again=self._is_ticked("again"),
+            key=self.key,
+        )
+        return self._said(told)
+
+    def _check_new(self, design: Mapping[str, Any], values: Mapping[str, float]) -> None:
+        record = self.campaign.record()
+        if self.key is not None and record.numbers_of(self.key):
+            return  # the same form again
+        for e in record.experiments:
+            if e.design == design and e.outcomes == values:
+                raise KnownAlready(
+                    f"Experiment {e.number} has this design and this value already. "
+                    "Nothing was stored."
+                )
+
+    def _said(self, told: Told) -> str:
+        """Write the note that came with a report, and say what was stored."""
+        e, text = told.experiment, self.entries.get(NOTE_FIELD, "").strip()
+        if text and text not in e.notes:
+            self.campaign.note(e.number, text, key=self.key and f"{self.key}:note")
+        came = result(e, self.settings.units)
+        return {
+            "told": f"Experiment {e.number}: {came}.",
+            "already told": f"Experiment {e.number} was told before: {came}. Nothing changed.",
+            "corrected": f"Experiment {e.number} is corrected: {', '.join(told.changes)}.",
+            "added": f"Added as experiment {e.number}: {came}.",
+        }[told.done]
+
+    def note(self) -> str:
+        """Write a note."""
+        text = read_text(self.entries, NOTE_FIELD, "Write something first.")
+        self.campaign.note(self.number, text, key=self.key)
+        return f"Noted on experiment {self.number}."
+
+    def exclude(self) -> str:
+        """Leave an experiment out of the model."""
+        why = read_text(self.entries, WHY_FIELD, "Say why, for those who read it later.")
+        self.campaign.exclude(self.number, why, key=self.key)
+        return f"Experiment {self.number} is left out of the model."
+
+    def include(self) -> str:
+        """Include an experiment in the model again."""
+        self.campaign.include(self.number, key=self.key)
+        return f"Experiment {self.number} counts in the model again."
+
+    def undo(self) -> str:
+        """Take back the last change, if it is still the one that the visitor saw."""
+        wanted, taken_back = self.entries.get("change", "").split(), list[str]()
+        for i in range(len(wanted)):
+            last = self.campaign.record().last_change
+            if not last or last[0].call not in wanted:
+                break
+            changes = self.campaign.undo(key=self.key and f"{self.key}:{i}")
+            taken_back += [str(change) for change in changes]
+        if not taken_back:
+            raise CampaignError(
+                "There is a newer change, or this one was taken back already. Look at the history."
+            )
+        return f"Taken back: {'; '.join(taken_back)}."
+
+    def how_many(self) -> int:
+        """Read how many designs are wanted."""
+        text = self.entries.get("n", "1").strip()
+        if text not in map(str, range(1, MOST_AT_ONCE + 1)):
+            raise EntryError({"n": f"Ask for 1 to {MOST_AT_ONCE} designs, not {text[:20]!r}."})
+        return int(text)
+
+
+def key_of(entries: Mapping[str, str]) -> str | None:
+    """Return the key of a form: the same form twice counts once."""
+    key = entries.get("key", "")
+    return key if is_key(key) and " " not in key and len(key) < 100 else None
+
+
+_POSTS: dict[str, Callable[[Form], str]] = {
+    "/tell/{number:experiment}": Form.tell,
+    "/fail/{number:experiment}": Form.fail,
+    "/infeasible/{number:experiment}": Form.cannot_be_used,
+    "/give-up/{number:experiment}": Form.give_up,
+    "/note/{number:experiment}": Form.note,
+    "/exclude/{number:experiment}": Form.exclude,
+    "/include/{number:experiment}": Form.include,
+    "/add": Form.add,
+    "/undo": Form.undo,
+}
+
+
+# -- what visitors are told
+
+
+@dataclass(frozen=True)
+class Message:
+    """What was done, in a sentence."""
+
+    text: str
+    undo: str = ""
+    """Which calls can be taken back from here."""
+
+
+class Messages:
+    """Keeps what visitors are told on the next page that they see."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_session: OrderedDict[str, list[Message]] = OrderedDict()
+
+    def add(self, session: str, message: Message) -> None:
+        """Tell a visitor something."""
+        with self._lock:
+            self._by_session.setdefault(session, []).append(message)
+            while len(self._by_session) > MOST_REMEMBERED:
+                self._by_session.popitem(last=False)
+
+    def take(self, session: str) -> list[Message]:
+        """Return what a visitor has not been told yet."""
+        with self._lock:
+            return self._by_session.pop(session, [])
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a form was rejected; its entries are kept."""
+
+    part: str
+    """Which part of the page it belongs to."""
+    text: str
+    mistakes: Mapping[str, str] = field(default_factory=dict)
+    entries: Mapping[str, str] = field(default_factory=dict)
+    offer: str = ""
+    """What may have been meant: ``correct``, ``sure`` or ``again``."""
+    status: int = 422
+
+    @property
+    def questions(self) -> dict[str, str]:
+        """What the visitor may tick, and what was ticked before."""
+        wanted = [name for name in _QUESTIONS if name == self.offer or name in self.entries]
+        return {name: _QUESTIONS[name] for name in wanted}
+
+    @property
+    def has_details(self) -> bool:
+        """Whether something is filled in that is not seen at first."""
+        names = (EXECUTED_FIELD, SET_FIELD, NOTE_FIELD)
+        return any(text for name, text in self.entries.items() if name.startswith(names))
+
+
+# -- the pages
+
+
+class Site:
+    """The pages of one campaign."""
+
+    def __init__(self, live: LiveCampaign) -> None:
+        """Show a campaign."""
+        self.live = live
+        self.messages = Messages()
+        self._templates = environment()
+
+    def routes(self) -> list[Route]:
+        """Return all addresses."""
+        acts: dict[str, Callable[[Request, Visit], None]] = {
+            "/ask": self._ask,
+            "/find-again": lambda request, visit: self.live.find_again(),
+            **{path: functools.partial(self._act, act) for path, act in _POSTS.items()},
+        }
+        return [
+            *(Route(path, self._shown(name)) for path, name in _PAGES.items()),
+            Route("/live", self.version),
+            Route("/static/{version}/{name}", static),
+            Route("/name", self.name, methods=["POST"]),
+            *(Route(path, self._taken(act), methods=["POST"]) for path, act in acts.items()),
+        ]
+
+    # -- looking
+
+    def _shown(self, name: str) -> Callable[[Request], Response]:
+        def endpoint(request: Request) -> Response:
+            return self._page(request, name, request.path_params.get("number"))
+
+        return endpoint
+
+    def version(self, request: Request) -> Response:
+        """Say which version of the page is the latest."""
+        return JSONResponse({"version": self.live.version()})
+
+    def _page(
+        self,
+        request: Request,
+        name: str,
+        number: int | None = None,
+        refusal: Refusal | None = None,
+    ) -> Response:
+        visit: Visit = request.scope[VISIT]
+        version = self.live.version()
+        try:
+            snapshot, found = self.live.snapshot(), self.live.found()
+        except CampaignError as error:
+            template = self._templates.get_template("broken.html")
+            return HTMLResponse(template.render(text=str(error), live=version), 503)
+        if number is not None and number not in snapshot.by_number:
+            raise HTTPException(404)
+        html = self._templates.get_template(name).render(
+            visit=visit,
+            page=name.removesuffix(".html"),
+            here=f"/experiment/{number}" if number is not None else _ADDRESSES[name],
+            settings=snapshot.settings,
+            snapshot=snapshot,
+            status=snapshot.status,
+            experiment=None if number is None else snapshot.by_number[number],
+            answered=_answered(refusal, snapshot.by_number),
+            history=snapshot.history,
+            last=snapshot.last_call,
+            found=found,
+            choosing=self.live.choosing,
+            refusal=refusal,
+            messages=self.messages.take(visit.session),
+            live=version,
+            most_at_once=MOST_AT_ONCE,
+            version=airbo.__version__,
+        )
+        response = HTMLResponse(html, 200 if refusal is None else refusal.status)
+        if name == "charts.html":
+            response.headers["Content-Security-Policy"] = POLICY_FOR_CHARTS
+        return response
+
+    # -- changing
+
+    def _taken(self, act: Callable[[Request, Visit], None]) -> Callable[[Request], Response]:
+        """Take a form; its entries are kept if something is wrong with it."""
+
+        def endpoint(request: Request) -> Response:
+            visit: Visit = request.scope[VISIT]
+            try:
+                act(request, visit)
+            except (EntryError, CampaignError) as error:
+                return self._again(request, visit, error)
+            return RedirectResponse(_page_before(visit), 303)
+
+        return endpoint
+
+    def _again(self, request: Request, visit: Visit, error: Exception) -> Response:
+        """Show the page with the form again, its entries, and what is wrong with them."""
+        refusal = self._refusal(error, request.path_params.get("number"), visit)
+        back = _page_before(visit)
+        number = int(back.rpartition("/")[2]) if back.startswith("/experiment/") else None
+        name = "experiment.html" if number is not None else _PAGES[back]
+        return self._page(request, name, number, refusal)
+
+    def _ask(self, request: Request, visit: Visit) -> None:
+        """Begin to choose designs."""
+        n = self.live.use(lambda campaign: Form(campaign, visit.form).how_many())
+        self.live.ask(n, key_of(visit.form))
+
+    def _act(self, act: Callable[[Form], str], request: Request, visit: Visit) -> None:
+        """Change the campaign, signed by the visitor, and remember how to take it back."""
+
+        def use(campaign: Campaign) -> Message:
+            signed = campaign.signed(visit.name or f"{campaign.by}, on the page")
+            n_before = len(campaign.record().history)
+            text = act(Form(signed, visit.form, request.path_params.get("number", -1)))
+            new = campaign.record().history[n_before:]
+            calls = dict.fromkeys(c.call for c in new if c.undoable)
+            return Message(text, undo=" ".join(calls))
+
+        self.messages.add(visit.session, self.live.use(use))
+
+    def _refusal(self, error: Exception, about: int | None, visit: Visit) -> Refusal:
+        """Say what is wrong with a form, and what may have been meant."""
+        part, form = visit.form.get("part", ""), visit.form
+        if isinstance(error, EntryError):
+            return Refusal(part, "", error.mistakes, form)
+        if isinstance(error, Doubtful):
+            return Refusal(part, f"{' '.join(error.doubts)} Nothing was stored.", {}, form, "sure")
+        if isinstance(error, KnownAlready):
+            return Refusal(part, str(error), {}, form, "again", 409)
+        if isinstance(error, AlreadyTold) and about is not None:
+            snapshot = self.live.snapshot()
+            e = snapshot.by_number[about]
+            by = f" by {e.by}" if e.by else ""
+            text = (
+                f"Experiment {about} has an outcome already: "
+                f"{result(e, snapshot.settings.units)}, told{by}. Nothing was changed."
+            )
+            return Refusal(part, text, {}, form, "correct", 409)
+        return Refusal(part, str(error), {}, form)
+
+    def name(self, request: Request) -> Response:
+        """Remember the name of a visitor, who signs changes with it."""
+        visit: Visit = request.scope[VISIT]
+        response = RedirectResponse(_page_before(visit), 303)
+        name = " ".join(visit.form.get("name", "").split())[:40]
+        response.set_cookie(
+            visit.name_cookie, quote(name), max_age=365 * 24 * 3600, httponly=True, samesite="lax"
+        )
+        return response
+
+
+def _page_before(visit: Visit) -> str:
+    back = visit.form.get("from", "/")
+    return back if _OURS.fullmatch(back) else "/"
+
+
+def _answered(refusal: Refusal | None, by_number: Mapping[int, Experiment]) -> Experiment | None:
+    """Return the experiment that somebody else answered while this visitor filled in its form."""
+    found = re.fullmatch(r"e([0-9]{1,9})", refusal.part) if refusal is not None else None
+    known = by_number.get(int(found[1])) if found else None
+    return known if known is not None and not known.is_pending else None
+
+
+# -- files that never change
+
+
+def static(request: Request) -> Response:
+    """Send a file of the package, or Plotly; a browser keeps it."""
+    name = request.path_params["name"]
+    if name not in _STATIC:
+        raise HTTPException(404)
+    _, content, packed = asset_bytes(name)
+    headers = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers = packed, {**headers, "Content-Encoding": "gzip"}
+    return Response(content, media_type=_STATIC[name], headers=headers)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """Answer what is not there, or what went wrong."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    text = "There is no such page." if status < 500 else "Something went wrong inside airbo."
+    template = environment().get_template("refused.html")
+    return HTMLResponse(template.render(text=text, is_ours=status == 500), status)
+
+
+def make_app(live: LiveCampaign, access: Access) -> Guard:
+    """Make the web application; the guard stands before everything."""
+    errors: Any = {404: _refused, 405: _refused, 500: _refused}
+    return Guard(Starlette(routes=Site(live).routes(), exception_handlers=errors), access)
