@@ -13,11 +13,9 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
-import optuna
-
-from airbo.campaign import Campaign
-from airbo.serve.guard import Doors
-from airbo.serve.server import answer, listen
+from airbo.lab import Campaign
+from airbo.lab.serve.guard import Access
+from airbo.lab.serve.server import answer, listen
 from experiments.figures.report import removed
 from experiments.harness.places import IMAGES
 
@@ -29,7 +27,6 @@ FILE = """\
 name = "Milling, example"
 value = { name = "removal rate", unit = "cm³/min" }
 n_initial = 8
-storage = "journal:///campaign.journal"
 [parameters.speed]
 low = 50.0
 high = 200.0
@@ -73,11 +70,10 @@ def take_picture(url: str, path: Path) -> None:
 
 def main() -> None:
     """Begin a campaign, serve it, and photograph the page."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "campaign.toml"
         begin(path)
-        listening = listen("127.0.0.1", 0, Doors.of("127.0.0.1"))
+        listening = listen("127.0.0.1", 0, Access.of("127.0.0.1"))
         threading.Thread(target=answer, args=(path, listening), daemon=True).start()
         image = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGE
         take_picture(listening.link_to_work, image.resolve())

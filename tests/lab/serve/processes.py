@@ -18,6 +18,7 @@ def serving(file, *options, **environment):
         stderr=subprocess.PIPE,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
         text=True,
+        start_new_session=True,  # its jobs are found by their group
     )
     try:
         line = process.stdout.readline()

@@ -3,15 +3,17 @@
 import http.client
 import random
 import re
+import signal
 import threading
 import time
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from airbo.lab import Campaign
-from tests.lab.serve.common import QUICK, write
 from tests.lab.serve.client import Answer
+from tests.lab.serve.common import QUICK, write
 from tests.lab.serve.processes import serving
 
 N = 40
@@ -39,31 +41,45 @@ class Person:
         self.cookie = page.header("set-cookie").partition(";")[0]
         self.forms = page.forms
 
+    def post(self, path, form):
+        return request(
+            *self.place,
+            "POST",
+            path,
+            urlencode(form),
+            Cookie=self.cookie,
+            Origin="http://{}:{}".format(*self.place),
+            **{"Content-Type": "application/x-www-form-urlencoded"},
+        )
+
     def tell_all(self, numbers):
         for number in numbers:
-            form = self.forms[f"/tell/{number}"] | {"value": str(number + 0.5)}
+            form = self.forms[f"/tell/{number}"]
+            entries = {"outcome:roughness": str(number + 0.5), "sure": "yes"}
             try:
-                answer = request(
-                    *self.place,
-                    "POST",
-                    f"/tell/{number}",
-                    urlencode(form),
-                    Cookie=self.cookie,
-                    Origin="http://{}:{}".format(*self.place),
-                    **{"Content-Type": "application/x-www-form-urlencoded"},
-                )
+                answer = self.post(f"/tell/{number}", form | entries)
             except (OSError, http.client.HTTPException):
                 return
             assert answer.status == 303
             self.acknowledged.append(number)
 
 
-@pytest.mark.parametrize("text", [LINE, pytest.param(SQLITE, marks=pytest.mark.slow)])
-def test_what_a_killed_server_acknowledged_is_in_the_storage(tmp_path, text):
-    c = campaign(tmp_path, text)
-    c.ask(N)
-    c.close()
-    with serving(tmp_path / "campaign.toml") as (process, url):
+def begun(folder, n=N):
+    """The file of a campaign with pending experiments."""
+    file = write(folder, QUICK)
+    with Campaign.open(file) as campaign:
+        campaign.ask(n)
+    return file
+
+
+def told(file):
+    with Campaign.open(file) as campaign:
+        return {e.number: e.outcomes["roughness"] for e in campaign.experiments if e.has_outcome}
+
+
+def test_what_a_killed_server_acknowledged_is_in_the_storage(tmp_path):
+    file = begun(tmp_path)
+    with serving(file) as (process, url):
         person = Person(url)
         teller = threading.Thread(target=person.tell_all, args=(range(N),))
         teller.start()
@@ -72,26 +88,25 @@ def test_what_a_killed_server_acknowledged_is_in_the_storage(tmp_path, text):
             time.sleep(0.001)
         process.kill()
         teller.join()
-    done = {e.number: e.value for e in Campaign.open(tmp_path / "campaign.toml").experiments}
+    done = told(file)
     assert wanted <= len(person.acknowledged) < N
     for number in person.acknowledged:
         assert done[number] == number + 0.5
-    told = [n for n, value in done.items() if value is not None]
-    assert len(told) <= len(person.acknowledged) + 1  # the one that was on its way
+    assert len(done) <= len(person.acknowledged) + 1  # the one that was on its way
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("storage", ["journal", "server"])
+@pytest.mark.parametrize("storage", ["file", "server"])
 def test_a_server_killed_again_and_again_loses_and_doubles_nothing(tmp_path, request, storage):
-    text = edited(LINE, '"line"', f'"{tmp_path.name}"')
+    text = QUICK.replace('"milling"', f'"{tmp_path.name}"')
     if storage == "server":
-        url = request.getfixturevalue("postgres_url")
-        text = edited(text, "journal:///campaign.journal", url)
-    with campaign(tmp_path, text) as c:
-        c.ask(N)
+        text = f'storage = "{request.getfixturevalue("postgres_url")}"\n{text}'
+    file = write(tmp_path, text)
+    with Campaign.open(file) as campaign:
+        campaign.ask(N)
     acknowledged, rng = [], random.Random(2)
     for _ in range(6):
-        with serving(tmp_path / "campaign.toml") as (process, link):
+        with serving(file) as (process, link):
             person = Person(link)
             left = [n for n in range(N) if f"/tell/{n}" in person.forms]
             teller = threading.Thread(target=person.tell_all, args=(left,))
@@ -102,19 +117,62 @@ def test_a_server_killed_again_and_again_loses_and_doubles_nothing(tmp_path, req
             process.kill()
             teller.join()
         acknowledged += person.acknowledged
-        with Campaign.open(tmp_path / "campaign.toml") as c:
-            told = {e.number: e.value for e in c.experiments if e.has_outcome}
-            assert len(c.experiments) == N
-        assert told.keys() >= set(acknowledged)
-        assert all(value == number + 0.5 for number, value in told.items())
-        assert len(told) <= len(acknowledged) + 6  # at most one on its way at each kill
+        done = told(file)
+        assert done.keys() >= set(acknowledged)
+        assert all(value == number + 0.5 for number, value in done.items())
+        assert len(done) <= len(acknowledged) + 6  # at most one on its way at each kill
     assert len(acknowledged) == len(set(acknowledged)) > 6
 
 
+def processes_of(group):
+    """Ids of processes of a group that still run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_jobs_end_with_the_server_and_nothing_appears_afterwards(tmp_path, how):
+    slow = QUICK.replace("n_initial = 1000", "n_initial = 2")
+    file = write(tmp_path, slow)
+    with Campaign.open(file) as campaign:
+        design = {"speed": 120.0, "depth": 0.5, "passes": 2, "tool": "B"}
+        designs = [design | {"speed": 50.0 + 3 * i} for i in range(40)]
+        campaign.tell_all([(d, 1.0 + i % 5) for i, d in enumerate(designs)], sure=True)
+    with serving(file) as (process, url):
+        person = Person(url)
+        assert person.post("/ask", {**person.forms["/ask"], "n": "20"}).status == 303
+        while len(processes_of(process.pid)) < 3:  # the server, the fork server, a job
+            time.sleep(0.05)
+        time.sleep(1.0)
+        begun = time.monotonic()
+        process.send_signal(how)
+        process.wait(10)
+        assert time.monotonic() - begun < 8
+        deadline = time.monotonic() + 5
+        while processes_of(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert processes_of(process.pid) == []
+        with Campaign.open(file) as campaign:
+            n = len(campaign.experiments)
+        time.sleep(2)
+        with Campaign.open(file) as campaign:
+            assert len(campaign.experiments) == n < 60
+        said = process.stderr.read()
+    assert "Traceback" not in said, said
+
+
 def test_other_addresses_print_a_link_with_a_token(tmp_path):
-    campaign(tmp_path).close()
+    file = write(tmp_path, QUICK)
     options = ["--host", "0.0.0.0"]
-    with serving(tmp_path / "campaign.toml", *options, AIRBO_TOKEN="abcdef") as (_, url):
+    with serving(file, *options, AIRBO_TOKEN="abcdef") as (_, url):
         assert re.fullmatch(r"http://[^/]+:\d+/\?token=abcdef", url)
         port = urlsplit(url).port
         for query, status in (("", 401), ("?token=abcdef", 303), ("?token=abc", 403)):

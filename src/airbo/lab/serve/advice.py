@@ -133,16 +133,16 @@ def _advice(
 
 def _outlook(adviser: "Adviser") -> list[str]:
     """Say what further experiments can bring."""
-    from airbo.optimizer.outlook_words import sentences
+    from airbo.analysis.words import outlook_sentences
 
     settings = adviser.settings
     outlook = adviser.look_ahead()
-    return sentences(outlook, settings.space, settings.value_name, settings.value_unit)
+    return outlook_sentences(outlook, settings.space, settings.value_name, settings.value_unit)
 
 
 def _window(adviser: "Adviser", best: "Recommendation") -> list[str]:
     """Say how far settings may move, where there are limits."""
-    from airbo.optimizer.handover_words import window_sentences
+    from airbo.analysis.words import window_sentences
 
     window = adviser.handover(best.design).window
     return window_sentences(window, adviser.settings.space) if window else []
