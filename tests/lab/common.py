@@ -11,7 +11,7 @@ LINE = """\
 name = "line"
 surrogate = "nominal"
 n_initial = 1000
-noise = "measurement"
+storage = "sqlite:///campaign.db"
 [parameters.x]
 low = 0.0
 high = 1.0
@@ -26,7 +26,7 @@ value = { name = "roughness", unit = "µm" }
 surrogate = "nominal"
 n_initial = 4
 seed = 3
-noise = "measurement"
+storage = "sqlite:///campaign.db"
 [parameters.speed]
 low = 50.0
 high = 200.0
@@ -75,7 +75,12 @@ def edited(text: str, old: str, new: str) -> str:
 def told(campaign: Campaign) -> list[tuple]:
     """Return all that was told, without the times."""
     return sorted(
-        (tuple(e.design.items()), tuple(e.outcomes.items()), tuple(e.executed.items()), repr(e.uncertainty))
+        (
+            tuple(e.design.items()),
+            tuple(e.outcomes.items()),
+            tuple(e.executed.items()),
+            repr(e.uncertainty),
+        )
         for e in campaign.experiments
         if e.has_outcome
     )
@@ -88,7 +93,7 @@ def line_of(text: str, pattern: str) -> int:
 
 def values(campaign: Campaign) -> dict[int, float | None]:
     """Return the values of all experiments that have an outcome."""
-    return {e.number: value(e) for e in campaign.experiments if e.has_outcome}
+    return {e.number: value_of(e) for e in campaign.experiments if e.has_outcome}
 
 
 def reopened(campaign: Campaign) -> Campaign:
@@ -96,6 +101,6 @@ def reopened(campaign: Campaign) -> Campaign:
     return Campaign.open(campaign.settings.path)
 
 
-def value(experiment) -> float | None:
+def value_of(experiment) -> float | None:
     """Return what a campaign with one outcome measured."""
     return next(iter(experiment.outcomes.values()), None)

@@ -12,8 +12,8 @@ from airbo import (
     Minimize,
     measures,
 )
-from airbo.lab.file import parse
 from airbo.lab.errors import AlreadyTold, CampaignError, FileError
+from airbo.lab.file import parse
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -150,7 +150,7 @@ def test_what_is_measured_later_is_added_and_what_differs_is_refused(campaign):
     campaign.tell(asked.number, {"leak": 0.1})
     assert dict(campaign.experiment(asked.number).outcomes) == {"strength": 1.0, "leak": 0.1}
     assert campaign.tell(asked.number, {"leak": 0.1}).done == "already told"
-    with pytest.raises(AlreadyTold, match=r"strength = 1\.0, leak = 0\.1"):
+    with pytest.raises(AlreadyTold, match=r"strength = 1 MPa, leak = 0\.1"):
         campaign.tell(asked.number, {"leak": 0.3})
     campaign.tell(asked.number, {"leak": 0.3}, correct=True)
     assert dict(campaign.experiment(asked.number).outcomes) == {"strength": 1.0, "leak": 0.3}
@@ -164,15 +164,13 @@ def test_what_makes_no_sense_is_refused_and_nothing_lost(campaign, value):
     assert campaign.experiment(asked.number).is_pending
 
 
-def test_the_sampler_and_the_optimizer_know_the_same(campaign):
+def test_the_optimizer_wants_what_the_file_wants(campaign):
     for i in range(5):
         campaign.tell({"x": i / 4}, {"strength": 2.0 * i, "leak": i / 4})
     campaign.tell({"x": 0.9}, {"leak": 0.9})
-    from airbo.integrations.optuna import optimizer_of
-
-    ours, theirs = campaign.optimizer(), optimizer_of(campaign.study)
-    assert ours.outcomes == theirs.outcomes == {"strength": Maximize(), "leak": AtMost(0.5, 0.9)}
-    assert ours.observations.equals(theirs.observations)
+    known = campaign.optimizer()
+    assert known.outcomes == {"strength": Maximize(), "leak": AtMost(0.5, 0.9)}
+    assert known.observations["strength"].tolist()[:5] == [0.0, 2.0, 4.0, 6.0, 8.0]
     [asked] = campaign.ask()
     assert 0 <= asked.design["x"] <= 1
 

@@ -4,7 +4,7 @@ import pytest
 
 from airbo import Campaign
 from airbo.lab.errors import CampaignError, StorageError
-from airbo.integrations.optuna import optimizer_of
+from tests.lab.common import value_of
 from tests.lab.test_outcomes import SEAM
 
 
@@ -41,10 +41,9 @@ def test_what_was_measured_under_another_name_does_not_count_and_is_kept(campaig
     with Campaign.open(path) as renamed:
         with pytest.raises(CampaignError, match=r"measured 'toughness'.* measured 'strength'"):
             renamed.recommend()
-        ours, theirs = renamed.optimizer().observations, optimizer_of(renamed.study).observations
-        assert ours["leak"].tolist() == theirs["leak"].tolist() == [0.1]
-        assert ours["toughness"].isna().all()
-        assert theirs["toughness"].isna().all()
+        known = renamed.optimizer().observations
+        assert known["leak"].tolist() == [0.1]
+        assert known["toughness"].isna().all()
         assert renamed.export()["strength"].tolist() == [3.0, 4.0]
 
 
@@ -53,7 +52,7 @@ def test_a_value_that_equals_one_under_a_former_name_counts(campaign, tmp_path):
     path = tmp_path / "campaign.toml"
     path.write_text(SEAM.replace("leak", "loss"))
     with Campaign.open(path) as renamed:
-        assert optimizer_of(renamed.study).observations["strength"].tolist() == [3.0]
+        assert renamed.optimizer().observations["strength"].tolist() == [3.0]
 
 
 def test_objectives_may_change_their_order(tmp_path):
@@ -65,10 +64,9 @@ def test_objectives_may_change_their_order(tmp_path):
         before.tell({"x": 0.5}, {"cost": 3.0})
     path.write_text(head + scrap + cost)
     with Campaign.open(path) as after:
-        ours, theirs = after.optimizer().observations, optimizer_of(after.study).observations
-        assert ours.equals(theirs)
-        assert theirs["cost"].tolist() == [3.0]
-        assert theirs["scrap"].isna().all()
+        known = after.optimizer().observations
+        assert known["cost"].tolist() == [3.0]
+        assert known["scrap"].isna().all()
         assert after.tell(0, {"cost": 3.0}).done == "already told"
 
 
@@ -125,7 +123,7 @@ def test_what_was_told_without_a_name_is_completed_and_not_lost(tmp_path):
         assert after.tell(0, {"strength": 3.0}).done == "already told"
         after.tell(0, {"leak": 0.1})
         assert dict(after.experiment(0).outcomes) == {"strength": 3.0, "leak": 0.1}
-        assert after.experiment(0).value == 3.0
+        assert value_of(after.experiment(0)) == 3.0
 
 
 def test_an_export_keeps_outcomes_that_the_file_no_longer_names(campaign, tmp_path):
@@ -135,5 +133,6 @@ def test_an_export_keeps_outcomes_that_the_file_no_longer_names(campaign, tmp_pa
     with Campaign.open(path) as one:
         one.tell({"x": 0.6}, 4.0)
         table = one.export()
-    assert table["value"].tolist() == [3.0, 4.0]
+    assert table["strength"].tolist()[:1] == [3.0]
     assert table["leak"].tolist()[:1] == [0.1]
+    assert table["value"].tolist()[1:] == [4.0]

@@ -1,7 +1,10 @@
 """Events in a database: all or nothing, in order, and damage is noticed."""
 
+import errno
 import os
+import pickle
 import random
+import re
 import signal
 import sqlite3
 import time
@@ -9,13 +12,20 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
-import sqlalchemy as sa
+from sqlalchemy.event import listen
+from sqlalchemy.exc import OperationalError
 
-from airbo.lab import Campaign, DamageError, Settings, StorageError
+from airbo import uncertainty as unc
+from airbo.lab import Campaign, DamageError, Settings, StorageError, tables
+from airbo.lab import store as module
 from airbo.lab.events import Begun, Noted
 from airbo.lab.record import fold
-from airbo.lab.store import NewEvent, Outdated, Store
+from airbo.lab.store import NewEvent, Outdated, Store, explained
+from airbo.lab.tables import write_whole
 from airbo.lab.url import StorageURL
+from tests.lab import processes
+from tests.lab.common import LINE, MILL, campaign, edited, value_of
+from tests.lab.processes import was_killed_at
 
 FILE = """\
 name = "{name}"
@@ -105,75 +115,9 @@ def test_an_optuna_study_is_not_a_campaign(tmp_path):
 # -- killed
 
 
-@pytest.fixture
-def killed_at(monkeypatch):
-    """Run something in another process that is killed before its n-th SQL statement."""
-
-    def run(n, act):
-        child = os.fork()
-        if child:
-            _, status = os.waitpid(child, 0)
-            return os.WIFSIGNALED(status)
-        count = [n]
-
-        def statement(*args):
-            count[0] -= 1
-            if count[0] < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sa.event.listen(sa.Engine, "before_cursor_execute", statement)
-        sa.event.listen(sa.Engine, "commit", statement)
-        try:
-            act()
-        finally:
-            os._exit(0)
-
-    return run
-
-
-CHANGES = {
-    "tell": lambda c: c.tell_all([({"x": 0.5}, 7.0), ({"x": 0.6}, 8.0)]),
-    "correct": lambda c: c.tell(0, 9.0, correct=True),
-    "exclude": lambda c: c.exclude(0, "loose", key="form 1"),
-    "note": lambda c: c.note(1, "hot", key="form 2"),
-    "fail": lambda c: c.tell_all([(0, None), (1, None)], correct=True),
-    "undo": lambda c: c.undo(key="form 3"),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_killed_change_is_whole_or_nothing_and_counts_once(tmp_path, storage, killed_at, change):
-    done = 0
-    for n in range(60):
-        path = written(tmp_path / str(n), storage) if (tmp_path / str(n)).mkdir() is None else None
-        before = told(path, [1.0, 2.0]).experiments
-
-        def act(path=path):
-            with Campaign.open(path) as campaign:
-                change(campaign)
-
-        was_killed = killed_at(n, act)
-        with Campaign.open(path) as campaign:
-            after = campaign.experiments
-            assert campaign.store.check() == len(campaign.record().events)
-            change(campaign)  # the same command again
-            again = campaign.experiments
-        assert again != before
-        if after != before:
-            assert _facts(after) == _facts(again)  # it was whole, and counts once
-        if not was_killed:
-            done = n
-            break
-    assert done > 3
-
-
-def _facts(experiments):
-    return [(e.number, e.design, e.outcome, e.outcomes, e.excluded, e.notes) for e in experiments]
-
-
-def test_a_campaign_whose_beginning_was_killed_can_begin(tmp_path, killed_at):
+def test_a_campaign_whose_beginning_was_killed_can_begin(tmp_path):
     path, n = written(tmp_path), 0
-    while killed_at(n, lambda: told(path, [1.0])):
+    while was_killed_at(n, lambda: told(path, [1.0])):
         if (tmp_path / "campaign.db").exists():
             assert Campaign.open(path).experiments
         n += 1
@@ -188,27 +132,22 @@ def work(path, who, n):
     with Campaign.open(path) as campaign:
         for i in range(n):
             campaign.signed(f"worker {who}").tell(
-                {"x": 0.5}, float(100 * who + i), key=f"{who}-{i}"
+                {"x": 0.5}, float(100 * who + i), key=f"{who}-{i}", sure=True
             )
 
 
-def test_eight_workers_with_kills_lose_nothing_and_double_nothing(tmp_path, storage):
+def test_reports_with_keys_survive_kills_and_count_once(tmp_path, storage):
     path, n = written(tmp_path, storage), 6
     told(path, [1.0])
     clock = random.Random(3)
-    for who in (*range(1, 9), *range(1, 9)):  # everybody who was killed begins again
-        child = os.fork()
-        if not child:
-            try:
-                work(path, who, n)
-            finally:
-                os._exit(0)
-        if who % 2:
-            time.sleep(clock.uniform(0, 0.05))
-            os.kill(child, signal.SIGKILL)
-        if who == 8:
-            while _wait():
-                pass
+    for _ in range(2):  # everybody who was killed begins again
+        children = []
+        for who in range(1, 9):
+            children.append(processes.start(lambda who=who: work(path, who, n)))
+            if who % 2:
+                time.sleep(clock.uniform(0, 0.05))
+                processes.kill(children[-1])
+        assert set(map(processes.finish, children)) <= {0, -signal.SIGKILL}
     for who in range(1, 9):
         work(path, who, n)
     with Campaign.open(path) as campaign:
@@ -217,14 +156,6 @@ def test_eight_workers_with_kills_lose_nothing_and_double_nothing(tmp_path, stor
     values = [e.outcomes["value"] for e in record.experiments]
     assert sorted(values) == [1.0, *(100.0 * who + i for who in range(1, 9) for i in range(n))]
     assert [e.number for e in record.experiments] == list(range(1 + 8 * n))
-
-
-def _wait():
-    try:
-        os.wait()
-    except ChildProcessError:
-        return False
-    return True
 
 
 # -- damage
@@ -328,3 +259,144 @@ def test_no_file_is_left_beside_the_database(tmp_path):
     path = written(tmp_path)
     told(path, [1.0])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["campaign.db", "campaign.toml"]
+
+
+# -- storages that cannot be used: one message, nothing half-written
+
+
+@pytest.fixture
+def c(tmp_path, monkeypatch):
+    """A campaign with two pending experiments; nobody waits for locks."""
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
+    with campaign(tmp_path) as found:
+        found.ask(2)
+        yield found
+
+
+def test_a_locked_database_is_named(tmp_path, c):
+    other = sqlite3.connect(tmp_path / "campaign.db")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StorageError, match="is locked: another program"):
+        c.tell(0, 1.0)
+    other.rollback()
+    other.close()
+    assert c.experiment(0).is_pending
+    assert c.tell(0, 1.0).done == "told"
+
+
+def limited(monkeypatch, pragma):
+    """Set up all further connections to SQLite."""
+    engine_of = module.sqlite
+
+    def sqlite(path):
+        engine = engine_of(path)
+        listen(engine, "connect", lambda connection, _: connection.execute(f"PRAGMA {pragma}"))
+        return engine
+
+    monkeypatch.setattr(module, "sqlite", sqlite)
+
+
+def test_a_read_only_database_is_named(c, monkeypatch):
+    c.close()
+    with monkeypatch.context() as patch:
+        limited(patch, "query_only = true")
+        with pytest.raises(StorageError, match="is read-only"):
+            c.tell(0, 1.0)
+        c.close()
+    assert c.experiment(0).is_pending
+
+
+def test_a_full_disk_loses_nothing_that_was_told(tmp_path, c, monkeypatch):
+    c.tell(0, 1.0)
+    c.close()
+    pages = (tmp_path / "campaign.db").stat().st_size // 4096
+    log = unc.Empirical([i / 1000 for i in range(3000)])
+    with monkeypatch.context() as patch:
+        limited(patch, f"max_page_count = {pages}")
+        for what in (1, {"x": 0.5}):
+            with pytest.raises(StorageError, match="The disk is full"):
+                c.tell(what, 2.0, uncertainty={"x": log})
+    c.close()
+    with Campaign.open(c.settings.path) as again:
+        assert [value_of(e) for e in again.experiments] == [1.0, None]
+        assert again.experiment(1).is_pending
+        assert again.tell(1, 2.0).done == "told"
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "page.html"
+    write_whole(path, "old")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tables.os, "fsync", full)
+    with pytest.raises(StorageError, match=r"page.html cannot be written: No space left"):
+        write_whole(path, "new")
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("redis://localhost", "storage must be a URL such as sqlite"),
+        ("campaign.db", "storage must be a URL such as sqlite"),
+        ("journal:///campaign.journal", "storage must be a URL such as sqlite"),
+        ("sqlite:///", "storage must be a URL such as sqlite"),
+        ("sqlite:///nowhere/a.db", "There is no folder"),
+        ("postgresql+pg9://a:b@c/d", "driver is not installed"),
+        ("postgresql://a:b@c:port/d", "not a valid URL"),
+    ],
+)
+def test_urls_that_lead_nowhere_are_refused(tmp_path, url, message):
+    with pytest.raises(StorageError, match=message):
+        Store(StorageURL(url), tmp_path, "line").read()
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path):
+    text = "something else, that is long enough to be looked at " * 9
+    (tmp_path / "campaign.db").write_text(text)
+    with pytest.raises(StorageError, match="not an SQLite database"):
+        campaign(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("odd thing at c\nmore", r"odd thing at c\.$"), ("no host b%40d@c", "holds the password")],
+)
+def test_what_is_not_known_is_passed_on_without_passwords(said, told):
+    error = OperationalError("SELECT", {}, Exception(said))
+    found = explained(error, StorageURL("postgresql://a:b@d@c/d"))
+    assert isinstance(found, StorageError)
+    assert re.search(told, str(found))
+
+
+def test_a_storage_belongs_to_one_campaign(tmp_path):
+    campaign(tmp_path).tell({"x": 0.5}, 1.0)
+    with pytest.raises(
+        StorageError, match=r"belongs to another campaign: it holds 'line'.*'other'"
+    ):
+        campaign(tmp_path, edited(LINE, '"line"', '"other"'))
+    with pytest.raises(StorageError, match="belongs to another campaign"):
+        campaign(tmp_path, MILL)
+
+
+def test_relative_files_lie_beside_the_campaign_file(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    monkeypatch.chdir(tmp_path)
+    campaign(tmp_path / "a").ask()
+    assert {p.name for p in (tmp_path / "a").iterdir()} == {"campaign.toml", "campaign.db"}
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_nothing_that_is_read_is_unpickled(c, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("something is unpickled")
+
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    c.tell(0, 1.0)
+    c.tell(0, 2.0, correct=True)
+    c.import_table(c.export(), again=True)
+    assert Campaign.open(c.settings.path).status().n_ok == 2

@@ -1,18 +1,22 @@
 """Campaigns for people: experiments that last for days, kept as events in a database."""
 
-from airbo.lab.campaign import Campaign, Told
-from airbo.lab.errors import (
-    AlreadyTold,
-    CampaignError,
-    DamageError,
-    Doubtful,
-    FileError,
-    Mistake,
-    StorageError,
-)
-from airbo.lab.file import Settings
-from airbo.lab.record import Change, Experiment, Record, Status
-from airbo.lab.tables import Imported
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airbo.lab.campaign import Campaign, Told
+    from airbo.lab.errors import (
+        AlreadyTold,
+        CampaignError,
+        DamageError,
+        Doubtful,
+        FileError,
+        Mistake,
+        StorageError,
+    )
+    from airbo.lab.file import Settings
+    from airbo.lab.record import Change, Experiment, Record, Status
+    from airbo.lab.tables import Imported
 
 __all__ = [
     "AlreadyTold",
@@ -31,3 +35,27 @@ __all__ = [
     "StorageError",
     "Told",
 ]
+
+_HOMES = {
+    "campaign": ("Campaign", "Told"),
+    "errors": (
+        "AlreadyTold",
+        "CampaignError",
+        "DamageError",
+        "Doubtful",
+        "FileError",
+        "Mistake",
+        "StorageError",
+    ),
+    "file": ("Settings",),
+    "record": ("Change", "Experiment", "Record", "Status"),
+    "tables": ("Imported",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is used when it is used: ``airbo --help`` needs no database and no arrays."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"airbo.lab.{home}"), name)
+    raise AttributeError(f"module 'airbo.lab' has no attribute {name!r}")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Done = Literal["told", "already told", "corrected", "added"]
 C = TypeVar("C", bound="Campaign")
 
-MOST_TRIES = 4
+MOST_TRIES = 30
 """How often to choose again when somebody else has just been given the same design."""
 MOST_WRITES = 200
 """How often to decide again when somebody else has just written."""
@@ -653,7 +653,8 @@ def _accepts(
     numbers = {e.number for e in known.experiments}
 
     def accept(record: Record) -> bool:
-        others = [e.design for e in record.pending if e.number not in numbers]
+        new = [e for e in record.experiments if e.number not in numbers]
+        others = [e.design for e in new if e.outcome != "given up"]
         alike = (space.distance(d, o) < SAME_DESIGN for d in designs for o in others)
         return not (is_strict and any(alike))
 

@@ -82,7 +82,8 @@ class Entry:
         known = self.experiment
         if known is None or not known.has_outcome or self.correct or self.agrees(known):
             return
-        if known.outcomes and known.outcomes.items() <= self.outcomes.items():
+        is_more = known.outcomes and known.outcomes.items() < self.outcomes.items()
+        if is_more and self.agrees(replace(known, outcomes=self.outcomes)):
             return  # what was measured later contradicts nothing
         said = words.result(known, units)
         raise AlreadyTold(f"Experiment {known.number} was told before: {said}.")

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.lab.common import LINE, write
 from tests.lab.cli.common import airbo_, data
+from tests.lab.common import LINE, write
 
 NUMBER = r"(-?[\d.,]+)"
 

@@ -1,97 +1,142 @@
-"""Whole commands, killed at any moment: nothing told is lost, doubled or half-written."""
+"""Commands that are killed at any step: each was done, or was not; nothing is lost or doubled."""
 
-import os
-import random
+import itertools
 import shutil
-import signal
-import subprocess
-import sys
-import time
+import uuid
 
 import pytest
 
 from airbo import Campaign
-from tests.lab.common import LINE, campaign, edited, told
+from tests.lab.cli.common import airbo_
+from tests.lab.common import LINE, campaign, edited, value_of
+from tests.lab.processes import was_killed_at
 
-pytestmark = pytest.mark.slow
-
-N_KILLS = 10
-ROWS = 200
+ROWS = 40
 TABLE = "x,value\n" + "".join(f"{i / ROWS},{i}\n" for i in range(ROWS))
 COMMANDS = {
-    "report": ["report", "-o", "page.html", "--history", "3"],
-    "export": ["export", "-o", "out.csv"],
+    "ask": ["ask", "-n", "2"],
+    "tell": ["tell", "0=1.5", "1=2.5"],
+    "tell a design": ["tell", "x=0.123", "1.5"],
+    "correct": ["tell", "2", "9", "--correct"],
+    "fail": ["fail", "0", "1"],
+    "give up": ["fail", "0", "1", "--gave-up"],
     "import": ["import", "table.csv"],
-    "tell": ["tell", "0=1.5", "1=2.5", "--yes"],
     "undo": ["undo"],
-    "exclude": ["exclude", "2", "the probe was dirty"],
+    "exclude": ["exclude", "2", "--why", "the probe was dirty"],
+    "include": ["include", "3"],
     "note": ["note", "2", "a new batch"],
+    "export": ["export", "-o", "out.csv"],
+    "backup": ["backup", "copy.db"],
 }
 
 
-def prepared(folder, url=None, name="line"):
-    """A campaign with three values and two pending experiments, and files that commands replace."""
-    folder.mkdir()
-    text = edited(LINE, '"line"', f'"{name}"')
-    with campaign(folder, edited(text, "sqlite:///campaign.db", url) if url else text) as c:
-        c.ask(5)
-        c.tell_all([(2, 5.5), (3, 6.5), (4, 7.5)])
-    (folder / "table.csv").write_text(TABLE)
-    for page in ("page.html", "out.csv"):
-        (folder / page).write_text("old")
-    return folder
+class Laboratory:
+    """Copies of one campaign: three values, one of them excluded, and two pending experiments."""
+
+    def __init__(self, folder, storage):
+        self.folder, self.storage, self.numbers = folder, storage, itertools.count()
+        self.origin = self.made("origin")
+
+    def made(self, name):
+        folder = self.folder / name
+        folder.mkdir()
+        text = edited(LINE, '"line"', f'"{uuid.uuid4().hex}"')
+        with campaign(
+            folder, edited(text, 'storage = "sqlite:///campaign.db"\n', self.storage)
+        ) as c:
+            c.ask(5)
+            c.tell_all([(2, 5.5), (3, 6.5), (4, 7.5)])
+            c.exclude(3, "loose")
+        (folder / "table.csv").write_text(TABLE)
+        (folder / "out.csv").write_text("old")
+        return folder
+
+    def copy(self):
+        name = str(next(self.numbers))
+        if self.storage:
+            return self.made(name)
+        return shutil.copytree(self.origin, self.folder / name)
 
 
-def started(folder, words):
-    return subprocess.Popen(
-        [sys.executable, "-m", "airbo.lab.cli", *words],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+@pytest.fixture
+def laboratory(tmp_path, storage):
+    return Laboratory(tmp_path, storage)
 
 
 def state(folder):
-    """All that people see: experiments, changes and files."""
+    """All that people see: experiments, changes, and the files that commands write."""
     with Campaign.open(folder / "campaign.toml") as c:
-        shown = [(e.number, e.outcome, e.value, e.excluded, e.notes) for e in c.experiments]
-        changes = len(c.history())
-    page, table = (folder / "page.html").read_text(), (folder / "out.csv").read_text()
-    return shown, changes, _whole(page, "</html>"), _whole(table, "\n")
+        record = c.record()
+        assert c.store.check() == len(record.events)
+    shown = [
+        (e.number, e.outcome, e.design["x"], value_of(e), e.excluded, e.notes)
+        for e in record.experiments
+    ]
+    copy = folder / "copy.db"
+    return shown, len(record.history), (folder / "out.csv").read_text() == "old", copy.exists()
 
 
-def _whole(text, end):
-    return "old" if text == "old" else text.endswith(end)
+def do(folder, words, monkeypatch):
+    monkeypatch.chdir(folder)
+    airbo_(*words)
 
 
-@pytest.mark.parametrize("storage", ["journal", "server"])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_killed_command_was_done_or_was_not(tmp_path, request, storage, command):
-    url = request.getfixturevalue("postgres_url") if storage == "server" else None
-    words, rng = COMMANDS[command], random.Random(0)
-    before = state(prepared(tmp_path / "before", url, f"{tmp_path.name} before"))
-    times = []
-    for name in ("first", "done"):  # the first run may take longer
-        done = prepared(tmp_path / name, url, f"{tmp_path.name} {name}")
-        begin = time.monotonic()
-        assert started(done, words).wait() == 0
-        times.append(time.monotonic() - begin)
-    seconds, after = min(times), state(done)
-    codes = []
-    for i in range(N_KILLS):
-        folder = prepared(tmp_path / str(i), url, f"{tmp_path.name} {i}")
-        process = started(folder, words)
-        # most of the time a command only starts: the second half is where it works
-        time.sleep(rng.uniform(0.2, 1.0) * seconds)
-        process.kill()
-        codes.append(process.wait())
-        for now, was, is_ in zip(state(folder), before, after, strict=True):
-            assert now in (was, is_)
-        assert started(folder, ["tell", "0=1.5", "--yes"]).wait() == 0  # it goes on
-        assert state(folder)[0][0][2] == 1.5
-        shutil.rmtree(folder)
-    assert -signal.SIGKILL in codes
-    assert set(codes) <= {-signal.SIGKILL, 0}
-    with Campaign.open(done / "campaign.toml") as c:
-        assert told(c) or command == "undo"  # it takes back all that was imported
+ON_SERVER = ("ask", "tell", "import", "backup")
+"""What is also tried on PostgreSQL in the fast tests: every way in which events are written."""
+
+
+@pytest.mark.parametrize(
+    ("storage", "command"),
+    [
+        pytest.param(storage, command, marks=() if is_fast else pytest.mark.slow)
+        for storage in ("sqlite", "postgresql")
+        for command in COMMANDS
+        for is_fast in [storage == "sqlite" or command in ON_SERVER]
+    ],
+    indirect=["storage"],
+)
+def test_a_killed_command_was_done_or_was_not(laboratory, monkeypatch, command):
+    words, done = COMMANDS[command], laboratory.copy()
+    before = state(done)
+    do(done, words, monkeypatch)
+    after = state(done)
+    assert after != before
+    n_done = 0
+    for n in itertools.count():
+        folder = laboratory.copy()
+        was_killed = was_killed_at(n, lambda folder=folder: do(folder, words, monkeypatch))
+        found = state(folder)
+        assert found in (before, after)
+        n_done += found == after
+        if found == before:
+            do(folder, words, monkeypatch)
+            assert state(folder) == after
+        if not was_killed:
+            break
+    assert n > 3
+    assert n_done >= 1
+
+
+REPEATED = ("tell", "tell a design", "correct", "fail", "give up", "import")
+
+
+@pytest.mark.parametrize("command", REPEATED)
+def test_a_repeated_command_counts_once(tmp_path, monkeypatch, command):
+    folder = Laboratory(tmp_path, "").copy()
+    do(folder, COMMANDS[command], monkeypatch)
+    after = state(folder)
+    do(folder, COMMANDS[command], monkeypatch)
+    assert state(folder) == after
+
+
+def test_a_killed_run_goes_on_where_it_was(laboratory, monkeypatch):
+    words = ["run", "--command", "echo {x}", "--budget", "5"]
+    for n in range(0, 60, 7):
+        folder = laboratory.copy()
+        was_killed_at(n, lambda folder=folder: do(folder, words, monkeypatch))
+        do(folder, words, monkeypatch)
+        with Campaign.open(folder / "campaign.toml") as c:
+            found = c.experiments
+        assert sum(e.has_outcome for e in found) == 5
+        assert all(value_of(e) == e.design["x"] for e in found[5:])
+        assert [e.number for e in found if e.is_pending] == [0, 1]  # those that a person has

@@ -10,22 +10,20 @@ from typer.testing import CliRunner
 
 from airbo.lab import Campaign, StorageError
 from airbo.lab.cli.app import app
-from tests.lab.common import JOURNAL, LINE, edited
+from tests.lab.common import LINE, edited
 
-PASSWORDS = [
-    "s3cret!w0rd", "s3cret@w0rd", "s3cret/w0rd", "s3cret:w0rd", "s3cret w0rd", "s3cret?w0rd",
-    "s3cret#w0rd", "s3cret%w0rd", "s3cret%40w0rd", "s3cret&w0rd=1", "s3cret+w0rd", "s3cret\\w0rd",
-    "s3cret'w0rd", 's3cret"w0rd', "s3cret{w0rd}", "s3cret$(w0rd)", "[s3cret]w0rd", "s3crét·w0rd",
-    "s3cret@127.0.0.1/w0rd", "postgresql://s3cret@w0rd",
-]  # fmt: skip
+PASSWORDS = ("s3cret@w0rd", "s3cret#w0rd", 's3cret"w0rd', "s3cret@127.0.0.1/w0rd")
+"""Characters that end a part of a URL, or are written otherwise; test_url has many more."""
 MARKS = ("s3cr", "w0rd")
 """Every password has these parts; nothing else in these campaigns does."""
 
 COMMANDS = [
     ["check", "--no-picture"], ["ask"], ["tell", "0", "1.5"], ["fail", "0"], ["status"],
     ["recommend"], ["export", "-o", "all.csv"], ["import", "before.csv"], ["report"],
-    ["dashboard"], ["serve", "--port", "0"], ["run", "--command", "echo 1", "--budget", "2"],
-    ["restore"], ["check", "--data"], ["export", "--damaged"],
+    ["serve", "--port", "0"], ["run", "--command", "echo 1", "--budget", "2"], ["front"],
+    ["backup", "copy.db"], ["check", "--data"], ["export", "--damaged"], ["undo"],
+    ["exclude", "0", "--why", "loose"], ["include", "0"], ["note", "0", "hot"],
+    ["import", "--study", "sqlite:///other.db", "study"],
 ]  # fmt: skip
 PLACES = {
     "url": "postgresql://ann:{}@127.0.0.1:{}/lab",
@@ -63,7 +61,7 @@ def prepared(folder, password, place, port, monkeypatch):
         storage += 'storage_password_file = "hidden.txt"\n'
         (folder / "hidden.txt").write_text(password, encoding="utf-8")
     path = folder / "campaign.toml"
-    path.write_text(edited(LINE, JOURNAL, storage), encoding="utf-8")
+    path.write_text(edited(LINE, 'storage = "sqlite:///campaign.db"\n', storage), encoding="utf-8")
     return path
 
 
@@ -71,28 +69,14 @@ def assert_hidden(text):
     assert not any(mark in text for mark in MARKS), text
 
 
-EVERYWHERE = ("s3cret@w0rd", "s3cret#w0rd", 's3cret"w0rd', "s3cret@127.0.0.1/w0rd")
-"""Passwords that are hidden from every command in the fast tests, the others from one."""
-CASES = [
-    pytest.param(
-        password,
-        place,
-        COMMANDS if place == "url" else [["status"]],
-        marks=pytest.mark.slow if place == "url" and password not in EVERYWHERE else (),
-    )
-    for password in PASSWORDS
-    for place in PLACES
-]
-CASES += [(password, "url", [["status"]]) for password in PASSWORDS]
-
-
-@pytest.mark.parametrize(("password", "place", "commands"), CASES)
+@pytest.mark.parametrize("password", PASSWORDS)
+@pytest.mark.parametrize("place", PLACES)
 def test_no_command_shows_a_password(
-    tmp_path, monkeypatch, capfd, caplog, closed_port, password, place, commands
+    tmp_path, monkeypatch, capfd, caplog, closed_port, password, place
 ):
     caplog.set_level(logging.DEBUG)
     path = prepared(tmp_path, password, place, closed_port, monkeypatch)
-    for words in commands:
+    for words in COMMANDS if place == "url" else [["status"]]:
         for output in outputs(tmp_path, words):
             assert_hidden(output)
     try:

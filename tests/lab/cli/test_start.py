@@ -6,10 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import airbo
-from tests.lab.test_saved import unpacked
+from tests.lab.common import DESIGN, MILL, campaign
 
 CODE = """
 import sys
@@ -37,35 +35,36 @@ def test_help_imports_nothing_heavy(tmp_path):
     run(commands, MODELS | {"optuna", "numpy", "sqlalchemy"}, tmp_path)
 
 
-@pytest.mark.parametrize("storage", ["sqlite", "journal"])
-def test_telling_and_looking_need_no_model(tmp_path, storage):
-    unpacked(storage, tmp_path)
+def begun(folder):
+    """A campaign with a value and two pending experiments, 1 and 2."""
+    with campaign(folder, MILL) as c:
+        c.tell(DESIGN, 1.0)
+        c.ask(2)
+
+
+def test_telling_and_looking_need_no_model(tmp_path):
+    begun(tmp_path)
     commands = [
         ["status"],
-        ["tell", "7", "1.25"],
-        ["tell", "7", "1.25"],
-        ["tell", "7", "1.5", "--correct", "--executed", "speed=99"],
+        ["tell", "1", "1.25"],
+        ["tell", "1", "1.25"],
+        ["tell", "1", "1.5", "--correct", "--executed", "speed=99"],
         ["tell", "speed=100", "depth=0.5", "passes=2", "tool=A", "2.0"],
-        ["fail", "8", "--gave-up"],
-        ["fail", "8"],
+        ["fail", "2", "--gave-up"],
+        ["fail", "2"],
         ["status", "--json"],
     ]
     run(commands, MODELS, tmp_path)
 
 
 def test_asking_needs_no_tables_and_no_charts(tmp_path):
-    unpacked("journal", tmp_path)
+    begun(tmp_path)
     run([["ask"]], {"pandas", "plotly", "matplotlib"}, tmp_path)
 
 
 def test_what_finds_designs_knows_neither_optuna_nor_the_command_line():
     root = Path(airbo.__file__).parent
-    above = (
-        "campaign",
-        "cli",
-        "integrations",
-        "serve",
-    )  # what is below does not import these: lint-imports
+    above = ("integrations", "lab")  # what is below does not import these: lint-imports
     below = [p for p in root.rglob("*.py") if p.relative_to(root).parts[0] not in above]
     assert len(below) > 50
     for path in below:

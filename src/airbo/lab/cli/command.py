@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -46,6 +46,8 @@ class Output:
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
+        self.until_end = ExitStack()
+        """What is closed when the command ends."""
         self._out, self._err = _console(sys.stdout), _console(sys.stderr)
 
     def show(self, *things: RenderableType) -> None:
@@ -100,7 +102,8 @@ def reporting(as_json: bool) -> Iterator[Output]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            yield out
+            with out.until_end:
+                yield out
         except KeyboardInterrupt:
             out.error("Interrupted. Everything that you reported is stored.", 130, [])
             raise typer.Exit(130) from None
@@ -165,11 +168,11 @@ def _is_for_users(warning: warnings.WarningMessage) -> bool:
 
 
 def open_campaign(file: Path, out: Output) -> "Campaign":
-    """Open a campaign."""
+    """Open a campaign until the command ends."""
     with out.working("Opening the campaign ..."):
         from airbo.lab import Campaign
 
-        return Campaign.open(file)
+        return out.until_end.enter_context(Campaign.open(file))
 
 
 def one_thread() -> None:

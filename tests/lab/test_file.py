@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import airbo
 from airbo import uncertainty as unc
+from airbo.integrations.optuna import read_uncertainty
 from airbo.lab import FileError, Settings, StorageError
 from airbo.lab.file import parse_uncertainty
-from airbo.integrations.optuna import read_uncertainty
 from airbo.lab.toml_errors import Lines
 from airbo.measures import InSpec
 from airbo.uncertainty.kinds import WORDS

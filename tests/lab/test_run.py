@@ -13,10 +13,10 @@ import pytest
 
 import airbo
 from airbo import Campaign
-from airbo.lab import CampaignError, runner
-from airbo.lab.run import Command, CommandResult, answer_in
-from airbo.lab.run import run_unattended
-from tests.lab.common import MILL, campaign, settings
+from airbo.lab import CampaignError
+from airbo.lab import run as module
+from airbo.lab.run import Command, CommandResult, answer_in, run_unattended, this_process
+from tests.lab.common import MILL, campaign, settings, value_of, values
 from tests.lab.test_outcomes import SEAM
 
 MILL_SPACE = settings(MILL).space
@@ -32,7 +32,7 @@ def test_the_last_line_is_the_value(tmp_path):
     steps = go(c, "printf 'hello\\n%s\\n\\n' {x}", on_step=seen.append)
     assert [s.n_done for s in steps] == [1, 2, 3]
     assert seen == steps
-    assert all(e.value == e.design["x"] for e in c.experiments)
+    assert all(value_of(e) == e.design["x"] for e in c.experiments)
     assert go(c, "echo {x}") == []
 
 
@@ -74,8 +74,8 @@ def test_what_is_executed_is_what_is_stored(tmp_path):
     c = campaign(tmp_path)
     go(c, "echo {x:.1f}")
     assert len(c.experiments) == 3
-    assert all(e.value == e.design["x"] == round(e.design["x"], 1) for e in c.experiments)
-    assert list(c.optimizer().observations["x"]) == [e.value for e in c.experiments]
+    assert all(value_of(e) == e.design["x"] == round(e.design["x"], 1) for e in c.experiments)
+    assert list(c.optimizer().observations["x"]) == [value_of(e) for e in c.experiments]
 
 
 def test_no_shell_sees_the_command():
@@ -146,7 +146,7 @@ def test_the_command_knows_the_experiment(tmp_path):
     script = "from os import environ as e; import json; json.loads(e['AIRBO_DESIGN'])['x']; "
     script += "print(e['AIRBO_TRIAL'])"
     go(c, f'{sys.executable} -c "{script}"', budget=2)
-    assert [e.value for e in c.experiments] == [0.0, 1.0]
+    assert [value_of(e) for e in c.experiments] == [0.0, 1.0]
 
 
 @pytest.fixture
@@ -170,9 +170,9 @@ def test_what_a_dead_run_left_behind_is_done_first(tmp_path):
     c.ask(3)
     dead = subprocess.Popen(["true"])
     dead.wait()
-    c.claim(0, {"host": socket.gethostname(), "pid": dead.pid})
-    c.claim(1, {"host": socket.gethostname(), "pid": os.getppid()})
-    c.claim(2, {"host": "elsewhere", "pid": dead.pid})
+    c.claim(0, {"host": socket.gethostname(), "pid": dead.pid}, None)
+    c.claim(1, {"host": socket.gethostname(), "pid": os.getppid()}, None)
+    c.claim(2, {"host": "elsewhere", "pid": dead.pid}, None)
     steps = go(c, "echo {x}", budget=4)
     assert [s.experiment.number for s in steps] == [0, 3]
     assert [e.outcome for e in c.experiments] == ["ok", "pending", "pending", "ok"]
@@ -183,11 +183,11 @@ def test_somebody_else_may_answer_first(tmp_path, monkeypatch):
 
     def answered(self, experiment):
         c.tell(experiment.number, 7.0)
-        return CommandResult(1.0)
+        return CommandResult({"value": 1.0})
 
     monkeypatch.setattr(Command, "run", answered)
     go(c, "echo 1", budget=1)
-    assert [e.value for e in c.experiments] == [7.0]
+    assert [value_of(e) for e in c.experiments] == [7.0]
 
 
 def test_values_are_written_in_the_format_that_the_command_names():
@@ -208,41 +208,84 @@ def test_an_experiment_that_ends_in_an_unknown_error_is_given_up(tmp_path, monke
     assert [e.outcome for e in c.experiments] == ["given up"]
 
 
-def test_runs_that_begin_together_share_the_last_place_of_a_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "is_orphan", lambda experiment: False)  # one process here
+def test_runs_that_choose_together_share_the_last_place_of_a_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "is_orphan", lambda experiment: False)  # one process here
     c = campaign(tmp_path)
     together = threading.Barrier(4)
+    choose = Campaign._choose
+
+    def all_at_once(self, record, n):
+        designs = choose(self, record, n)
+        together.wait(timeout=60)
+        return designs
+
+    monkeypatch.setattr(Campaign, "_choose", all_at_once)
 
     def work():
-        other, first = Campaign.open(c.settings.path), iter([True])
-
-        def ask(n=1):
-            asked = Campaign.ask(other, n)
-            if next(first, False):
-                together.wait(timeout=60)
-            return asked
-
-        other.ask = ask
-        go(other, "echo {x}", budget=1)
+        with Campaign.open(c.settings.path) as other:
+            go(other, "echo {x}", budget=1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    outcomes = sorted(e.outcome for e in c.experiments)
-    assert outcomes.count("ok") == 1
-    assert outcomes.count("given up") == len(outcomes) - 1 >= 3
+    assert [e.outcome for e in c.experiments] == ["ok"]
 
 
-def test_who_began_first_gives_way_to_a_run_that_could_not_know(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "GIVE_WAY_SECONDS", 0.01)
+def test_a_dead_run_is_known_by_more_than_its_number(tmp_path):
     c = campaign(tmp_path)
-    mine, other = c.ask(2)
-    for experiment, since in ((mine, 1.0), (other, 2.0)):
-        c.claim(experiment.number, {"host": "h", "pid": 1, "since": since})
-    assert not runner._keeps_to(c, 1, mine.number)
-    assert not runner._keeps_to(c, 1, other.number)
-    assert runner._keeps_to(c, 2, other.number)
-    c.give_up(other.number)
-    assert runner._keeps_to(c, 1, mine.number)
+    c.ask(2)
+    c.claim(0, {**this_process(), "pid": os.getppid(), "began": "at another time"}, None)
+    c.claim(1, {"host": socket.gethostname(), "pid": os.getppid()}, None)
+    assert [s.experiment.number for s in go(c, "echo {x}", budget=2)] == [0]
+
+
+def test_of_two_runs_one_takes_over_what_was_left_behind(two):
+    ours, theirs = two
+    ours.ask()
+    dead = {"host": socket.gethostname(), "pid": 1}
+    assert ours.claim(0, dead, None)
+    assert theirs.claim(0, this_process(), dead)
+    assert not ours.claim(0, this_process(), dead)
+
+
+def test_a_value_counts_although_somebody_gave_its_experiment_up(two, monkeypatch):
+    ours, theirs = two
+    run = Command.run
+
+    def given_up(command, experiment):
+        theirs.give_up(experiment.number)
+        return run(command, experiment)
+
+    monkeypatch.setattr(Command, "run", given_up)
+    go(ours, "echo 7", budget=1)
+    assert values(ours) == {0: 7.0}
+
+
+def test_ctrl_c_is_not_lost_where_somebody_has_answered(two, monkeypatch):
+    ours, theirs = two
+
+    def run(command, experiment):
+        theirs.tell(experiment.number, 7.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Command, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        go(ours, "true")
+    assert values(ours) == {0: 7.0}
+
+
+def test_ctrl_c_waits_until_a_value_is_told(tmp_path, monkeypatch):
+    c = campaign(tmp_path)
+    tell, interruptions = Campaign.tell, iter([KeyboardInterrupt])
+
+    def interrupted(*args, **kwargs):
+        for interruption in interruptions:
+            raise interruption
+        return tell(*args, **kwargs)
+
+    monkeypatch.setattr(Campaign, "tell", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        go(c, "echo 5")
+    assert values(c) == {0: 5.0}
