@@ -17,7 +17,7 @@ import torch
 
 from airbo.lab import Campaign, runner
 from airbo.lab.run import Command
-from airbo.report import write_report
+from airbo.lab.report import write_report
 from airbo.space import Design
 
 WRITES = (

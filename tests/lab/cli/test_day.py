@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from airbo.lab.cli.app import app
+from airbo.lab.report import report
 from airbo.optimizer import search
 from airbo.optimizer.surrogate import SURROGATES
-from airbo.report import report
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "campaign.md").read_text(encoding="utf-8")
 DETAILS = (DOCS / "campaign-details.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -57,7 +57,7 @@ def test_the_day_goes_as_the_page_says(tmp_path, monkeypatch):
     monkeypatch.setattr(search, "N_RESTARTS", 1)
     monkeypatch.setattr(search, "N_RAW", 16)
     # what is printed does not depend on the model, nor on this part of the page
-    monkeypatch.setattr(report, "_add_precision", lambda page, findings: None)
+    monkeypatch.setattr(report, "precision_section", lambda outcome: report.Section("", "", ()))
     monkeypatch.setitem(SURROGATES, "default", SURROGATES["nominal"])
     found = sessions()
     assert len(found) > 15

@@ -272,22 +272,21 @@ def report(
 def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> None:
     """Write the report of a campaign."""
     from airbo.lab.errors import StorageError
-    from airbo.report import Logbook, write_report
+    from airbo.lab.report import write_report
 
     one_thread()
-    settings = campaign.settings
+    settings, record = campaign.settings, campaign.record()
     try:
         write_report(
-            campaign.optimizer(),
+            campaign.optimizer(record),
             path,
             title=settings.name,
-            value_name=settings.value_name,
-            value_unit=settings.value_unit,
+            units=settings.units,
             date=datetime.date.today(),
             history=history,
-            logbook=Logbook.of(campaign),
+            numbers=[e.number for e in campaign.modelled(record)],
+            record=record,
             progress=out.err.is_terminal and not out.as_json,
-            units=dict(settings.units),
         )
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -16,7 +16,7 @@ from typing import Any
 
 SECONDS = 900
 """A job that takes longer hangs."""
-_PRELOADED = ["airbo.lab.campaign", "airbo.optimizer", "airbo.report"]
+_PRELOADED = ["airbo.lab.campaign", "airbo.optimizer", "airbo.lab.report"]
 """What the fork server imports."""
 
 Deliver = Callable[[Any], None]
