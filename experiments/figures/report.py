@@ -16,8 +16,8 @@ import torch
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.report import write_report
-from airbo.report.beliefs import Beliefs
+from airbo.lab.report import write_report
+from airbo.lab.report.beliefs import Beliefs
 from experiments.harness.places import IMAGES
 
 IMAGE = IMAGES / "report.png"
@@ -47,13 +47,14 @@ def removed(speed: float, depth: float, tool: str) -> float:
 def experiments() -> airbo.Optimizer:
     """Run the experiments, two of which fail, and ask for one more."""
     rng = random.Random(SEED)
-    optimizer = airbo.Optimizer(SPACE, MISSES, seed=SEED)
+    wanted = {"removal rate": airbo.Maximize()}
+    optimizer = airbo.Optimizer(SPACE, MISSES, outcomes=wanted, seed=SEED)
     for i in range(N_EXPERIMENTS):
         design = optimizer.ask()
         speed = rng.gauss(design["speed"], 8.0)
         depth = design["depth"] + rng.uniform(-0.04, 0.04)
         value = removed(speed, depth, design["tool"]) + rng.gauss(0, 1.0)
-        optimizer.tell(design, None if i in (6, 20) else value)
+        optimizer.tell(design, None if i in (6, 20) else {"removal rate": value})
     optimizer.ask()
     return optimizer
 
@@ -112,8 +113,7 @@ def main() -> None:
             experiments(),
             path,
             title="Milling, example",
-            value_name="removal rate",
-            value_unit="cm³/min",
+            units={"removal rate": "cm³/min"},
             progress=True,
         )
         take_picture(path)

@@ -19,7 +19,7 @@ from airbo.campaign import Campaign, CampaignError, FileError
 from airbo.campaign.config import parse
 from airbo.lab.cli.app import app
 from airbo.integrations.optuna import AIRBOSampler, recommend
-from airbo.report import write_report
+from airbo.lab.report import write_report
 from tests.lab.common import LINE, campaign, write
 from tests.fuzz.strategies import campaign_files, command_lines, extremes, mutated, studies, tables
 

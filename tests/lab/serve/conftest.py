@@ -20,16 +20,16 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def models(monkeypatch):
-    """Let the page fit models; it draws nothing."""
-    monkeypatch.setattr("airbo.lab.serve.advice.report_charts", lambda *args: None)
+def models():
+    """Let the page fit models and draw charts."""
 
 
 @pytest.fixture
 def live(file, request, monkeypatch):
     """A campaign that does its jobs here, and fits models only where a test wants them."""
-    if not {"models", "drawn"} & set(request.fixturenames):
-        monkeypatch.setattr("airbo.lab.serve.live.work_out", lambda path, report: None)
+    monkeypatch.setattr("airbo.lab.serve.advice.N_STATES", 2)
+    if "models" not in request.fixturenames:
+        monkeypatch.setattr("airbo.lab.serve.live.find", lambda path, report: None)
     live = LiveCampaign(file, run=here)
     yield live
     live.wait()

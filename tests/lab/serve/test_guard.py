@@ -10,7 +10,7 @@ from airbo.lab.serve.pages import make_app
 from airbo.lab.serve.server import Listening, listen
 from tests.lab.serve.client import Visitor
 
-PAGES = ["/", "/charts", "/experiments", "/history", "/live"]
+PAGES = ["/", "/report", "/experiments", "/history", "/live"]
 POSTS = ["/ask", "/add", "/undo", "/name", "/tell/0", "/fail/0", "/give-up/0", "/note/0",
          "/exclude/0", "/include/0"]  # fmt: skip
 TOKEN = "a-token-of-the-lab"
@@ -260,7 +260,7 @@ def test_the_link_to_look_shows_all_pages_without_forms(live):
     access = Access.of("0.0.0.0", ["lab-pc"], TOKEN)
     boss = Visitor(make_app(live, access), "lab-pc")
     assert boss.get(f"/?token={access.token_to_look}").status == 200
-    for path in ["/", "/charts", "/experiments", "/history", "/experiment/0"]:
+    for path in ["/", "/report", "/experiments", "/history", "/experiment/0"]:
         page = boss.get(path)
         assert "read only" in page.words
         assert not page.forms
@@ -278,7 +278,7 @@ def test_every_answer_has_its_security_headers(ann, path):
     assert "default-src 'none'" in policy
     assert "script-src 'self';" in policy
     assert "frame-ancestors 'none'" in policy
-    assert ("unsafe-inline" in policy) is (path == "/charts")
+    assert ("unsafe-inline" in policy) is (path == "/report")
     assert "unsafe-eval" not in policy
     assert answer.header("x-content-type-options") == "nosniff"
     assert answer.header("referrer-policy") == "same-origin"
@@ -288,7 +288,7 @@ def test_every_answer_has_its_security_headers(ann, path):
 
 
 def test_something_that_breaks_says_nothing_about_the_inside(app, ann, live, monkeypatch):
-    monkeypatch.setattr(live, "snapshot", lambda: 1 / 0)
+    monkeypatch.setattr(live, "look", lambda: 1 / 0)
     answer = ann.request("GET", "/")
     assert answer.status == 500
     assert "division" not in answer.text

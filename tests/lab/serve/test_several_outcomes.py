@@ -55,49 +55,57 @@ def test_a_design_that_cannot_be_used_is_told_apart_from_a_failure(ann, live, fi
     assert Campaign.open(file).experiment(0).infeasible
 
 
-def test_the_page_shows_the_compromise_and_the_front(models, ann, live, file):
+def tell(file, values):
+    """Tell five experiments, by functions of x."""
     with Campaign.open(file) as campaign:
-        told = [({"x": x}, {"strength": 9 * x, "leak": x**2}) for x in (0.1, 0.3, 0.5, 0.7, 0.9)]
-        campaign.tell_all(told)
-    ann.get()
+        for x in (0.1, 0.3, 0.5, 0.7, 0.9):
+            campaign.tell({"x": x}, {name: value(x) for name, value in values.items()})
+
+
+def shown(visitor, live):
+    """The work page, once the model has looked at everything."""
+    visitor.get()
     live.wait()
-    advice = ann.get().words.partition("Best design so far")[2]
-    assert "The compromise on a front of" in advice
-    assert "Or choose from the front" in advice
-    assert [chart.title for chart in live.found().charts.values()] == ["strength against leak"]
+    assert live.found.error is None
+    return visitor.get()
+
+
+STRENGTH, LEAK = {"strength": lambda x: 9 * x}, {"leak": lambda x: x**2}
+
+
+def test_the_page_shows_the_compromise_and_the_front(models, ann, live, file):
+    tell(file, STRENGTH | LEAK)
+    assert "The compromise on a front of" in shown(ann, live).words
+    assert "leak over strength" in ann.get("/report").words
 
 
 @pytest.mark.parametrize("file", [MEASURED], indirect=True)
 def test_the_page_shows_the_measure_that_decides(models, ann, live, file):
-    with Campaign.open(file) as campaign:
-        campaign.tell_all([({"x": x}, 4 * x) for x in (0.1, 0.3, 0.5, 0.7, 0.9)])
-    ann.get()
-    live.wait()
-    advice = ann.get().words.partition("Best design so far")[2]
-    assert re.search(r"Expected value \d+\.\d% ± \d+\.\d% in spec", advice)
-    assert "operating window" in advice.lower()
+    tell(file, {"value": lambda x: 4 * x})
+    advice = shown(ann, live).words.partition("Best design so far")[2]
+    assert re.search(r"In spec: value between 1.5 and 3 mm \d+\.\d%", advice)
+    assert "operating window" in ann.get("/report").words.lower()
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """Draw quickly: few states, few pairs."""
-    monkeypatch.setattr("airbo.lab.serve.advice.N_STATES", 2)
-    monkeypatch.setattr("airbo.lab.serve.advice.N_PAIRS", 1)
+CASES = [(UNNAMED, STRENGTH), (ONE, STRENGTH), (TWO, STRENGTH | LEAK)]
 
 
-@pytest.mark.parametrize("file", [UNNAMED, ONE, TWO], indirect=True)
-def test_every_outcome_has_charts_whether_it_was_named_or_not(drawn, ann, live, file):
-    with Campaign.open(file) as campaign:
-        names = list(campaign.settings.outcomes)
-        values = {"strength": lambda x: 9 * x, "leak": lambda x: x**2}
-        for x in (0.1, 0.3, 0.5, 0.7, 0.9):
-            campaign.tell({"x": x}, {name: values[name](x) for name in names})
-    ann.get()
-    live.wait()
-    assert live.found().error is None
-    keys = list(live.found().charts)
-    for name in names:
-        assert {f"{name}: progress", f"{name}: trust", f"{name}: along x"} <= set(keys)
-    page = ann.get("/charts")
-    assert page.text.count('class="plot"') == len(keys)
-    assert len(live.found().advice.sentences) >= 1
+@pytest.mark.parametrize(("file", "values"), CASES, indirect=["file"])
+def test_every_outcome_has_charts_whether_it_was_named_or_not(models, ann, live, file, values):
+    tell(file, values)
+    shown(ann, live)
+    keys = set(live.found.sections)
+    for name in values:
+        assert {f"progress {name}", f"trust {name}", f"along {name}"} <= keys
+    page = ann.get("/report").text
+    assert page.count('class="plot"') >= 3 * len(values)
+    assert all(f'data-key="{key}"' in page for key in keys)
+
+
+@pytest.mark.parametrize("file", [MEASURED], indirect=True)
+def test_the_best_observed_value_is_the_one_in_the_middle_of_the_limits(ann, file):
+    tell(file, {"value": lambda x: 4 * x})
+    page = ann.get()
+    assert "best observed 2 mm" in page.words
+    assert "between 1.5 and 3 is in spec" in page.words
+    assert page.text.count('class="limit"') == 2

@@ -275,17 +275,17 @@ def _write_page(campaign: "Campaign", path: Path, history: int, out: Output) -> 
     from airbo.lab.report import write_report
 
     one_thread()
-    record, settings = campaign.record(), campaign.settings
+    settings, record = campaign.settings, campaign.record()
     try:
         write_report(
             campaign.optimizer(record),
             path,
             title=settings.name,
             units=settings.units,
-            numbers=[e.number for e in campaign.modelled(record)],
-            record=record,
             date=datetime.date.today(),
             history=history,
+            numbers=[e.number for e in campaign.modelled(record)],
+            record=record,
             progress=out.err.is_terminal and not out.as_json,
         )
     except OSError as error:

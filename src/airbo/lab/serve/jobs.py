@@ -2,11 +2,13 @@
 
 The fork server imports PyTorch once, in the background; a process then starts in milliseconds, and
 shares that memory. A process that dies takes nothing with it: the storage is the truth. A process
-ends with the server, whichever way that ends: it watches its parent.
+ends with the server, whichever way that ends: it watches its parent. Ctrl-C reaches the whole group
+of processes; only the server minds it, and ends the others.
 """
 
 import multiprocessing
 import os
+import signal
 import threading
 import traceback
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from typing import Any
 
 SECONDS = 900
 """A job that takes longer hangs."""
-_PRELOADED = ["airbo.lab.campaign", "airbo.optimizer", "airbo.report"]
+_PRELOADED = ["airbo.lab.campaign", "airbo.optimizer", "airbo.lab.report"]
 """What the fork server imports."""
 
 Deliver = Callable[[Any], None]
@@ -68,10 +70,17 @@ class Workers:
             self._end(process)
 
     def warm_up(self) -> None:
-        """Start the fork server, which then imports PyTorch, without waiting for it."""
-        if self._context.get_start_method() == "forkserver":
-            self._context.set_forkserver_preload(_PRELOADED)
-            threading.Thread(target=self, args=(_nothing, (), _nothing), daemon=True).start()
+        """Start the fork server, which then imports PyTorch; call it in the main thread."""
+        if self._context.get_start_method() != "forkserver":
+            return
+        from multiprocessing.forkserver import ensure_running
+
+        self._context.set_forkserver_preload(_PRELOADED)
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which processes inherit
+        try:
+            ensure_running()
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def stop(self) -> None:
         """End all jobs, and let no other begin."""
@@ -98,10 +107,6 @@ class Workers:
             process.join()
         with self._lock:
             self._running.discard(process)
-
-
-def _nothing(*_: Any) -> None:
-    """Do nothing."""
 
 
 def _run(work: Callable[..., None], args: tuple[Any, ...], pipe: Connection) -> None:

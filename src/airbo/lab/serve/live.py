@@ -7,15 +7,16 @@ may change the campaign at the same time, from the command line or another machi
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from airbo.lab import Campaign, CampaignError, Change, Experiment, Record, Settings, Status
-from airbo.lab.serve.advice import Advice, Chart, choose_designs, work_out
+from airbo.lab import Campaign, Change, Experiment, Record, Settings, Status
+from airbo.lab.events import new_key
+from airbo.lab.serve.advice import choose_designs, find
 from airbo.lab.serve.jobs import JobError, Runner
 
 _T = TypeVar("_T")
@@ -81,15 +82,26 @@ class Choosing:
 
 @dataclass(frozen=True)
 class Found:
-    """What the model concludes from the experiments."""
+    """What the model concludes from the experiments: the sections of the report."""
 
     known: str = ""
     """Key of the experiments that it is based on."""
     n_values: int = 0
     is_done: bool = True
-    advice: Advice | None = None
-    charts: dict[str, Chart] = field(default_factory=dict)
+    sections: Mapping[str, str] = field(default_factory=dict)
+    """HTML of the sections of the report by key."""
     error: str | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """All that a page shows, at one moment."""
+
+    snapshot: Snapshot
+    choosing: Choosing
+    found: Found
+    version: str
+    """Changes whenever the page has to be renewed."""
 
 
 class LiveCampaign:
@@ -109,8 +121,9 @@ class LiveCampaign:
         self._read: tuple[int, int] | None = None
         self._snapshot: Snapshot | None = None
         self._choosing, self._found = Choosing(), Found()
-        self._next: Found | None = None
-        """What is being computed; each result is shown as soon as it is ready."""
+        self._is_finding = False
+        self._began, self._n_shown = new_key(), 0
+        """Tell apart what this server showed from what another one did, or this one earlier."""
         self._askers = ThreadPoolExecutor(1, "ask")
         self._finders = ThreadPoolExecutor(1, "find")
         self.snapshot()
@@ -156,37 +169,34 @@ class LiveCampaign:
                 last = self._snapshot = Snapshot(campaign.settings, record, status)
             return last
 
-    def version(self) -> str:
-        """Return a text that changes whenever pages have to be renewed; begin what is outdated."""
+    def look(self) -> View:
+        """Return what a page shows; begin to renew what the model says, if that is outdated.
+
+        Raises:
+            CampaignError: If the campaign cannot be read.
+        """
         with self._lock:
-            try:
-                found, snapshot = self.found(), self.snapshot()
-                held = [str(snapshot.settings.path), self._read, snapshot.record.version]
-            except CampaignError as error:
-                found, held = self._found, [str(error)]
-            charts = [(key, chart.digest) for key, chart in found.charts.items()]
-            shown = [found.known, found.is_done, found.error, charts]
-            return _digest([held, self._choosing, shown])
+            snapshot = self.snapshot()
+            self._renew(snapshot)
+            shown = [self._began, self._n_shown, self._read, snapshot.record.version]
+            return View(snapshot, self._choosing, self._found, _digest(shown))
 
     # -- asking
 
-    @property
-    def choosing(self) -> Choosing:
-        """What is being asked for."""
-        return self._choosing
-
-    def ask(self, n: int = 1, key: str | None = None) -> None:
+    def ask(self, n: int = 1, by: str = "", key: str | None = None) -> None:
         """Begin to choose the next designs, after those that others asked for.
 
         Args:
             n: How many.
+            by: Who asks.
             key: Of the form: the same form twice asks once.
         """
         with self._lock:
             self._choosing = Choosing(self._choosing.n + n)
-        self._askers.submit(self._choose, n, key)
+            self._n_shown += 1
+        self._askers.submit(self._choose, n, by, key)
 
-    def _choose(self, n: int, key: str | None) -> None:
+    def _choose(self, n: int, by: str, key: str | None) -> None:
         came, error = 0, None
 
         def count(number: int) -> None:
@@ -195,7 +205,7 @@ class LiveCampaign:
             self._came(1)
 
         try:
-            self._run(choose_designs, (self.path, n, key), count)
+            self._run(choose_designs, (self.path, n, by, key), count)
         except JobError as failure:
             error = str(failure)
         self._came(n - came, error)
@@ -203,59 +213,58 @@ class LiveCampaign:
     def _came(self, n: int, error: str | None = None) -> None:
         with self._lock:
             self._choosing = Choosing(self._choosing.n - n, error or self._choosing.error)
+            self._n_shown += 1
 
     # -- what the model says
 
+    @property
     def found(self) -> Found:
-        """Return what the model concludes from the experiments; begin to renew it if outdated."""
-        with self._lock:
-            try:
-                snapshot = self.snapshot()
-            except CampaignError:
-                return self._found
-            if not snapshot.n_known:  # also where all was taken back
-                self._found = Found()
-            elif self._found.known != snapshot.known and self._next is None:
-                self._next = Found(snapshot.known, snapshot.n_known, is_done=False)
-                self._found = replace(self._found, is_done=False)
-                self._finders.submit(self._find, self._next)
-            return self._found
+        """What the model concluded last."""
+        return self._found
+
+    def _renew(self, snapshot: Snapshot) -> None:
+        if not snapshot.n_known:  # also where all was taken back
+            self._found = Found()
+        elif self._found.known != snapshot.known and not self._is_finding:
+            self._is_finding = True
+            begun = Found(snapshot.known, snapshot.n_known, False, self._found.sections)
+            self._show(replace(self._found, is_done=False, error=None))
+            self._finders.submit(self._find, begun)
 
     def find_again(self) -> None:
         """Forget a search that failed, so that the next visitor begins another one."""
         with self._lock:
             if self._found.error is not None:
-                self._found = replace(self._found, known="", error=None)
+                self._show(replace(self._found, known="", error=None))
 
     def _find(self, begun: Found) -> None:
-        found, error = begun, None
+        found, new, error = begun, dict[str, str](), None
 
-        def show(new: Advice | Chart) -> None:
+        def show(section: tuple[str, str]) -> None:
             nonlocal found
-            if isinstance(new, Advice):
-                found = replace(found, advice=new, charts=dict(self._found.charts))
-            else:
-                found = replace(found, charts={**found.charts, new.key: new})
+            new[section[0]] = section[1]
+            found = replace(found, sections={**found.sections, **new})
             self._show(found)
 
         try:
-            self._run(work_out, (self.path,), show)
+            self._run(find, (self.path,), show)
         except JobError as failure:
             error = str(failure)
-        self._show(replace(found, is_done=True, error=error), done=True)
+        sections = found.sections if error else new
+        self._show(replace(found, sections=sections, is_done=True, error=error))
+        self._is_finding = False
 
-    def _show(self, found: Found, done: bool = False) -> None:
+    def _show(self, found: Found) -> None:
         with self._lock:
             self._found = found
-            if done:
-                self._next = None
+            self._n_shown += 1
 
     # -- for tests
 
     def wait(self, seconds: float = 60) -> None:
         """Wait until nothing is being worked out."""
         deadline = time.monotonic() + seconds
-        while self._choosing.n or self._next is not None:
+        while self._choosing.n or self._is_finding:
             if time.monotonic() > deadline:
                 raise TimeoutError("The jobs of the page do not end.")
             time.sleep(0.01)

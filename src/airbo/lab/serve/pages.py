@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 import airbo
 from airbo.lab import AlreadyTold, Campaign, CampaignError, Doubtful, Experiment, Told
+from airbo.lab.campaign import user
 from airbo.lab.events import is_key
 from airbo.lab.serve.forms import (
     EXECUTED_FIELD,
@@ -35,7 +36,7 @@ from airbo.lab.serve.forms import (
 )
 from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit
 from airbo.lab.serve.live import LiveCampaign
-from airbo.lab.serve.view import asset_bytes, environment
+from airbo.lab.serve.view import STATIC, asset_bytes, environment
 from airbo.words import result
 
 MOST_AT_ONCE = 20
@@ -43,22 +44,15 @@ MOST_AT_ONCE = 20
 MOST_REMEMBERED = 10_000
 """Number of visitors whose messages are kept."""
 
-_STATIC = {
-    "serve.css": "text/css",
-    "serve.js": "text/javascript",
-    "charts.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
-    "plotly.js": "text/javascript",
-}
 _PAGES = {
     "/": "work.html",
-    "/charts": "charts.html",
+    "/report": "report.html",
     "/experiments": "experiments.html",
     "/history": "history.html",
     "/experiment/{number:experiment}": "experiment.html",
 }
 _ADDRESSES = {name: path for path, name in _PAGES.items()}
-_OURS = re.compile(r"/|/charts|/history|/experiment/[0-9]{1,9}")
+_OURS = re.compile(r"/|/report|/history|/experiment/[0-9]{1,9}")
 """Pages that have forms."""
 _QUESTIONS = {
     "correct": "Replace what was told with this.",
@@ -226,12 +220,13 @@ class Form:
             )
         return f"Taken back: {'; '.join(taken_back)}."
 
-    def how_many(self) -> int:
-        """Read how many designs are wanted."""
-        text = self.entries.get("n", "1").strip()
-        if text not in map(str, range(1, MOST_AT_ONCE + 1)):
-            raise EntryError({"n": f"Ask for 1 to {MOST_AT_ONCE} designs, not {text[:20]!r}."})
-        return int(text)
+
+def how_many(entries: Mapping[str, str]) -> int:
+    """Read how many designs are wanted."""
+    text = entries.get("n", "1").strip()
+    if text not in map(str, range(1, MOST_AT_ONCE + 1)):
+        raise EntryError({"n": f"Ask for 1 to {MOST_AT_ONCE} designs, not {text[:20]!r}."})
+    return int(text)
 
 
 def key_of(entries: Mapping[str, str]) -> str | None:
@@ -348,7 +343,11 @@ class Site:
 
     def version(self, request: Request) -> Response:
         """Say which version of the page is the latest."""
-        return JSONResponse({"version": self.live.version()})
+        try:
+            latest = self.live.look().version
+        except CampaignError as error:
+            latest = str(error)
+        return JSONResponse({"version": latest})
 
     def _page(
         self,
@@ -358,12 +357,12 @@ class Site:
         refusal: Refusal | None = None,
     ) -> Response:
         visit: Visit = request.scope[VISIT]
-        version = self.live.version()
         try:
-            snapshot, found = self.live.snapshot(), self.live.found()
+            view = self.live.look()
         except CampaignError as error:
             template = self._templates.get_template("broken.html")
-            return HTMLResponse(template.render(text=str(error), live=version), 503)
+            return HTMLResponse(template.render(text=str(error), live=str(error)), 503)
+        snapshot = view.snapshot
         if number is not None and number not in snapshot.by_number:
             raise HTTPException(404)
         html = self._templates.get_template(name).render(
@@ -377,16 +376,16 @@ class Site:
             answered=_answered(refusal, snapshot.by_number),
             history=snapshot.history,
             last=snapshot.last_call,
-            found=found,
-            choosing=self.live.choosing,
+            found=view.found,
+            choosing=view.choosing,
             refusal=refusal,
             messages=self.messages.take(visit.session),
-            live=version,
+            live=view.version,
             most_at_once=MOST_AT_ONCE,
             version=airbo.__version__,
         )
         response = HTMLResponse(html, 200 if refusal is None else refusal.status)
-        if name == "charts.html":
+        if name == "report.html":
             response.headers["Content-Security-Policy"] = POLICY_FOR_CHARTS
         return response
 
@@ -415,14 +414,14 @@ class Site:
 
     def _ask(self, request: Request, visit: Visit) -> None:
         """Begin to choose designs."""
-        n = self.live.use(lambda campaign: Form(campaign, visit.form).how_many())
-        self.live.ask(n, key_of(visit.form))
+        n = how_many(visit.form)
+        self.live.ask(n, _signature(visit), key_of(visit.form))
 
     def _act(self, act: Callable[[Form], str], request: Request, visit: Visit) -> None:
         """Change the campaign, signed by the visitor, and remember how to take it back."""
 
         def use(campaign: Campaign) -> Message:
-            signed = campaign.signed(visit.name or f"{campaign.by}, on the page")
+            signed = campaign.signed(_signature(visit))
             n_before = len(campaign.record().history)
             text = act(Form(signed, visit.form, request.path_params.get("number", -1)))
             new = campaign.record().history[n_before:]
@@ -462,6 +461,11 @@ class Site:
         return response
 
 
+def _signature(visit: Visit) -> str:
+    """Return with which name a visitor signs changes."""
+    return visit.name or f"{user()}, on the page"
+
+
 def _page_before(visit: Visit) -> str:
     back = visit.form.get("from", "/")
     return back if _OURS.fullmatch(back) else "/"
@@ -480,13 +484,13 @@ def _answered(refusal: Refusal | None, by_number: Mapping[int, Experiment]) -> E
 def static(request: Request) -> Response:
     """Send a file of the package, or Plotly; a browser keeps it."""
     name = request.path_params["name"]
-    if name not in _STATIC:
+    if name not in STATIC:
         raise HTTPException(404)
     _, content, packed = asset_bytes(name)
     headers = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         content, headers = packed, {**headers, "Content-Encoding": "gzip"}
-    return Response(content, media_type=_STATIC[name], headers=headers)
+    return Response(content, media_type=STATIC[name][2], headers=headers)
 
 
 def _refused(request: Request, error: Exception) -> Response:

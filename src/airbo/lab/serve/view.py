@@ -22,9 +22,21 @@ from airbo.lab.serve.forms import (
     value_fields,
     why_fields,
 )
+from airbo.outcomes import Want
 
 WIDTH, HEIGHT, EDGE = 600.0, 150.0, 10.0
-"""The small chart of all values, in its own units."""
+"""The small chart of values, in its own units."""
+MOST_DOTS = 200
+"""Values that the small chart shows: the latest ones."""
+STATIC = {
+    "serve.css": ("airbo.lab.serve", "static/serve.css", "text/css"),
+    "serve.js": ("airbo.lab.serve", "static/serve.js", "text/javascript"),
+    "icon.svg": ("airbo.lab.serve", "static/icon.svg", "image/svg+xml"),
+    "sections.css": ("airbo.lab.report", "static/sections.css", "text/css"),
+    "charts.js": ("airbo.lab.report", "static/charts.js", "text/javascript"),
+    "plotly.js": ("plotly", "package_data/plotly.min.js", "text/javascript"),
+}
+"""Files that pages load: package, place in it and kind."""
 
 
 def environment() -> Environment:
@@ -49,7 +61,7 @@ def environment() -> Environment:
         "set_fields": set_fields,
         "why_fields": why_fields,
         "asset": asset,
-        "dots": dots,
+        "small_chart": small_chart,
         "measured": measured,
         "with_unit": words.with_unit,
     }
@@ -64,9 +76,7 @@ def asset(name: str) -> str:
 @functools.cache
 def asset_bytes(name: str) -> tuple[str, bytes, bytes]:
     """Return the digest of a file of the package, or of Plotly; its bytes; and these packed."""
-    own = files("airbo.lab.serve") / "static" / name
-    place = files("plotly") / "package_data" / "plotly.min.js" if name == "plotly.js" else own
-    content = place.read_bytes()
+    content = (files(STATIC[name][0]) / STATIC[name][1]).read_bytes()
     return hashlib.sha256(content).hexdigest()[:12], content, gzip.compress(content, 6)
 
 
@@ -85,8 +95,7 @@ class Quantity:
 
     name: str
     unit: str
-    wanted: str
-    """What is good, in words."""
+    want: Want
 
     def of(self, e: Experiment) -> float | None:
         """Return what an experiment measured of it."""
@@ -105,10 +114,7 @@ class Quantity:
 
 def measured(settings: Settings) -> list[Quantity]:
     """Return what experiments measure."""
-    return [
-        Quantity(name, settings.units[name] or "", want.better)
-        for name, want in settings.outcomes.items()
-    ]
+    return [Quantity(n, settings.units[n] or "", want) for n, want in settings.outcomes.items()]
 
 
 def clock(moment: datetime | None) -> str:
@@ -132,23 +138,43 @@ class Dot:
     failed: bool
 
 
-def dots(what: Quantity, experiments: Sequence[Experiment]) -> list[Dot]:
-    """Place all values in the order of the experiments; failed ones stand on the lower edge."""
+@dataclass(frozen=True)
+class SmallChart:
+    """The latest values of one outcome, in the order of the experiments."""
+
+    caption: str
+    low: str
+    high: str
+    dots: Sequence[Dot]
+    limits: Sequence[tuple[float, str]]
+    """Height and words of each limit that is in sight."""
+
+
+def small_chart(what: Quantity, experiments: Sequence[Experiment]) -> SmallChart | None:
+    """Place values in the order of the experiments; failed ones stand on the lower edge."""
     done = [e for e in experiments if e.outcome == "failed" or what.of(e) is not None]
+    done = done[-MOST_DOTS:]
     known = [value for e in done if (value := what.of(e)) is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
-    span = high - low or 1.0
-    step = (WIDTH - 2 * EDGE) / max(1, len(done) - 1)
-    return [
-        Dot(
-            e.number,
-            f"{e.number}: {what.words(e) or e.outcome}",
-            EDGE + i * step,
-            HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * ((value - low) / span)
-            if value is not None
-            else HEIGHT - EDGE / 2,
-            value is None,
-        )
-        for i, e in enumerate(done)
-        for value in [what.of(e)]
-    ]
+    if len(done) < 2 or not known:
+        return None
+    bounds = [bound for bound in what.want.bounds if bound is not None]
+    low, high = min(known + bounds), max(known + bounds)
+    step = (WIDTH - 2 * EDGE) / (len(done) - 1)
+
+    def height(value: float) -> float:
+        return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * ((value - low) / (high - low or 1.0))
+
+    dots = []
+    for i, e in enumerate(done):
+        value, text = what.of(e), f"{e.number}: {what.words(e) or e.outcome}"
+        y = HEIGHT - EDGE / 2 if value is None else height(value)
+        dots.append(Dot(e.number, text, EDGE + i * step, y, value is None))
+    lines = "; lines: limits" if bounds else ""
+    return SmallChart(
+        f"{what.name} of experiments {done[0].number} to {done[-1].number}: "
+        f"{what.want.better}{lines}.",
+        words.with_unit(low, what.unit),
+        words.with_unit(high, what.unit),
+        dots,
+        [(height(bound), words.with_unit(bound, what.unit)) for bound in bounds],
+    )

@@ -16,7 +16,7 @@
   }
 
   function isTouched(part) {
-    const fields = [...part.querySelectorAll("input:not([type=hidden]), select")];
+    const fields = [...part.querySelectorAll("form input:not([type=hidden]), form select")];
     return fields.some((f) =>
       f.type === "checkbox" ? f.checked !== f.defaultChecked
       : f.tagName === "SELECT" ? [...f.options].some((o, i) => o.selected !== (o.defaultSelected || (i === 0 && ![...f.options].some((p) => p.defaultSelected))))
@@ -28,10 +28,23 @@
     [...to.querySelectorAll("details")].forEach((d, i) => { d.open = d.open || !!open[i]; });
   }
 
+  // which of several charts was chosen
+  function keepChosen(from, to) {
+    const chosen = [...from.querySelectorAll(".choice > select")].map((s) => s.value);
+    [...to.querySelectorAll(".choice > select")].forEach((s, i) => {
+      if (![...s.options].some((o) => o.value === chosen[i])) { return; }
+      s.value = chosen[i];
+      s.parentElement.querySelectorAll(".chart").forEach((c, j) => { c.hidden = j !== s.selectedIndex; });
+    });
+  }
+
+  const draw = (part) => { if (typeof drawCharts === "function") { drawCharts(part); } };
+
   function put(oldPart, newPart) {
     keepOpen(oldPart, newPart);
+    keepChosen(oldPart, newPart);
     oldPart.replaceWith(newPart);
-    newPart.dispatchEvent(new CustomEvent("shown", { bubbles: true }));
+    draw(newPart);
   }
 
   function gone(part) {
@@ -72,7 +85,7 @@
         const made = document.importNode(child, true);
         shown.set(name, content(child));
         here.insertBefore(made, before);
-        made.dispatchEvent(new CustomEvent("shown", { bubbles: true }));
+        draw(made);
       }
     }
     for (const message of page.querySelectorAll("#messages > .message")) {
@@ -156,6 +169,7 @@
   }
 
   parts(document).forEach((p) => shown.set(key(p), content(p)));
+  addEventListener("load", () => draw(document));
   document.addEventListener("submit", send);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) { go(); } });
   ready();
