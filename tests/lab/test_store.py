@@ -195,7 +195,7 @@ def work(path, who, n):
 def test_eight_workers_with_kills_lose_nothing_and_double_nothing(tmp_path, storage):
     path, n = written(tmp_path, storage), 6
     told(path, [1.0])
-    clock = random.Random(3)
+    clock, children = random.Random(3), []
     for who in (*range(1, 9), *range(1, 9)):  # everybody who was killed begins again
         child = os.fork()
         if not child:
@@ -203,12 +203,14 @@ def test_eight_workers_with_kills_lose_nothing_and_double_nothing(tmp_path, stor
                 work(path, who, n)
             finally:
                 os._exit(0)
+        children.append(child)
         if who % 2:
             time.sleep(clock.uniform(0, 0.05))
             os.kill(child, signal.SIGKILL)
         if who == 8:
-            while _wait():
-                pass
+            for child in children:
+                os.waitpid(child, 0)
+            children.clear()
     for who in range(1, 9):
         work(path, who, n)
     with Campaign.open(path) as campaign:
@@ -217,14 +219,6 @@ def test_eight_workers_with_kills_lose_nothing_and_double_nothing(tmp_path, stor
     values = [e.outcomes["value"] for e in record.experiments]
     assert sorted(values) == [1.0, *(100.0 * who + i for who in range(1, 9) for i in range(n))]
     assert [e.number for e in record.experiments] == list(range(1 + 8 * n))
-
-
-def _wait():
-    try:
-        os.wait()
-    except ChildProcessError:
-        return False
-    return True
 
 
 # -- damage
