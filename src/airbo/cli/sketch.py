@@ -13,7 +13,7 @@ from torch import Tensor
 from airbo.campaign.config import Settings
 from airbo.campaign.storage import write_whole
 from airbo.cli.views import heading, text_table
-from airbo.coordinates import by_columns, uncertain_columns
+from airbo.coordinates import by_columns
 from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
 from airbo.words import number, with_unit
@@ -65,7 +65,7 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     """
     space = settings.space
     uncertainty = by_columns(space, settings.deployment if use else settings.uncertainty)
-    columns = uncertain_columns(uncertainty, space.d)
+    columns = uncertainty.uncertain_columns(space.d)
     low, high = torch.tensor(space.bounds, dtype=torch.float64)
     middle = Cube(space).axes.to_columns(torch.full_like(low, 0.5))
     whole = list(space.integer_columns)

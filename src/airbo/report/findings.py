@@ -15,7 +15,6 @@ from torch import Tensor
 
 from airbo import words
 from airbo.analysis import Outlook, look_ahead
-from airbo.coordinates import uncertain_columns
 from airbo.digits import Digits, digits_for
 from airbo.models import ERBFGP, UGP
 from airbo.observed import OK, STATUS, VALUE
@@ -24,7 +23,7 @@ from airbo.report.beliefs import Beliefs, Estimate
 from airbo.space import Space
 from airbo.space.cube import Cube
 from airbo.space.parameters import Float, Parameter
-from airbo.uncertainty import InputUncertainty, base_draws, scale
+from airbo.uncertainty import InputUncertainty, base_draws
 
 N_DRAWS = 4096
 
@@ -160,7 +159,7 @@ class Findings:
     @cached_property
     def if_exact(self) -> Beliefs:
         """The same about designs that are hit exactly."""
-        return self.what_if.under(scale(self.deployment, 0))
+        return self.what_if.under(self.deployment.scaled(0))
 
     @property
     def second_model(self) -> bool:
@@ -172,7 +171,7 @@ class Findings:
     @property
     def uncertain(self) -> list[str]:
         """Names of the parameters that are not hit exactly in use."""
-        columns = uncertain_columns(self.deployment, self.space.d)
+        columns = self.deployment.uncertain_columns(self.space.d)
         return [self.space.names[column] for column in columns]
 
     @cached_property

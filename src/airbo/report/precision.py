@@ -16,7 +16,7 @@ from airbo.optimizer import Design
 from airbo.report import style
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.report.findings import Findings
-from airbo.uncertainty import Exact, InputUncertainty, Product, scale
+from airbo.uncertainty import Exact, InputUncertainty, Product
 from airbo.words import label, listed, plus_minus
 
 FACTORS = (0.5, 2.0)
@@ -107,8 +107,8 @@ def _offer(
 
 def _scaled(u: InputUncertainty, blocks: Sequence[int], factor: float) -> InputUncertainty:
     if not isinstance(u, Product):
-        return scale(u, factor)
-    changed = [scale(b, factor) if i in blocks else b for i, b in enumerate(u.blocks)]
+        return u.scaled(factor)
+    changed = [b.scaled(factor) if i in blocks else b for i, b in enumerate(u.blocks)]
     return replace(u, blocks=tuple(changed))
 
 

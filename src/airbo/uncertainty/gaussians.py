@@ -1,5 +1,19 @@
-"""Sums of weighted Gaussians: what P_x is written as, block by block."""
+r"""Sums of weighted Gaussians: what every P_x is written as, block by block of dependent columns.
 
+Notation, for n designs of which a block has b columns:
+
+    w    weights of the Gaussians of a design, (*batch n j); they sum to 1
+    m    their means, (*batch n j b)
+    C    their covariances: None for points, the diagonals (*batch n j b), or (*batch n j b b)
+    x    the designs' own columns of the block, (*batch n b)
+    δ    the deviation x' - x; where it is the same for all designs, one row (1 j b) holds it
+
+P_x = Σ_j w_j N(m_j, C_j). Some kinds are such a sum already. Of one column of any other shape, the
+Gauss rule of its distribution has the same moments up to degree 2 j - 1. Dependent columns are cut
+into cells; each cell becomes the Gaussian with its mean and its covariance.
+"""
+
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -7,8 +21,56 @@ from functools import reduce
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int64
+from jaxtyping import Complex, Float, Int64
+from numpy.typing import NDArray
 from torch import Tensor
+
+N_FINE = 2048
+"""Equally likely values that stand for one column before its Gauss rule is made of them."""
+PER_CELL = 16
+"""Draws in each cell of a P_x that changes with the design."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How many Gaussians, or points, stand for a P_x that is neither exact nor normal."""
+
+    n_atoms: int
+
+    @property
+    def nodes(self) -> int:
+        """Points of one column where P_x changes with the design."""
+        return 2 * self.n_atoms
+
+    @property
+    def pieces(self) -> int:
+        """Gaussians that one Gaussian is cut into before it is bent."""
+        return 3 * self.n_atoms
+
+    @property
+    def fine_nodes(self) -> int:
+        """Points of one column where it does not: they are worked with once, not per design."""
+        return 4 * self.n_atoms
+
+    @property
+    def cells(self) -> int:
+        """Gaussians of several dependent columns: all pairs of two designs' have to be compared."""
+        return math.ceil(4 * self.n_atoms / 3)
+
+    @property
+    def angles(self) -> int:
+        """Points of a ring."""
+        return 2 * self.n_atoms
+
+    @property
+    def coarser(self) -> "Resolution":
+        """Half as many."""
+        return Resolution(max(1, self.n_atoms // 2))
+
+    @property
+    def finer(self) -> "Resolution":
+        """Three times as many."""
+        return Resolution(3 * self.n_atoms)
 
 
 @dataclass(frozen=True)
@@ -89,6 +151,18 @@ class Mixture:
         about = (self.means - mean.unsqueeze(-2)).square() + self.variances
         return mean, (w * about).sum(-2)
 
+    def characteristic(self, W: Float[Tensor, "*paths b m"]) -> Complex[Tensor, "..."]:
+        """Return E exp(i ωᵀ x') for every design and column ω of W, (*paths n m)."""
+        # Σ_j w_j exp(i ωᵀ m_j - ½ ωᵀ C_j ω)
+        W = W.unsqueeze(-3)
+        angle = self.means @ W  # (..., n, j, m)
+        if self.kind < 2:
+            variance = self.variances @ W.square()
+        else:
+            variance = (W.unsqueeze(-3) * (self.covariances @ W.unsqueeze(-3))).sum(-2)
+        size = self.weights.unsqueeze(-1) * torch.exp(-0.5 * variance)
+        return torch.complex((size * angle.cos()).sum(-2), (size * angle.sin()).sum(-2))
+
     def to(self, like: Tensor) -> "Mixture":
         """Return the same with the type and on the device of another tensor."""
         spread = None if self.spread is None else self.spread.to(like)
@@ -135,6 +209,11 @@ def coarsest(parts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         touching = [g for g in groups if g & part]
         groups = [g for g in groups if not g & part] + [part.union(*touching)]
     return sorted(tuple(sorted(g)) for g in groups)
+
+
+def parts_within(parts: Sequence[Mixture], columns: tuple[int, ...]) -> list[Mixture]:
+    """Return the sums that are about some of the columns."""
+    return [part for part in parts if set(part.columns) <= set(columns)]
 
 
 def joined(mixtures: Sequence[Mixture], columns: tuple[int, ...]) -> Mixture:
@@ -272,3 +351,149 @@ def _where(mask: Tensor, a: Mixture, b: Mixture) -> Mixture:
     return replace(
         a, weights=pick(a.weights, b.weights), means=pick(a.means, b.means), spread=spread
     )
+
+
+# -- sums around designs
+
+
+def spread_out(
+    columns: Sequence[int], weights: Tensor, means: Tensor, variances: Tensor | None = None
+) -> Mixture:
+    """Return a sum with the same weights for all designs."""
+    return Mixture(tuple(columns), weights.expand(means.shape[:-1]), means, variances)
+
+
+def around(
+    X: Float[Tensor, "*batch n b"],
+    weights: Float[Tensor, " j"],
+    deviations: Float[Tensor, "j b"],
+    spread: Tensor | None = None,
+) -> Mixture:
+    """Put the same weighted Gaussians around every design."""
+    if spread is not None:
+        spread = spread.expand(*X.shape[:-1], *spread.shape)
+    return spread_out(range(X.shape[-1]), weights, X.unsqueeze(-2) + deviations, spread)
+
+
+def midpoints(d: int, n: int = N_FINE) -> Float[Tensor, "{n} {d}"]:
+    """Return base draws that are the middles of ``n`` equal parts of (0, 1), in every column."""
+    u = (torch.arange(n, dtype=torch.float64) + 0.5) / n
+    return u.unsqueeze(-1).expand(-1, d)
+
+
+def by_gauss_rules(
+    X: Float[Tensor, "*batch n d"], deviations: Float[Tensor, "s d"], n: int
+) -> list[Mixture]:
+    """Give every column the Gauss rule of its own deviation."""
+    found = []
+    for c, column in enumerate(deviations.detach().double().cpu().numpy().T):
+        nodes, weights = gauss_rule(column, n)
+        points = X.new_tensor(nodes).unsqueeze(-1)
+        found.append(replace(around(X[..., [c]], X.new_tensor(weights), points), columns=(c,)))
+    return found
+
+
+def in_strata(
+    perturb: Callable[[Tensor, Tensor], Tensor], X: Float[Tensor, "*batch n d"], n: int
+) -> list[Mixture]:
+    """Cut every column into ``n`` strata, the less probable the farther out, smoothly in X."""
+    # stratum j holds u from ½ - ½ cos(π j / n) to ½ - ½ cos(π (j + 1) / n)
+    edges = 0.5 - 0.5 * torch.cos(math.pi * torch.arange(n + 1, dtype=torch.float64) / n)
+    weights = edges.diff()
+    within = (torch.arange(PER_CELL, dtype=torch.float64) + 0.5) / PER_CELL
+    draws = (edges[:-1, None] + weights[:, None] * within).reshape(-1, 1).expand(-1, X.shape[-1])
+    strata = perturb(X, draws.to(X)).unflatten(-2, (n, -1))  # (..., n, j, draws, d)
+    means, variances = strata.mean(dim=-2), strata.var(dim=-2, correction=0)
+    return [
+        spread_out((c,), weights.to(X), m, v)
+        for c, (m, v) in enumerate(zip(means.split(1, -1), variances.split(1, -1), strict=True))
+    ]
+
+
+def in_cells(samples: Float[Tensor, "*batch n s d"], cells: Int64[Tensor, "j c"]) -> Mixture:
+    """Give every cell of samples its mean and its covariance."""
+    own = samples[..., cells, :]  # (..., n, j, c, d)
+    means = own.mean(dim=-2)
+    away = own - means.unsqueeze(-2)
+    covariances = away.mT @ away / own.shape[-2]
+    weights = samples.new_full((len(cells),), 1 / len(cells))
+    return spread_out(range(samples.shape[-1]), weights, means, covariances)
+
+
+# -- few points, or cells, in place of many samples
+
+
+def gauss_rule(
+    samples: NDArray[np.float64], n: int, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], ...]:
+    """Compress one-dimensional samples into the ``n`` nodes and weights of their Gauss rule.
+
+    Polynomials up to degree ``2 n - 1`` have the same mean under the rule as over the samples
+    (Lanczos tridiagonalization); fewer distinct samples than ``n`` are returned as they are.
+    Samples count alike unless ``weights`` are given.
+    """
+    values, which = np.unique(samples, return_inverse=True)
+    counts = np.bincount(which, weights)
+    if len(values) <= n:
+        return values, counts / counts.sum()
+    center, width = values.mean(), np.ptp(values) / 2
+    t = (values - center) / width
+    basis = [np.sqrt(counts / counts.sum())]
+    alpha, beta = [], []
+    for _ in range(n):
+        q = t * basis[-1]
+        alpha.append(q @ basis[-1])
+        for _twice in range(2):
+            q = q - np.stack(basis).T @ (np.stack(basis) @ q)
+        beta.append(np.linalg.norm(q))
+        basis.append(q / beta[-1])
+    nodes, vectors = np.linalg.eigh(np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1))
+    return center + width * nodes, vectors[0] ** 2
+
+
+def compress(samples: Float[Tensor, "s d"], n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Cut samples into ``n`` cells; return their weights, means and covariances.
+
+    The next cell to be cut is the one that matters most, by its share of the samples and by how far
+    it reaches; the cut goes through its mean and across the direction in which it reaches furthest.
+    """
+    cells = [_Cell.of(samples)]
+    while len(cells) < n and max(cell.importance for cell in cells) > 0:
+        cell = cells.pop(max(range(len(cells)), key=lambda i: cells[i].importance))
+        above = (cell.samples - cell.mean) @ cell.direction > 0
+        cells += [_Cell.of(cell.samples[above]), _Cell.of(cell.samples[~above])]
+    weights = samples.new_tensor([len(cell.samples) / len(samples) for cell in cells])
+    means, covariances = (torch.stack([getattr(c, k) for c in cells]) for k in ("mean", "cov"))
+    return weights, means, covariances
+
+
+def bisect(points: Float[Tensor, "s r"], n: int) -> Int64[Tensor, "j c"]:
+    """Split points into ``n`` cells of equal size, each time across the widest column."""
+    cells = [torch.arange(len(points), device=points.device)]
+    while len(cells) < n:
+        halves: list[Tensor] = []
+        for cell in cells:
+            column = points[cell].var(dim=0).argmax()
+            halves += cell[points[cell, column].argsort(stable=True)].chunk(2)
+        cells = halves
+    return torch.stack(cells)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    samples: Float[Tensor, "s d"]
+    mean: Float[Tensor, " d"]
+    cov: Float[Tensor, "d d"]
+    direction: Float[Tensor, " d"]
+    importance: float
+
+    @classmethod
+    def of(cls, samples: Float[Tensor, "s d"]) -> "_Cell":
+        mean = samples.mean(0)
+        centred = samples - mean
+        cov = centred.mT @ centred / len(samples)
+        variances, axes = torch.linalg.eigh(cov)
+        # below rounding errors all samples are the same
+        apart = variances[-1] > 1e-24 * (1 + mean.square().sum())
+        importance = len(samples) * variances[-1].item() ** 1.5 if apart else 0.0
+        return cls(samples, mean, cov, axes[:, -1], importance)
