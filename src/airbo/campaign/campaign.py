@@ -50,7 +50,7 @@ class Campaign(RevisableCampaign):
     @explains
     def ask(self, n: int = 1) -> list[Experiment]:
         """Choose the next designs; what is pending is taken into account."""
-        from airbo.optimizer.recorded import whole_number
+        from airbo.observed import whole_number
 
         n = whole_number("n", n, least=1)
         self.tidy()

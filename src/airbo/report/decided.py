@@ -12,7 +12,7 @@ from airbo.analysis import Handover
 from airbo.analysis.words import MEAN_ONLY, as_percent
 from airbo.measures import InSpec, Mean, Target
 from airbo.measures.capability import Capability
-from airbo.observed import INFEASIBLE, STATUS
+from airbo.observed import INFEASIBLE, STATUS, VALUE
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.in_use import values_in_use
 from airbo.optimizer.recommendation import OutcomeEstimate
@@ -38,7 +38,9 @@ class Decided:
             units: Units of the outcomes, by name.
         """
         self.optimizer = optimizer
-        self.outcomes: Mapping[str, Want] = optimizer.outcomes or {}
+        self.outcomes: Mapping[str, Want] = (
+            optimizer.outcomes if [*optimizer.outcomes] != [VALUE] else {}
+        )
         self.units = units if self.is_several else {name: unit}
         self.name = name
 

@@ -5,7 +5,7 @@ import numpy as np
 from airbo import __version__, words
 from airbo.analysis.words import chance, outlook_sentences
 from airbo.measures import InSpec, Target
-from airbo.observed import EXECUTED_COLUMN
+from airbo.observed import EXECUTED_COLUMN, VALUE
 from airbo.optimizer import Design
 from airbo.optimizer.surrogate import SURROGATES
 from airbo.report.beliefs import Estimate
@@ -193,7 +193,7 @@ def _wanted_rows(findings: Findings) -> list[list[str]]:
     by = findings.decided_by
     noise = ["noise", "a property of the product: limits and all measures but the mean count it"]
     counts = [noise] if by.noise == "product" else []
-    if by.outcomes is not None:
+    if [*by.outcomes] != [VALUE]:
         return [*([name, want.words(name)] for name, want in by.outcomes.items()), *counts]
     measure = ["measure", by.measure.words]
     if isinstance(by.measure, InSpec | Target):  # larger is better, whatever the direction

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from airbo import __version__, words
 from airbo.measures import Mean
-from airbo.observed import OK, STATUS
+from airbo.observed import OK, STATUS, VALUE, whole_number
 from airbo.optimizer import Design, Optimizer
-from airbo.optimizer.recorded import whole_number
 from airbo.report.decided import Decided, add_decision, add_front, add_limits
 from airbo.report.findings import Findings, Tried
 from airbo.report.frame import add_answer, add_settings, surrogate_name
@@ -81,7 +80,7 @@ def write_report(
     if decided.is_several or (is_known and optimizer.measure != Mean()):
         html = _decided_page(decided, title, subtitle, logbook)
     else:
-        alone = optimizer if optimizer.outcomes is None else optimizer.of_outcome()
+        alone = optimizer if [*optimizer.outcomes] == [VALUE] else optimizer.of_outcome()
         findings = Findings(alone, value_name, value_unit, decided_by=optimizer)
         html = _page(findings, title, subtitle, n_states, logbook, progress)
     _replace(target, html)

@@ -28,15 +28,13 @@ from airbo.campaign.optuna.trials import Trials, has_rival
 from airbo.campaign.optuna.wanted import Wants
 from airbo.coordinates import ByName, by_columns
 from airbo.digits import Digits, as_held
-from airbo.measures import Mean, Measure, check_measure
+from airbo.measures import Mean, Measure
 from airbo.measures.kinds import check_kept_share
 from airbo.measures.posterior import Noise, check_noise
-from airbo.observed import is_usable
+from airbo.observed import is_usable, whole_number
 from airbo.optimizer import Optimizer
-from airbo.optimizer.goals import one_measure
-from airbo.optimizer.recorded import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
-from airbo.outcomes import Want, check_outcomes
+from airbo.outcomes import Want, check_outcomes, first_objective, named_outcomes
 from airbo.space import Design, Space
 
 MAX_TRIES = 4
@@ -119,7 +117,7 @@ class AIRBOSampler(BaseSampler):
             whole_number("n_startup_trials", n_startup_trials, least=0),
             named,
             check_kept_share(constraint_probability, "constraint_probability"),
-            check_measure(one_measure(named, measure)),
+            first_objective(named_outcomes(named, "maximize", measure)).measure,
             check_noise(noise),
             names=() if self._given is None else tuple(self._given.distributions),
         )
