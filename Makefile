@@ -93,8 +93,6 @@ docs: $(INSTALLED)-docs  ## build the documentation site in site/
 
 docs-figures: $(READY)  ## draw the pictures of the README and the docs, and run the tutorials
 	@$(TEST_ENV) $(BIN)/python -m experiments.figures
-	@$(BIN)/python -m experiments plot expectations
-	@$(BIN)/python -m experiments plot choosing
 	@$(TEST_ENV) $(BIN)/python -m experiments.figures.tutorials
 
 $(BIN)/python:

@@ -1,4 +1,4 @@
-"""Rerun the measurements of README and docs: ``list``, ``run NAME``, ``plot NAME``, ``pack``."""
+"""Rerun the measurements of README and docs; ``benchmark`` and ``choose`` are the main ones."""
 
 import signal
 import sys
@@ -9,12 +9,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from experiments.benchmark.plan import REPEATS_OF_SCREENING
+from experiments.benchmark.runs import BENCHMARK, CHOOSE, CHOOSE_SLIPS, SLIP_SUITE
 from experiments.harness import runner
 from experiments.harness.experiment import Experiment, Task
 from experiments.harness.packed import DamagedResultsError
 from experiments.harness.places import IMAGES, RESULTS
-from experiments.harness.store import Store
+from experiments.harness.store import Store, UnknownCodeError
 from experiments.registry import EXPERIMENTS, KNOWN, find
+from experiments.subjects.truths import write as write_truths
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 console = Console()
@@ -54,10 +57,22 @@ def run(
     results: Results = RESULTS,
 ) -> None:
     """Run what has no result yet. You may stop a run at any moment and continue it later."""
+    _run(_chosen(name), repeats, jobs, dask, only, quick, results)
+
+
+def _run(
+    chosen: list[Experiment],
+    repeats: int | None,
+    jobs: int,
+    dask: str | None,
+    only: list[str] | None,
+    quick: bool,
+    results: Path,
+) -> None:
     signal.signal(signal.SIGTERM, _as_ctrl_c)
     store = Store(results)
     failed: list[runner.Outcome] = []
-    for experiment in _chosen(name):
+    for experiment in chosen:
         tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
         console.print(f"[bold]{experiment.name}[/bold]: {experiment.title}")
         try:
@@ -83,8 +98,14 @@ def plot(
     images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES / "paper",
 ) -> None:
     """Draw the pictures and write the tables of the results so far."""
+    _plot(_chosen(name), repeats, quick, results, images)
+
+
+def _plot(
+    chosen: list[Experiment], repeats: int | None, quick: bool, results: Path, images: Path
+) -> None:
     store = Store(results)
-    for experiment in _chosen(name):
+    for experiment in chosen:
         tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
         found = store.results(tasks)
         if not found:
@@ -107,6 +128,55 @@ def plot(
             console.print(f"wrote {picture}", soft_wrap=True)
 
 
+Jobs = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(help="Run only the method of this name, or this case; may be given twice."),
+]
+
+
+@app.command()
+def benchmark(
+    repeats: Repeats = None,
+    jobs: Jobs = 1,
+    only: Only = None,
+    slips: Annotated[bool, typer.Option(help="The landscapes with slips, too.")] = True,
+    quick: Quick = False,
+    results: Results = RESULTS,
+    images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES / "paper",
+) -> None:
+    """Compare airbo with what others use today; goes on where it was stopped."""
+    chosen: list[Experiment] = [BENCHMARK, SLIP_SUITE] if slips and not only else [BENCHMARK]
+    _run(chosen, repeats, jobs, None, only, quick, results)
+    _plot(chosen, repeats, quick, results, images)
+
+
+@app.command()
+def choose(
+    screen: Annotated[bool, typer.Option(help="Only the few repeats of a first look.")] = False,
+    jobs: Jobs = 1,
+    only: Only = None,
+    slips: Annotated[bool, typer.Option(help="The landscapes with slips, too.")] = True,
+    quick: Quick = False,
+    results: Results = RESULTS,
+    images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES / "paper",
+) -> None:
+    """Compare the candidates for the default and apply the rule of ``benchmark/plan.py``."""
+    chosen: list[Experiment] = [CHOOSE, CHOOSE_SLIPS] if slips and not only else [CHOOSE]
+    repeats = REPEATS_OF_SCREENING if screen else None
+    _run(chosen, repeats, jobs, None, only, quick, results)
+    _plot(chosen, repeats, quick, results, images)
+
+
+@app.command()
+def truths(
+    names: Annotated[list[str] | None, typer.Argument(help="Cases; all by default.")] = None,
+) -> None:
+    """Work out the best designs of cases again and write ``subjects/truths.json``."""
+    for name, truth in write_truths(names).items():
+        console.print(f"{name}: {truth['value']:.6g}", highlight=False)
+
+
 @app.command()
 def pack(results: Results = RESULTS) -> None:
     """Fold finished repeats from the spool into one packed file per experiment."""
@@ -121,7 +191,7 @@ def main() -> None:
     """Run a command; name the file if one is damaged."""
     try:
         app()
-    except DamagedResultsError as error:
+    except (DamagedResultsError, UnknownCodeError) as error:
         console.print(str(error), markup=False, soft_wrap=True)
         sys.exit(1)
 
@@ -143,7 +213,8 @@ def _chosen(name: str) -> list[Experiment]:
 
 def _only(names: list[str] | None, tasks: list[Task]) -> list[Task]:
     """Leave out the tasks of other methods, and those of other cases."""
-    labels, cases = {t.label for t in tasks}, {t.experiment for t in tasks}
+    labels = {_method(t) for t in tasks}
+    cases = {t.config.get("case", t.experiment) for t in tasks}
     for name in names or ():
         if name not in labels | cases:
             known = ", ".join(sorted(labels | cases))
@@ -151,7 +222,13 @@ def _only(names: list[str] | None, tasks: list[Task]) -> list[Task]:
             raise typer.Exit(2)
     wanted = set(names or ())
     methods, chosen = wanted & labels or labels, wanted & cases or cases
-    return [t for t in tasks if t.label in methods and t.experiment in chosen]
+    return [
+        t for t in tasks if _method(t) in methods and t.config.get("case", t.experiment) in chosen
+    ]
+
+
+def _method(task: Task) -> str:
+    return str(task.config.get("method", task.label))
 
 
 def _repeats(experiment: Experiment, given: int | None, quick: bool) -> int:

@@ -1,15 +1,6 @@
 """The list of experiments."""
 
-from dataclasses import replace
-
-from experiments.choosing.comparison import CHOOSING, SCREENING
-from experiments.choosing.expectations import EXPECTATIONS
-from experiments.choosing.fourth import FOURTH, FOURTH_LONG
-from experiments.choosing.measuring import HELD_OUT, MEASURING
-from experiments.choosing.predicting import FAMILY_PREDICTING, PREDICTING
-from experiments.choosing.recommending import RECOMMENDING
-from experiments.choosing.second import SECOND, SECOND_PREDICTING
-from experiments.choosing.third import ANYWHERE, THIRD, WAYS
+from experiments.benchmark.runs import BENCHMARK, CHOOSE, CHOOSE_SLIPS, SLIP_SUITE
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -19,13 +10,9 @@ from experiments.paper.beliefs import BELIEFS
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
 from experiments.paper.modelling import MODELLING
-from experiments.paper.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN
+from experiments.paper.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN, with_ei
 from experiments.paper.push import PUSH
 from experiments.paper.surrogates import SURROGATES
-from experiments.speed.many import MANY
-from experiments.speed.nodes import NODES
-from experiments.speed.optuna_ask import OPTUNA_ASK
-from experiments.speed.workers import WORKERS
 from experiments.theory.bound import BOUND
 from experiments.theory.gain_growth import GAIN_GROWTH
 from experiments.theory.pseudo_inverse import PSEUDO_INVERSE
@@ -37,10 +24,8 @@ OPTIMIZATIONS = (RKHS_GAUSSIAN, DOUBLE_PEAK, BUMPED_BOWL, PUSH, ABLATION)
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*MODELS, *OPTIMIZATIONS)}
 """The paper's evaluation, in its order."""
 
-VARIANTS: dict[str, Experiment] = {
-    f"{e.name}-ei": replace(e, name=f"{e.name}-ei", acquisition="ei") for e in OPTIMIZATIONS
-}
-"""With expected improvement, as in the program that the authors published."""
+VARIANTS: dict[str, Experiment] = {e.name: e for e in map(with_ei, OPTIMIZATIONS)}
+"""MMDGP with expected improvement, as in the program that the authors published."""
 
 THEORY: dict[str, Experiment] = {
     e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND, PSEUDO_INVERSE)
@@ -49,30 +34,7 @@ THEORY: dict[str, Experiment] = {
 
 BEYOND: dict[str, Experiment] = {
     e.name: e
-    for e in (
-        PREDICTING,
-        FAMILY_PREDICTING,
-        EXPECTATIONS,
-        MEASURING,
-        HELD_OUT,
-        SCREENING,
-        CHOOSING,
-        SECOND,
-        SECOND_PREDICTING,
-        THIRD,
-        ANYWHERE,
-        FOURTH,
-        FOURTH_LONG,
-        RECOMMENDING,
-        WAYS,
-        NODES,
-        OPTUNA_ASK,
-        MANY,
-        WORKERS,
-        MEASURE_REGRET,
-        RELIABILITY,
-        IN_SPEC,
-    )
+    for e in (CHOOSE, CHOOSE_SLIPS, BENCHMARK, SLIP_SUITE, MEASURE_REGRET, RELIABILITY, IN_SPEC)
 }
 """Questions that the paper does not ask."""
 

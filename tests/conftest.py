@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from experiments.harness import postgres
+from tests import postgres
 
 # The same examples in every run, and no deadline: the first call of a torch function is slow.
 settings.register_profile("airbo", derandomize=True, deadline=None, max_examples=50)

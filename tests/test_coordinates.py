@@ -6,7 +6,6 @@ from airbo import uncertainty as unc
 from airbo.coordinates import (
     by_columns,
     check_logs,
-    uncertain_columns,
 )
 from airbo.space.cube import Cube
 
@@ -81,7 +80,7 @@ def test_a_logarithmic_parameter_may_be_uncertain_as_long_as_it_stays_positive()
 
 
 def test_columns_that_are_uncertain_are_found_inside_products():
-    assert uncertain_columns(by_columns(MIXED, {("n", "x"): JOINT}), 4) == [0, 3]
+    assert by_columns(MIXED, {("n", "x"): JOINT}).uncertain_columns(4) == [0, 3]
 
 
 @pytest.mark.parametrize(

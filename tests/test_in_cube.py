@@ -25,7 +25,7 @@ THREE = Space({"x": (10.0, 30.0), "y": (-1.0, 4.0), "d": Float(0.1, 1.0, log=Tru
 PAIR, LOG = ("x", "y"), unc.Uniform(-0.05, 0.1)
 GIVEN = [
     {"x": unc.Normal(2.0), "d": LOG},
-    {"x": unc.Normal(2.0).clipped(12.0, 29.0), "y": unc.scale(unc.Beta(0.4, 0.2, scale=0.1), 2.0)},
+    {"x": unc.Normal(2.0).clipped(12.0, 29.0), "y": unc.Beta(0.4, 0.2, scale=0.1).scaled(2.0)},
     {PAIR: unc.Normal([2.0, 0.3]), "d": LOG.clipped(low=0.06)},
     {PAIR: unc.Normal(cov=[[4.0, 0.5], [0.5, 0.1]])},
     {PAIR: unc.GaussianMixture([[1.0, 0.0], [-1.0, 0.2]], [[0.2, 0.0], [0.0, 0.1]])},
@@ -59,19 +59,18 @@ def test_what_is_equal_over_columns_is_equal_in_the_cube(given):
     assert first != in_cube(THREE, unc.Exact())
 
 
-def test_one_log_parameter_leaves_the_other_blocks_as_they_are():
+def test_every_column_that_deviates_by_itself_is_a_block_in_its_own_units():
+    Q = in_cube(THREE, by_columns(THREE, unc.Uniform([-1.0, -0.5, 0.0], [1.0, 0.5, 0.1])))
+    assert Q.columns == ((0,), (1,), (2,))
+    assert all(isinstance(block, InCube) for block in Q.blocks)
+    assert Q.blocks[2].uncertainty == unc.Uniform([0.0], [0.1])
+
+
+def test_what_is_hit_exactly_stays_exact_in_the_cube():
     P = by_columns(MIXED, {"d": unc.Uniform(0.0, 0.1), ("n", "x"): unc.Normal([0.4, 2.0])})
     Q = in_cube(MIXED, P)
     kinds = {columns: type(block) for block, columns in zip(Q.blocks, Q.columns, strict=True)}
-    assert kinds == {(4,): InCube, (5,): InCube, (0,): unc.Normal, (1, 2, 3): unc.Exact}
-    assert unc.Normal(0.1) in Q.blocks or unc.Normal([0.1]) in Q.blocks
-
-
-def test_independent_columns_are_taken_apart_where_some_are_logarithmic():
-    Q = in_cube(THREE, by_columns(THREE, unc.Uniform([-1.0, -0.5, 0.0], [1.0, 0.5, 0.1])))
-    assert Q.columns == ((0, 1), (2,))
-    assert Q.blocks[0] == unc.Uniform([-0.05, -0.1], [0.05, 0.1])
-    assert Q.blocks[1].uncertainty == unc.Uniform([0.0], [0.1])
+    assert kinds == {(4,): InCube, (5,): InCube, (0,): InCube, (1, 2, 3): unc.Exact}
 
 
 def test_uncertainty_is_in_the_units_of_the_user():

@@ -4,19 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from airbo import Integer, Space
+from airbo import Integer, Maximize, Space
 from airbo import uncertainty as unc
 from airbo.observed import check_executed, check_value
 from airbo.optimizer.reading import Rules, as_table, from_table
 from airbo.optimizer.record import History, Observation, Points
 
 SPACE = Space({"x": (0, 1), "n": Integer(1, 3), "t": ["A", "B"]})
-RULES = Rules(SPACE, check=lambda observation: None)
+RULES = Rules(SPACE, lambda observation: None, {"value": Maximize()})
 DESIGN = {"x": 0.5, "n": 2, "t": "A"}
 
 
 def test_observations_become_a_table_with_their_types():
-    rows = [Observation(DESIGN, 1.5), Observation(DESIGN, None, {"x": 0.6})]
+    rows = [Observation(DESIGN, {"value": 1.5}), Observation(DESIGN, {}, {"x": 0.6})]
     table = as_table(RULES, rows)
     assert [*table] == ["x", "n", "t", "value", "status", "executed_x"]
     assert table["n"].dtype == int
@@ -31,7 +31,10 @@ def test_a_table_without_observations_has_the_columns_all_the_same():
 
 
 def test_what_a_table_holds_is_what_was_put_into_it():
-    rows = [Observation(DESIGN, 1.5, {"x": 0.6, "t": "B"}), Observation(DESIGN, 2.5)]
+    rows = [
+        Observation(DESIGN, {"value": 1.5}, {"x": 0.6, "t": "B"}),
+        Observation(DESIGN, {"value": 2.5}),
+    ]
     read = from_table(RULES, as_table(RULES, rows))
     assert read == [(o.design, o.value, o.executed, False) for o in rows]
 
@@ -64,7 +67,10 @@ def test_penalties_in_place_of_failures_are_refused(value):
 
 
 def history(*values, design=DESIGN):
-    told = [Observation(design | {"x": i / 10}, v) for i, v in enumerate(values)]
+    told = [
+        Observation(design | {"x": i / 10}, {} if v is None else {"value": v})
+        for i, v in enumerate(values)
+    ]
     return History(Points(SPACE), told)
 
 
@@ -74,7 +80,7 @@ def test_known_observations_are_those_with_a_value():
 
 def test_tried_designs_are_distinct_and_inside_where_some_are():
     record = history(1.0, 2.0)
-    outside = Observation(DESIGN | {"x": 1.5}, 3.0)
+    outside = Observation(DESIGN | {"x": 1.5}, {"value": 3.0})
     record.observations += [record.observations[0], outside]
     assert [d["x"] for d in record.tried] == [0.0, 0.1]
     assert History(Points(SPACE), [outside]).tried == [outside.design]
@@ -88,13 +94,13 @@ def test_designs_without_a_value_are_waiting():
 
 
 def test_a_failure_is_recent_until_as_many_values_have_come_in_as_the_design_has_failed():
-    failed = Observation(DESIGN, None)
+    failed = Observation(DESIGN, {})
     record = history(1.0)
     for n_failures in (1, 2, 3):
         record.tell(failed)
         for _ in range(n_failures):
             assert record.recently_failed == [DESIGN]
-            record.tell(Observation(DESIGN | {"t": "B"}, 1.0))
+            record.tell(Observation(DESIGN | {"t": "B"}, {"value": 1.0}))
         assert record.recently_failed == []
 
 
@@ -102,7 +108,7 @@ def test_one_answer_takes_one_of_two_equal_pending_designs():
     record = History(Points(SPACE))
     record.ask(dict(DESIGN))
     record.ask(dict(DESIGN))
-    record.tell(Observation(DESIGN, 1.0, uncertainty=unc.Normal(0.1)))
+    record.tell(Observation(DESIGN, {"value": 1.0}, uncertainty=unc.Normal(0.1)))
     assert record.pending == [DESIGN]
     assert record.answer(DESIGN | {"x": 0.5 + 1e-8})
     assert not record.answer(DESIGN)

@@ -172,7 +172,7 @@ def test_an_exception_while_choosing_loses_nothing():
 
 
 def test_only_failed_experiments_are_an_error_that_keeps_them():
-    with pytest.raises(ExperimentError, match=r"No experiment gave a value\. 4 obs") as info:
+    with pytest.raises(ExperimentError, match=r"No experiment measured 'value'\. 4 obs") as info:
         airbo.maximize(lambda design: None, LINE, budget=4, progress=False, **QUICK)
     assert len(info.value.optimizer.observations) == 4
 

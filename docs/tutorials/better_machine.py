@@ -41,7 +41,7 @@ print(f"today: set {best.design['speed']:.0f} m/min, get {best.mean:.1f} ± {bes
 def on(factor):
     """Return the best design for a machine with `factor` times the deviations."""
     twin = airbo.Optimizer(
-        space, {"speed": error}, deployment={"speed": unc.scale(error, factor)}, seed=1
+        space, {"speed": error}, deployment={"speed": error.scaled(factor)}, seed=1
     )
     for row in optimizer.observations.itertuples():
         twin.tell({"speed": row.speed}, row.value)

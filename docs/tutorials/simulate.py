@@ -66,6 +66,6 @@ ax.set(xlabel="setting", ylabel="value")
 ax.legend(loc="upper right")
 
 # %% [markdown]
-# One seed proves little. [Which surrogate to take](../choosing.md) has 20 repeats of this case: mean regrets of 0.000 (airbo with the default of 0.1.0, `surrogate="expectation", acquisition="ucb-random"`), 2.309 (BoTorch's `InputPerturbation`) and 4.665 (a plain Gaussian process).
+# One seed proves little: try others.
 #
 # More: [experiments now, use later](../optimizer.md).

@@ -8,24 +8,19 @@ import matplotlib
 import matplotlib.pyplot as plt
 import torch
 
-from experiments.figures.animation import draw_median_run
 from experiments.figures.calibrate import draw_calibrate
-from experiments.figures.choosing import draw_choosing
 from experiments.figures.default_model import draw_default_model
 from experiments.figures.measures import draw_measures
 from experiments.figures.modelling import draw_modelling
 from experiments.figures.paper import draw_drone, draw_mixture
 from experiments.figures.problems import draw_problems
 from experiments.figures.readme import draw_readme
-from experiments.figures.results import draw_results
 from experiments.figures.uncertainties import draw_kinds
 from experiments.harness.draw import STYLE
 from experiments.harness.places import IMAGES
 
 PICTURES: dict[str, Callable[[Path], None]] = {
     "readme": draw_readme,
-    "median-run": draw_median_run,
-    "results": draw_results,
     "default-model": draw_default_model,
     "modelling": draw_modelling,
     "kinds": draw_kinds,
@@ -34,7 +29,6 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "mixture": draw_mixture,
     "calibrate": draw_calibrate,
     "measures": draw_measures,
-    "choosing": draw_choosing,
 }
 
 

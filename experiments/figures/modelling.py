@@ -5,12 +5,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from experiments.choosing.expectations import METHODS
 from experiments.figures.uncertainties import draw_density
 from experiments.harness.draw import save
 from experiments.harness.palette import shown
 from experiments.paper import posteriors as post
-from experiments.subjects.methods import Method
+from experiments.subjects.methods import DEFAULT, EXPECTATION, GP, Method
 
 SEED = 0
 """The first seed, not the best one: designs and where they land."""
@@ -21,7 +20,7 @@ CASES = {
     "varying beta": "beta, its width changes with x",
     "step chi²": "chi-squared, a step at 0.6",
 }
-SURROGATES = {m.label: m for m in METHODS if m.label in ("NominalGP", "MMDGP", "ExpectationGP")}
+SURROGATES = {m.label: m for m in (GP, DEFAULT, EXPECTATION)}
 
 
 def draw_modelling(folder: Path) -> None:

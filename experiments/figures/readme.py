@@ -1,4 +1,4 @@
-"""The first picture of the README: the best point is not the best setting, and who finds that."""
+"""The first picture of the README: the best point is not the best setting."""
 
 from pathlib import Path
 
@@ -8,23 +8,14 @@ from matplotlib.axes import Axes
 
 from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
-from experiments.figures.stored import DEFAULT, PLAIN, finals
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
-from experiments.harness.palette import colour, shown
 from experiments.paper import posteriors as post
-from experiments.subjects.methods import BOTORCH_PERTURBED
-
-CASE = "choosing-double-peak-exact"
-"""Simulated exactly, used on a machine that overshoots."""
 
 
 def draw_readme(folder: Path) -> None:
-    """Show why the best point is not the best setting, and what three methods found."""
-    figure, (left, right) = plt.subplots(
-        1, 2, figsize=(11, 4.3), width_ratios=[1.5, 1], layout="constrained"
-    )
-    draw_problem(left)
-    draw_losses(right)
+    """Show why the best point is not the best setting."""
+    figure, ax = plt.subplots(figsize=(7, 4.3), layout="constrained")
+    draw_problem(ax)
     save(figure, folder / "readme.png")
 
 
@@ -58,18 +49,3 @@ def draw_problem(ax: Axes) -> None:
     )  # fmt: skip
     ax.set(xlim=(0.05, 0.6), ylim=(-3.2, 10), xlabel="setting", ylabel="result")
     ax.set_title("The best point is not the best setting")
-
-
-def draw_losses(ax: Axes) -> None:
-    """Show where every stored repeat of three methods ended, and their means."""
-    spread = np.random.default_rng(0)
-    for i, label in enumerate((DEFAULT, BOTORCH_PERTURBED.label, PLAIN)):
-        lost, shade = finals(CASE, label), colour(label)
-        ax.plot(
-            lost, -i + spread.uniform(-0.14, 0.14, len(lost)), "o", color=shade, ms=5, alpha=0.5
-        )
-        ax.plot([lost.mean()] * 2, [-i - 0.25, -i + 0.25], color=shade, lw=3)
-        ax.text(0.0, -i + 0.32, f"{shown(label)}: {lost.mean():.3f}", color=shade, weight="bold")
-    ax.set(yticks=[], xlim=(-0.25, 6.2), ylim=(-2.5, 0.7))
-    ax.set_xlabel(f"lost in use against the best setting; {len(lost)} repeats, bar: mean")
-    ax.set_title("40 exact simulations, then the machine")

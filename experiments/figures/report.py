@@ -87,7 +87,7 @@ def compare_surrogates(std: float = 0.06, n: int = 40) -> None:
             for _ in range(n):
                 design = optimizer.ask()
                 optimizer.tell(design, two_peaks(rng.gauss(design["x"], std)))
-            halved = unc.scale(optimizer.uncertainty, 0.5)
+            halved = optimizer.uncertainty.scaled(0.5)
             for x in (optimizer.recommend().design["x"], 0.3):
                 X = torch.full((2, 1), x, dtype=torch.float64)
                 both = [optimizer.uncertainty, halved]

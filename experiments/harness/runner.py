@@ -4,6 +4,7 @@ import json
 import shutil
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ class Outcome:
     task: Task
     result: dict[str, Any] | None = None
     traceback: str = ""
+    seconds: float = 0.0
+    """Processor time."""
 
 
 def run(
@@ -72,7 +75,8 @@ def run(
                 console.print(f"[red]{describe(outcome.task)} failed:[/red]")
                 console.print(outcome.traceback, markup=False, highlight=False)
             else:
-                store.write(outcome.task, outcome.result, provenance)
+                spent = {"processor_seconds": round(outcome.seconds, 2)}
+                store.write(outcome.task, outcome.result, provenance | spent)
             bars.finish(outcome.task)
     return failed
 
@@ -85,10 +89,11 @@ def execute(experiment: Experiment, task: Task, progress_file: Path | None = Non
         if progress_file is not None and progress_file.parent.is_dir():
             progress_file.write_text(f"{done} {total}")
 
+    begun = time.process_time()
     try:
         result = experiment.run(task, step)
         json.dumps(result, allow_nan=False)  # a result must be storable
-        return Outcome(task, result)
+        return Outcome(task, result, seconds=time.process_time() - begun)
     except Exception:
         return Outcome(task, traceback=traceback.format_exc())
 

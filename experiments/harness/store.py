@@ -5,6 +5,7 @@ spool into one packed file per experiment. Readers use both.
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,10 @@ from experiments.harness import packed
 from experiments.harness.experiment import Results, Task
 from experiments.harness.packed import DamagedResultsError, Key
 from experiments.harness.places import RESULTS
+
+
+class UnknownCodeError(ValueError):
+    """A result was made with files that are in no commit, so nobody can make it again."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,12 @@ class Store:
         spooled = {path: self._spooled(path) for path in sorted(folder.glob("*.json"))}
         if not spooled:
             return None
+        dirty = [path for path, (_, line) in spooled.items() if _is_dirty(line)]
+        if dirty:
+            raise UnknownCodeError(
+                f"{len(dirty)} results of {folder.name} were made with uncommitted changes, such "
+                f"as {dirty[0]}. Delete them, commit, and run again."
+            )
         path = self.packed_path(folder.name)
         kept = packed.read(path)
         new = {key: line for key, line in spooled.values() if key not in kept}
@@ -147,3 +158,8 @@ class Store:
         with (self.spool / ".lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _is_dirty(line: str) -> bool:
+    commit: str = json.loads(line)["provenance"].get("commit", "")
+    return commit.endswith("-dirty")

@@ -18,7 +18,7 @@ from experiments.harness.palette import style
 from experiments.measures.cases import GROUPS
 from experiments.subjects.cases import Case
 from experiments.subjects.internals import estimate_measure
-from experiments.subjects.peers import PerturbedLoop, PlainLoop
+from experiments.subjects.loops import BoTorchLoop, PerturbedLoop
 
 PROBLEMS: dict[str, Problem] = {
     p.name: p for p in (problems.RKHS(), problems.Wave(), problems.Hills(), problems.Branin())
@@ -58,9 +58,11 @@ class InSpecCalibration(Experiment):
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Fit every method to the same data, and ask for the same designs."""
         problem = PROBLEMS[task.config["problem"]]
-        case = Case(problem, None if task.config["group"] == "unseen" else unc.Exact())
+        tried = None if task.config["group"] == "unseen" else unc.Exact()
+        case = Case(f"{problem.name}, {task.config['group']}", "in spec", problem, tried)
         X = case.designs(base_draws(task.config["n"], case.space.d, seed=2 * task.seed))
-        values = [case.observe(x, task.seed, i) for i, x in enumerate(X.tolist())]
+        landed = [case.executed(x, task.seed, i) for i, x in enumerate(X.tolist())]
+        values = [case.value(x, task.seed, i) for i, x in enumerate(landed)]
         queries = case.designs(base_draws(N_QUERIES, case.space.d, seed=2 * task.seed + 1))
         spec = specification(problem)
         what = (problem.quick, problem.uncertainty, queries, spec, problem.direction)
@@ -146,15 +148,14 @@ def predict(
         asked = [dict(zip(names, design, strict=True)) for design in queries.tolist()]
         mean: np.ndarray = optimizer.predict(asked)["mean"].to_numpy()
         return mean
-    kind = PerturbedLoop if method == PERTURBED else PlainLoop
-    loop = kind(case, {"n_initial": len(values), "initial": "sobol", "beta": 2.0}, seed)
+    loop = (PerturbedLoop if method == PERTURBED else BoTorchLoop)(case, seed)
     for design, value in zip(designs, values, strict=True):
         loop.tell(design, value)
     return _share_in_spec(loop, spec, queries, noisy=method == PLAIN and case.same_use)
 
 
 def _share_in_spec(
-    loop: PlainLoop, spec: measures.InSpec, queries: torch.Tensor, noisy: bool
+    loop: BoTorchLoop, spec: measures.InSpec, queries: torch.Tensor, noisy: bool
 ) -> np.ndarray:
     """Integrate the posterior over the limits.
 
@@ -165,7 +166,7 @@ def _share_in_spec(
     with torch.no_grad():
         posterior = model.posterior(loop._to_cube(queries), observation_noise=noisy)
     mean, std = posterior.mean.squeeze(-1), posterior.variance.squeeze(-1).clamp_min(1e-12).sqrt()
-    normal = torch.distributions.Normal(loop.sign * mean, std)
+    normal = torch.distributions.Normal(loop.case.sign * mean, std)
     low, high = torch.zeros_like(mean), torch.ones_like(mean)
     if spec.high is not None:
         high = normal.cdf(mean.new_tensor(spec.high))

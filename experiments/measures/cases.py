@@ -23,7 +23,10 @@ class MeasureCase:
     @property
     def case(self) -> Case:
         """The same for loops that know no measures."""
-        return Case(self.problem, None if self.group == "unseen" else unc.Exact())
+        tried = None if self.group == "unseen" else unc.Exact()
+        return Case(
+            f"{self.problem.name}, {self.measure}, {self.group}", "measure", self.problem, tried
+        )
 
     @property
     def good(self) -> int:

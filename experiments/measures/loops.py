@@ -11,13 +11,15 @@ from torch import Tensor
 
 from airbo import measures
 from airbo.measures import Measure
+from airbo.seeds import reproducible
 from experiments.measures.cases import MeasureCase
-from experiments.subjects.internals import estimate_measure, initial_point, reproducible
-from experiments.subjects.loops import Design, OptimizerLoop, Policy
-from experiments.subjects.peers import N_PERTURBATIONS, PerturbedLoop, PlainLoop
+from experiments.subjects.cases import Design
+from experiments.subjects.internals import estimate_measure
+from experiments.subjects.loops import N_PERTURBATIONS, AirboLoop, BoTorchLoop, Loop, PerturbedLoop
 
 N_SAMPLES = 64
 """Draws of the posterior in BoTorch's acquisitions."""
+BETA = 2.0
 N_JUDGED = 128
 """Perturbations with which BoTorch recommends; as many as airbo takes for that."""
 
@@ -29,36 +31,27 @@ class RiskLoop(PerturbedLoop):
     take 24 s of processor time per ask after 25 experiments.
     """
 
-    def __init__(self, case: MeasureCase, protocol: dict[str, Any], seed: int) -> None:
-        """Start from the same designs as our optimizer."""
-        super().__init__(case.case, protocol, seed)
+    def __init__(self, case: MeasureCase, repeat: int) -> None:
+        """Start without observations."""
+        super().__init__(case.case, repeat)
         self.measure = case.measure
 
-    def ask(self) -> Design:
-        """Maximize the upper confidence bound of the risk measure."""
-        n = len(self.values)
-        if n < self.protocol["n_initial"]:
-            return self._to_user(
-                initial_point(self.protocol["initial"], n, len(self.low), self.seed)
-            )
-        with reproducible(self.seed, "ask", n), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            bound = qUpperConfidenceBound(
-                self._fitted(),
-                self.protocol["beta"] ** 2,
-                sampler=self._sampler(),
-                objective=risk_measure(self.measure, self.n_perturbations),
-            )
-            return self._to_user(self._best(bound))
+    def _acquisition(self) -> Any:
+        return qUpperConfidenceBound(
+            self._fitted(),
+            BETA**2,
+            sampler=self._sampler(),
+            objective=risk_measure(self.measure, self.n_perturbations),
+        )
 
-    def outcome(self, policy: Policy) -> Design:
+    def recommend(self) -> Design:
         """Return the design with the best risk measure, on average over the posterior."""
         self.n_perturbations = N_JUDGED
         risk = risk_measure(self.measure, N_JUDGED)
         regret = qSimpleRegret(self._fitted(), sampler=self._sampler(), objective=risk)
         with reproducible(self.seed, "recommend"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if policy == "anywhere":
+            if not self.case.same_use:
                 design = self._to_user(self._best(regret))
             else:
                 with torch.no_grad():
@@ -82,14 +75,11 @@ def risk_measure(measure: Measure, n: int) -> RiskMeasureMCObjective:
     raise ValueError(f"BoTorch has no risk measure {measure}.")
 
 
-def start(method: str, case: MeasureCase, protocol: dict[str, Any], seed: int) -> Any:
+def start(method: str, case: MeasureCase, repeat: int) -> Loop:
     """Begin an optimization by one of ``METHODS``."""
     if method == AIRBO:
-        protocol = {**protocol, "acquisition": "default"}
-        return OptimizerLoop(case.case, "default", protocol, seed, case.measure)
-    if method == RISK:
-        return RiskLoop(case, protocol, seed)
-    return PlainLoop(case.case, protocol, seed)
+        return AirboLoop(case.case, repeat, measure=case.measure)
+    return RiskLoop(case, repeat) if method == RISK else BoTorchLoop(case.case, repeat)
 
 
 AIRBO, RISK, PLAIN = "airbo, by the measure", "BoTorch InputPerturbation + risk measure", "plain GP"

@@ -56,17 +56,19 @@ class MeasureRegret(Experiment):
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Optimize once; hold outcomes on the way against the truth."""
         config, case = task.config, CASES[task.config["case"]]
-        loop = start(config["method"], case, config["protocol"], task.seed)
-        n_initial, n_steps = config["protocol"]["n_initial"], config["n_steps"]
+        loop, n_steps = start(config["method"], case, task.seed), config["n_steps"]
+        n_initial = config["protocol"]["n_initial"]
+        first = case.case.first_designs(task.seed, n_initial)
         looks = {n_initial + round(n_steps * (i + 1) / LOOKS) for i in range(LOOKS)}
         outcomes, at, seconds = [], [], []
         for i in range(n_initial + n_steps):
             begun = time.process_time()
-            design = loop.ask()
+            design = first[i] if i < n_initial else loop.ask()
             seconds.append(time.process_time() - begun)
-            loop.tell(design, case.case.observe(design, task.seed, i))
+            executed = case.case.executed(design, task.seed, i)
+            loop.tell(design, case.case.value(executed, task.seed, i))
             if i + 1 in looks:
-                outcomes.append(loop.outcome("observed" if case.case.same_use else "anywhere"))
+                outcomes.append(loop.recommend())
                 at.append(i + 1)
             step(max(i + 1 - n_initial, 0), n_steps)
         values, errors, regrets = truth(case, outcomes)

@@ -1,20 +1,22 @@
 """Robust optimization: how the expected value of the outcome grows with the evaluations."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from airbo.acquisition import UCB
 from airbo.problems import Problem
+from airbo.seeds import stream, stream_seed
 from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Step, Task
 from experiments.harness.statistics import Z_90, interval_of_mean
 from experiments.paper.regrets import draw_regrets
 from experiments.subjects.cases import CASES, Case
-from experiments.subjects.loops import Loop
+from experiments.subjects.loops import AirboLoop
 from experiments.subjects.methods import (
     DEFAULT,
     ERBF,
@@ -24,20 +26,16 @@ from experiments.subjects.methods import (
     SKL,
     UGP_40,
     Method,
-    start,
+    surrogate,
 )
 
-PROTOCOL: dict[str, Any] = {"n_initial": 10, "initial": "random", "beta": 2.0}
+PROTOCOL: dict[str, Any] = {"n_initial": 10, "initial": "uniform", "beta": 2.0, "seeds": "streams"}
 """The same for every problem and method."""
 METHODS = (NYSTROM, UGP_40, GP, SKL, ERBF, DEFAULT)
 
 CHECKED, N_CHECKED = 0.5, 64
 """Share of the evaluations after which predictions are compared with the truth, and the number of
 random designs at which they are."""
-SHARES = (0.25, 0.5, 1.0)
-"""Shares of the evaluations after which outcomes are compared."""
-EVERY = 5
-"""Evaluations between two searches for the outcome, if these cover the whole space."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +51,7 @@ class Optimization(Experiment):
     methods: tuple[Method, ...] = METHODS
     acquisition: str = "ucb"
     """``"ucb"`` as in the text of the paper, or ``"ei"`` as in the authors' program."""
-    protocol: tuple[tuple[str, Any], ...] = ()
-    """What differs from the common protocol. With ``("draws", "apart")``, executed inputs are
-    independent of the designs. Runs without it are flawed: each of their ten random first designs
-    shares its random numbers with its executed input, so that a design near the upper end of its
-    range always lands too high, and one near the lower end too low."""
+    repeats: int = 12
 
     @property
     def case(self) -> Case:
@@ -77,35 +71,36 @@ class Optimization(Experiment):
         ]
 
     def _config(self, method: Method, n_steps: int) -> dict[str, Any]:
-        chosen = {"acquisition": method.acquisition or self.acquisition, **dict(method.protocol)}
         return {
             "problem": self.case_name,
             "n_steps": n_steps,
-            "protocol": PROTOCOL | dict(self.protocol) | chosen,
+            "protocol": {**PROTOCOL, "acquisition": self.acquisition},
             **method.config(),
         }
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Optimize once; record every design, value and outcome."""
         case, n_initial = self.case, task.config["protocol"]["n_initial"]
-        apart = task.config["protocol"].get("draws") == "apart"
-        loop = start(task.config, case, task.seed)
-        n = n_initial + task.config["n_steps"]
-        looks = range(n_initial, n + 1) if case.same_use else _few(n_initial, n)
+        acquisition = UCB(task.config["protocol"]["beta"]) if self.acquisition == "ucb" else "ei"
+        model = surrogate(task.config, stream_seed(case.seed(task.seed), "draws") % 2**31)
+        loop = AirboLoop(case, task.seed, model, acquisition, policy="observed")
+        first, n = (
+            case.first_designs(task.seed, n_initial, uniform=True),
+            n_initial + task.config["n_steps"],
+        )
         designs: list[list[float]] = []
-        values, outcomes, at, seconds = [], [], [], []
+        values, outcomes, seconds = [], [], []
         checked: dict[str, Any] = {}
         for i in range(n):
             begun = time.process_time()
-            designs.append(loop.ask())
+            designs.append(first[i] if i < n_initial else loop.ask())
             seconds.append(time.process_time() - begun)
-            values.append(case.observe(designs[-1], task.seed, i, apart))
+            values.append(case.value(case.executed(designs[-1], task.seed, i), task.seed, i))
             loop.tell(designs[-1], values[-1])
-            if i + 1 in looks:
+            if i + 1 >= n_initial:
                 begun = time.process_time()
-                outcomes.append(loop.outcome("observed" if case.same_use else "anywhere"))
-                at.append(i + 1)
-                seconds[-1] += (time.process_time() - begun) if case.same_use else 0
+                outcomes.append(loop.recommend())
+                seconds[-1] += time.process_time() - begun
             if i + 1 == round(CHECKED * n):
                 checked = self.check(loop, task.seed)
             if i + 1 >= n_initial:
@@ -113,26 +108,16 @@ class Optimization(Experiment):
         return {
             "designs": np.round(designs, 6).tolist(),
             "values": np.round(values, 6).tolist(),
-            **self._found(designs, outcomes, at),
+            "outcomes": [designs.index(outcome) for outcome in outcomes],
             "expected": _expected(self.problem, outcomes),
-            "anywhere": _expected(self.problem, [loop.outcome("anywhere")])[0],
             "seconds": round(float(np.median(seconds[n_initial:])), 4),
             **checked,
         }
 
-    def _found(
-        self, designs: list[list[float]], outcomes: list[list[float]], at: list[int]
-    ) -> dict[str, Any]:
-        """Return the designs of the outcomes; for searches of the whole space, also their times."""
-        if self.case.same_use:
-            return {"outcomes": [designs.index(outcome) for outcome in outcomes]}
-        return {"at": at, "recommended": np.round(outcomes, 6).tolist()}
-
-    def check(self, loop: Loop, seed: int) -> dict[str, Any]:
+    def check(self, loop: AirboLoop, seed: int) -> dict[str, Any]:
         """Compare predictions at random designs with the truth."""
-        generator = torch.Generator().manual_seed(seed)
-        Z = torch.rand(N_CHECKED, self.case.space.d, generator=generator, dtype=torch.float64)
-        X = self.case.designs(Z)
+        random = stream(self.case.seed(seed), "checked designs")
+        X = self.case.designs(torch.from_numpy(random.random((N_CHECKED, self.case.d))))
         mean, std = loop.predict(X)
         errors = self.problem.expected(X).numpy() - mean
         return {
@@ -153,14 +138,7 @@ class Optimization(Experiment):
 
     def evaluations(self, result: dict[str, Any]) -> list[int]:
         """Return after how many evaluations the outcomes were taken."""
-        start = PROTOCOL["n_initial"]
-        at: list[int] = result.get("at") or [start + i for i in range(len(result["expected"]))]
-        return at
-
-    def regret_after(self, result: dict[str, Any], share: float) -> float:
-        """Return the regret of the outcome after a share of all evaluations."""
-        at = self.evaluations(result)
-        return float(self.regrets(result)[at.index(max(at[0], round(share * at[-1])))])
+        return [PROTOCOL["n_initial"] + i for i in range(len(result["expected"]))]
 
     def curves(self, results: Results) -> dict[str, np.ndarray]:
         """Return regrets of every method, a row per repeat."""
@@ -211,12 +189,6 @@ class Optimization(Experiment):
         return [draw_regrets(self.title, self.curves(results), evaluations, path)]
 
 
-def _few(n_initial: int, n: int) -> list[int]:
-    """Return the numbers of evaluations after which the expensive search is run."""
-    shares = (max(n_initial, round(share * n)) for share in SHARES)
-    return sorted({*range(n_initial, n + 1, EVERY), *shares})
-
-
 def _expected(problem: Problem, outcomes: list[list[float]]) -> list[float]:
     different = list(dict.fromkeys(map(tuple, outcomes)))
     values = problem.expected(torch.tensor(different, dtype=torch.float64)).tolist()
@@ -247,3 +219,10 @@ BUMPED_BOWL = Optimization(
     "bumped-bowl",
     100,
 )
+
+
+def with_ei(experiment: Optimization) -> Optimization:
+    """Return MMDGP alone with expected improvement, as in the authors' program: few repeats."""
+    methods = tuple(m for m in experiment.methods if m.model == "mmd" and m.estimator)[:1]
+    name = f"{experiment.name}-ei"
+    return replace(experiment, name=name, acquisition="ei", methods=methods, repeats=3)

@@ -1,34 +1,62 @@
-"""What is optimized: problems, and the uncertainty of their experiments."""
+"""What is optimized: a problem, the uncertainty of its experiments, and the truth about both.
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+A case has a budget of evaluations and a kind, which says why it can help to know P. Draws of a
+repeat come from streams of their own, one per purpose and evaluation: the executed input of
+evaluation i depends on the case, the repeat, i and the design, and on nothing else. So all methods
+meet the same errors, and no error is a function of anything that a method has drawn.
+"""
+
+import json
+import zlib
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
 
 import torch
+from botorch.test_functions import synthetic
+from scipy import stats
 from torch import Tensor
+from torch.quasirandom import SobolEngine
 
 import airbo
 from airbo import problems
 from airbo import uncertainty as unc
 from airbo.problems import Problem
-from experiments.subjects import classics, published, tolerances
+from airbo.seeds import stream, stream_seed
+from experiments.subjects import published, tolerances
+from experiments.subjects.landscapes import Formula, box, known, landscape
 
-TWO_MODES = unc.GaussianMixture([[-0.15, -0.1], [0.15, 0.1]], [[0.001, 0.0], [0.0, 0.001]])
-"""A machine with play: every design lands on one of two sides."""
-
-
-APART = 500_000
-"""Distance of the seeds of draws from those of random first designs, where they are apart."""
+TRUTHS = Path(__file__).with_name("truths.json")
+Design = list[float]
 
 
 @dataclass(frozen=True)
 class Case:
     """A problem, whose uncertainty is that in use, and the setting of its experiments."""
 
+    name: str
+    kind: str
     problem: Problem
     experiments: unc.InputUncertainty | None = None
     """The uncertainty of the experiments; None: the same as in use."""
     noise: float = 0.0
     """Standard deviation of the observed value around f(x')."""
+    n_evaluations: int | None = None
+    """None: as many as the number of parameters suggests."""
+
+    @property
+    def d(self) -> int:
+        return self.problem.bounds.shape[-1]
+
+    @property
+    def n_initial(self) -> int:
+        """Designs before the model chooses: as many as the library takes."""
+        return min(max(5, 2 * (self.d + 1)), 20)
+
+    @property
+    def budget(self) -> int:
+        return self.n_evaluations or self.n_initial + 20 + 2 * min(self.d, 5)
 
     @property
     def same_use(self) -> bool:
@@ -36,15 +64,12 @@ class Case:
         return self.experiments is None
 
     @property
-    def kind(self) -> str:
-        """Why it can help to know P."""
-        if not self.same_use:
-            return "used otherwise"
-        return "same everywhere" if self.problem.uncertainty.is_additive else "varies"
-
-    @property
     def tried_under(self) -> unc.InputUncertainty:
         return self.problem.uncertainty if self.experiments is None else self.experiments
+
+    @property
+    def sign(self) -> int:
+        return 1 if self.problem.direction == "maximize" else -1
 
     @cached_property
     def space(self) -> airbo.Space:
@@ -56,63 +81,233 @@ class Case:
         low, high = self.problem.bounds
         return low + (high - low) * Z
 
-    def observe(self, design: list[float], seed: int, index: int, apart: bool = False) -> float:
-        """Run the experiment of that number; its draw is the same for all methods.
+    # -- draws, each from a stream of its own
 
-        Args:
-            design: What is asked for.
-            seed: The repeat.
-            index: The number of the experiment in the repeat.
-            apart: Whether the draw is independent of a *random* first design of the same number.
-                Otherwise both come from the same random numbers, as in runs stored before.
-        """
-        X = torch.tensor([design], dtype=torch.float64)
-        generator = torch.Generator().manual_seed(1_000_003 * seed + index + APART * apart)
-        tried = replace(self.problem, uncertainty=self.tried_under)  # type: ignore[type-var]
-        value = tried.observe(X, generator)
-        noise = torch.randn(1, generator=generator, dtype=torch.float64)
-        return (value + self.noise * noise).item()
+    def seed(self, repeat: int) -> int:
+        """Return the number that all streams of a repeat branch off from."""
+        return 1000 * zlib.crc32(self.name.encode()) + repeat
+
+    def first_designs(
+        self, repeat: int, n: int | None = None, uniform: bool = False
+    ) -> list[Design]:
+        """Return the designs that every method starts from: scrambled Sobol, or uniform."""
+        n = n or self.n_initial
+        if uniform:
+            random = stream(self.seed(repeat), "first designs")
+            Z = torch.from_numpy(random.random((n, self.d)))
+        else:
+            seed = stream_seed(self.seed(repeat), "first designs") % 2**31
+            Z = SobolEngine(self.d, scramble=True, seed=seed).draw(n, dtype=torch.float64)
+        designs: list[Design] = self.designs(Z).tolist()
+        return designs
+
+    def executed(self, design: Design, repeat: int, i: int) -> Design:
+        """Return where evaluation number i lands if this design is asked for."""
+        X, P = torch.tensor([design], dtype=torch.float64), self.tried_under
+        random = stream(self.seed(repeat), "executed input", i)
+        base = torch.from_numpy(random.random((1, P.n_base(self.d)))).clamp(1e-12, 1 - 1e-12)
+        landed: Design = P.perturb(X, base)[0, 0].tolist()
+        return landed
+
+    def value(self, executed: Design, repeat: int, i: int) -> float:
+        """Return what evaluation number i measures there."""
+        noise = stream(self.seed(repeat), "noise", i).standard_normal()
+        true = self.problem(torch.tensor([executed], dtype=torch.float64)).item()
+        return float(true + self.noise * noise)
+
+    # -- truth
+
+    @property
+    def truth(self) -> dict[str, Any]:
+        """The best design in use, its value, and the mean value of all designs."""
+        known = truths()
+        if self.name not in known:
+            raise KeyError(f"{self.name} has no truth: run `python -m experiments truths`.")
+        return known[self.name]
+
+    @property
+    def gain(self) -> float:
+        """How much better than an average design the best one is."""
+        return self.sign * (self.truth["value"] - self.truth["mean"])
+
+    def expected(self, designs: Any) -> Tensor:
+        """Return the true E f of designs in use."""
+        return self.problem.expected(torch.as_tensor(designs, dtype=torch.float64))
+
+    def regrets(self, designs: Any) -> list[float]:
+        """Return how much worse than the best design each design is in use."""
+        gaps: list[float] = (self.sign * (self.truth["value"] - self.expected(designs))).tolist()
+        return gaps
+
+
+@cache
+def truths() -> dict[str, dict[str, Any]]:
+    """Return the truths that were worked out before."""
+    found: dict[str, dict[str, Any]] = json.loads(TRUTHS.read_text(encoding="utf-8"))
+    return found
+
+
+# -- the cases
+
+GAMMA = unc.SciPy(stats.gamma(1.0, scale=0.1))
+"""A machine that overshoots, mostly by little and sometimes by much."""
+TWO_MODES = unc.GaussianMixture([[-0.15, -0.1], [0.15, 0.1]], [[0.001, 0.0], [0.0, 0.001]])
+"""A machine with play: every design lands on one of two sides."""
+
+
+def formula(name: str, kind: Any, ranges: Any, P: unc.InputUncertainty, **settings: int) -> Formula:
+    """Return one of BoTorch's test functions, minimized, on a box of its own."""
+    return Formula(name, lambda X: known(kind, X, **settings), ranges, "minimize", P)
+
+
+def steps(terms: tuple[tuple[float, float, float], ...], x: Tensor) -> Tensor:
+    """Return a sum of smooth steps: Σ l / (1 + e^(-k (x - c)))."""
+    values = [height * torch.sigmoid(k * (x - c)) for height, k, c in terms]
+    return torch.stack(values).sum(0)
+
+
+GOLEM_1D = ((1.0, 100.0, 0.1), (-1.0, 100.0, 0.2), (0.7, 80.0, 0.5), (-0.7, 80.0, 0.9))
+
+
+def golem_1d(X: Tensor) -> Tensor:
+    """Return a narrow plateau and a lower, wide one (Aldeghi et al. 2021)."""
+    return steps(GOLEM_1D, X.squeeze(-1))
+
+
+def golem_2d(X: Tensor) -> Tensor:
+    """Return a valley beside a wall: Σ 10 / (1 + 0.3 e^(6x)) + 0.2 x²."""
+    return (10 / (1 + 0.3 * torch.exp(6 * X)) + 0.2 * X.square()).sum(-1)
+
+
+def qing_1d(X: Tensor) -> Tensor:
+    """Return a wide hill and a high, narrow one."""
+    x = X.squeeze(-1)
+    wide, narrow = ((x - 0.35) / 0.25).square(), ((x - 0.8) / 0.05).square()
+    return -20 * (0.5 - 0.8 * torch.exp(-wide) - torch.exp(-narrow))
+
+
+def golem(name: str, P: unc.InputUncertainty) -> Formula:
+    return Formula(name, golem_2d, box(0.0, 5.0, 2), "minimize", P)
 
 
 CASES: dict[str, Case] = {
-    **{
-        name: Case(problems.problem(name))
-        for name in ("rkhs", "double-peak", "bumped-bowl", "push")
-    },
-    "rkhs-beta": Case(problems.RKHS(unc.Beta(0.4, 0.2, scale=0.1))),
-    "wave": Case(problems.Wave()),
-    "cliff": Case(problems.Cliff(), noise=0.1),
-    "branin": Case(problems.Branin()),
-    "hartmann-6": Case(problems.Hartmann()),
-    "hills": Case(problems.Hills(), noise=0.05),
-    "double-peak-exact": Case(problems.DoublePeak(), unc.Exact()),
-    "branin-exact": Case(problems.Branin(), unc.Exact()),
-    "hills-machines": Case(problems.Hills(TWO_MODES), unc.Normal(0.03)),
-    "hartmann-3-precise": Case(problems.Hartmann(3, unc.Normal(0.002))),
-    "chirp-exact": Case(published.Chirp(), unc.Exact()),
-    "hartmann-3-exact": Case(problems.Hartmann(3, unc.Normal(0.1)), unc.Exact()),
-    "three-bumps-exact": Case(published.ThreeBumps(), unc.Exact()),
-    "three-bumps": Case(published.ThreeBumps()),
-    "polynomial-exact": Case(published.Polynomial(), unc.Exact()),
-    **{
-        kind.name: Case(kind())
-        for kind in (
-            tolerances.Circuit,
-            tolerances.Reactor,
-            tolerances.Spring,
-            tolerances.Borehole,
-            tolerances.Piston,
-            tolerances.Controller,
-            tolerances.Absorber,
-            tolerances.Arm,
-            classics.Camel,
-            classics.Ackley,
-            classics.Styblinski,
-            classics.Levy,
-            classics.Cantilever,
-            classics.Wing,
-        )
-    },
-    "shekel-exact": Case(classics.Shekel(), unc.Exact()),
+    case.name: case
+    for case in (
+        # the paper's
+        Case("rkhs", "paper", problems.problem("rkhs")),
+        Case("rkhs-beta", "skewed", problems.RKHS(unc.Beta(0.4, 0.2, scale=0.1))),
+        Case("double-peak", "paper", problems.problem("double-peak")),
+        Case("bumped-bowl", "paper", problems.problem("bumped-bowl")),
+        Case("push", "paper", problems.problem("push")),
+        # tolerances in percent
+        Case("circuit", "percent", tolerances.Circuit()),
+        Case("spring", "percent", tolerances.Spring()),
+        Case("piston", "percent", tolerances.Piston()),
+        Case("cantilever", "percent", tolerances.Cantilever()),
+        Case("reactor", "percent", tolerances.Reactor()),
+        Case("borehole", "percent", tolerances.Borehole()),
+        Case("controller", "percent", tolerances.Controller()),
+        Case("absorber", "percent", tolerances.Absorber()),
+        # errors that vary with the design
+        Case("wave", "varies", problems.Wave()),
+        Case("hills", "varies", problems.Hills(), noise=0.05),
+        Case(
+            "golem-2d-growing", "varies", golem("golem-2d-growing", unc.Relative(unc.Normal(0.3)))
+        ),
+        # skewed and heavy-tailed errors
+        Case("hartmann-3-gamma", "skewed", problems.Hartmann(3, GAMMA)),
+        Case(
+            "styblinski",
+            "skewed",
+            formula(
+                "styblinski",
+                synthetic.StyblinskiTang,
+                box(-4.0, 4.0, 4),
+                unc.Beta(0.8, 2.5, scale=2.0),
+                dim=4,
+            ),
+        ),
+        Case("cliff", "skewed", problems.Cliff(), noise=0.1),
+        Case(
+            "ackley",
+            "wide",
+            formula(
+                "ackley",
+                synthetic.Ackley,
+                box(-2.0, 3.0, 3),
+                unc.SciPy(stats.t(3, scale=0.15)),
+                dim=3,
+            ),
+        ),
+        # two modes
+        Case(
+            "camel",
+            "two modes",
+            formula(
+                "camel",
+                synthetic.SixHumpCamel,
+                ((-2.0, 2.0), (-1.0, 1.0)),
+                unc.GaussianMixture([[-0.4, 0.1], [0.4, -0.1]], [[0.01, 0.0], [0.0, 0.01]]),
+            ),
+        ),
+        Case(
+            "branin-two-modes",
+            "two modes",
+            problems.Branin(
+                unc.GaussianMixture([[-2.0, -1.0], [2.0, 1.0]], [[0.2, 0.0], [0.0, 0.2]])
+            ),
+        ),
+        Case("hills-machines", "used otherwise", problems.Hills(TWO_MODES), unc.Normal(0.03)),
+        # wide errors in several smooth parameters
+        Case("bumps-wide", "wide", landscape("bumps", unc.Normal(0.15))),
+        Case("hartmann-3-wide", "wide", problems.Hartmann(3, unc.Normal(0.15))),
+        Case("shekel-wide", "wide", landscape("shekel-10", unc.Normal(1.0))),
+        Case("hartmann-6", "wide", problems.Hartmann()),
+        Case(
+            "levy",
+            "wide",
+            formula("levy", synthetic.Levy, box(-5.0, 5.0, 5), unc.Normal(0.5), dim=5),
+        ),
+        # negligible errors
+        Case("hartmann-3-precise", "negligible", problems.Hartmann(3, unc.Normal(0.002))),
+        Case("branin-precise", "negligible", problems.Branin(unc.Normal(0.03))),
+        Case("hartmann-6-precise", "negligible", problems.Hartmann(6, unc.Normal(0.002))),
+        # exact now, imprecise later
+        Case("branin-exact", "exact now", problems.Branin(), unc.Exact()),
+        Case("three-bumps-exact", "exact now", published.ThreeBumps(), unc.Exact()),
+        Case("double-peak-exact", "exact now", problems.DoublePeak(), unc.Exact()),
+        Case("chirp-exact", "exact now", published.Chirp(), unc.Exact()),
+        Case("polynomial-exact", "exact now", published.Polynomial(), unc.Exact()),
+        Case(
+            "shekel-exact",
+            "exact now",
+            formula("shekel", synthetic.Shekel, box(0.0, 10.0, 4), unc.Normal(0.7), m=5),
+            unc.Exact(),
+        ),
+        # published with their robust optima
+        Case(
+            "golem-1d",
+            "published",
+            Formula("golem-1d", golem_1d, box(0.0, 1.0, 1), "maximize", unc.Normal(0.1)),
+        ),
+        Case("golem-2d", "published", golem("golem-2d", unc.Normal(0.5))),
+        Case("golem-2d-wide", "published", golem("golem-2d-wide", unc.Normal(1.0))),
+        Case(
+            "qing-1d",
+            "published",
+            Formula("qing-1d", qing_1d, box(0.0, 1.0, 1), "maximize", unc.Uniform(-0.05, 0.05)),
+        ),
+    )
 }
-"""Cases by the name under which their results are stored."""
+"""By the name under which their results are stored."""
+
+SLIPS = (0.0, 0.05, 0.15, 0.4)
+"""Standard deviations of slips, relative to the ranges; 0: the same method without slips."""
+
+
+def slip_case(name: str, slip: float) -> Case:
+    """Return a landscape whose experiments slip, and whose answer is used exactly."""
+    problem = landscape(name)
+    low, high = problem.bounds
+    slipping = unc.Normal((slip * (high - low)).tolist()).clipped(low.tolist(), high.tolist())
+    return Case(f"{name}-slips", "slips", problem, slipping if slip else None, n_evaluations=55)

@@ -4,8 +4,6 @@ Rivals are built from the library's own parts, and peers get the same searches a
 our optimizer. If the library changes inside, only this module has to follow.
 """
 
-from airbo.campaign.storage import open_storage
-from airbo.campaign.storage_url import StorageURL
 from airbo.embeddings.base_kernels import log_normal
 from airbo.embeddings.embedding import PORTION
 from airbo.embeddings.features import Features
@@ -52,7 +50,6 @@ __all__ = [
     "Parts",
     "ReliableDesign",
     "SampledEmbedding",
-    "StorageURL",
     "UnseenInputLikelihood",
     "best_point",
     "corrected",
@@ -63,7 +60,6 @@ __all__ = [
     "log_normal",
     "nystrom_weights",
     "observation_noise",
-    "open_storage",
     "positive",
     "reproducible",
     "scaled",

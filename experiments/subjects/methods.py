@@ -9,12 +9,6 @@ from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
-from experiments.subjects.candidates import CANDIDATES, WIDER
-from experiments.subjects.cases import Case
-from experiments.subjects.family import FAMILY
-from experiments.subjects.hedged import HedgedGP
-from experiments.subjects.loops import Loop, OptimizerLoop
-from experiments.subjects.peers import PEERS
 from experiments.subjects.redrawn import redrawn
 
 MODELS: dict[str, Callable[..., Any]] = {
@@ -25,12 +19,8 @@ MODELS: dict[str, Callable[..., Any]] = {
     "erbf": ERBFGP,
     "expectation": ExpectationGP,
     "relevance": RelevanceGP,
-    "hedged": HedgedGP,
     "mmd, the library's prior": MMDGP,
     "ugp, the library's prior": UGP,
-    **CANDIDATES,
-    **WIDER,
-    **FAMILY,
 }
 NARROW = ("mmd", "ugp")
 """Surrogates that get a narrower prior than the library's if they have no estimator."""
@@ -39,19 +29,15 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {"Empirical": Empirical, "Nystrom": 
 
 @dataclass(frozen=True)
 class Method:
-    """A surrogate with its estimator, or a peer."""
+    """A surrogate with its estimator."""
 
     label: str
     model: str
-    """One of ``MODELS`` or of ``PEERS``."""
+    """One of ``MODELS``."""
     estimator: Estimator | None = None
     """None: the library's default, where the surrogate needs one."""
-    acquisition: str | None = None
-    """None: that of the experiment."""
     draws: str = "held"
     """``"redrawn"``: independent samples that are made anew in every call."""
-    protocol: tuple[tuple[str, Any], ...] = ()
-    """What is different from the protocol of the experiment."""
 
     def config(self) -> dict[str, Any]:
         """Return what a result depends on, JSON-able."""
@@ -77,8 +63,7 @@ def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
 def narrow(model: Callable[..., Any]) -> Callable[..., Any]:
     """Return a surrogate with a narrower prior of its length scales than the library's.
 
-    All results with the default estimator use it. The effect is small, as
-    docs/choosing-evidence.md says.
+    All results with the default estimator use it.
     """
 
     def build(X: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -86,13 +71,6 @@ def narrow(model: Callable[..., Any]) -> Callable[..., Any]:
         return model(X, *args, base_kernel=kernel, **kwargs)
 
     return build
-
-
-def start(config: dict[str, Any], case: Case, seed: int) -> Loop:
-    """Begin an optimization by the method of a configuration."""
-    if config["model"] in PEERS:
-        return PEERS[config["model"]](case, config["protocol"], seed)
-    return OptimizerLoop(case, surrogate(config, seed), config["protocol"], seed)
 
 
 NYSTROM = Method("MMDGP-nystrom(160/10)", "mmd", Nystrom(160, 10))
@@ -104,12 +82,4 @@ UGP_160 = Method("uGP(160)", "ugp", Empirical(160))
 GP = Method("GP", "nominal")
 SKL = Method("SKL", "skl")
 ERBF = Method("ERBF", "erbf")
-UGP_DEFAULT = Method("uGP (default estimator)", "ugp")
 EXPECTATION = Method("ExpectationGP", "expectation")
-EXPECTATION_RANDOM = Method(
-    "ExpectationGP, randomized UCB", "expectation", acquisition="ucb-random"
-)
-RELEVANCE = Method("RelevanceGP", "relevance")
-RELEVANCE_RANDOM = Method("RelevanceGP, randomized UCB", "relevance", acquisition="ucb-random")
-BOTORCH = Method("BoTorch SingleTaskGP", "botorch")
-BOTORCH_PERTURBED = Method("BoTorch InputPerturbation", "botorch-perturbed")

@@ -240,6 +240,61 @@ class Absorber(Toleranced):
         return 20 * torch.log10(loudest) + 20 * columns[1]
 
 
+CANTILEVER: Ranges = {
+    "width": (1.0, 4.0, 0.03),
+    "height": (1.0, 4.0, 0.03),
+    "length": (80.0, 120.0, 0.01),
+    "modulus": (2.0e7, 4.0e7, 0.05),
+}
+
+
+@dataclass(frozen=True)
+class Cantilever(Toleranced):
+    """How far the free end of a beam bends under two loads; 2 units are wanted."""
+
+    name: ClassVar[str] = "cantilever"
+    ranges: ClassVar[Ranges] = CANTILEVER
+    target: ClassVar[float | None] = 2.0
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(CANTILEVER))
+
+    def quantity(self, *columns: Tensor) -> Tensor:
+        width, height, length, modulus = columns
+        loads = ((1000 / height**2).square() + (500 / width**2).square()).sqrt()
+        return (4 * length**3 / (modulus * width * height) * loads).clamp_max(6.0)
+
+
+WING: Ranges = {
+    "area": (150.0, 200.0, 0.01),
+    "fuel": (220.0, 300.0, 0.05),
+    "aspect": (6.0, 10.0, 0.02),
+    "sweep": (1.0, 10.0, 0.1),
+    "pressure": (16.0, 45.0, 0.05),
+    "taper": (0.5, 1.0, 0.02),
+    "thickness": (0.08, 0.18, 0.05),
+    "factor": (2.5, 6.0, 0.05),
+    "gross": (1700.0, 2500.0, 0.02),
+    "paint": (0.025, 0.08, 0.1),
+}
+
+
+@dataclass(frozen=True)
+class Wing(Toleranced):
+    """Weight of the wing of a light aircraft; 240 lb are wanted."""
+
+    name: ClassVar[str] = "wing"
+    ranges: ClassVar[Ranges] = WING
+    target: ClassVar[float | None] = 240.0
+    uncertainty: InputUncertainty = field(default_factory=lambda: percent(WING))
+
+    def quantity(self, *columns: Tensor) -> Tensor:
+        area, fuel, aspect, sweep, pressure, taper, thickness, factor, gross, paint = columns
+        cosine = torch.cos(torch.deg2rad(sweep))
+        shape = (aspect / cosine**2) ** 0.6 * pressure**0.006 * taper**0.04
+        slender = (100 * thickness / cosine) ** -0.3
+        loaded = (factor * gross) ** 0.49
+        return 0.036 * area**0.758 * fuel**0.0035 * shape * slender * loaded + area * paint
+
+
 ARM_ANGLE, ARM_LENGTH = 0.08, 0.03
 
 

@@ -6,10 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.in_cube import blocks_with_columns
 from airbo.space import Space
 from airbo.uncertainty import Exact, InputUncertainty, Product, Rounded, base_draws
-from airbo.uncertainty.columns import some_columns
 
 ByName = (
     Mapping[str, InputUncertainty]
@@ -35,7 +33,7 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
             "uncertainty must be an airbo.uncertainty, a dict of them by parameter name, or None, "
             f"got {given!r}."
         )
-    for column in uncertain_columns(uncertainty, space.d):
+    for column in uncertainty.uncertain_columns(space.d):
         if column in space.categorical_columns:
             raise ValueError(
                 f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
@@ -50,34 +48,13 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
 
 def _on_integers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     """Let whole numbers land on whole numbers within their range; nothing else changes."""
-    integers = set(space.integer_columns) & set(uncertain_columns(uncertainty, space.d))
+    integers = set(space.integer_columns) & set(uncertainty.uncertain_columns(space.d))
     if not integers:
         return uncertainty
-    blocks: list[InputUncertainty] = []
-    columns: list[tuple[int, ...]] = []
-    for block, own in blocks_with_columns(uncertainty, range(space.d)):
-        for part, some in _integers_apart(block, own, integers):
-            blocks.append(_rounded(part, some, space, integers))
-            columns.append(some)
-    rest = tuple(sorted(set(range(space.d)).difference(*columns)))
-    if rest:
-        blocks.append(Exact())
-        columns.append(rest)
+    parts = uncertainty.independent_blocks(space.d)
+    blocks = [_rounded(block, own, space, integers) for block, own in parts]
+    columns = [own for _, own in parts]
     return blocks[0] if len(blocks) == 1 and columns[0] == (0,) else Product(blocks, columns)
-
-
-def _integers_apart(
-    block: InputUncertainty, own: tuple[int, ...], integers: set[int]
-) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
-    """Split off the whole numbers of a block, each alone, where its columns are independent."""
-    whole = [[i] for i, c in enumerate(own) if c in integers]
-    others = [i for i, c in enumerate(own) if c not in integers]
-    groups = [*([others] if others else []), *whole]
-    parts = [some_columns(block, group) for group in groups] if len(groups) > 1 else [None]
-    if not whole or None in parts:
-        return [(block, own)]
-    placed = [tuple(own[i] for i in group) for group in groups]
-    return [(part, some) for part, some in zip(parts, placed, strict=True) if part is not None]
 
 
 def _rounded(
@@ -108,7 +85,7 @@ def check_logs(
     space: Space, uncertainty: InputUncertainty, X: Float[Tensor, "n {space.d}"]
 ) -> None:
     """Refuse an uncertainty under which a design may land where a parameter has no logarithm."""
-    for column in set(space.log_columns) & set(uncertain_columns(uncertainty, space.d)):
+    for column in set(space.log_columns) & set(uncertainty.uncertain_columns(space.d)):
         lowest = uncertainty.perturb(X, _wide_draws(uncertainty.n_base(space.d)))[..., column].min()
         if lowest <= 0:
             name = space.names[column]
@@ -134,35 +111,6 @@ def _wide_draws(n_base: int) -> Float[Tensor, "s {n_base}"]:
     rows = [middle.masked_fill(ends, t) for t in (tail, 1 - tail)]
     rows += [torch.full((1, n_base), t) for t in (tail, 1 - tail)]
     return torch.cat([torch.cat(rows).double(), base_draws(512, n_base)])
-
-
-def uncertain_columns(uncertainty: InputUncertainty, d: int) -> list[int]:
-    """Return the columns that are not hit exactly."""
-    if isinstance(uncertainty, Exact):
-        return []
-    if isinstance(uncertainty, Product):
-        return sorted(
-            own[column]
-            for block, own in zip(uncertainty.blocks, uncertainty.layout(d), strict=True)
-            for column in uncertain_columns(block, len(own))
-        )
-    return list(range(d))
-
-
-def independent_groups(uncertainty: InputUncertainty, d: int) -> list[tuple[int, ...]]:
-    """Return groups of columns that are not hit exactly; groups deviate independently."""
-    if isinstance(uncertainty, Exact):
-        return []
-    if isinstance(uncertainty, Product):
-        layout = zip(uncertainty.blocks, uncertainty.layout(d), strict=True)
-        return sorted(
-            tuple(own[column] for column in group)
-            for block, own in layout
-            for group in independent_groups(block, len(own))
-        )
-    if uncertainty.independent_columns:
-        return [(column,) for column in range(d)]
-    return [tuple(range(d))]
 
 
 def _product(space: Space, given: ByName) -> InputUncertainty:

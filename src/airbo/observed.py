@@ -5,6 +5,7 @@ This module imports neither PyTorch nor pandas, so that ``airbo tell`` starts at
 
 import math
 import numbers
+import operator
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Literal
@@ -29,6 +30,17 @@ def check_choice(name: str, value: object, *allowed: str) -> None:
     if value not in allowed:
         words = " or ".join(map(repr, allowed))
         raise ValueError(f"{name} must be {words}, got {value!r}.")
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return the value as an int; raise ``ValueError`` if it is not one, or too small."""
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}.")
+    return number
 
 
 def check_value(value: Any) -> float | None:

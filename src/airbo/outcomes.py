@@ -18,7 +18,7 @@ from airbo.measures.kinds import (
     check_measure,
     measure_from,
 )
-from airbo.observed import LARGEST, Direction, check_value
+from airbo.observed import LARGEST, VALUE, Direction, check_value
 from airbo.space.parameters import finite_number
 from airbo.words import MeanAndStd, nearest, number, plus_minus, with_unit
 
@@ -286,9 +286,31 @@ def check_outcomes(given: Any) -> dict[str, Want]:
     return dict(given)
 
 
+def named_outcomes(
+    given: Mapping[str, Want] | None, direction: Direction, measure: Measure | None
+) -> dict[str, Want]:
+    """Return the outcomes by name: those that were given, or a single one called ``"value"``."""
+    if given is None:
+        measure = Mean() if measure is None else measure
+        aim = Maximize if direction == "maximize" else Minimize
+        return check_outcomes({VALUE: aim(measure)})
+    outcomes = check_outcomes(given)
+    first = first_objective(outcomes)
+    if direction not in ("maximize", first.direction):
+        raise ValueError("With outcomes, each has its own direction: leave direction out.")
+    if measure not in (None, first.measure):
+        raise ValueError("With outcomes, each has its own measure: leave measure out.")
+    return outcomes
+
+
 def objectives(outcomes: Mapping[str, Want]) -> dict[str, Aim]:
     """Return the outcomes that designs are chosen by."""
     return {name: o for name, o in outcomes.items() if isinstance(o, Aim)}
+
+
+def first_objective(outcomes: Mapping[str, Want]) -> Aim:
+    """Return the objective that is meant where a single one is asked about."""
+    return next(iter(objectives(outcomes).values()))
 
 
 def limits(outcomes: Mapping[str, Want]) -> dict[str, Limit]:
@@ -336,8 +358,12 @@ def outcomes_from_dict(data: Mapping[str, Any]) -> dict[str, Want]:
 def check_values(outcomes: Mapping[str, Want], told: Any) -> dict[str, float] | None:
     """Return the outcomes that were measured, by name; None for a failed experiment.
 
-    An outcome that is left out, None or NaN was not measured.
+    An outcome that is left out, None or NaN was not measured. Where there is only one, its value
+    need not have a name.
     """
+    if len(outcomes) == 1 and not isinstance(told, Mapping):
+        value = check_value(told)
+        return None if value is None else dict.fromkeys(outcomes, value)
     if told is None or (isinstance(told, float) and math.isnan(told)):
         return None
     if not isinstance(told, Mapping):

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from airbo.coordinates import NamedUncertainty
-from airbo.observed import VALUE
+from airbo.observed import whole_number
 from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
-from airbo.optimizer.recorded import whole_number
 from airbo.outcomes import check_outcomes, objectives
 from airbo.space import Space
 from airbo.words import quoted
@@ -130,11 +129,10 @@ def _optimize(
                     callback(optimizer)
                 bar.advance(optimizer)
         except KeyboardInterrupt:
-            if len(_not_measured(optimizer)) == len(optimizer.outcomes or (VALUE,)):
+            if len(_not_measured(optimizer)) == len(optimizer.outcomes):
                 raise
     if missing := _not_measured(optimizer):
-        what = "gave a value" if optimizer.outcomes is None else f"measured {quoted(missing)}"
-        raise ExperimentError(f"No experiment {what}.", optimizer)
+        raise ExperimentError(f"No experiment measured {quoted(missing)}.", optimizer)
     best = optimizer.recommend()
     return Result(best.design, best.mean, best.std, optimizer)
 
@@ -171,7 +169,7 @@ def _check_direction(direction: Direction, outcomes: Any) -> None:
 def _not_measured(optimizer: Optimizer) -> list[str]:
     """Return the outcomes that no experiment has measured so far."""
     table = optimizer.observations
-    return [name for name in optimizer.outcomes or (VALUE,) if not table[name].notna().any()]
+    return [name for name in optimizer.outcomes if not table[name].notna().any()]
 
 
 class _Bar:

@@ -34,10 +34,7 @@ def test_a_small_version_of_everything_runs_and_is_drawn(tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "expectations",
         *THEORY,
-        "quadrature-nodes",
-        "optuna-ask",
         "measure-regret",
         "reliability",
         "in-spec",

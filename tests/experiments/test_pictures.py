@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -12,9 +11,7 @@ import torch
 
 from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
-from experiments.choosing.chart import SMALLEST, draw_relative
 from experiments.figures.readme import draw_problem
-from experiments.figures.stored import DEFAULT, PLAIN, finals, median_repeat
 from experiments.figures.uncertainties import draw_density, kinds
 from experiments.harness import table
 from experiments.harness.palette import OTHER, colour, shown, style
@@ -98,25 +95,6 @@ def test_methods_that_are_drawn_together_look_different(name):
     assert OTHER not in looks
     assert len({shade for shade, _ in looks}) == len({marker for _, marker in looks}) == len(looks)
     assert len({shown(method.label) for method in KNOWN[name].methods}) == len(looks)
-
-
-def test_the_animated_run_is_the_median_of_all_stored_ones():
-    lead = finals("choosing-wave", PLAIN) - finals("choosing-wave", DEFAULT)
-    shown = lead[median_repeat("choosing-wave")]
-    assert len(lead) == 20
-    assert abs((lead < shown).sum() - (lead > shown).sum()) <= 1
-
-
-def test_a_chart_puts_every_mean_beside_that_of_the_reference(ax, tmp_path, monkeypatch):
-    drawn = contextmanager(lambda *_: (yield ax.figure))
-    monkeypatch.setattr("experiments.choosing.chart.picture", drawn)
-    monkeypatch.setattr(ax.figure, "subplots", lambda: ax)
-    means = {DEFAULT: [1.0, 0.0], PLAIN: [2.0, 4.0], "SKL": [6.0, np.nan]}
-    draw_relative(["first", "second"], means, PLAIN, tmp_path / "chart.png")
-    marks = {line.get_label(): line.get_xdata() for line in ax.lines}
-    np.testing.assert_allclose(marks["airbo 0.1.0"], [0.5, SMALLEST])
-    np.testing.assert_allclose(marks["SKL"], [3.0, np.nan])
-    assert "plain GP" not in marks
 
 
 def test_a_method_has_one_colour_whatever_it_is_called():

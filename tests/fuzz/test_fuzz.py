@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.campaign import Campaign, CampaignError, FileError
-from airbo.campaign.config import parse
-from airbo.lab.cli.app import app
 from airbo.integrations.optuna import AIRBOSampler, recommend
+from airbo.lab import Campaign, CampaignError, FileError
+from airbo.lab.cli.app import app
+from airbo.lab.file import parse
 from airbo.lab.report import write_report
-from tests.lab.common import LINE, campaign, write
 from tests.fuzz.strategies import campaign_files, command_lines, extremes, mutated, studies, tables
+from tests.lab.common import LINE, campaign, write
 
 pytestmark = [
     pytest.mark.usefixtures("as_without_shape_checks"),
@@ -44,7 +44,7 @@ def fuzzed(strategy, n):
 def try_file(text, reported):
     """Read a file; where it is accepted, all that can be done with it works."""
     with tempfile.TemporaryDirectory() as folder:
-        path = write(Path(folder), 'storage = "journal:///a.journal"\n' + text)
+        path = write(Path(folder), 'storage = "sqlite:///a.db"\n' + text)
         try:
             campaign = Campaign.open(path)
             campaign.settings.check()

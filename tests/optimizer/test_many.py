@@ -12,8 +12,8 @@ from airbo import uncertainty as unc
 from airbo.acquisition import promising
 from airbo.analysis import outlook
 from airbo.integrations.optuna import UNCERTAINTY, AIRBOSampler, describe_uncertainty
+from airbo.optimizer import optimizer as optimizer_module
 from airbo.optimizer import part, search, surrogate
-from airbo.optimizer import recorded as optimizer_module
 from airbo.optimizer.part import PartOfDataWarning, replicates
 from tests.optimizer.common import LINE, SQUARE, cheap, recommend
 

@@ -270,13 +270,13 @@ def test_what_is_not_a_state_is_refused(text):
 
 def test_a_state_of_another_version_is_refused():
     state = json.loads(Optimizer(LINE).to_json())
-    with pytest.raises(ValueError, match="version 999; this airbo reads version 1"):
+    with pytest.raises(ValueError, match="version 999; this airbo reads version 2"):
         Optimizer.from_json(json.dumps(state | {"airbo_optimizer": 999}))
 
 
 STATE = {
     **json.loads(Optimizer(SQUARE).to_json()),
-    "observations": [{"design": {"x": 0.1, "y": 0.2}, "value": 1.0}],
+    "observations": [{"design": {"x": 0.1, "y": 0.2}, "outcomes": {"value": 1.0}}],
     "pending": [{"x": 0.3, "y": 0.4}],
     "n_asked": 1,
 }
@@ -295,16 +295,20 @@ def test_a_state_with_a_missing_or_senseless_part_is_refused(name):
 @pytest.mark.parametrize(
     "observation",
     [
-        {"design": {"x": 0.1, "y": 0.2}, "value": float("inf")},
-        {"design": {"x": 0.1}, "value": 1.0},
-        {"design": {"x": 0.1, "y": "a"}, "value": 1.0},
-        {"design": {"x": 0.1, "y": 0.2}, "value": "a"},
+        {"design": {"x": 0.1, "y": 0.2}, "outcomes": {"value": float("inf")}},
+        {"design": {"x": 0.1}, "outcomes": {"value": 1.0}},
+        {"design": {"x": 0.1, "y": "a"}, "outcomes": {"value": 1.0}},
+        {"design": {"x": 0.1, "y": 0.2}, "outcomes": {"value": "a"}},
         {"design": {"x": 0.1, "y": 0.2}},
-        {"design": {"x": 0.1, "y": 0.2}, "value": 1.0, "uncertainty": {"kind": "os.system"}},
+        {
+            "design": {"x": 0.1, "y": 0.2},
+            "outcomes": {"value": 1.0},
+            "uncertainty": {"kind": "os.system"},
+        },
     ],
 )
 @pytest.mark.usefixtures("as_without_shape_checks")
 def test_a_state_with_a_senseless_observation_is_refused(observation):
     Optimizer.from_json(json.dumps(STATE))
-    with pytest.raises((ValueError, TypeError), match=r"y|value|kind"):
+    with pytest.raises((ValueError, TypeError), match=r"y|outcome|value|kind"):
         Optimizer.from_json(json.dumps(STATE | {"observations": [observation]}))

@@ -116,3 +116,18 @@ def test_impossible_values_are_refused(make, message):
 def test_wrong_types_are_refused(make, message):
     with pytest.raises(TypeError, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", ["studentized_range", "gausshyper"])
+def test_a_distribution_that_takes_minutes_is_refused_at_once(name):
+    args = {"studentized_range": [3, 10], "gausshyper": [1.0, 2.0, 1.0, 1.0]}[name]
+    with pytest.raises(ValueError, match="neither a quantile function nor a sampler"):
+        unc.from_dict({"kind": "SciPy", "name": name, "args": args})
+
+
+def test_a_distribution_without_a_quantile_function_is_its_own_draws():
+    stable = unc.from_dict({"kind": "SciPy", "name": "levy_stable", "args": [1.5, 0.0]})
+    X = torch.zeros(1, 2).double()
+    landed = stable.perturb(X, unc.base_draws(4096, 2))[0]
+    assert landed.median(dim=0).values.abs().max() < 0.05  # it is symmetric
+    assert torch.equal(landed, stable.perturb(X, unc.base_draws(4096, 2))[0])

@@ -7,7 +7,6 @@ import airbo
 from airbo import uncertainty as unc
 from airbo.coordinates import by_columns
 from airbo.in_cube import in_cube
-from airbo.uncertainty.below import below
 from tests.uncertainties import double
 
 ONE_COLUMN = [
@@ -51,7 +50,7 @@ def test_a_distribution_function_counts_what_lies_below(inside):
         for t in (-2.3, 0.0, 0.7, 3.1):
             counted = (samples < t).double().mean(dim=-2)
             torch.testing.assert_close(
-                below(inside, design, double([t])), counted, atol=TOLERANCE, rtol=0
+                inside.cdf(design, double([t])), counted, atol=TOLERANCE, rtol=0
             )
 
 
@@ -102,7 +101,7 @@ def test_a_measured_integer_is_known():
 
 def test_scaling_changes_what_is_rounded():
     P = unc.Rounded(unc.Normal(2.0), 1, 5)
-    assert unc.scale(P, 0.5) == unc.Rounded(unc.Normal(1.0), 1, 5)
+    assert P.scaled(0.5) == unc.Rounded(unc.Normal(1.0), 1, 5)
 
 
 def test_limits_in_the_wrong_order_are_refused():

@@ -21,14 +21,14 @@ def deviations(uncertainty, d):
 def test_every_deviation_is_multiplied(uncertainty, d):
     plain = deviations(uncertainty, d)
     for factor in (0, 0.5, 2.0):
-        scaled = deviations(unc.scale(uncertainty, factor), d)
+        scaled = deviations(uncertainty.scaled(factor), d)
         torch.testing.assert_close(scaled, factor * plain, atol=1e-9, rtol=1e-7)
 
 
 @pytest.mark.parametrize(("uncertainty", "d"), one_of_each_type(UNLIMITED), ids=repr)
 def test_scaling_twice_is_scaling_once(uncertainty, d):
-    twice = unc.scale(unc.scale(uncertainty, 0.5), 3.0)
-    torch.testing.assert_close(deviations(twice, d), deviations(unc.scale(uncertainty, 1.5), d))
+    twice = uncertainty.scaled(0.5).scaled(3.0)
+    torch.testing.assert_close(deviations(twice, d), deviations(uncertainty.scaled(1.5), d))
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,18 @@ def test_scaling_twice_is_scaling_once(uncertainty, d):
     ids=repr,
 )
 def test_kinds_that_can_say_so_stay_what_they_are(uncertainty):
-    assert type(unc.scale(uncertainty, 0.5)) is type(uncertainty)
-    assert unc.scale(uncertainty, 0.5) == unc.scale(uncertainty, 0.5)
-    assert unc.scale(uncertainty, 0.5) != uncertainty or uncertainty == unc.Exact()
+    assert type(uncertainty.scaled(0.5)) is type(uncertainty)
+    assert uncertainty.scaled(0.5) == uncertainty.scaled(0.5)
+    assert uncertainty.scaled(0.5) != uncertainty or uncertainty == unc.Exact()
 
 
 def test_limits_do_not_move():
-    assert unc.scale(unc.Normal(0.5).clipped(0, 1), 2) == unc.Normal(1.0).clipped(0, 1)
+    assert unc.Normal(0.5).clipped(0, 1).scaled(2) == unc.Normal(1.0).clipped(0, 1)
 
 
 def test_a_wrapper_in_a_wrapper_is_one_wrapper():
     black_box = unc.Sampler(lambda X, base: X.unsqueeze(-2) + base)
-    assert unc.scale(unc.scale(black_box, 0.5), 4) == unc.Scaled(black_box, 2.0)
+    assert black_box.scaled(0.5).scaled(4) == unc.Scaled(black_box, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,12 @@ def test_a_wrapper_in_a_wrapper_is_one_wrapper():
 def test_bad_factors_are_refused(factor, error, message):
     for kind in (unc.Normal(1.0), unc.Varying(proportional_normal)):
         with pytest.raises(error, match=message):
-            unc.scale(kind, factor)
+            kind.scaled(factor)
     with pytest.raises(error, match=message):
         unc.Scaled(unc.Normal(1.0), factor)
 
 
 @pytest.mark.usefixtures("as_without_shape_checks")
 def test_what_is_no_uncertainty_is_refused():
-    with pytest.raises(TypeError, match=r"must be an airbo\.uncertainty, got 0\.1"):
-        unc.scale(0.1, 2)
     with pytest.raises(TypeError, match=r"Scaled needs an uncertainty, got 0\.1"):
         unc.Scaled(0.1, 2)

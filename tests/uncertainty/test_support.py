@@ -3,7 +3,6 @@
 import pytest
 
 from airbo import uncertainty as unc
-from airbo.uncertainty.support import is_bounded
 
 
 @pytest.mark.parametrize(
@@ -19,4 +18,4 @@ from airbo.uncertainty.support import is_bounded
     ids=repr,
 )
 def test_the_support_is_known_to_be_bounded(uncertainty, bounded):
-    assert is_bounded(uncertainty, 2) is bounded
+    assert uncertainty.is_bounded(2) is bounded

@@ -21,7 +21,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.coordinates import independent_groups
 from airbo.measures import InSpec
 from airbo.measures.capability import CERTAINTY, Likely
 from airbo.measures.posterior import Effort, MeasureModel
@@ -141,7 +140,7 @@ def budget_of(
         outcome: The name of the outcome.
     """
     X = cube.columns([design], allow_outside=True)
-    groups = independent_groups(uncertainty, cube.space.d)
+    groups = uncertainty.independent_groups(cube.space.d)
     landed = _Landed.of(uncertainty, X, groups)
     with torch.no_grad():
         values = landed.values(measured, cube)  # (S, rows, N), noise included

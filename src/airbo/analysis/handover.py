@@ -24,11 +24,11 @@ class Handover:
     @classmethod
     def of(cls, optimizer: Optimizer, design: Mapping[str, Any]) -> "Handover":
         """Look at a design; without limits there is nothing to hand over."""
-        wanted = limits(optimizer.outcomes or {})
+        wanted = limits(optimizer.outcomes)
         if wanted:
             level = min(limit.probability for limit in wanted.values())
             budgets = [tolerance_budget(optimizer, design, name) for name in wanted]
-        elif isinstance(optimizer.measure, InSpec) and len(optimizer.outcomes or ()) < 2:
+        elif isinstance(optimizer.measure, InSpec) and len(optimizer.outcomes) < 2:
             level, budgets = LEVEL_OF_WINDOW, [tolerance_budget(optimizer, design)]
         else:
             return cls(None, ())

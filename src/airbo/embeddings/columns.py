@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.embeddings.mixture import Mixture
+from airbo.uncertainty.gaussians import Mixture
 
 MARGIN = 5.5
 """Standard deviations at which a Gaussian counts as 0: e^(-MARGIN²/2) = 3e-7."""

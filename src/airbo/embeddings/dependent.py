@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.mixture import Mixture
+from airbo.uncertainty.gaussians import Mixture
 
 
 def widened(

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.embeddings.columns import MARGIN, Shifted, Waves, landing_features
-from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Group, Plan
 from airbo.embeddings.terms import NARROWEST_WAVE
+from airbo.uncertainty.gaussians import Mixture
 
 FLAT, WIDE, NARROW = 0.05, 25.0, NARROWEST_WAVE
 """Precisions up to which two moments say all, waves of a long period do, and waves go at all."""

@@ -14,9 +14,9 @@ from torch import Tensor
 from airbo.embeddings.columns import Waves, landing_features
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
 from airbo.embeddings.embedding import PORTION
-from airbo.embeddings.mixture import Mixture, difference
 from airbo.embeddings.plan import Group, Plan
 from airbo.uncertainty import base_draws
+from airbo.uncertainty.gaussians import Mixture, difference
 
 MOST_POWERS = 130
 """Polynomials of one group at the most: beyond, sums of Gaussians cost less."""

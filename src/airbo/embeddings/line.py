@@ -7,8 +7,8 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.embeddings.mixture import Mixture, to_atoms
 from airbo.embeddings.plan import Plan
+from airbo.uncertainty.gaussians import Mixture, to_atoms
 
 SPACING = 1 / 100
 """Of the grid, in the unit cube: resolves length scales down to 0.03."""

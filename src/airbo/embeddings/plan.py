@@ -9,11 +9,18 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.embeddings.discretize import Resolution, blocks_of, mixtures
-from airbo.embeddings.mixture import Mixture, choose, coarsest, difference, joined, land
 from airbo.embeddings.reduction import Views
-from airbo.embeddings.rules import gauss_rule
 from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty.gaussians import (
+    Mixture,
+    Resolution,
+    choose,
+    coarsest,
+    difference,
+    gauss_rule,
+    joined,
+    land,
+)
 
 CELLS = 4.0
 """Error that cells may add, as a multiple of that of other ways."""
@@ -165,7 +172,7 @@ class Plan:
     ) -> None:
         """Divide ``d`` columns into groups."""
         self.d, self.resolution = d, resolution
-        self._blocks = [blocks_of(u, tuple(range(d))) for u in uncertainties]
+        self._blocks = [u.independent_blocks(d) for u in uncertainties]
         # the middle of the cube shows what does not depend on the design
         probe = torch.full((1, d), 0.5, dtype=torch.float64)
         kinds = [self._parts(number, probe, resolution) for number in range(len(uncertainties))]
@@ -245,7 +252,7 @@ class Plan:
         present = kind.unique()  # candidates of a search are all of one kind
         options = []
         for number in present.tolist():
-            parts = mixtures(group.blocks[number], x, self.resolution)
+            parts = group.blocks[number].gaussians(x, self.resolution)
             landing = _joined_landing(parts, x, list(range(len(group.columns))))
             options.append(replace(landing, columns=group.columns))
         return choose(torch.searchsorted(present, kind), options)
@@ -280,7 +287,7 @@ class Plan:
                 part.additive,
             )
             for block, columns in self._blocks[number]
-            for part in mixtures(block, Z[..., list(columns)], resolution)
+            for part in block.gaussians(Z[..., list(columns)], resolution)
         ]
 
 

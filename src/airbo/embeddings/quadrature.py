@@ -7,15 +7,14 @@ from jaxtyping import Float, Int64
 from linear_operator import to_dense
 from torch import Tensor
 
-from airbo.embeddings.discretize import Resolution
 from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, is_same
 from airbo.embeddings.fitting import PairTables, products
 from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum, skeleton
 from airbo.embeddings.line import Line, line_of
-from airbo.embeddings.mixture import Mixture
 from airbo.embeddings.plan import Plan, plan_of
 from airbo.embeddings.portions import every_gaussian, symmetric_sum, weighted_sum
 from airbo.embeddings.terms import FARTHEST, Looked, Terms
+from airbo.uncertainty.gaussians import Mixture, Resolution
 
 REACH = 6.0
 """Standard deviations beyond which a Gaussian is not followed."""

@@ -16,8 +16,8 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from airbo.embeddings.dependent import widened
-from airbo.embeddings.mixture import Mixture
 from airbo.uncertainty import base_draws
+from airbo.uncertainty.gaussians import Mixture
 
 SIZES = (1, 9, 35)
 """Gaussians of the coarser views; of cells, the last of them shows no more than the one before."""

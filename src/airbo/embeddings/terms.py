@@ -11,8 +11,8 @@ from airbo.embeddings.columns import Shifted, Waves, landing_features
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
 from airbo.embeddings.gaussian_sum import GaussianSum
 from airbo.embeddings.logarithms import Logarithms
-from airbo.embeddings.mixture import difference
 from airbo.embeddings.plan import Group, Plan
+from airbo.uncertainty.gaussians import difference
 
 NARROWEST_WAVE = 4e4
 """Largest precision that waves follow; what is narrower is taken for that."""

@@ -222,7 +222,7 @@ class Campaign:
             run: The process that runs them unattended, as ``airbo run`` describes itself.
             budget: How many experiments may be done, or under way in runs; none is chosen beyond.
         """
-        from airbo.optimizer.recorded import whole_number
+        from airbo.observed import whole_number
 
         n, call = whole_number("n", n, least=1), key or events.new_key()
         self.give_up_overdue()

@@ -6,7 +6,6 @@ from torch import Tensor
 
 from airbo.measures.kinds import Measure, Worst
 from airbo.uncertainty import InputUncertainty, base_draws
-from airbo.uncertainty.support import is_bounded
 
 
 def base_for(
@@ -29,4 +28,4 @@ def base_for(
 def over(measure: Measure, uncertainty: InputUncertainty, d: int, noisy: bool) -> Measure:
     """Return the measure that is meant where designs with ``d`` columns land like this."""
     # noise has no bounds either
-    return measure.over(bounded=not noisy and is_bounded(uncertainty, d))
+    return measure.over(bounded=not noisy and uncertainty.is_bounded(d))

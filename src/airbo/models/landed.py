@@ -13,10 +13,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.discretize import Resolution, mixtures
 from airbo.embeddings.embedding import PORTION
 from airbo.embeddings.gaussian_sum import GaussianSum
 from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty.gaussians import Resolution
 
 SKETCH = Resolution(2)
 """Enough to see whether P_x is one normal distribution."""
@@ -27,7 +27,7 @@ def normal_landing(
 ) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch n d"]] | None:
     """Return means and variances of executed inputs; None unless they are normal, by column."""
     mean, variance = Z.clone(), torch.zeros_like(Z)
-    for part in mixtures(uncertainty, Z, SKETCH):
+    for part in uncertainty.gaussians(Z, SKETCH):
         if part.n_components > 1 or part.kind == 2:
             return None
         columns = list(part.columns)

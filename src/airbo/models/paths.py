@@ -31,7 +31,7 @@ from airbo.kernels import ERBFKernel, IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.base import UncertainInputGP
 from airbo.models.landed import normal_landing
-from airbo.uncertainty import Exact, InputUncertainty, Normal, Product, base_draws
+from airbo.uncertainty import Exact, InputUncertainty, base_draws
 
 N_WAVES = 512
 """Number of random waves per path."""
@@ -105,7 +105,7 @@ class RandomWaves:
     def _characteristic(self, number: int, uncertainty: InputUncertainty) -> Tensor:
         """Return E exp(i ω·δ), which all designs share."""
         if number not in self._spread:
-            self._spread[number] = _characteristic(uncertainty, self.frequencies)
+            self._spread[number] = uncertainty.characteristic(self.frequencies)
         return self._spread[number]
 
     def _of_gaussians(self, X: Tensor) -> Tensor:
@@ -115,28 +115,6 @@ class RandomWaves:
         W = self.frequencies
         variance = torch.einsum("...dm,...nde,...em->...nm", W, covariance, W)
         return torch.exp(-0.5 * variance) * torch.cos(mean @ W + self.phases)
-
-
-def _characteristic(u: InputUncertainty, W: Float[Tensor, "*shape d m"]) -> Tensor:
-    """Return E exp(i ω·δ) for an additive uncertainty, (*shape, 1, m)."""
-    d, zero = W.shape[-2], W.new_zeros(1, W.shape[-2])
-    if isinstance(u, Exact):
-        return torch.ones_like(W[..., :1, :]).to(torch.complex128)
-    if isinstance(u, Product):  # independent blocks
-        parts = [
-            _characteristic(block, W[..., list(own), :])
-            for block, own in zip(u.blocks, u.layout(d), strict=True)
-        ]
-        return torch.stack(parts).prod(0)
-    if isinstance(u, Normal):
-        variance = (W * (u.covariance(zero)[0] @ W)).sum(-2, keepdim=True)
-        return torch.exp(-0.5 * variance).to(torch.complex128)
-    draws = base_draws(4 * N_BASE_DRAWS, u.n_base(d), dtype=W.dtype)
-    total = torch.zeros_like(W[..., :1, :]).to(torch.complex128)
-    for some in draws.split(64):
-        angle = u.perturb(zero, some)[0] @ W  # (*shape, s, m)
-        total = total + torch.exp(1j * angle).sum(-2, keepdim=True)
-    return total / len(draws)
 
 
 class Prior(ABC):

@@ -17,7 +17,6 @@ from airbo.acquisition.improvement import Draws, LogImprovement, Sampled
 from airbo.measures import CVaR, InSpec, Mean, MeanStd, Measure, Quantile, Worst
 from airbo.measures.posterior import SEARCH, Effort, MeasureModel, Noise
 from airbo.models import UncertainInputGP
-from airbo.observed import Direction
 from airbo.optimizer.objective import Objective
 from airbo.optimizer.recommendation import Predictor
 from airbo.optimizer.record import History
@@ -169,26 +168,6 @@ class Goals:
                 return Z
             teaching = _InformationAboutAll(self, history, Z)
             return best_design(teaching, points.cube, start=Z, **taken)
-
-
-def one_direction(outcomes: Mapping[str, Want] | None, given: Direction) -> Direction:
-    """Return the direction of the first objective, if outcomes have names."""
-    if outcomes is None:
-        return given
-    own = next(iter(objectives(outcomes).values())).direction
-    if given not in ("maximize", own):
-        raise ValueError("With outcomes, each has its own direction: leave direction out.")
-    return own
-
-
-def one_measure(outcomes: Mapping[str, Want] | None, given: Measure | None) -> Measure:
-    """Return the measure of the first objective, if outcomes have names."""
-    if outcomes is None:
-        return Mean() if given is None else given
-    own = next(iter(objectives(outcomes).values())).measure
-    if given not in (None, own):
-        raise ValueError("With outcomes, each has its own measure: leave measure out.")
-    return own
 
 
 class OutcomeDraws(Draws):

@@ -13,7 +13,6 @@ from airbo.observed import (
     STATUS,
     VALUE,
     check_executed,
-    check_value,
 )
 from airbo.optimizer.record import Observation
 from airbo.outcomes import Want, check_values
@@ -37,13 +36,8 @@ class Rules:
 
     space: Space
     check: Check
-    outcomes: Mapping[str, Want] | None = None
-    """None: a single outcome without a name."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the table columns with measured values."""
-        return (VALUE,) if self.outcomes is None else tuple(self.outcomes)
+    outcomes: Mapping[str, Want]
+    """What experiments measure."""
 
 
 def read(
@@ -115,24 +109,12 @@ def read_one(
             raise TypeError(f"{what} is a dict with the keys {names}, got {given!r}.")
     plain = space.checked(design, allow_outside)
     measured = check_executed(space, plain, executed)
-    found = measured_values(rules, value, infeasible)
-    observation = Observation(plain, found[0], measured, uncertainty, found[1], infeasible)
+    outcomes = check_values(rules.outcomes, value) or {}
+    if infeasible and outcomes:
+        raise ValueError("infeasible=True is for experiments that failed; this one has outcomes.")
+    observation = Observation(plain, outcomes, measured, uncertainty, infeasible)
     rules.check(observation)
     return observation
-
-
-def measured_values(
-    rules: Rules, told: Any, infeasible: bool
-) -> tuple[float | None, dict[str, float]]:
-    """Read the value, or the values of several outcomes."""
-    if rules.outcomes is None:
-        value, values = check_value(told), {}
-    else:
-        value, values = None, check_values(rules.outcomes, told) or {}
-    if infeasible and (rules.outcomes is None or values):
-        wrong = "has outcomes" if values else "needs an optimizer with outcomes={...}"
-        raise ValueError(f"infeasible=True is for experiments that failed; this one {wrong}.")
-    return value, values
 
 
 # -- lists and tables
@@ -152,13 +134,13 @@ def from_lists(designs: Sequence[Any], values: Any, executed: Any) -> list[tuple
     return [(design, value, measured or {}) for design, value, measured in pairs]
 
 
-def check_names(space: Space, outcomes: Collection[str] | None = None) -> None:
+def check_names(space: Space, outcomes: Collection[str]) -> None:
     """Refuse names of parameters and outcomes that tables use for other columns."""
     ours = {STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
     for name in space.names:
-        if name in ours or (outcomes is None and name == VALUE):
+        if name in ours or name == VALUE in outcomes:
             raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")
-    for name in outcomes or ():
+    for name in outcomes:
         if name in space.names:
             raise ValueError(f"An outcome cannot be called {name!r}: a parameter has that name.")
         if name in ours:
@@ -174,15 +156,14 @@ def as_table(rules: Rules, observations: list[Observation]) -> "pd.DataFrame":
     rows = [
         {
             **o.design,
-            **({name: o.outcomes.get(name, math.nan) for name in rules.outcomes or ()}),
-            **({VALUE: math.nan if o.value is None else o.value} if not rules.outcomes else {}),
+            **{name: o.outcomes.get(name, math.nan) for name in rules.outcomes},
             STATUS: o.status,
             **{EXECUTED_COLUMN + name: o.executed.get(name) for name in measured},
         }
         for o in observations
     ]
     executed = (EXECUTED_COLUMN + name for name in measured)
-    columns = [*space.names, *rules.columns, STATUS, *executed]
+    columns = [*space.names, *rules.outcomes, STATUS, *executed]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -218,7 +199,7 @@ def from_table(
         if word in (FAILED, INFEASIBLE):
             _check_empty(told, word, index)
             told = None
-        elif rules.outcomes is None:
+        elif len(columns) == 1:
             told = told[columns[0]]
         rows.append((design, told, executed, word == INFEASIBLE))
     return rows
@@ -238,9 +219,9 @@ def _check_empty(values: Mapping[str, Any], status: str, index: int) -> None:
 
 def _value_columns(rules: Rules, table: "pd.DataFrame", value: Any) -> tuple[str, ...]:
     """Return the columns that may hold measured values; at least one must be there."""
-    if rules.outcomes is not None and value is not NOT_GIVEN:
+    if len(rules.outcomes) > 1 and value is not NOT_GIVEN:
         raise TypeError("In a table, the outcomes stand in columns with their names.")
-    columns = rules.columns if value is NOT_GIVEN else (value,)
+    columns = tuple(rules.outcomes) if value is NOT_GIVEN else (value,)
     if not any(column in table.columns for column in columns):
         wanted = " or ".join(map(repr, columns))
         raise ValueError(f"The table has no column {wanted}; it has {list(table.columns)}.")

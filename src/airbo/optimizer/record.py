@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.observed import FAILED, INFEASIBLE, OK
+from airbo.outcomes import FEASIBLE
 from airbo.space import Design, Space
 from airbo.space.cube import Cube
 from airbo.uncertainty import InputUncertainty
@@ -23,21 +24,24 @@ class Observation:
     """One experiment: the requested design and its result."""
 
     design: Design
-    value: float | None
-    """The observed value, in the user's direction; None if the experiment failed."""
+    outcomes: Mapping[str, float] = field(default_factory=dict)
+    """What was measured, by the names of outcomes, in the user's units; nothing if it failed."""
     executed: Mapping[str, Any] = field(default_factory=dict)
     """Measured parameters of the executed input."""
     uncertainty: InputUncertainty | None = None
     """The uncertainty of this experiment, if it differs from that of the others."""
-    outcomes: Mapping[str, float] = field(default_factory=dict)
-    """Where there are several outcomes, those that were measured; there is no value then."""
     infeasible: bool = False
     """Whether it failed because its design cannot be used."""
 
     @property
     def failed(self) -> bool:
-        """Whether there is no value."""
-        return self.value is None and not self.outcomes
+        """Whether nothing was measured."""
+        return not self.outcomes
+
+    @property
+    def value(self) -> float | None:
+        """What was measured of the first outcome, or of the only one; None if it failed."""
+        return next(iter(self.outcomes.values()), None)
 
     @property
     def status(self) -> str:
@@ -115,7 +119,10 @@ class History:
 
     def of(self, outcome: str) -> "History":
         """Return the history of one outcome alone, without experiments that left it out."""
-        own = [replace(o, value=o.outcomes.get(outcome), outcomes={}) for o in self.observations]
+        own = [
+            replace(o, outcomes={n: v for n, v in o.outcomes.items() if n == outcome})
+            for o in self.observations
+        ]
         pairs = zip(self.observations, own, strict=True)
         return replace(self, observations=[o for all_, o in pairs if o.failed == all_.failed])
 
@@ -123,7 +130,7 @@ class History:
     def feasibility(self) -> "History":
         """Return the history of whether designs can be used: 1 or 0, where that is known."""
         known = [o for o in self.observations if o.infeasible or not o.failed]
-        own = [replace(o, value=float(not o.infeasible), outcomes={}) for o in known]
+        own = [replace(o, outcomes={FEASIBLE: float(not o.infeasible)}) for o in known]
         return replace(self, observations=own)
 
     @property

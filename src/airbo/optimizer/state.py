@@ -8,14 +8,12 @@ from typing import Any
 
 from airbo.acquisition import OWN
 from airbo.coordinates import NamedUncertainty, by_columns
-from airbo.measures import Mean, Measure, measure_from
-from airbo.optimizer.reading import NOT_GIVEN
 from airbo.optimizer.record import Observation
 from airbo.outcomes import outcomes_from_dict, outcomes_to_dict
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty, from_dict
 
-VERSION = 1
+VERSION = 2
 IN_CODE = "given in code"
 
 
@@ -36,7 +34,7 @@ class State:
         settings = {name: _described(value) for name, value in self.settings.items()}
         data = {
             "airbo_optimizer": VERSION,
-            **{n: v for n, v in settings.items() if _ADDED_LATER.get(n, NOT_GIVEN) != v},
+            **settings,
             "n_asked": self.n_asked,
             "pending": [*self.pending],
             "observations": [_described_observation(o) for o in self.observations],
@@ -56,7 +54,6 @@ class State:
         """
         data = _versioned(text)
         with understood():
-            data = {**_ADDED_LATER, **data}
             settings = {name: _setting(name, data[name], given) for name in _READERS}
             observations = [
                 _observation(settings["space"], row, fields, uncertainties)
@@ -99,17 +96,13 @@ def _described(value: Any) -> Any:
             return value.to_dict()
         except TypeError:  # it holds a callable
             return IN_CODE
-    if isinstance(value, Measure):
-        return value.to_dict()
     if is_dataclass(value) and type(value) in _ACQUISITIONS.values():
         return {"kind": type(value).__name__, **asdict(value)}  # type: ignore[arg-type]
     return IN_CODE if callable(value) else value
 
 
 def _described_observation(o: Observation) -> dict[str, Any]:
-    data: dict[str, Any] = {"design": o.design, "value": o.value}
-    if o.outcomes:
-        data["outcomes"] = dict(o.outcomes)
+    data: dict[str, Any] = {"design": o.design, "outcomes": dict(o.outcomes)}
     if o.infeasible:
         data["infeasible"] = True
     if o.executed:
@@ -145,9 +138,8 @@ def _observation(
         given = _uncertainty(saved)
     uncertainty = None if given is None else by_columns(space, given)
     executed = dict(fields.get("executed", {}))
-    outcomes, infeasible = dict(fields.get("outcomes", {})), fields.get("infeasible", False)
-    design = dict(fields["design"])
-    return Observation(design, fields["value"], executed, uncertainty, outcomes, infeasible)
+    design, outcomes = dict(fields["design"]), dict(fields["outcomes"])
+    return Observation(design, outcomes, executed, uncertainty, fields.get("infeasible", False))
 
 
 def _uncertainty(saved: Any) -> InputUncertainty | None:
@@ -161,10 +153,6 @@ def _acquisition(saved: Any) -> Any:
     return _ACQUISITIONS[fields.pop("kind")](**fields)
 
 
-def _outcomes(saved: Any) -> Any:
-    return None if saved is None else outcomes_from_dict(saved)
-
-
 def _as_it_is(saved: Any) -> Any:
     return saved
 
@@ -175,16 +163,11 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "space": Space.from_dict,
     "uncertainty": _uncertainty,
     "deployment": _uncertainty,
-    "direction": _as_it_is,
     "surrogate": _as_it_is,
     "acquisition": _acquisition,
     "seed": _as_it_is,
     "n_initial": _as_it_is,
     "initial": _as_it_is,
-    "measure": measure_from,
     "noise": _as_it_is,
-    "outcomes": _outcomes,
+    "outcomes": outcomes_from_dict,
 }
-
-_ADDED_LATER = {"measure": Mean().to_dict(), "noise": "measurement", "outcomes": None}
-"""Values of settings that states of 0.1.0 do not contain."""

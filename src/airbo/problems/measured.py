@@ -14,7 +14,6 @@ from airbo.observed import Direction
 from airbo.problems.expectation import BLOCK, Expectation
 from airbo.problems.optimum import Function
 from airbo.uncertainty import InputUncertainty, base_draws
-from airbo.uncertainty.support import is_bounded
 
 N_PARTS, N_IN_PART = 16, 2**16
 """2²⁰ samples, in parts that are independent of each other."""
@@ -62,7 +61,7 @@ def estimate_measure(
     how far their mean may be from the truth.
     """
     d, sign = X.shape[-1], sign_of(direction)
-    meant = measure.over(bounded=is_bounded(uncertainty, d))
+    meant = measure.over(bounded=uncertainty.is_bounded(d))
     inside, factor = meant.inside(sign, 1.0), meant.factor(sign, 1.0)
     points = X.reshape(-1, d).split(max(BLOCK // n_samples, 1))
     parts = []

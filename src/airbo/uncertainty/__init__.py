@@ -17,22 +17,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airbo.uncertainty.additive import Beta, ChiSquared, Exact, Ring, Uniform
     from airbo.uncertainty.base import InputUncertainty, base_draws
-    from airbo.uncertainty.clipped import Clipped
+    from airbo.uncertainty.columns import Beta, ChiSquared, Exact, LogNormal, Uniform
+    from airbo.uncertainty.composed import Clipped, Product, Relative, Rounded, Scaled
+    from airbo.uncertainty.conditional import conditional
     from airbo.uncertainty.empirical import Empirical
     from airbo.uncertainty.external import SciPy, Torch
-    from airbo.uncertainty.gaussian import Normal
     from airbo.uncertainty.learning import learn
-    from airbo.uncertainty.measured import conditional
-    from airbo.uncertainty.mixture import GaussianMixture
-    from airbo.uncertainty.product import Product
-    from airbo.uncertainty.relative import LogNormal, Relative
-    from airbo.uncertainty.rounded import Rounded
-    from airbo.uncertainty.sampler import Sampler
-    from airbo.uncertainty.scaled import Scaled, scale
+    from airbo.uncertainty.normal import GaussianMixture, Normal, Ring
     from airbo.uncertainty.spec import from_dict, from_json
-    from airbo.uncertainty.varying import Piecewise, Varying
+    from airbo.uncertainty.varying import Piecewise, Sampler, Varying
 
 __all__ = [
     "Beta",
@@ -60,32 +54,30 @@ __all__ = [
     "from_dict",
     "from_json",
     "learn",
-    "scale",
 ]
 
 _HOMES = {
-    "Beta": "additive",
-    "ChiSquared": "additive",
-    "Exact": "additive",
-    "Ring": "additive",
-    "Uniform": "additive",
+    "Beta": "columns",
+    "ChiSquared": "columns",
+    "Exact": "columns",
+    "Ring": "normal",
+    "Uniform": "columns",
     "InputUncertainty": "base",
     "base_draws": "base",
-    "Clipped": "clipped",
+    "Clipped": "composed",
     "Empirical": "empirical",
     "SciPy": "external",
     "Torch": "external",
-    "Normal": "gaussian",
+    "Normal": "normal",
     "learn": "learning",
-    "conditional": "measured",
-    "GaussianMixture": "mixture",
-    "Product": "product",
-    "LogNormal": "relative",
-    "Relative": "relative",
-    "Rounded": "rounded",
-    "Sampler": "sampler",
-    "Scaled": "scaled",
-    "scale": "scaled",
+    "conditional": "conditional",
+    "GaussianMixture": "normal",
+    "Product": "composed",
+    "LogNormal": "columns",
+    "Relative": "composed",
+    "Rounded": "composed",
+    "Sampler": "varying",
+    "Scaled": "composed",
     "from_dict": "spec",
     "from_json": "spec",
     "Piecewise": "varying",

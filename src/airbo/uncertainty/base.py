@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
-from dataclasses import fields, is_dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,28 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from airbo.uncertainty.parameters import Numbers
+from airbo.uncertainty.gaussians import (
+    N_FINE,
+    PER_CELL,
+    Mixture,
+    Resolution,
+    around,
+    bisect,
+    by_column,
+    by_gauss_rules,
+    compress,
+    in_cells,
+    in_strata,
+    midpoints,
+)
+from airbo.uncertainty.parameters import Numbers, check_at_least, parameter
 
 if TYPE_CHECKING:
-    from airbo.uncertainty.clipped import Clipped
+    from airbo.uncertainty.composed import Clipped
 
 _MOMENT_DRAWS = 4096
+_FINEST = Resolution(64)
+"""For characteristic functions, which are worked out once."""
 _LONGEST_REPR = 120
 
 
@@ -65,11 +82,20 @@ def _moment_draws(n_base: int) -> Tensor:
     return base_draws(_MOMENT_DRAWS, n_base)
 
 
+@lru_cache(maxsize=256)
+def _deviation_sums(u: "InputUncertainty", d: int, r: Resolution) -> tuple[Mixture, ...]:
+    """Write x' - x, which is the same for all designs; a search predicts at hundreds of them."""
+    wholes = u._gaussians(torch.zeros(1, d, dtype=torch.float64), r)
+    return tuple(part for whole in wholes for part in by_column(replace(whole, additive=True)))
+
+
 class InputUncertainty(ABC):
     r"""The distribution :math:`P_x` of the executed input x' when the design x is asked for.
 
     Kinds are frozen values that are checked when they are made. They implement ``n_base`` and
-    ``_perturb``, and ``_mean`` and ``_covariance`` where there is a closed form.
+    ``_perturb``. All else has a default that works by sampling; a kind says it in closed form where
+    it can: ``_mean``, ``_covariance``, ``_cdf``, ``_gaussians``, and ``scaled``, ``on_columns`` and
+    ``is_bounded``.
     """
 
     @property
@@ -81,6 +107,11 @@ class InputUncertainty(ABC):
     @abstractmethod
     def is_additive(self) -> bool:
         """Whether x' = x + δ, with δ independent of x."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether x' = x."""
+        return False
 
     @property
     def is_multiplicative(self) -> bool:
@@ -145,6 +176,117 @@ class InputUncertainty(ABC):
     def _moment_samples(self, X: Tensor) -> Tensor:
         return self.perturb(X, _moment_draws(self.n_base(X.shape[-1])))
 
+    # -- one column: its distribution function; all columns: their bounds
+
+    def cdf(
+        self, X: Float[Tensor, "*batch n 1"], t: Float[Tensor, "*limits k"]
+    ) -> Float[Tensor, "*batch n k"]:
+        """Return P(x' < t) for every design of one column, and every limit.
+
+        It is exact where the kind has a distribution function, and counted from draws where not.
+        """
+        return self._cdf(X, t.expand(*X.shape[:-1], t.shape[-1]))
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        samples = self._moment_samples(X).squeeze(-1)  # (..., n, s)
+        ordered = samples.detach().sort(dim=-1).values
+        return torch.searchsorted(ordered, t.detach().contiguous()).to(X) / _MOMENT_DRAWS
+
+    def is_bounded(self, d: int) -> bool:
+        """Say whether the executed inputs of a design with ``d`` columns have bounds."""
+        return False
+
+    # -- parts and multiples
+
+    def on_columns(self, columns: Sequence[int]) -> "InputUncertainty | None":
+        """Return it over some of its columns, None unless it treats each column by itself."""
+        return None
+
+    def independent_blocks(self, d: int) -> "list[tuple[InputUncertainty, tuple[int, ...]]]":
+        """Return the smallest independent blocks, each with the columns of the design it acts on.
+
+        The columns of all blocks are those of the design; some blocks may be ``Exact``.
+        """
+        alone = [self.on_columns([c]) for c in range(d)] if d > 1 else []
+        if not alone or None in alone:
+            return [(self, tuple(range(d)))]
+        return [(block, (c,)) for c, block in enumerate(alone) if block is not None]
+
+    def uncertain_columns(self, d: int) -> list[int]:
+        """Return the columns that are not hit exactly."""
+        return sorted(c for group in self.independent_groups(d) for c in group)
+
+    def independent_groups(self, d: int) -> list[tuple[int, ...]]:
+        """Return groups of columns that are not hit exactly; groups deviate independently."""
+        groups: list[tuple[int, ...]] = []
+        for block, own in self.independent_blocks(d):
+            if not block.is_exact:
+                groups += [(c,) for c in own] if block.independent_columns else [own]
+        return sorted(groups)
+
+    def scaled(self, factor: float | int) -> "InputUncertainty":
+        """Return the uncertainty with every deviation x' - x times ``factor``.
+
+        The kind stays what it is wherever it can say so. The limits of ``Clipped`` stay where they
+        are, since a stop does not move when a machine gets more precise.
+
+        >>> from airbo import uncertainty as unc
+        >>> unc.Product([unc.Normal(2.0), unc.Beta(0.4, 0.2, scale=0.1)]).scaled(0.5)
+        Product(blocks=(Normal(std=1.0), Beta(a=0.4, b=0.2, scale=0.05)))
+        """
+        number = parameter(factor, "factor", 0)
+        check_at_least(number, "factor")
+        return self._scaled(float(number))
+
+    def _scaled(self, factor: float) -> "InputUncertainty":
+        from airbo.uncertainty.composed import Scaled
+
+        return Scaled(self, factor)
+
+    # -- P_x as sums of Gaussians
+
+    def gaussians(self, X: Float[Tensor, "*batch n d"], resolution: Resolution) -> list[Mixture]:
+        """Write P_x as independent sums of weighted Gaussians whose columns partition ``range(d)``.
+
+        Gaussians stay as they are. One-column distributions become the nodes of their own Gauss
+        quadrature. Whatever else can be sampled is cut into cells, and each cell becomes the
+        Gaussian with its mean and its covariance. An additive P_x has one row: the deviation's.
+        """
+        if self.is_additive:
+            return [part.to(X) for part in _deviation_sums(self, X.shape[-1], resolution)]
+        return [part for whole in self._gaussians(X, resolution) for part in by_column(whole)]
+
+    def landing(self, X: Float[Tensor, "*batch n d"], resolution: Resolution) -> list[Mixture]:
+        """Return the same sums around every design, also where the deviation is one for all."""
+        return [part.around(X[..., list(part.columns)]) for part in self.gaussians(X, resolution)]
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        d = X.shape[-1]
+        if not (self.independent_columns or (d == 1 and self.n_base(1) <= 1)):
+            return [self._in_cells(X, r)]
+        if not self.is_additive:
+            return in_strata(self.perturb, X, r.fine_nodes)
+        deviations = self.perturb(torch.zeros(1, d, dtype=torch.float64), midpoints(d))[0]
+        return by_gauss_rules(X, deviations, r.fine_nodes)
+
+    def _in_cells(self, X: Tensor, r: Resolution) -> Mixture:
+        """Cut the base draws into cells and give each the moments of its samples."""
+        d = X.shape[-1]
+        if self.is_additive:
+            draws = base_draws(N_FINE, self.n_base(d), dtype=X.dtype, device=X.device)
+            return around(X, *compress(self.perturb(X.new_zeros(1, d), draws)[0], r.cells))
+        n = 2 ** math.ceil(math.log2(r.cells))
+        draws = base_draws(PER_CELL * n, self.n_base(d), dtype=X.dtype, device=X.device)
+        return in_cells(self.perturb(X, draws), bisect(draws, n))
+
+    def characteristic(self, W: Float[Tensor, "*shape d m"]) -> Tensor:
+        """Return E exp(i ω·δ) of an additive deviation δ for every column ω of W, (*shape 1 m)."""
+        parts = self.gaussians(W.new_zeros(1, W.shape[-2]), _FINEST)
+        return math.prod(
+            (part.characteristic(W[..., list(part.columns), :]) for part in parts),
+            start=torch.ones_like(W[..., :1, :], dtype=torch.complex128),
+        )
+
     def check_dim(self, d: int) -> None:
         """Refuse designs with a number of columns that this uncertainty cannot act on."""
         if self.dim is not None and d != self.dim:
@@ -154,7 +296,7 @@ class InputUncertainty(ABC):
 
     def clipped(self, low: Numbers = None, high: Numbers = None) -> "Clipped":
         """Return this uncertainty with executed inputs clamped to [low, high]."""
-        from airbo.uncertainty.clipped import Clipped
+        from airbo.uncertainty.composed import Clipped
 
         return Clipped(self, low, high)
 
@@ -190,6 +332,19 @@ class InputUncertainty(ABC):
         shown = ((f.name, getattr(self, f.name), f.default) for f in _fields(self))
         parts = [f"{n}={_short(v)}" for n, v, default in shown if _frozen(v) != default]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def with_columns(u: Any, columns: Sequence[int], **others: Any) -> Any:
+    """Choose from the parameters that have one number per column, also where these vary."""
+    for f in _fields(u):
+        value = getattr(u, f.name)
+        if f.name in others:
+            continue
+        if isinstance(value, tuple):
+            others[f.name] = tuple(value[c] for c in columns)
+        elif isinstance(value, Tensor) and value.ndim and value.shape[-1] > 1:
+            others[f.name] = value[..., list(columns)]
+    return replace(u, **others)
 
 
 def _fields(uncertainty: InputUncertainty) -> tuple[Any, ...]:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty
+from airbo.uncertainty.gaussians import Mixture, Resolution, around, by_gauss_rules, compress
 from airbo.uncertainty.logs import read_deviations
-from airbo.uncertainty.parameters import Numbers, as_tensor, ndim, parameter
+from airbo.uncertainty.parameters import Numbers, as_tensor, ndim, parameter, times
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,3 +80,22 @@ class Empirical(InputUncertainty):
     def _covariance(self, X: Tensor) -> Tensor:
         centred = self._rows - self._rows.mean(dim=0)
         return (centred.mT @ centred / len(centred)).to(X).expand(*X.shape, X.shape[-1])
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        ordered = self._rows.to(X).flatten().sort().values
+        return torch.searchsorted(ordered, (t - X).detach().contiguous()).to(X) / len(ordered)
+
+    def is_bounded(self, d: int) -> bool:
+        """True."""
+        return True
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return Empirical(times(self.deviations, factor))
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        rows = self._rows.to(X)
+        if len(rows) <= r.cells:
+            return [around(X, X.new_full((len(rows),), 1 / len(rows)), rows)]
+        if X.shape[-1] == 1:
+            return by_gauss_rules(X, rows, r.fine_nodes)
+        return [around(X, *compress(rows, r.cells))]

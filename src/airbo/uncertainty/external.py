@@ -15,6 +15,8 @@ from airbo.uncertainty.base import InputUncertainty, seed_from
 from airbo.uncertainty.parameters import parameter
 
 _PROBES = (0.25, 0.5, 0.75)
+_N_DRAWS = 2**13
+"""Draws that stand for a distribution without a quantile function, such as levy_stable."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +49,15 @@ class SciPy(InputUncertainty):
             raise ValueError(
                 f"Parameters must be numbers or vectors, got parameters of shape {self._shape}."
             )
+        dist = self.frozen.dist
+        if not (_has_own(dist, "_ppf") or _has_own(dist, "_rvs")):
+            raise ValueError(
+                f"scipy.stats.{dist.name} has neither a quantile function nor a sampler of its "
+                "own, and SciPy needs minutes for its numbers. Draw from it once, and keep the "
+                "draws in an Empirical."
+            )
         with np.errstate(all="ignore"):
-            quantiles = self.frozen.ppf(np.reshape(_PROBES, (3, *(1 for _ in self._shape))))
+            quantiles = self._quantiles(np.reshape(_PROBES, (3, *(1 for _ in self._shape))))
         if not np.isfinite(quantiles).all():
             raise ValueError(f"The parameters of {self!r} are out of range: quantiles are nan.")
 
@@ -57,6 +66,26 @@ class SciPy(InputUncertainty):
             raise ValueError(
                 f"The distribution must draw vectors, but it draws arrays of shape {self._shape}."
             )
+
+    def _quantiles(self, u: np.ndarray) -> np.ndarray:
+        """Return quantiles, from sorted draws where SciPy would search for each of them."""
+        if self._sorted_draws is None:
+            return np.asarray(self.frozen.ppf(u))
+        n = len(self._sorted_draws)
+        rows = np.minimum((u * n).astype(int), n - 1)
+        if not self._shape:
+            return np.asarray(self._sorted_draws[rows, 0])
+        rows = np.broadcast_to(rows, (len(u), *self._shape))
+        return np.asarray(np.take_along_axis(self._sorted_draws, rows, axis=0))
+
+    @cached_property
+    def _sorted_draws(self) -> np.ndarray | None:
+        """Fixed draws (n d) of a distribution that has a sampler but no quantile function."""
+        if _has_own(self.frozen.dist, "_ppf"):
+            return None
+        d = self.dim or 1
+        drawn = self.frozen.rvs(size=(_N_DRAWS, d), random_state=0)
+        return np.sort(np.asarray(drawn, dtype=np.float64), axis=0)
 
     @property
     def _is_univariate(self) -> bool:
@@ -93,7 +122,7 @@ class SciPy(InputUncertainty):
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
         if self._is_univariate:
-            drawn = self.frozen.ppf(base.double().cpu().numpy())
+            drawn = self._quantiles(base.double().cpu().numpy())
         else:
             drawn = self.frozen.rvs(size=len(base), random_state=seed_from(base))
         deviations = torch.as_tensor(np.asarray(drawn, dtype=np.float64))
@@ -110,6 +139,19 @@ class SciPy(InputUncertainty):
             return torch.diag_embed(variance.to(X).expand(X.shape))
         cov = self._moment("cov", 2)
         return super()._covariance(X) if cov is None else cov.to(X).expand(*X.shape, X.shape[-1])
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        if not self._is_univariate or self._sorted_draws is not None:
+            return super()._cdf(X, t)
+        F = self.frozen.cdf((t - X).detach().double().cpu().numpy())
+        if isinstance(self.frozen.dist, scipy.stats.rv_discrete):  # P(δ < t), not P(δ <= t)
+            F = F - self.frozen.pmf((t - X).detach().double().cpu().numpy())
+        return torch.as_tensor(F).to(X)
+
+    def is_bounded(self, d: int) -> bool:
+        """Say whether the support has two ends."""
+        support = getattr(self.frozen, "support", None)
+        return support is not None and bool(np.isfinite(support()).all())
 
     def _moment(self, name: str, ndim: int) -> Tensor | None:
         """Return a moment that SciPy knows in closed form, None if it does not."""
@@ -165,6 +207,13 @@ class SciPy(InputUncertainty):
         args = [repr(a) for a in _listed(self.frozen.args)]
         kwds = [f"{k}={v!r}" for k, v in _listed(self.frozen.kwds).items()]
         return f"SciPy({self.frozen.dist.name}({', '.join(args + kwds)}))"
+
+
+def _has_own(dist: Any, method: str) -> bool:
+    """Say whether a distribution works something out itself, without search or integration."""
+    if isinstance(dist, scipy.stats.rv_discrete):
+        return True
+    return getattr(type(dist), method) is not getattr(scipy.stats.rv_continuous, method)
 
 
 def _generic() -> Any:

@@ -248,31 +248,31 @@ _LOC, _SCALE = Field("loc", numbers(), 0.0), Field("scale", _NOT_NEGATIVE, 1.0)
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("Exact", "additive", "exact"),
+        Kind("Exact", "columns", "exact"),
         Kind(
-            "Normal", "gaussian", "normal",
+            "Normal", "normal", "normal",
             (Field("std", _NOT_NEGATIVE, None), Field("cov", matrices(2), None)),
             complete=_one_of_std_and_cov,
         ),
         Kind(
-            "Uniform", "additive", "uniform",
+            "Uniform", "columns", "uniform",
             (Field("low", numbers()), Field("high", numbers())), complete=_in_order,
         ),
         Kind(
-            "Beta", "additive", "beta",
+            "Beta", "columns", "beta",
             (Field("a", _POSITIVE), Field("b", _POSITIVE), _LOC, _SCALE),
         ),
         Kind(
-            "ChiSquared", "additive", "chi-squared", (Field("df", _POSITIVE), _LOC, _SCALE),
+            "ChiSquared", "columns", "chi-squared", (Field("df", _POSITIVE), _LOC, _SCALE),
         ),
         Kind(
-            "GaussianMixture", "mixture", "gaussian-mixture",
+            "GaussianMixture", "normal", "gaussian-mixture",
             (Field("means", numbers(2)), Field("covs", matrices(3)),
              Field("weights", _NOT_NEGATIVE, None)),
             complete=_one_per_component, width=lambda f: len(f["means"][0]),
         ),
         Kind(
-            "Ring", "additive", "ring", (Field("radius", numbers(0, least=0.0)),),
+            "Ring", "normal", "ring", (Field("radius", numbers(0, least=0.0)),),
             width=lambda f: 2,
         ),
         Kind(
@@ -291,14 +291,14 @@ KINDS = {
             width=lambda f: None, in_file=("name", "parameters"),
         ),
         Kind(
-            "Relative", "relative", "relative", (Field("share", _inner),),
+            "Relative", "composed", "relative", (Field("share", _inner),),
             width=lambda f: width_of(f["share"]), from_file=_of_value, part="share",
         ),
         Kind(
-            "LogNormal", "relative", "lognormal", (Field("sigma", _NOT_NEGATIVE),),
+            "LogNormal", "columns", "lognormal", (Field("sigma", _NOT_NEGATIVE),),
             from_file=_of_logarithm,
         ),
-        Kind("Product", "product"),
+        Kind("Product", "composed"),
         Kind(
             "Piecewise", "varying", "piecewise",
             (Field("edges", edges), Field("pieces", _pieces), Field("column", column, 0)),
@@ -306,18 +306,18 @@ KINDS = {
             in_file=("edges", "pieces", "by"), from_file=_by_parameter, parts="pieces",
         ),
         Kind(
-            "Clipped", "clipped",
+            "Clipped", "composed",
             fields=(Field("uncertainty", _inner), Field("low", numbers(), None),
                     Field("high", numbers(), None)),
             complete=_in_order, width=_width_inside,
         ),
         Kind(
-            "Rounded", "rounded",
+            "Rounded", "composed",
             fields=(Field("uncertainty", _inner), Field("low", numbers()),
                     Field("high", numbers()), Field("columns", rows_of, None)),
             complete=_in_order, width=lambda f: width_of(f["uncertainty"]),
         ),
-        Kind("Scaled", "scaled"),
+        Kind("Scaled", "composed"),
     )
 }  # fmt: skip
 """By the name of the class. To add a kind, write its class in this package and declare it."""

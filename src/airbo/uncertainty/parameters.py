@@ -109,3 +109,20 @@ def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
             f"{tuple(X.shape)}: the leading dimensions must be {tuple(X.shape[:-1])}."
         )
     return value
+
+
+def times(p: Numbers, factor: Any) -> Numbers:
+    """Return a parameter times a factor."""
+    return p * float(factor) if isinstance(p, Tensor) else (np.asarray(p) * factor).tolist()
+
+
+def as_step(deviation: Tensor) -> Tensor:
+    """Return the distribution function of the number 0."""
+    return (deviation > 0).to(deviation)
+
+
+def normal_cdf(deviation: Tensor, std: Tensor) -> Tensor:
+    """Return Φ(deviation / std), a step where the standard deviation is 0."""
+    exact = std <= 0
+    z = deviation / torch.where(exact, 1.0, std)
+    return torch.where(exact, as_step(deviation), torch.special.ndtr(z))

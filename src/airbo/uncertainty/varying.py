@@ -1,17 +1,21 @@
-"""Uncertainties that change with the design."""
+"""Uncertainties that change with the design: by a function, in steps, by a user's own sampler."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.uncertainty.base import InputUncertainty
+from airbo.uncertainty.base import InputUncertainty, seed_from
+from airbo.uncertainty.gaussians import Mixture, Resolution, choose, coarsest, joined, parts_within
 from airbo.uncertainty.parameters import Numbers, parameter
+
+NumpyFunction = Callable[[np.ndarray, int, np.random.Generator], Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +82,7 @@ class Varying(InputUncertainty):
         return {}
 
     def _probe_n_base(self, d: int) -> int:
-        design = torch.tensor(self.probe, dtype=torch.float64).expand(1, d).clone()
+        design = self._probe_design(d)
         try:
             return self.at(design).n_base(d)
         except Exception as error:
@@ -105,6 +109,33 @@ class Varying(InputUncertainty):
             "Varying holds a callable, which cannot be saved. Describe steps with Piecewise, "
             "or keep the function in your code and rebuild the Varying after loading."
         )
+
+    def is_bounded(self, d: int) -> bool:
+        """As for the uncertainty at the probe design."""
+        return self.at(self._probe_design(d)).is_bounded(d)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return replace(self, fn=_ScaledFunction(self.fn, factor))
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        return self.at(X).cdf(X, t)
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        return self.at(X)._gaussians(X, r)
+
+    def _probe_design(self, d: int) -> Tensor:
+        return torch.tensor(self.probe, dtype=torch.float64).expand(1, d).clone()
+
+
+@dataclass(frozen=True)
+class _ScaledFunction:
+    """The function of a ``Varying``, followed by ``scaled``."""
+
+    fn: Callable[[Tensor], InputUncertainty]
+    factor: float
+
+    def __call__(self, X: Tensor) -> InputUncertainty:
+        return self.fn(X).scaled(self.factor)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,3 +230,139 @@ class Piecewise(InputUncertainty):
             if len(rows):
                 result = result.index_copy(0, rows, compute(piece, designs[rows]))
         return result.reshape(*X.shape[:-1], *tail)
+
+    def is_bounded(self, d: int) -> bool:
+        """True if all pieces are."""
+        return all(piece.is_bounded(d) for piece in self.pieces)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return replace(self, pieces=tuple(piece._scaled(factor) for piece in self.pieces))
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        options = torch.stack([piece.cdf(X, t) for piece in self.pieces])
+        chosen = self.select(X).unsqueeze(-1).expand_as(t)
+        return options.gather(0, chosen.unsqueeze(0)).squeeze(0)
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        options = [piece.landing(X, r) for piece in self.pieces]
+        groups = coarsest([part.columns for option in options for part in option])
+        return [
+            choose(self.select(X), [joined(parts_within(o, own), own) for o in options])
+            for own in groups
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Sampler(InputUncertainty):
+    """A black box with the contract of ``perturb``.
+
+    ``fn(X, base)`` maps designs (*batch n d) and base draws (s r) to samples (*batch n s d). It has
+    no randomness of its own: sample i of every design is made from row i of ``base``. Gradients
+    are those of ``fn``. ``Sampler.from_numpy`` takes an ordinary random function instead.
+    """
+
+    fn: Callable[[Tensor, Tensor], Tensor]
+    n_uniform: int | None
+    n_columns: int | None
+    additive: bool
+
+    def __init__(
+        self,
+        fn: Callable[[Tensor, Tensor], Tensor],
+        n_base: int | None = None,
+        dim: int | None = None,
+        additive: bool = False,
+    ) -> None:
+        """Hold a function.
+
+        Args:
+            fn: Maps designs and base draws to samples.
+            n_base: Base numbers that one sample takes; by default one per column of the design.
+            dim: Number of columns it acts on; by default any.
+            additive: Whether you promise that x' = x + δ, with δ independent of x.
+        """
+        if not callable(fn):
+            raise TypeError(f"Sampler needs a function fn(X, base), got {fn!r}.")
+        for name, value, smallest in (("n_base", n_base, 0), ("dim", dim, 1)):
+            if value is not None and value < smallest:
+                raise ValueError(f"{name} must be >= {smallest}, got {value}.")
+        object.__setattr__(self, "fn", fn)
+        object.__setattr__(self, "n_uniform", n_base)
+        object.__setattr__(self, "n_columns", dim)
+        object.__setattr__(self, "additive", additive)
+
+    @classmethod
+    def from_numpy(cls, fn: NumpyFunction, additive: bool = False) -> "Sampler":
+        """Wrap ``fn(x, size, rng)``, which draws executed inputs (size d) for one design (d).
+
+        ``fn`` is called once per design, every time with a NumPy generator in the same state, which
+        is derived from the base draws. Its samples move along with the design: the gradient is that
+        of a shift, x + (samples - x), with the bracket held constant.
+        """
+        return cls(_FromNumpy(fn), n_base=1, additive=additive)
+
+    @property
+    def dim(self) -> int | None:
+        """As given."""
+        return self.n_columns
+
+    @property
+    def is_additive(self) -> bool:
+        """As promised."""
+        return self.additive
+
+    def n_base(self, d: int) -> int:
+        """Return the number given, or d."""
+        return d if self.n_uniform is None else self.n_uniform
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        samples = self.fn(X, base)
+        expected = (*X.shape[:-1], base.shape[0], X.shape[-1])
+        if not isinstance(samples, Tensor):
+            raise TypeError(f"The sampler must return a tensor, got {type(samples).__name__}.")
+        if samples.shape != expected:
+            raise ValueError(
+                f"The sampler must return samples of shape {tuple(expected)}, "
+                f"got {tuple(samples.shape)}."
+            )
+        if not torch.isfinite(samples).all():
+            raise ValueError("The sampler returned samples that are nan or infinite.")
+        return samples.to(X)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Refuse: a function cannot be saved."""
+        raise TypeError(
+            "Sampler holds a callable, which cannot be saved. Keep the function in your code and "
+            "rebuild the Sampler after loading, or log its deviations in an Empirical."
+        )
+
+
+@dataclass(frozen=True)
+class _FromNumpy:
+    """The contract of ``perturb`` around a random NumPy function of one design."""
+
+    fn: NumpyFunction
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise TypeError(f"from_numpy needs a function fn(x, size, rng), got {self.fn!r}.")
+
+    def __call__(self, X: Tensor, base: Tensor) -> Tensor:
+        seed, size, d = seed_from(base), base.shape[0], X.shape[-1]
+        rows = X.detach().double().cpu().numpy().reshape(-1, d)
+        drawn = np.empty((len(rows), size, d))
+        for i, x in enumerate(rows):
+            drawn[i] = self._draw(x, size, seed)
+        samples = torch.from_numpy(drawn).to(X).reshape(*X.shape[:-1], size, d)
+        designs = X.unsqueeze(-2)
+        return designs + (samples - designs).detach()
+
+    def _draw(self, x: np.ndarray, size: int, seed: int) -> np.ndarray:
+        drawn = np.asarray(self.fn(x.copy(), size, np.random.default_rng(seed)), dtype=np.float64)
+        if drawn.shape != (size, len(x)):
+            raise ValueError(
+                f"The sampler must return samples of shape {(size, len(x))}, got {drawn.shape}."
+            )
+        return drawn

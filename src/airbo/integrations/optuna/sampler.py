@@ -32,15 +32,13 @@ from airbo.integrations.optuna.trials import (
     uncertainty_of,
     within,
 )
-from airbo.measures import Mean, Measure, check_measure
+from airbo.measures import Measure
 from airbo.measures.kinds import check_kept_share
 from airbo.measures.posterior import Noise, check_noise
-from airbo.observed import is_usable
+from airbo.observed import is_usable, whole_number
 from airbo.optimizer import Optimizer, Recommendation
-from airbo.optimizer.goals import one_measure
-from airbo.optimizer.recorded import whole_number
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
-from airbo.outcomes import Maximize, Want, check_outcomes
+from airbo.outcomes import Maximize, Want, check_outcomes, first_objective, named_outcomes
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
 
@@ -115,7 +113,7 @@ class AIRBOSampler(BaseSampler):
         self._uncertainty = _by_name("uncertainty", {} if uncertainty is None else uncertainty)
         self._deployment = None if deployment is None else _by_name("deployment", deployment)
         self._outcomes = None if outcomes is None else check_outcomes(outcomes)
-        self._measure = check_measure(one_measure(self._outcomes, measure)) or Mean()
+        self._measure = first_objective(named_outcomes(self._outcomes, "maximize", measure)).measure
         self._noise = check_noise(noise)
         self._probability = check_kept_share(constraint_probability, "constraint_probability")
         self._n_startup_trials = whole_number("n_startup_trials", n_startup_trials, least=0)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from rich.table import Table
 from torch import Tensor
 
-from airbo.coordinates import by_columns, uncertain_columns
+from airbo.coordinates import by_columns
 from airbo.lab.cli.views import heading, text_table
 from airbo.lab.file import Settings
 from airbo.lab.tables import write_whole
@@ -65,7 +65,7 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     """
     space = settings.space
     uncertainty = by_columns(space, settings.deployment if use else settings.uncertainty)
-    columns = uncertain_columns(uncertainty, space.d)
+    columns = uncertainty.uncertain_columns(space.d)
     low, high = torch.tensor(space.bounds, dtype=torch.float64)
     middle = Cube(space).axes.to_columns(torch.full_like(low, 0.5))
     whole = list(space.integer_columns)

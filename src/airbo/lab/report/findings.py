@@ -19,7 +19,6 @@ from torch import Tensor
 
 from airbo import words
 from airbo.analysis import Handover, Outlook, look_ahead
-from airbo.coordinates import uncertain_columns
 from airbo.lab.digits import Digits, digits_of
 from airbo.lab.report.beliefs import Beliefs, Estimate
 from airbo.measures import Mean
@@ -157,7 +156,7 @@ class Findings:
     @property
     def uncertain(self) -> list[str]:
         """Names of the parameters that are not hit exactly in use."""
-        columns = uncertain_columns(self.deployment, self.space.d)
+        columns = self.deployment.uncertain_columns(self.space.d)
         return [self.space.names[column] for column in columns]
 
     @cached_property

@@ -18,7 +18,7 @@ from airbo.lab.report.beliefs import Beliefs, Estimate
 from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
 from airbo.optimizer import Design
-from airbo.uncertainty import Exact, InputUncertainty, Product, scale
+from airbo.uncertainty import Exact, InputUncertainty, Product
 from airbo.words import listed, number, plus_minus
 
 FACTORS = (0.5, 2.0)
@@ -185,8 +185,8 @@ def _offer(
 
 def _scaled(u: InputUncertainty, blocks: Sequence[int], factor: float) -> InputUncertainty:
     if not isinstance(u, Product):
-        return scale(u, factor)
-    changed = [scale(b, factor) if i in blocks else b for i, b in enumerate(u.blocks)]
+        return u.scaled(factor)
+    changed = [b.scaled(factor) if i in blocks else b for i, b in enumerate(u.blocks)]
     return replace(u, blocks=tuple(changed))
 
 

@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airbo.uncertainty.base import InputUncertainty
+from airbo.uncertainty.composed import Product, Relative
 from airbo.uncertainty.empirical import Empirical
-from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.learning.compare import Candidate, Scored, Verdict, choice, folds, ranked
 from airbo.uncertainty.learning.models import Proportional, ShareFactor
 from airbo.uncertainty.learning.sample import Array, mean_and_error
 from airbo.uncertainty.learning.shapes import beside, rounded
-from airbo.uncertainty.mixture import GaussianMixture
-from airbo.uncertainty.product import Product
-from airbo.uncertainty.relative import Relative
+from airbo.uncertainty.normal import GaussianMixture, Normal
 
 _TOGETHER, _SIGNIFICANT = 0.2, 4.0
 _MOST_ROWS = 3000

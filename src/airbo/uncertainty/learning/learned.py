@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from airbo.uncertainty.base import InputUncertainty
+from airbo.uncertainty.composed import Product
 from airbo.uncertainty.learning import joint, series, words
 from airbo.uncertainty.learning.compare import Candidate, Verdict, judged
 from airbo.uncertainty.learning.joint import Together
@@ -14,7 +15,6 @@ from airbo.uncertainty.learning.resolution import bin_width, step_of
 from airbo.uncertainty.learning.sample import Sample, samples, spread
 from airbo.uncertainty.learning.toml import written
 from airbo.uncertainty.learning.words import Finding
-from airbo.uncertainty.product import Product
 
 _FEW = 20
 _ASPECTS = {

@@ -8,11 +8,12 @@ from itertools import pairwise
 import numpy as np
 
 from airbo.uncertainty.base import InputUncertainty
+from airbo.uncertainty.columns import LogNormal
+from airbo.uncertainty.composed import Relative
 from airbo.uncertainty.learning import fitting
 from airbo.uncertainty.learning.fitting import Fit, FittedNumbers
 from airbo.uncertainty.learning.sample import Array, Sample, spread
 from airbo.uncertainty.learning.shapes import Normals, Point, Shape, rounded
-from airbo.uncertainty.relative import LogNormal, Relative
 from airbo.uncertainty.varying import Piecewise
 
 _FEWEST_FOR_SHAPE, _FEWEST_PER_PIECE = 20, 20

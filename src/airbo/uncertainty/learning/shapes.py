@@ -8,13 +8,12 @@ import scipy.signal
 import scipy.special
 import scipy.stats
 
-from airbo.uncertainty.additive import ChiSquared, Exact, Uniform
 from airbo.uncertainty.base import InputUncertainty
+from airbo.uncertainty.columns import ChiSquared, Exact, Uniform
 from airbo.uncertainty.empirical import Empirical
 from airbo.uncertainty.external import SciPy
-from airbo.uncertainty.gaussian import Normal
 from airbo.uncertainty.learning.sample import Array
-from airbo.uncertainty.mixture import GaussianMixture
+from airbo.uncertainty.normal import GaussianMixture, Normal
 
 _MOST_POINTS = 400
 N_LOGGED = 100

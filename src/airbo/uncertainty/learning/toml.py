@@ -4,13 +4,13 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from airbo.uncertainty.additive import Uniform
 from airbo.uncertainty.base import InputUncertainty
+from airbo.uncertainty.columns import LogNormal, Uniform
+from airbo.uncertainty.composed import Relative
 from airbo.uncertainty.empirical import Empirical
 from airbo.uncertainty.external import SciPy
 from airbo.uncertainty.fields import percent_of
-from airbo.uncertainty.gaussian import Normal
-from airbo.uncertainty.relative import LogNormal, Relative
+from airbo.uncertainty.normal import Normal
 from airbo.uncertainty.varying import Piecewise
 
 _WORDS = {"GaussianMixture": "gaussian-mixture", "ChiSquared": "chi-squared"}

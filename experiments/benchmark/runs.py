@@ -1,0 +1,199 @@
+"""One run of one method on one case, and the experiments that are made of such runs."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from airbo.seeds import stream
+from experiments.benchmark import plan, report
+from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.statistics import Z_90
+from experiments.subjects.cases import CASES, SLIPS, Case, slip_case
+from experiments.subjects.loops import Loop
+
+LOOKS = (0.25, 0.5, 0.75, 1.0)
+"""Shares of the evaluations after the first designs, after which the answer is taken."""
+N_NEAR, NEAR = 16, 0.05
+"""Designs near the recommended one, and how near they are, relative to the ranges."""
+
+
+def optimize(
+    case: Case, start: plan.Start, repeat: int, budget: int, step: Step, logged: bool = False
+) -> dict[str, Any]:
+    """Run one method once; hold its answers on the way against the truth."""
+    loop, first = start(case, repeat), case.first_designs(repeat)
+    n_first, n = len(first), max(budget, len(first) + 1)
+    looks = sorted({n_first + round(share * (n - n_first)) for share in LOOKS})
+    answers, asking, reached = [], [], []
+    begun = time.process_time()
+    for i in range(n):
+        before = time.process_time()
+        design = first[i] if i < n_first else loop.ask()
+        asking.append(time.process_time() - before)
+        executed = case.executed(design, repeat, i)
+        value = case.value(executed, repeat, i)
+        loop.tell(design, value, executed if logged else None)
+        reached.append(case.sign * value)
+        if i + 1 in looks:
+            answers.append(loop.recommend())
+        step(i + 1, n)
+    return {
+        "at": looks,
+        "regret": _short(case.regrets(answers)),
+        "design": _short(answers[-1]),
+        "along": _short([_along(case, reached, n_first)])[0],
+        **covered(case, loop, answers[-1], repeat),
+        "ask_seconds": _short([float(np.median(asking[n_first:]))])[0],
+        "seconds": _short([time.process_time() - begun])[0],
+    }
+
+
+def _along(case: Case, reached: list[float], n_first: int) -> float:
+    """Return the mean gap of the best executed value so far, once a method chooses."""
+    best = np.maximum.accumulate(reached)[n_first:]
+    return float(np.mean(case.sign * case.truth["value"] - best))
+
+
+def covered(case: Case, loop: Loop, design: list[float], repeat: int) -> dict[str, Any]:
+    """Say whether 90% intervals hold the truth: at the recommended design, and near it."""
+    low, high = case.problem.bounds
+    random = stream(case.seed(repeat), "designs near the answer")
+    apart = torch.from_numpy(random.uniform(-NEAR, NEAR, (N_NEAR, case.d))) * (high - low)
+    here = torch.tensor([design], dtype=torch.float64)
+    X = torch.cat([here, (here + apart).clamp(low, high)])
+    predicted = loop.predict(X)
+    if predicted is None:
+        return {}
+    mean, std = predicted
+    held = np.abs(case.expected(X).numpy() - mean) <= Z_90 * std
+    return {"covered": bool(held[0]), "covered_near": round(float(held[1:].mean()), 3)}
+
+
+def _short(values: list[float]) -> list[float]:
+    return [float(f"{v:.5g}") for v in values]
+
+
+@dataclass(frozen=True)
+class Comparison(Experiment):
+    """Methods on cases, all from the same first designs, values and errors."""
+
+    name: str
+    title: str
+    cases: tuple[str, ...]
+    methods: tuple[str, ...]
+    repeats: int
+    paper: str = "beyond the paper"
+
+    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+        """List the repeats one after another, so that a part of them is a fair comparison."""
+        return [
+            Task(
+                self.name,
+                f"{case}: {method}",
+                repeat,
+                {"case": case, "method": method, "budget": self.budget(case, quick)},
+                self.budget(case, quick),
+            )
+            for repeat in range(repeats)
+            for case in (self.cases[:2] if quick else self.cases)
+            for method in self.methods
+        ]
+
+    def budget(self, case: str, quick: bool) -> int:
+        found = CASES[case]
+        return found.n_initial + 2 if quick else found.budget
+
+    def run(self, task: Task, step: Step) -> dict[str, Any]:
+        """Optimize once."""
+        start = (plan.METHODS | plan.CANDIDATES)[task.config["method"]]
+        case = CASES[task.config["case"]]
+        return optimize(case, start, task.seed, task.config["budget"], step)
+
+    def summary(self, results: Results) -> str:
+        """Tabulate the regrets, who wins, and how well the intervals hold."""
+        return report.comparison(results)
+
+    def plot(self, results: Results, folder: Path) -> list[Path]:
+        """Draw the regrets of all methods, relative to the best other one."""
+        return [report.draw_regrets(results, folder / f"{self.name}.png")]
+
+
+@dataclass(frozen=True)
+class Choice(Comparison):
+    """Candidates for the default; the summary applies the rule."""
+
+    def summary(self, results: Results) -> str:
+        """Tabulate the regrets and apply the rule."""
+        return f"{report.choice(results, self.methods)}\n\n{report.comparison(results)}"
+
+
+@dataclass(frozen=True)
+class Slips(Comparison):
+    """The landscapes of the study, with slips that nobody sees, or that are logged."""
+
+    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+        """List every slip, unseen and logged; without slips both are the same."""
+        budget = 7 if quick else 55
+        return [
+            Task(
+                self.name,
+                f"{case}, {slip:.0%}{', logged' if logged else ''}: {method}",
+                repeat,
+                {"case": case, "method": method, "slip": slip, "logged": logged, "budget": budget},
+                budget,
+            )
+            for repeat in range(repeats)
+            for case in (self.cases[:2] if quick else self.cases)
+            for slip in ((0.0, 0.15) if quick else SLIPS)
+            for logged in ((False, True) if slip else (False,))
+            for method in self.methods
+        ]
+
+    def run(self, task: Task, step: Step) -> dict[str, Any]:
+        """Optimize once."""
+        config = task.config
+        case = slip_case(config["case"], config["slip"])
+        start, logged = (plan.METHODS | plan.CANDIDATES)[config["method"]], config["logged"]
+        return optimize(case, start, task.seed, config["budget"], step, logged)
+
+    def summary(self, results: Results) -> str:
+        """Tabulate what slips cost, beside what the study published."""
+        return report.slips(results)
+
+    def plot(self, results: Results, folder: Path) -> list[Path]:
+        """Draw nothing: the table says it."""
+        return []
+
+
+BENCHMARK = Comparison(
+    "benchmark",
+    "airbo and what others use today",
+    plan.CONFIRMING,
+    tuple(plan.METHODS),
+    plan.REPEATS,
+)
+SLIP_SUITE = Slips(
+    "slips",
+    "What slips cost: an independent study's landscapes",
+    plan.SLIPS_CONFIRMING,
+    (plan.AIRBO, "BoTorch"),
+    plan.REPEATS_OF_SLIPS,
+)
+CHOOSE = Choice(
+    "choose",
+    "Which default to take",
+    plan.CHOOSING,
+    tuple(plan.CANDIDATES),
+    plan.REPEATS_OF_CHOOSING,
+)
+CHOOSE_SLIPS = Slips(
+    "choose-slips",
+    "Which default to take: landscapes with slips",
+    plan.SLIPS_CHOOSING,
+    tuple(plan.CANDIDATES),
+    plan.REPEATS_OF_SLIPS,
+)

@@ -1,1 +1,0 @@
-"""How the default surrogate was chosen: predictions, regrets, targets."""

@@ -1,0 +1,550 @@
+"""Uncertainties made of others: side by side, in percent, clipped, rounded, scaled."""
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.uncertainty.base import InputUncertainty, with_columns
+from airbo.uncertainty.gaussians import Mixture, Resolution, spread_out
+from airbo.uncertainty.parameters import (
+    Numbers,
+    as_step,
+    as_tensor,
+    check_at_least,
+    check_order,
+    common_dim,
+    parameter,
+    per_design,
+)
+
+MOST_VALUES = 64
+"""With more values than these, a step between two is so small that models need not see it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Product(InputUncertainty):
+    """Blocks of columns, each with its own uncertainty, independent of the others.
+
+    Blocks use consecutive columns of the base draws; if all of them have independent columns,
+    column j of the design uses base column j instead, so that the product has, too.
+    """
+
+    blocks: Sequence[InputUncertainty]
+    """The uncertainties."""
+
+    columns: Sequence[Sequence[int]] | None = None
+    """The columns of each block. By default blocks stand side by side: a block that acts on any
+    number of columns takes one, or all that remain if there is only one such block."""
+
+    def __post_init__(self) -> None:
+        """Refuse columns that are missing, repeated or too many for their block."""
+        object.__setattr__(self, "blocks", tuple(self.blocks))
+        if not self.blocks:
+            raise ValueError("Product needs at least one block.")
+        for block in self.blocks:
+            if not isinstance(block, InputUncertainty):
+                raise TypeError(f"Every block of a Product must be an uncertainty, got {block!r}.")
+        if self.columns is not None:
+            object.__setattr__(self, "columns", tuple(map(_whole_numbers, self.columns)))
+            self._check_columns(self.columns)
+
+    def _check_columns(self, columns: Sequence[Sequence[int]]) -> None:
+        if len(columns) != len(self.blocks):
+            raise ValueError(f"{len(self.blocks)} blocks need as many columns, got {len(columns)}.")
+        used = sorted(j for block in columns for j in block)
+        if used != list(range(len(used))) or not all(columns):
+            raise ValueError(
+                f"columns must hold each of 0, 1, 2, ... exactly once, got {list(columns)}."
+            )
+        for block, own in zip(self.blocks, columns, strict=True):
+            block.check_dim(len(own))
+
+    @property
+    def dim(self) -> int | None:
+        """Number of columns of all blocks; None if one block takes all that remain."""
+        if self.columns is not None:
+            return sum(map(len, self.columns))
+        sizes = [block.dim for block in self.blocks]
+        return None if sizes.count(None) == 1 else sum(size or 1 for size in sizes)
+
+    @property
+    def is_additive(self) -> bool:
+        """True if all blocks are."""
+        return all(block.is_additive for block in self.blocks)
+
+    @property
+    def independent_columns(self) -> bool:
+        """True if it is so for all blocks."""
+        return all(block.independent_columns for block in self.blocks)
+
+    def layout(self, d: int) -> tuple[tuple[int, ...], ...]:
+        """Return the columns of each block, for designs with ``d`` columns."""
+        if self.columns is not None:
+            return tuple(map(tuple, self.columns))
+        sizes = [block.dim for block in self.blocks]
+        remain = d - sum(size for size in sizes if size is not None)
+        free = remain if sizes.count(None) == 1 else 1
+        ends = list(accumulate(free if size is None else size for size in sizes))
+        return tuple(tuple(range(a, b)) for a, b in zip([0, *ends[:-1]], ends, strict=True))
+
+    def check_dim(self, d: int) -> None:
+        """Refuse designs whose columns cannot be shared out among the blocks."""
+        super().check_dim(d)
+        for block, own in zip(self.blocks, self.layout(d), strict=True):
+            if not own:
+                raise ValueError(f"Product leaves no column of {d} for its block {block}.")
+            block.check_dim(len(own))
+
+    def n_base(self, d: int) -> int:
+        """Return the sum over the blocks, or d if all columns are independent."""
+        if self.independent_columns:
+            return d
+        layout = self.layout(d)
+        return sum(b.n_base(len(own)) for b, own in zip(self.blocks, layout, strict=True))
+
+    def _shares(self, d: int) -> Iterator[tuple[InputUncertainty, list[int], list[int]]]:
+        """Yield each block with its columns of the design and of the base draws."""
+        start = 0
+        for block, own in zip(self.blocks, self.layout(d), strict=True):
+            n = block.n_base(len(own))
+            consecutive = list(range(start, start + n))
+            yield block, list(own), list(own) if self.independent_columns else consecutive
+            start += n
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        parts = [
+            block.perturb(X[..., own], base[:, numbers])
+            for block, own, numbers in self._shares(X.shape[-1])
+        ]
+        return torch.cat(parts, dim=-1)[..., self._order(X.shape[-1])]
+
+    def _mean(self, X: Tensor) -> Tensor:
+        parts = [block.mean(X[..., own]) for block, own, _ in self._shares(X.shape[-1])]
+        return torch.cat(parts, dim=-1)[..., self._order(X.shape[-1])]
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        d = X.shape[-1]
+        result = X.new_zeros(*X.shape, d)
+        for block, own, _ in self._shares(d):
+            rows, columns = torch.meshgrid(torch.tensor(own), torch.tensor(own), indexing="ij")
+            result[..., rows, columns] = block.covariance(X[..., own])
+        return result
+
+    def _order(self, d: int) -> list[int]:
+        """Return where each column of the design stands among the blocks side by side."""
+        side_by_side = [j for own in self.layout(d) for j in own]
+        return sorted(range(d), key=side_by_side.__getitem__)
+
+    def independent_blocks(self, d: int) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
+        """Return those of all blocks."""
+        return [
+            (part, tuple(own[c] for c in some))
+            for block, own in zip(self.blocks, self.layout(d), strict=True)
+            for part, some in block.independent_blocks(len(own))
+        ]
+
+    def is_bounded(self, d: int) -> bool:
+        """True if all blocks are."""
+        parts = zip(self.blocks, self.layout(d), strict=True)
+        return all(block.is_bounded(len(own)) for block, own in parts)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return replace(self, blocks=tuple(block._scaled(factor) for block in self.blocks))
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        return [
+            replace(part, columns=tuple(own[c] for c in part.columns))
+            for block, own in self.independent_blocks(X.shape[-1])
+            for part in block.landing(X[..., list(own)], r)
+        ]
+
+
+def _whole_numbers(columns: Sequence[int]) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(j) for j in columns)
+    except TypeError as error:
+        raise TypeError(f"columns must be tuples of whole numbers, got {columns!r}.") from error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Relative(InputUncertainty):
+    r"""The deviation is a share of the design.
+
+    .. math:: x' = x \, (1 + \delta)
+
+    ``Relative(Normal(0.05))`` is an error of 5%, ``Relative(Uniform(-0.1, 0.1))`` one of at most
+    10%. Near x = 0 there is hardly any deviation.
+    """
+
+    share: InputUncertainty
+    """Distribution of the share δ: any uncertainty that does not change with the design."""
+
+    def __post_init__(self) -> None:
+        """Refuse a share that depends on the design."""
+        if not isinstance(self.share, InputUncertainty):
+            raise TypeError(f"Relative needs an uncertainty, got {self.share!r}.")
+        if not self.share.is_additive:
+            raise ValueError(
+                f"The share in Relative must be the same for all designs, got {self.share}."
+            )
+
+    @property
+    def dim(self) -> int | None:
+        """That of the share."""
+        return self.share.dim
+
+    @property
+    def is_additive(self) -> bool:
+        """False: the deviation grows with the design."""
+        return False
+
+    @property
+    def is_multiplicative(self) -> bool:
+        """True: x' / x = 1 + δ does not depend on x."""
+        return True
+
+    @property
+    def independent_columns(self) -> bool:
+        """As for the share."""
+        return self.share.independent_columns
+
+    def n_base(self, d: int) -> int:
+        """Return the number that the share takes."""
+        return self.share.n_base(d)
+
+    def check_dim(self, d: int) -> None:
+        """Refuse what the share cannot act on."""
+        self.share.check_dim(d)
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        share = self.share.perturb(torch.zeros_like(X[..., :1, :]), base)  # (..., 1, s, d)
+        return X.unsqueeze(-2) * (1 + share)
+
+    def _mean(self, X: Tensor) -> Tensor:
+        return X * (1 + self.share.mean(torch.zeros_like(X)))
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        return X.unsqueeze(-1) * X.unsqueeze(-2) * self.share.covariance(torch.zeros_like(X))
+
+    def is_bounded(self, d: int) -> bool:
+        """As for the share."""
+        return self.share.is_bounded(d)
+
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        """Choose columns of the share."""
+        share = self.share.on_columns(columns)
+        return None if share is None else Relative(share)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return Relative(self.share._scaled(factor))
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # x (1 + δ) < t: δ < t/x - 1 for x > 0, δ > t/x - 1 for x < 0
+        F = self.share.cdf(torch.zeros_like(X), t / torch.where(X == 0, 1.0, X) - 1)
+        return torch.where(X == 0, as_step(t), torch.where(X > 0, F, 1 - F))
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # δ ~ Σ w N(m, C), so x' ~ Σ w N(x (1 + m), diag(x) C diag(x))
+        landed = []
+        for share in self.share.gaussians(X, r.coarser):
+            x = X[..., list(share.columns)].unsqueeze(-2)  # (..., n, 1, b)
+            means = x * (1 + share.means)
+            spread = share.spread
+            if spread is not None:
+                outer = x.square() if share.kind == 1 else x.unsqueeze(-1) * x.unsqueeze(-2)
+                spread = spread * outer
+            landed.append(spread_out(share.columns, share.weights, means, spread))
+        return landed
+
+
+class Wrapper(InputUncertainty):
+    """Another uncertainty, seen differently: what is not said here is as for that one."""
+
+    uncertainty: InputUncertainty
+
+    @property
+    def dim(self) -> int | None:
+        """That of the uncertainty inside."""
+        return self.uncertainty.dim
+
+    @property
+    def is_additive(self) -> bool:
+        """As for the uncertainty inside."""
+        return self.uncertainty.is_additive
+
+    @property
+    def independent_columns(self) -> bool:
+        """As for the uncertainty inside."""
+        return self.uncertainty.independent_columns
+
+    def n_base(self, d: int) -> int:
+        """Return the number that the uncertainty inside takes."""
+        return self.uncertainty.n_base(d)
+
+    def check_dim(self, d: int) -> None:
+        """Refuse what the uncertainty inside cannot act on."""
+        super().check_dim(d)
+        self.uncertainty.check_dim(d)
+
+    def is_bounded(self, d: int) -> bool:
+        """As for the uncertainty inside."""
+        return self.uncertainty.is_bounded(d)
+
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        """Choose parameters of its own, and of the uncertainty inside."""
+        inside = self.uncertainty.on_columns(columns)
+        return None if inside is None else with_columns(self, columns, uncertainty=inside)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clipped(Wrapper):
+    """Another uncertainty, with executed inputs clamped to [low, high]."""
+
+    uncertainty: InputUncertainty
+    """Where inputs would land without the limits."""
+
+    low: Numbers = None
+    """Smallest executed input, one for all columns or one per column; None: no limit."""
+
+    high: Numbers = None
+    """Largest executed input; None: no limit."""
+
+    def __post_init__(self) -> None:
+        """Refuse limits in the wrong order or for another number of columns."""
+        if not isinstance(self.uncertainty, InputUncertainty):
+            raise TypeError(f"Clipped needs an uncertainty, got {self.uncertainty!r}.")
+        for name in self._limits():
+            object.__setattr__(self, name, parameter(getattr(self, name), name, 1))
+        if self.dim is not None:
+            self.uncertainty.check_dim(self.dim)
+        if self.low is not None and self.high is not None:
+            check_order(self.low, self.high)
+
+    def _limits(self) -> dict[str, Numbers]:
+        both = {"low": self.low, "high": self.high}
+        return {name: limit for name, limit in both.items() if limit is not None}
+
+    @property
+    def dim(self) -> int | None:
+        """That of the limits, or else of the uncertainty inside."""
+        limits = common_dim(self._limits())
+        return self.uncertainty.dim if limits is None else limits
+
+    @property
+    def is_additive(self) -> bool:
+        """False: near a limit the deviation depends on the design."""
+        return not self._limits() and self.uncertainty.is_additive
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        samples = self.uncertainty.perturb(X, base)
+        for name, limit in self._limits().items():
+            bound = per_design(limit, X, name, 1)
+            bound = bound.unsqueeze(-2) if bound.ndim > 1 else bound
+            samples = (torch.maximum if name == "low" else torch.minimum)(samples, bound)
+        return samples
+
+    def is_bounded(self, d: int) -> bool:
+        """True with both limits, or if the uncertainty inside is."""
+        return len(self._limits()) == 2 or self.uncertainty.is_bounded(d)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return replace(self, uncertainty=self.uncertainty._scaled(factor))
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # what would land beyond a limit counts there
+        F = self.uncertainty.cdf(X, t)
+        if self.low is not None:
+            F = torch.where(t > per_design(self.low, X, "low", 1), F, 0.0)
+        return (
+            F if self.high is None else torch.where(t > per_design(self.high, X, "high", 1), 1.0, F)
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rounded(Wrapper):
+    r"""Another uncertainty, with executed inputs rounded to whole numbers within a range.
+
+    .. math:: x' = \min(\max(\lfloor \tilde x + \tfrac12 \rfloor, l), h), \quad \tilde x \sim P_x
+
+    A design outside the range lands as the nearest one inside does, moved to where it is.
+    ``airbo.Optimizer`` makes one for every ``Integer`` parameter that is uncertain.
+    """
+
+    uncertainty: InputUncertainty
+    """Where inputs would land without rounding."""
+
+    low: Numbers
+    """Smallest value, one for all rounded columns or one per column."""
+
+    high: Numbers
+    """Largest value."""
+
+    columns: Sequence[int] | None = None
+    """Which columns are rounded; None: all of them."""
+
+    def __post_init__(self) -> None:
+        """Refuse limits in the wrong order."""
+        for name in ("low", "high"):
+            object.__setattr__(self, name, parameter(getattr(self, name), name, 1))
+        check_order(self.low, self.high)
+        if self.columns is not None:
+            object.__setattr__(self, "columns", tuple(int(c) for c in self.columns))
+
+    @property
+    def is_additive(self) -> bool:
+        """False: where a deviation is rounded to depends on the design."""
+        return False
+
+    def _limits(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return which columns are rounded, and limits for all; infinite where they are not."""
+        d = X.shape[-1]
+        own = torch.zeros(d, dtype=torch.bool, device=X.device)
+        own[list(range(d) if self.columns is None else self.columns)] = True
+        low, high = X.new_full((d,), -torch.inf), X.new_full((d,), torch.inf)
+        low[own], high[own] = as_tensor(self.low).to(X), as_tensor(self.high).to(X)
+        return own, low, high
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        own, low, high = self._limits(X)
+        inside = torch.minimum(torch.maximum(X, low), high)
+        landed = self.uncertainty.perturb(inside, base)
+        whole = torch.minimum(torch.maximum((landed + 0.5).floor(), low), high)
+        return torch.where(own, whole, landed) + (X - inside).unsqueeze(-2)
+
+    def landings(
+        self, X: Float[Tensor, "*batch n d"]
+    ) -> tuple[Float[Tensor, "*batch n k"], Float[Tensor, "*batch n k"]] | None:
+        """Return the values that one column can land on, and how likely each is.
+
+        None: there are several columns, or too many values.
+        """
+        if X.shape[-1] != 1:
+            return None
+        low, high = (float(as_tensor(limit).max()) for limit in (self.low, self.high))
+        if high - low >= MOST_VALUES:
+            return None
+        values = torch.arange(low, high + 1, dtype=torch.float64).to(X)
+        inside = X.clamp(low, high)
+        # P(x' = v) = P(v - ½ <= x̃ < v + ½); what lands beyond an end counts there
+        edges = self.uncertainty.cdf(inside, values[:-1] + 0.5)  # (..., n, k - 1)
+        ends = torch.zeros_like(X), torch.ones_like(X)
+        likely = torch.cat([ends[0], edges, ends[1]], dim=-1).diff(dim=-1)
+        return values + (X - inside), likely
+
+    def _mean(self, X: Tensor) -> Tensor:
+        found = self.landings(X)
+        if found is None:
+            return super()._mean(X)
+        values, likely = found
+        return (values * likely).sum(dim=-1, keepdim=True)
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        found = self.landings(X)
+        if found is None:
+            return super()._covariance(X)
+        values, likely = found
+        away = values - (values * likely).sum(dim=-1, keepdim=True)
+        return (away.square() * likely).sum(dim=-1)[..., None, None]
+
+    def is_bounded(self, d: int) -> bool:
+        """True where all columns are rounded."""
+        return self.columns is None or self.uncertainty.is_bounded(d)
+
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        """Choose columns, and the limits of those that are rounded."""
+        inside = self.uncertainty.on_columns(columns)
+        own = [i for i, c in enumerate(columns) if self.columns is None or c in self.columns]
+        if inside is None or not own:
+            return inside
+        limits: dict[str, Any] = {"low": self.low, "high": self.high}
+        for name, limit in limits.items():
+            if isinstance(limit, tuple):  # one per rounded column
+                order = list(self.columns or range(len(limit)))
+                limits[name] = tuple(limit[order.index(columns[i])] for i in own)
+        return Rounded(inside, **limits, columns=None if len(own) == len(columns) else tuple(own))
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return replace(self, uncertainty=self.uncertainty._scaled(factor))
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # the values below t are those up to ⌈t⌉ - 1, where x̃ lies below ⌈t⌉ - ½
+        _, low, high = self._limits(X)
+        inside = torch.minimum(torch.maximum(X, low), high)
+        t = t - (X - inside)
+        F = self.uncertainty.cdf(inside, t.ceil() - 0.5)
+        return torch.where(t <= low, 0.0, torch.where(t > high, 1.0, F))
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        found = self.landings(X)
+        if found is not None:
+            values, likely = found
+            return [Mixture((0,), likely, values.unsqueeze(-1))]
+        if self.columns is not None or not (self.independent_columns or X.shape[-1] == 1):
+            return [self._in_cells(X, r)]
+        # so many values that no model sees the steps between them
+        return Clipped(self.uncertainty, self.low, self.high)._gaussians(X, r)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scaled(Wrapper):
+    """Another uncertainty, with every deviation x' - x times a factor.
+
+    ``scaled`` makes one only where the kind inside has no parameter that says the same.
+    """
+
+    uncertainty: InputUncertainty
+    """Where inputs would land with the factor 1."""
+
+    factor: float | int
+    """What deviations are multiplied with: 0.5 is twice as precise, 0 is exact."""
+
+    def __post_init__(self) -> None:
+        """Refuse factors that are negative or not one number."""
+        if not isinstance(self.uncertainty, InputUncertainty):
+            raise TypeError(f"Scaled needs an uncertainty, got {self.uncertainty!r}.")
+        factor = parameter(self.factor, "factor", 0)
+        check_at_least(factor, "factor")
+        object.__setattr__(self, "factor", float(factor))
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        x = X.unsqueeze(-2)
+        return x + self.factor * (self.uncertainty.perturb(X, base) - x)
+
+    def _mean(self, X: Tensor) -> Tensor:
+        return X + self.factor * (self.uncertainty.mean(X) - X)
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        return self.factor**2 * self.uncertainty.covariance(X)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return Scaled(self.uncertainty, self.factor * factor)
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # x + c (x̃ - x) < t: x̃ < x + (t - x) / c
+        if self.factor == 0:
+            return as_step(t - X)
+        return self.uncertainty.cdf(X, X + (t - X) / self.factor)
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        landed = []
+        for part in self.uncertainty.landing(X, r):
+            x = X[..., list(part.columns)].unsqueeze(-2)
+            spread = None if part.spread is None else self.factor**2 * part.spread
+            landed.append(replace(part, means=x + self.factor * (part.means - x), spread=spread))
+        return landed

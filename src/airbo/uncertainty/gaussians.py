@@ -1,0 +1,499 @@
+r"""Sums of weighted Gaussians: what every P_x is written as, block by block of dependent columns.
+
+Notation, for n designs of which a block has b columns:
+
+    w    weights of the Gaussians of a design, (*batch n j); they sum to 1
+    m    their means, (*batch n j b)
+    C    their covariances: None for points, the diagonals (*batch n j b), or (*batch n j b b)
+    x    the designs' own columns of the block, (*batch n b)
+    δ    the deviation x' - x; where it is the same for all designs, one row (1 j b) holds it
+
+P_x = Σ_j w_j N(m_j, C_j). Some kinds are such a sum already. Of one column of any other shape, the
+Gauss rule of its distribution has the same moments up to degree 2 j - 1. Dependent columns are cut
+into cells; each cell becomes the Gaussian with its mean and its covariance.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Complex, Float, Int64
+from numpy.typing import NDArray
+from torch import Tensor
+
+N_FINE = 2048
+"""Equally likely values that stand for one column before its Gauss rule is made of them."""
+PER_CELL = 16
+"""Draws in each cell of a P_x that changes with the design."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How many Gaussians, or points, stand for a P_x that is neither exact nor normal."""
+
+    n_atoms: int
+
+    @property
+    def nodes(self) -> int:
+        """Points of one column where P_x changes with the design."""
+        return 2 * self.n_atoms
+
+    @property
+    def pieces(self) -> int:
+        """Gaussians that one Gaussian is cut into before it is bent."""
+        return 3 * self.n_atoms
+
+    @property
+    def fine_nodes(self) -> int:
+        """Points of one column where it does not: they are worked with once, not per design."""
+        return 4 * self.n_atoms
+
+    @property
+    def cells(self) -> int:
+        """Gaussians of several dependent columns: all pairs of two designs' have to be compared."""
+        return math.ceil(4 * self.n_atoms / 3)
+
+    @property
+    def angles(self) -> int:
+        """Points of a ring."""
+        return 2 * self.n_atoms
+
+    @property
+    def coarser(self) -> "Resolution":
+        """Half as many."""
+        return Resolution(max(1, self.n_atoms // 2))
+
+    @property
+    def finer(self) -> "Resolution":
+        """Three times as many."""
+        return Resolution(3 * self.n_atoms)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    r"""A weighted sum of Gaussians over some columns of the executed input.
+
+    .. math:: \sum_j w_j \, \mathcal N(m_j, C_j)
+
+    There is one sum per design. Where the block is additive the sum is that of the deviation
+    :math:`\delta = x' - x`, the same for all designs, and there is only one row.
+    """
+
+    columns: tuple[int, ...]
+    weights: Float[Tensor, "*batch n j"]
+    means: Float[Tensor, "*batch n j b"]
+    spread: Float[Tensor, "..."] | None = None
+    """Covariances; their diagonals where there is nothing else; None where all are 0: atoms."""
+    additive: bool = False
+    """Whether this is the deviation from the design, and not where the design lands."""
+
+    @property
+    def kind(self) -> int:
+        """0 for atoms, 1 for axis-parallel Gaussians, 2 for Gaussians of any direction."""
+        return 0 if self.spread is None else self.spread.dim() - self.weights.dim()
+
+    @property
+    def n_components(self) -> int:
+        """Number of Gaussians."""
+        return self.weights.shape[-1]
+
+    @property
+    def covariances(self) -> Float[Tensor, "*batch n j b b"]:
+        """Full covariance matrices."""
+        spread = self.of_kind(2).spread
+        assert spread is not None
+        return spread
+
+    @property
+    def variances(self) -> Float[Tensor, "*batch n j b"]:
+        """Diagonals of the covariances."""
+        if self.spread is None:
+            return torch.zeros_like(self.means)
+        return self.spread if self.kind == 1 else self.spread.diagonal(dim1=-2, dim2=-1)
+
+    def of_kind(self, kind: int) -> "Mixture":
+        """Write the same sum as a more general kind."""
+        spread = torch.zeros_like(self.means) if self.spread is None else self.spread
+        if kind == 2 and self.kind < 2:
+            spread = spread.diag_embed()
+        return replace(self, spread=spread if kind else None)
+
+    def around(self, x: Float[Tensor, "*batch n b"]) -> "Mixture":
+        """Return where designs land; ``x`` are their own columns."""
+        if not self.additive:
+            return self
+        means = x.unsqueeze(-2) + self.means
+        weights = self.weights.expand(means.shape[:-1])
+        spread = self.spread
+        if spread is not None:
+            spread = spread.expand(*means.shape[:-1], *spread.shape[self.weights.dim() :])
+        return Mixture(self.columns, weights, means, spread)
+
+    def rows(self, numbers: Int64[Tensor, " k"]) -> "Mixture":
+        """Return the sums of some designs."""
+        spread = None if self.spread is None else self.spread[numbers]
+        return replace(
+            self, weights=self.weights[numbers], means=self.means[numbers], spread=spread
+        )
+
+    def clamped(self, low: float, high: float) -> "Mixture":
+        """Return the same with all centres between two numbers."""
+        return replace(self, means=self.means.clamp(low, high))
+
+    def moments(self) -> tuple[Tensor, Tensor]:
+        """Return the mean and the variances of the whole sum, one column at a time."""
+        w = self.weights.unsqueeze(-1)
+        mean = (w * self.means).sum(-2)
+        about = (self.means - mean.unsqueeze(-2)).square() + self.variances
+        return mean, (w * about).sum(-2)
+
+    def characteristic(self, W: Float[Tensor, "*paths b m"]) -> Complex[Tensor, "..."]:
+        """Return E exp(i ωᵀ x') for every design and column ω of W, (*paths n m)."""
+        # Σ_j w_j exp(i ωᵀ m_j - ½ ωᵀ C_j ω)
+        W = W.unsqueeze(-3)
+        angle = self.means @ W  # (..., n, j, m)
+        if self.kind < 2:
+            variance = self.variances @ W.square()
+        else:
+            variance = (W.unsqueeze(-3) * (self.covariances @ W.unsqueeze(-3))).sum(-2)
+        size = self.weights.unsqueeze(-1) * torch.exp(-0.5 * variance)
+        return torch.complex((size * angle.cos()).sum(-2), (size * angle.sin()).sum(-2))
+
+    def to(self, like: Tensor) -> "Mixture":
+        """Return the same with the type and on the device of another tensor."""
+        spread = None if self.spread is None else self.spread.to(like)
+        return replace(
+            self, weights=self.weights.to(like), means=self.means.to(like), spread=spread
+        )
+
+
+def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[Mixture]) -> Mixture:
+    """Take option ``choice[i]`` for design ``i``; all options have the same columns."""
+    if len(options) == 1:
+        return options[0]
+    n = max(option.n_components for option in options)
+    kind = max(option.kind for option in options)
+    result, *others = (_padded(option, n).of_kind(kind) for option in options)
+    for number, other in enumerate(others, start=1):
+        result = _where(choice == number, other, result)
+    return result
+
+
+def land(
+    x: Float[Tensor, "*batch n b"], kind: Int64[Tensor, "*batch n"], deviations: Sequence[Mixture]
+) -> Mixture:
+    """Return where designs land that deviate by ``deviations[kind[i]]``, whatever they are."""
+    options = [deviation.to(x) for deviation in deviations]
+    if len(options) == 1:
+        return options[0].around(x)
+    n, general = max(o.n_components for o in options), max(o.kind for o in options)
+    options = [_padded(option, n).of_kind(general) for option in options]
+    spreads = [option.spread for option in options if option.spread is not None]
+    chosen = replace(
+        options[0],
+        weights=torch.cat([option.weights for option in options])[kind],
+        means=torch.cat([option.means for option in options])[kind],
+        spread=torch.cat(spreads)[kind] if spreads else None,
+    )
+    return chosen.around(x)
+
+
+def coarsest(parts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Join all column sets that overlap."""
+    groups: list[set[int]] = []
+    for part in map(set, parts):
+        touching = [g for g in groups if g & part]
+        groups = [g for g in groups if not g & part] + [part.union(*touching)]
+    return sorted(tuple(sorted(g)) for g in groups)
+
+
+def parts_within(parts: Sequence[Mixture], columns: tuple[int, ...]) -> list[Mixture]:
+    """Return the sums that are about some of the columns."""
+    return [part for part in parts if set(part.columns) <= set(columns)]
+
+
+def joined(mixtures: Sequence[Mixture], columns: tuple[int, ...]) -> Mixture:
+    """Join independent sums into one over ``columns``, which are all of theirs."""
+    whole = reduce(_times, mixtures)
+    order = [whole.columns.index(c) for c in columns]
+    spread = whole.spread
+    if spread is not None:
+        spread = spread[..., order]
+        spread = spread[..., order, :] if whole.kind == 2 else spread
+    return replace(whole, columns=columns, means=whole.means[..., order], spread=spread)
+
+
+def by_column(mixture: Mixture) -> list[Mixture]:
+    """Split one point, or one axis-parallel Gaussian: its columns are independent."""
+    if mixture.n_components > 1 or mixture.kind == 2 or len(mixture.columns) == 1:
+        return [mixture]
+    return [
+        replace(
+            mixture,
+            columns=(c,),
+            means=mixture.means[..., [i]],
+            spread=None if mixture.spread is None else mixture.spread[..., [i]],
+        )
+        for i, c in enumerate(mixture.columns)
+    ]
+
+
+def difference(p: Mixture, q: Mixture) -> Mixture:
+    """Return the distribution of u - v for independent u ~ p, v ~ q, over the same columns.
+
+    Components that coincide are joined. Both are deviations.
+    """
+    C_p, C_q = p.covariances[0], q.covariances[0]
+    weights = (p.weights[0].unsqueeze(-1) * q.weights[0]).flatten()
+    means = (p.means[0].unsqueeze(1) - q.means[0]).flatten(0, 1)
+    covs = (C_p.unsqueeze(1) + C_q).flatten(0, 1)
+
+    b = means.shape[-1]
+    table = torch.cat([means, covs.flatten(1)], dim=-1)
+    keys, which = torch.unique((table * 1e12).round(), dim=0, return_inverse=True)
+    weights = table.new_zeros(len(keys)).index_add(0, which, weights)
+    first = table.new_zeros(len(keys), table.shape[-1]).index_copy(0, which, table)
+    covs = first[:, b:].unflatten(-1, (b, b))
+    return Mixture(p.columns, weights[None], first[None, :, :b], covs[None], additive=True)
+
+
+def to_atoms(mixture: Mixture, n: int) -> Mixture:
+    """Replace every Gaussian of a one-column sum by ``n`` nodes of its Gauss-Hermite rule."""
+    if mixture.spread is None:
+        return mixture
+    nodes, weights = (mixture.means.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(n))
+    std = mixture.variances.clamp_min(1e-24).sqrt()  # (..., j, 1)
+    means = (mixture.means + std * nodes).flatten(-2).unsqueeze(-1)
+    weights = (mixture.weights.unsqueeze(-1) * weights / weights.sum()).flatten(-2)
+    return replace(mixture, weights=weights, means=means, spread=None)
+
+
+def split(mixture: Mixture, n: int) -> Mixture:
+    """Write every Gaussian of a one-column sum as ``n`` Gaussians a third as wide.
+
+    N(m, v) = ∫ N(u, v/9) dN(u; m, 8v/9), and the outer normal becomes its Gauss-Hermite rule. From
+    30 on, the narrow Gaussians lie so close that their sum is the wide one to 1e-6.
+    """
+    if mixture.spread is None:
+        return mixture
+    outer = to_atoms(replace(mixture, spread=8 / 9 * mixture.spread), n)
+    inner = (1 / 9 * mixture.spread).repeat_interleave(n, dim=mixture.weights.dim() - 1)
+    return replace(outer, spread=inner)
+
+
+def moved(mixture: Mixture, place: Callable[[Tensor], Tensor]) -> Mixture:
+    """Move a one-column sum along a curve; each Gaussian keeps its mean and its variance there."""
+    if mixture.spread is None:
+        return replace(mixture, means=place(mixture.means))
+    nodes, weights = (mixture.means.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(7))
+    weights = weights / weights.sum()
+    points = place((mixture.means + mixture.variances.sqrt() * nodes).unsqueeze(-1)).squeeze(-1)
+    means = (points * weights).sum(-1, keepdim=True)
+    variances = ((points - means).square() * weights).sum(-1, keepdim=True)
+    return replace(mixture, means=means, spread=variances)
+
+
+def _times(a: Mixture, b: Mixture) -> Mixture:
+    """Combine every component of one sum with every component of the other."""
+    if a.additive != b.additive:
+        raise ValueError("A deviation and a landing place cannot be joined.")
+    n, m = a.n_components, b.n_components
+    i, j = (
+        index.flatten() for index in torch.meshgrid(torch.arange(n), torch.arange(m), indexing="ij")
+    )
+    kind = max(a.kind, b.kind)
+    a, b = a.of_kind(kind), b.of_kind(kind)
+    spread = None
+    if a.spread is not None and b.spread is not None:
+        s, t = (v.movedim(-1 - kind, 0) for v in (a.spread, b.spread))
+        both = torch.cat([s[i], t[j]], dim=-1) if kind == 1 else _block_diagonal(s[i], t[j])
+        spread = both.movedim(0, -1 - kind)
+    return Mixture(
+        a.columns + b.columns,
+        a.weights[..., i] * b.weights[..., j],
+        torch.cat([a.means[..., i, :], b.means[..., j, :]], dim=-1),
+        spread,
+        a.additive,
+    )
+
+
+def _block_diagonal(s: Float[Tensor, "*n a a"], t: Float[Tensor, "*n b b"]) -> Tensor:
+    a, b = s.shape[-1], t.shape[-1]
+    return F.pad(s, (0, b, 0, b)) + F.pad(t, (a, 0, a, 0))
+
+
+def _padded(mixture: Mixture, n: int) -> Mixture:
+    """Add components of weight 0: copies of the first, so that gradients stay finite."""
+    missing = n - mixture.n_components
+    if missing == 0:
+        return mixture
+
+    def repeat(v: Tensor, dim: int) -> Tensor:
+        copies = v.narrow(dim, 0, 1).repeat_interleave(missing, dim=dim)
+        return torch.cat([v, copies], dim=dim)
+
+    spread = None if mixture.spread is None else repeat(mixture.spread, -1 - mixture.kind)
+    weights = F.pad(mixture.weights, (0, missing))
+    return replace(mixture, weights=weights, means=repeat(mixture.means, -2), spread=spread)
+
+
+def _where(mask: Tensor, a: Mixture, b: Mixture) -> Mixture:
+    def pick(s: Tensor, t: Tensor) -> Tensor:
+        return torch.where(mask.reshape(*mask.shape, *[1] * (s.dim() - mask.dim())), s, t)
+
+    spread = None
+    if a.spread is not None and b.spread is not None:
+        spread = pick(a.spread, b.spread)
+    return replace(
+        a, weights=pick(a.weights, b.weights), means=pick(a.means, b.means), spread=spread
+    )
+
+
+# -- sums around designs
+
+
+def spread_out(
+    columns: Sequence[int], weights: Tensor, means: Tensor, variances: Tensor | None = None
+) -> Mixture:
+    """Return a sum with the same weights for all designs."""
+    return Mixture(tuple(columns), weights.expand(means.shape[:-1]), means, variances)
+
+
+def around(
+    X: Float[Tensor, "*batch n b"],
+    weights: Float[Tensor, " j"],
+    deviations: Float[Tensor, "j b"],
+    spread: Tensor | None = None,
+) -> Mixture:
+    """Put the same weighted Gaussians around every design."""
+    if spread is not None:
+        spread = spread.expand(*X.shape[:-1], *spread.shape)
+    return spread_out(range(X.shape[-1]), weights, X.unsqueeze(-2) + deviations, spread)
+
+
+def midpoints(d: int, n: int = N_FINE) -> Float[Tensor, "{n} {d}"]:
+    """Return base draws that are the middles of ``n`` equal parts of (0, 1), in every column."""
+    u = (torch.arange(n, dtype=torch.float64) + 0.5) / n
+    return u.unsqueeze(-1).expand(-1, d)
+
+
+def by_gauss_rules(
+    X: Float[Tensor, "*batch n d"], deviations: Float[Tensor, "s d"], n: int
+) -> list[Mixture]:
+    """Give every column the Gauss rule of its own deviation."""
+    found = []
+    for c, column in enumerate(deviations.detach().double().cpu().numpy().T):
+        nodes, weights = gauss_rule(column, n)
+        points = X.new_tensor(nodes).unsqueeze(-1)
+        found.append(replace(around(X[..., [c]], X.new_tensor(weights), points), columns=(c,)))
+    return found
+
+
+def in_strata(
+    perturb: Callable[[Tensor, Tensor], Tensor], X: Float[Tensor, "*batch n d"], n: int
+) -> list[Mixture]:
+    """Cut every column into ``n`` strata, the less probable the farther out, smoothly in X."""
+    # stratum j holds u from ½ - ½ cos(π j / n) to ½ - ½ cos(π (j + 1) / n)
+    edges = 0.5 - 0.5 * torch.cos(math.pi * torch.arange(n + 1, dtype=torch.float64) / n)
+    weights = edges.diff()
+    within = (torch.arange(PER_CELL, dtype=torch.float64) + 0.5) / PER_CELL
+    draws = (edges[:-1, None] + weights[:, None] * within).reshape(-1, 1).expand(-1, X.shape[-1])
+    strata = perturb(X, draws.to(X)).unflatten(-2, (n, -1))  # (..., n, j, draws, d)
+    means, variances = strata.mean(dim=-2), strata.var(dim=-2, correction=0)
+    return [
+        spread_out((c,), weights.to(X), m, v)
+        for c, (m, v) in enumerate(zip(means.split(1, -1), variances.split(1, -1), strict=True))
+    ]
+
+
+def in_cells(samples: Float[Tensor, "*batch n s d"], cells: Int64[Tensor, "j c"]) -> Mixture:
+    """Give every cell of samples its mean and its covariance."""
+    own = samples[..., cells, :]  # (..., n, j, c, d)
+    means = own.mean(dim=-2)
+    away = own - means.unsqueeze(-2)
+    covariances = away.mT @ away / own.shape[-2]
+    weights = samples.new_full((len(cells),), 1 / len(cells))
+    return spread_out(range(samples.shape[-1]), weights, means, covariances)
+
+
+# -- few points, or cells, in place of many samples
+
+
+def gauss_rule(
+    samples: NDArray[np.float64], n: int, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], ...]:
+    """Compress one-dimensional samples into the ``n`` nodes and weights of their Gauss rule.
+
+    Polynomials up to degree ``2 n - 1`` have the same mean under the rule as over the samples
+    (Lanczos tridiagonalization); fewer distinct samples than ``n`` are returned as they are.
+    Samples count alike unless ``weights`` are given.
+    """
+    values, which = np.unique(samples, return_inverse=True)
+    counts = np.bincount(which, weights)
+    if len(values) <= n:
+        return values, counts / counts.sum()
+    center, width = values.mean(), np.ptp(values) / 2
+    t = (values - center) / width
+    basis = [np.sqrt(counts / counts.sum())]
+    alpha, beta = [], []
+    for _ in range(n):
+        q = t * basis[-1]
+        alpha.append(q @ basis[-1])
+        for _twice in range(2):
+            q = q - np.stack(basis).T @ (np.stack(basis) @ q)
+        beta.append(np.linalg.norm(q))
+        basis.append(q / beta[-1])
+    nodes, vectors = np.linalg.eigh(np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1))
+    return center + width * nodes, vectors[0] ** 2
+
+
+def compress(samples: Float[Tensor, "s d"], n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Cut samples into ``n`` cells; return their weights, means and covariances.
+
+    The next cell to be cut is the one that matters most, by its share of the samples and by how far
+    it reaches; the cut goes through its mean and across the direction in which it reaches furthest.
+    """
+    cells = [_Cell.of(samples)]
+    while len(cells) < n and max(cell.importance for cell in cells) > 0:
+        cell = cells.pop(max(range(len(cells)), key=lambda i: cells[i].importance))
+        above = (cell.samples - cell.mean) @ cell.direction > 0
+        cells += [_Cell.of(cell.samples[above]), _Cell.of(cell.samples[~above])]
+    weights = samples.new_tensor([len(cell.samples) / len(samples) for cell in cells])
+    means, covariances = (torch.stack([getattr(c, k) for c in cells]) for k in ("mean", "cov"))
+    return weights, means, covariances
+
+
+def bisect(points: Float[Tensor, "s r"], n: int) -> Int64[Tensor, "j c"]:
+    """Split points into ``n`` cells of equal size, each time across the widest column."""
+    cells = [torch.arange(len(points), device=points.device)]
+    while len(cells) < n:
+        halves: list[Tensor] = []
+        for cell in cells:
+            column = points[cell].var(dim=0).argmax()
+            halves += cell[points[cell, column].argsort(stable=True)].chunk(2)
+        cells = halves
+    return torch.stack(cells)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    samples: Float[Tensor, "s d"]
+    mean: Float[Tensor, " d"]
+    cov: Float[Tensor, "d d"]
+    direction: Float[Tensor, " d"]
+    importance: float
+
+    @classmethod
+    def of(cls, samples: Float[Tensor, "s d"]) -> "_Cell":
+        mean = samples.mean(0)
+        centred = samples - mean
+        cov = centred.mT @ centred / len(samples)
+        variances, axes = torch.linalg.eigh(cov)
+        # below rounding errors all samples are the same
+        apart = variances[-1] > 1e-24 * (1 + mean.square().sum())
+        importance = len(samples) * variances[-1].item() ** 1.5 if apart else 0.0
+        return cls(samples, mean, cov, axes[:, -1], importance)

@@ -1,0 +1,348 @@
+"""Normal deviations, mixtures of them, and the ring: kinds whose columns may depend on each other.
+
+Notation: C a covariance matrix (d d), R a root of it, R Rᵀ = C; z standard normal (s d), made from
+base draws; w, m, C the weights (k), means (k d) and covariances (k d d) of a mixture.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from airbo.uncertainty.base import InputUncertainty, with_columns
+from airbo.uncertainty.gaussians import Mixture, Resolution, around, midpoints, spread_out
+from airbo.uncertainty.parameters import (
+    Numbers,
+    as_tensor,
+    check_at_least,
+    common_dim,
+    is_varying,
+    ndim,
+    normal_cdf,
+    parameter,
+    per_design,
+    times,
+)
+
+_MAX_NDIM = {"means": 2, "covs": 3, "weights": 1}
+"""Dimensions of the parameters of a mixture, where they are the same for all designs."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Normal(InputUncertainty):
+    """A normal deviation with mean 0: ``Normal(std)`` or ``Normal(cov=matrix)``."""
+
+    std: Numbers = None
+    """Standard deviation, one for all columns or one per column, in the units of the input."""
+
+    cov: Numbers = None
+    """Covariance matrix (d d) of the deviation."""
+
+    def __post_init__(self) -> None:
+        """Refuse negative deviations and matrices that are no covariance."""
+        if (self.std is None) == (self.cov is None):
+            raise ValueError(
+                "Normal takes exactly one of std and cov, got "
+                + ("neither." if self.std is None else "both.")
+            )
+        if self.std is not None:
+            object.__setattr__(self, "std", parameter(self.std, "std", 1))
+            check_at_least(self.std, "std")
+        else:
+            object.__setattr__(self, "cov", parameter(self.cov, "cov", 2))
+            check_covariance(self.cov, "cov")
+
+    @property
+    def dim(self) -> int | None:
+        """Length of the vector, or size of the matrix."""
+        return common_dim({"std": self.std} if self.cov is None else {"cov": self.cov})
+
+    @property
+    def is_additive(self) -> bool:
+        """True for constant parameters."""
+        return not (is_varying(self.std, 1) or is_varying(self.cov, 2))
+
+    @property
+    def independent_columns(self) -> bool:
+        """True for standard deviations, False for a matrix."""
+        return self.cov is None
+
+    def n_base(self, d: int) -> int:
+        """Return d: one number per column."""
+        return d
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        z = torch.special.ndtri(base)
+        if self.cov is None:
+            std = per_design(self.std, X, "std", 1)
+            return X.unsqueeze(-2) + (std.unsqueeze(-2) if std.ndim > 1 else std) * z
+        per_design(self.cov, X, "cov", 2)  # refuses a shape that does not fit
+        return X.unsqueeze(-2) + torch.einsum("...ij,sj->...si", square_root(self.cov).to(X), z)
+
+    def _mean(self, X: Tensor) -> Tensor:
+        return X
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        if self.cov is not None:
+            return per_design(self.cov, X, "cov", 2).expand(*X.shape, X.shape[-1])
+        return torch.diag_embed((per_design(self.std, X, "std", 1) ** 2).expand(X.shape))
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        return normal_cdf(t - X, self.covariance(X).squeeze(-1).sqrt())
+
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        """Choose standard deviations; None for a matrix."""
+        return with_columns(self, columns) if self.cov is None else None
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        if self.cov is not None:
+            return Normal(cov=times(self.cov, factor**2))
+        return Normal(times(self.std, factor))
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        C = self.covariance(X).unsqueeze(-3)  # (..., n, 1, d, d)
+        spread = C if self.std is None else C.diagonal(dim1=-2, dim2=-1)
+        return [replace(around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1])), spread=spread)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianMixture(InputUncertainty):
+    """The deviation comes from one of k normals, chosen with the given weights.
+
+    Inside Varying, ``means`` is (*batch n k d), ``covs`` (*batch n k d d) and ``weights``
+    (*batch n k); samples jump between components as weights change, so weights get no gradient.
+    """
+
+    means: Numbers
+    """Means of the components (k d)."""
+
+    covs: Numbers
+    """Covariance matrices (k d d), or one (d d) for all components."""
+
+    weights: Numbers = None
+    """Probabilities of the components (k); equal by default."""
+
+    def __post_init__(self) -> None:
+        """Refuse weights that are no probabilities, bad matrices and sizes that disagree."""
+        means = parameter(self.means, "means", 2)
+        if ndim(means) < 2:
+            raise ValueError("means must have one row per component: shape (k, d).")
+        k, d = as_tensor(means).shape[-2:]
+        covs = parameter(self.covs, "covs", 3)
+        check_covariance(covs, "covs")
+        if ndim(covs) == 2:
+            covs = covs.expand(k, d, d) if isinstance(covs, Tensor) else (covs,) * k
+        weights = parameter([1 / k] * k if self.weights is None else self.weights, "weights", 1)
+        for name, value in {"means": means, "covs": covs, "weights": weights}.items():
+            object.__setattr__(self, name, value)
+        self._check_sizes(k, d)
+        self._check_weights()
+
+    def _check_sizes(self, k: int, d: int) -> None:
+        covs, weights = as_tensor(self.covs).shape[-3:], as_tensor(self.weights).shape[-1:]
+        if covs != (k, d, d):
+            raise ValueError(
+                f"means are {k} rows of {d} columns, so covs must be {(k, d, d)} or {(d, d)}, "
+                f"got {tuple(covs)}."
+            )
+        if weights != (k,):
+            raise ValueError(f"means has {k} components, but weights is for {tuple(weights)}.")
+
+    def _check_weights(self) -> None:
+        check_at_least(self.weights, "weights")
+        total = as_tensor(self.weights).detach().sum(dim=-1)
+        worst = total.flatten()[(total - 1).abs().argmax()].item()
+        if abs(worst - 1) > 1e-6:
+            raise ValueError(f"weights must sum to 1, but they sum to {worst:.6g}.")
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of the means."""
+        return int(as_tensor(self.means).shape[-1])
+
+    @property
+    def is_additive(self) -> bool:
+        """True for constant parameters."""
+        return not any(is_varying(getattr(self, n), k) for n, k in _MAX_NDIM.items())
+
+    def n_base(self, d: int) -> int:
+        """Return 1 + d: the first number picks the component."""
+        return 1 + d
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        means, weights = self._get("means", X), self._get("weights", X)
+        self._get("covs", X)
+
+        # which component each sample belongs to, as 0 and 1
+        cumulative = weights.cumsum(dim=-1)[..., None, :-1].detach()
+        picked = (base[:, :1] >= cumulative).sum(dim=-1)  # (..., s)
+        chosen = one_hot(picked, weights.shape[-1]).to(X)  # (..., s, k)
+
+        # δ = m_c + R_c z
+        z = torch.special.ndtri(base[:, 1:])
+        spread = torch.einsum("...kij,sj->...ski", square_root(self.covs).to(X), z)
+        return X.unsqueeze(-2) + (chosen.unsqueeze(-1) * (means.unsqueeze(-3) + spread)).sum(-2)
+
+    def _get(self, name: str, X: Tensor) -> Tensor:
+        return per_design(getattr(self, name), X, name, _MAX_NDIM[name])
+
+    def _mean(self, X: Tensor) -> Tensor:
+        return X + self._centre(X)
+
+    def _centre(self, X: Tensor) -> Tensor:
+        return torch.einsum("...k,...kd->...d", self._get("weights", X), self._get("means", X))
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        # Σ w (C + m mᵀ) - m̄ m̄ᵀ, with m measured from m̄
+        away = self._get("means", X) - self._centre(X).unsqueeze(-2)
+        second = self._get("covs", X) + away.unsqueeze(-1) * away.unsqueeze(-2)
+        total = torch.einsum("...k,...kij->...ij", self._get("weights", X), second)
+        return total.expand(*X.shape, X.shape[-1])
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        if not self.is_additive:
+            return super()._cdf(X, t)
+        # Σ_k w_k Φ((t - x - m_k) / s_k)
+        means, covs, weights = (self._get(name, X) for name in _MAX_NDIM)
+        away = (t - X).unsqueeze(-1) - means.squeeze(-1)  # (..., n, limits, k)
+        return (normal_cdf(away, covs[:, 0, 0].sqrt()) * weights).sum(dim=-1)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return replace(self, means=times(self.means, factor), covs=times(self.covs, factor**2))
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        if not self.is_additive:
+            return [self._in_cells(X, r)]
+        means, covs, weights = (self._get(name, X) for name in _MAX_NDIM)
+        diagonals = covs.diagonal(dim1=-2, dim2=-1)
+        spread = diagonals if torch.equal(diagonals.diag_embed(), covs) else covs
+        return [around(X, weights, means, spread)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ring(InputUncertainty):
+    """The executed input lies on a circle around the design, at any angle: two columns."""
+
+    radius: Numbers
+    """Distance from the design; inside Varying a tensor (*batch n 1)."""
+
+    def __post_init__(self) -> None:
+        """Refuse a radius that is negative or not one number."""
+        object.__setattr__(self, "radius", parameter(self.radius, "radius", 0))
+        if is_varying(self.radius, 0) and (self.radius.ndim < 2 or self.radius.shape[-1] != 1):
+            raise ValueError(
+                "radius must be a number, or inside Varying a tensor of shape (*batch, n, 1), "
+                f"got shape {tuple(self.radius.shape)}."
+            )
+        check_at_least(self.radius, "radius")
+
+    @property
+    def dim(self) -> int:
+        """Two columns."""
+        return 2
+
+    @property
+    def is_additive(self) -> bool:
+        """True for a constant radius."""
+        return not is_varying(self.radius, 0)
+
+    def n_base(self, d: int) -> int:
+        """Return 1: the angle."""
+        return 1
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n 2"], base: Float[Tensor, "s 1"]
+    ) -> Float[Tensor, "*batch n s 2"]:
+        angle = 2 * math.pi * base
+        unit = torch.cat([angle.cos(), angle.sin()], dim=-1)  # (s, 2)
+        radius = self._radius(X)
+        return X.unsqueeze(-2) + (radius.unsqueeze(-2) if radius.ndim else radius) * unit
+
+    def _mean(self, X: Tensor) -> Tensor:
+        return X
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        return torch.diag_embed((self._radius(X) ** 2 / 2).expand(X.shape))
+
+    def _radius(self, X: Tensor) -> Tensor:
+        return per_design(self.radius, X, "radius", 1)
+
+    def is_bounded(self, d: int) -> bool:
+        """True."""
+        return True
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        return Ring(times(self.radius, factor))
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        circle = self.perturb(X, midpoints(1, r.angles).to(X))  # equal angles
+        return [spread_out((0, 1), X.new_full((r.angles,), 1 / r.angles), circle)]
+
+
+# -- covariance matrices
+
+
+def check_covariance(cov: Numbers, name: str) -> None:
+    """Refuse matrices that are not square, symmetric and positive semi-definite."""
+    C = as_tensor(cov).detach()
+    if C.ndim < 2 or C.shape[-1] != C.shape[-2]:
+        raise ValueError(f"{name} must be a square matrix, got shape {tuple(C.shape)}.")
+    tolerance = max(1e-8, 100 * torch.finfo(C.dtype).eps)
+
+    asymmetry = (C - C.mT).abs().amax().item()
+    if asymmetry > tolerance * C.abs().amax().item():
+        raise ValueError(
+            f"{name} must be symmetric, got entries that differ from their mirror image "
+            f"by up to {asymmetry:g}."
+        )
+
+    # columns may have units of different size: their correlations tell
+    correlations, _ = _standardized(C)
+    eigenvalues = torch.linalg.eigvalsh(correlations)  # ascending
+    smallest, largest = eigenvalues[..., 0], eigenvalues[..., -1]
+    if (smallest < -tolerance * largest.abs()).any():
+        raise ValueError(
+            f"{name} must be positive semi-definite, but its smallest eigenvalue is "
+            f"{torch.linalg.eigvalsh(C)[..., 0].min().item():.6g}, and "
+            f"{smallest.min().item():.6g} once all variances are scaled to 1."
+        )
+
+
+def _standardized(C: Tensor) -> tuple[Tensor, Tensor]:
+    """Return correlations and deviations; a variance that is not positive stays as it is."""
+    variances = C.diagonal(dim1=-2, dim2=-1)
+    std = torch.where(variances > 0, variances, torch.ones_like(variances)).sqrt()
+    return C / std.unsqueeze(-1) / std.unsqueeze(-2), std
+
+
+def square_root(cov: Numbers) -> Tensor:
+    """Return R with R Rᵀ = cov, also for singular constants.
+
+    Constants get the symmetric root of their correlations, times the deviations: it is diagonal
+    where the matrix is, and exact for units of different size. Tensors made from
+    designs get the Cholesky factor, which has useful gradients.
+    """
+    return _cholesky(cov) if isinstance(cov, Tensor) else _root(cov)
+
+
+def _cholesky(C: Tensor) -> Tensor:
+    scale = C.detach().diagonal(dim1=-2, dim2=-1).mean(dim=-1)[..., None, None]
+    jitter = 100 * torch.finfo(C.dtype).eps * scale + 1e-30  # so that singular ones pass
+    return torch.linalg.cholesky(C + jitter * torch.eye(C.shape[-1]).to(C))
+
+
+@lru_cache(maxsize=64)
+def _root(cov: Numbers) -> Tensor:
+    correlations, std = _standardized(as_tensor(cov))
+    eigenvalues, V = torch.linalg.eigh(correlations)
+    root = V @ torch.diag_embed(eigenvalues.clamp_min(0).sqrt()) @ V.mT
+    return std.unsqueeze(-1) * root
