@@ -35,7 +35,7 @@ def server(tmp_path_factory):
 
 def fill(browser, number, **entries):
     for name, value in entries.items():
-        field = f"document.querySelector('#e{number} [name="{name}"]')"
+        field = f"""document.querySelector('#e{number} [name="{name}"]')"""
         browser.run(f"{field}.value = {value!r}; {field}.focus()")
 
 

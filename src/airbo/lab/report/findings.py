@@ -31,7 +31,7 @@ from airbo.outcomes import Aim, Limit, Maximize, Minimize, Want, objectives
 from airbo.space import Space
 from airbo.space.cube import Cube
 from airbo.space.parameters import Parameter
-from airbo.uncertainty import InputUncertainty, base_draws, scale
+from airbo.uncertainty import InputUncertainty, base_draws
 
 N_DRAWS = 4096
 FEW_VALUES = 30
@@ -349,7 +349,7 @@ class OutcomeFindings:
     @cached_property
     def if_exact(self) -> Beliefs:
         """The same about designs that are hit exactly."""
-        return self.what_if.under(scale(self.findings.deployment, 0))
+        return self.what_if.under(self.findings.deployment.scaled(0))
 
     @property
     def second_model(self) -> bool:

@@ -22,9 +22,8 @@ from airbo.lab.report.records import (
     tried_section,
 )
 from airbo.lab.report.trust import importance_section, trust_section
-from airbo.observed import OK, STATUS
+from airbo.observed import OK, STATUS, whole_number
 from airbo.optimizer import Optimizer
-from airbo.optimizer.recorded import whole_number
 
 if TYPE_CHECKING:
     from airbo.lab import Record
