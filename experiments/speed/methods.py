@@ -7,7 +7,7 @@ from botorch.models import SingleTaskGP
 from botorch.models.transforms import Normalize
 from torch import Tensor
 
-from airbo.embeddings import Empirical, Estimator, Nystrom, Quadrature, RationalQuadraticSum
+from airbo.embeddings import Empirical, Estimator, Nystrom, Quadrature, ScaleMixtureKernel
 from airbo.models import MMDGP
 from experiments.subjects.internals import log_normal
 from experiments.subjects.uncertainties import UncertainBox
@@ -34,13 +34,12 @@ class Timed:
         )
 
 
-def per_parameter(d: int) -> RationalQuadraticSum:
-    """Build the paper's base kernel with one length scale per parameter."""
+def per_parameter(d: int) -> ScaleMixtureKernel:
+    """Build the default's base kernel with one length scale per parameter."""
     start = 0.3 * d**0.5
-    kernel = RationalQuadraticSum(
+    kernel = ScaleMixtureKernel(
         start,
         log_normal(start, 0.7),
-        shared=True,
         factor_prior=log_normal(1.0, 0.7),
         ard_num_dims=d,
     ).double()

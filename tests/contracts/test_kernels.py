@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airbo import uncertainty as unc
-from airbo.embeddings import Empirical, Nystrom, RationalQuadraticSum, embedding
+from airbo.embeddings import Empirical, Nystrom, ScaleMixtureKernel, embedding
 from airbo.models import (
     ERBFGP,
     MMDGP,
@@ -192,7 +192,7 @@ def test_gradients_of_the_likelihood_equal_finite_differences(kind, uncertainty,
 
 
 def test_what_a_fit_remembers_is_worked_out_again_when_factors_change_without_gradients():
-    X, kernel = designs(7, 2), RationalQuadraticSum(0.5, shared=True, ard_num_dims=2)
+    X, kernel = designs(7, 2), ScaleMixtureKernel(0.5, ard_num_dims=2)
     model = UGP(X, values(X), unc.Normal(0.1), box(2), base_kernel=kernel).train()
 
     def covariance():

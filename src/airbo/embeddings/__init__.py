@@ -1,6 +1,10 @@
 """From distributions to points in a Hilbert space: inner products, MMD² and their estimators."""
 
-from airbo.embeddings.base_kernels import RationalQuadraticSum, default_base_kernel
+from airbo.embeddings.base_kernels import (
+    RationalQuadraticSum,
+    ScaleMixtureKernel,
+    default_base_kernel,
+)
 from airbo.embeddings.embedding import Embedding
 from airbo.embeddings.estimators import Empirical, Estimator, Nystrom, Quadrature
 from airbo.embeddings.mmd2 import mmd2
@@ -12,6 +16,7 @@ __all__ = [
     "Nystrom",
     "Quadrature",
     "RationalQuadraticSum",
+    "ScaleMixtureKernel",
     "default_base_kernel",
     "mmd2",
 ]

@@ -1,8 +1,7 @@
-"""The base kernel of the paper: a covariance between points, the ground on which the MMD stands."""
+"""Base kernels: covariances between points, the ground on which embeddings stand."""
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -28,59 +27,28 @@ RATIONAL_QUADRATIC_EXPONENTS = tuple(_POWERS)
 class RationalQuadraticSum(Kernel):
     r"""The base kernel of the paper: a sum of rational quadratic kernels.
 
-    .. math:: k(x, x') = \sum_i \left(1 + \frac{\sum_c (x_c - x'_c)^2 / r_c^2}
-              {2 a_i l_i^2}\right)^{-a_i}
+    .. math:: k(x, x') = \sum_i \left(1 + \frac{\|x - x'\|^2}{2 a_i l_i^2}\right)^{-a_i}
 
     Its long tail keeps distant distributions comparable; the small ``a_i`` see far, the large
-    ones see detail. Every ``l_i`` is learnable, or one that all share. With ``ard_num_dims`` there
-    is also one factor ``r_c`` per column, so that a column has the length scales ``r_c l_i``.
+    ones see detail. Every ``l_i`` is learnable.
     """
 
     is_stationary = True
     has_lengthscale = False
 
     def __init__(
-        self,
-        lengthscale: float = 0.5,
-        prior: LogNormalPrior | None = None,
-        shared: bool = False,
-        factor_prior: LogNormalPrior | None = None,
-        **kwargs: Any,
+        self, lengthscale: float = 0.5, prior: LogNormalPrior | None = None, **kwargs: Any
     ) -> None:
-        """Start all length scales at ``lengthscale``, in the unit cube, and all factors at 1.
+        """Start all length scales at ``lengthscale``, in the unit cube.
 
         Args:
             lengthscale: Where fitting starts.
-            prior: Of every length scale that is learned.
-            shared: Whether there is one for all five.
-            factor_prior: Of the factor of every column; matters with ``ard_num_dims``.
+            prior: Of every length scale.
             **kwargs: Go to GPyTorch's kernel.
         """
         super().__init__(**kwargs)
-        n = 1 if shared else len(RATIONAL_QUADRATIC_EXPONENTS)
-        self._register("lengthscales", n, lengthscale, prior)
-        if self.ard_num_dims is not None:
-            self._register("factors", self.ard_num_dims, 1.0, factor_prior)
-
-    def _register(self, name: str, n: int, start: float, prior: LogNormalPrior | None) -> None:
-        raw = torch.zeros(*self.batch_shape, n)
-        self.register_parameter(f"raw_{name}", torch.nn.Parameter(raw))
-        self.register_constraint(f"raw_{name}", GreaterThan(1e-3))
-        if prior is not None:
-            self.register_prior(f"{name}_prior", prior, _Getter(name), _Setter(name))
-        self._set(name, torch.full((n,), start))
-
-    def _get(self, name: str) -> Tensor:
-        learned: Tensor = getattr(self, f"raw_{name}_constraint").transform(
-            getattr(self, f"raw_{name}")
-        )
-        return learned
-
-    def _set(self, name: str, value: Tensor | float) -> None:
-        raw = getattr(self, f"raw_{name}")
-        value = torch.as_tensor(value).to(raw).expand_as(raw)
-        constraint = getattr(self, f"raw_{name}_constraint")
-        self.initialize(**{f"raw_{name}": constraint.inverse_transform(value)})
+        n = len(RATIONAL_QUADRATIC_EXPONENTS)
+        _register(self, "lengthscales", n, lengthscale, prior)
 
     @property
     def exponents(self) -> Float[Tensor, " 5"]:
@@ -90,24 +58,11 @@ class RationalQuadraticSum(Kernel):
     @property
     def lengthscales(self) -> Float[Tensor, "*batch 5"]:
         """One length scale per rational quadratic, in the unit cube."""
-        return self._get("lengthscales").expand(
-            *self.batch_shape, len(RATIONAL_QUADRATIC_EXPONENTS)
-        )
+        return _get(self, "lengthscales")
 
     @lengthscales.setter
     def lengthscales(self, value: Tensor | float) -> None:
-        self._set("lengthscales", value)
-
-    @property
-    def factors(self) -> Float[Tensor, "*batch d"]:
-        """What the length scales of each column are multiplied with."""
-        if self.ard_num_dims is None:
-            return torch.ones_like(self.raw_lengthscales[..., :1])
-        return self._get("factors")
-
-    @factors.setter
-    def factors(self, value: Tensor | float) -> None:
-        self._set("factors", value)
+        _set(self, "lengthscales", value)
 
     def forward(
         self,
@@ -118,9 +73,6 @@ class RationalQuadraticSum(Kernel):
         **params: Any,
     ) -> Tensor:
         """Evaluate the sum at all pairs of points, or at matching ones with ``diag``."""
-        if self.ard_num_dims is not None:
-            scale = self.factors.unsqueeze(-2)
-            x1, x2 = x1 / scale, x2 / scale
         if last_dim_is_batch:
             x1, x2 = x1.mT.unsqueeze(-1), x2.mT.unsqueeze(-1)
         r2 = self.covar_dist(x1, x2, square_dist=True, diag=diag, **params)
@@ -133,7 +85,7 @@ class RationalQuadraticSum(Kernel):
         return (1 + r2.unsqueeze(-1) * widths).pow(-self.exponents).sum(-1)
 
     def gaussian_sum(self) -> GaussianSum | None:
-        r"""Write the kernel as a sum of Gaussians.
+        r"""Write the kernel as a sum of Gaussians, to 6e-5 of its value at distance 0.
 
         A rational quadratic is a Gamma mixture of Gaussians; with :math:`s = \log\lambda`
 
@@ -141,47 +93,138 @@ class RationalQuadraticSum(Kernel):
                   g(s) = \exp(a (s + \log a l^2) - e^s a l^2) / \Gamma(a)
 
         and the trapezoidal rule with step 0.5 is exact to 6e-5 for every ``a`` up to 5. What lies
-        below the grid is flat over the unit cube: it becomes the constant. Here only the weights
-        depend on the ``l_i``, so that a fit works out the Gaussians once.
-
-        With a factor per column the Gaussians move anyway. If the ``l_i`` are shared as well, the
-        whole kernel has one shape, and few Gaussians do.
+        below the grid is flat over the unit cube: it becomes the constant. Only the weights depend
+        on the ``l_i``, so that a fit works out the Gaussians once.
         """
         if self.batch_shape or self.active_dims is not None:
             return None
-        relevances = self.factors.square().reciprocal()
-        if self.ard_num_dims is not None and self.raw_lengthscales.numel() == 1:
-            constant, weights, precisions = (relevances.new_tensor(v) for v in _shared_shape())
-            relevances = relevances / self.lengthscales[0].square()
-            return GaussianSum(constant, weights, precisions, relevances)
-        return GaussianSum(*_trapezoidal(self.exponents, self.lengthscales), relevances)
+        a, scale = self.exponents.unsqueeze(-1), self.lengthscales.unsqueeze(-1).square()
+        s = torch.arange(_LOG_MIN, _LOG_MAX, _LOG_STEP, dtype=scale.dtype, device=scale.device)
+        al2 = a * scale
+        g = torch.exp(a * (s + al2.log()) - s.exp() * al2 - torch.lgamma(a)) * _LOG_STEP
+
+        # each rational quadratic is 1 at distance 0: the constant takes what the grid leaves
+        below = (1 - g.sum(-1)).clamp_min(0)
+        return GaussianSum(below.sum(), g.sum(0), s.exp(), s.new_ones(1))
 
 
 _LOG_MIN, _LOG_MAX, _LOG_STEP = -9.5, 15.1, 0.5
 
 
-def _trapezoidal(
-    exponents: Tensor, lengthscales: Tensor, log_min: float = _LOG_MIN
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the constant, the weights and the precisions of the sum of Gaussians."""
-    a, scale = exponents.unsqueeze(-1), lengthscales.unsqueeze(-1).square()
-    s = torch.arange(log_min, _LOG_MAX, _LOG_STEP, dtype=scale.dtype, device=scale.device)
-    al2 = a * scale
-    g = torch.exp(a * (s + al2.log()) - s.exp() * al2 - torch.lgamma(a)) * _LOG_STEP
+class ScaleMixtureKernel(Kernel):
+    r"""The base kernel of the default surrogate: six Gaussians and a constant.
 
-    # each rational quadratic is 1 at distance 0: the constant takes what the grid leaves
-    below = (1 - g.sum(-1)).clamp_min(0)
-    return below.sum(), g.sum(0), s.exp()
+    .. math:: k(x, x') = c_0 + \sum_q c_q \exp\Big(-\frac{1}{2 s_q^2 \ell^2}
+              \sum_c \frac{(x_c - x'_c)^2}{r_c^2}\Big)
+
+    It is 1 at distance 0. Most of it is a Gaussian of the length scale :math:`\ell`; narrower ones
+    see detail, and wide ones keep distant distributions comparable. With ``ard_num_dims`` there is
+    one factor :math:`r_c` per column, so that a column has the length scale :math:`r_c \ell`.
+
+    The widths :math:`s_q` and weights :math:`c_q` are constants. They were fitted once, by
+    non-negative least squares, to the paper's sum of rational quadratics with all :math:`l_i = 1`
+    at distances up to 60, and rounded. The largest difference is 0.3% of the value at 0.
+    """
+
+    WIDTHS = (0.47, 1.0, 2.1, 4.5, 9.5, 20.0)
+    WEIGHTS = (0.093, 0.531, 0.208, 0.066, 0.031, 0.033)
+    CONSTANT = 0.038
+
+    is_stationary = True
+    has_lengthscale = False
+
+    def __init__(
+        self,
+        lengthscale: float = 0.5,
+        prior: LogNormalPrior | None = None,
+        factor_prior: LogNormalPrior | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Start at ``lengthscale``, in the unit cube, with all factors at 1.
+
+        Args:
+            lengthscale: Where fitting starts.
+            prior: Of the length scale.
+            factor_prior: Of the factor of every column; matters with ``ard_num_dims``.
+            **kwargs: Go to GPyTorch's kernel.
+        """
+        super().__init__(**kwargs)
+        _register(self, "common", 1, lengthscale, prior)
+        if self.ard_num_dims is not None:
+            _register(self, "factors", self.ard_num_dims, 1.0, factor_prior)
+
+    @property
+    def common(self) -> Float[Tensor, "*batch 1"]:
+        """The length scale ℓ that all columns share."""
+        return _get(self, "common")
+
+    @common.setter
+    def common(self, value: Tensor | float) -> None:
+        _set(self, "common", value)
+
+    @property
+    def factors(self) -> Float[Tensor, "*batch d"]:
+        """The factors r_c, one per column, or a single 1."""
+        if self.ard_num_dims is None:
+            return torch.ones_like(self.raw_common)
+        return _get(self, "factors")
+
+    @factors.setter
+    def factors(self, value: Tensor | float) -> None:
+        _set(self, "factors", value)
+
+    def forward(
+        self,
+        x1: Tensor,
+        x2: Tensor,
+        diag: bool = False,
+        last_dim_is_batch: bool = False,
+        **params: Any,
+    ) -> Tensor:
+        """Evaluate the sum at all pairs of points, or at matching ones with ``diag``."""
+        scale = (self.common * self.factors).unsqueeze(-2)
+        x1, x2 = x1 / scale, x2 / scale
+        if last_dim_is_batch:
+            x1, x2 = x1.mT.unsqueeze(-1), x2.mT.unsqueeze(-1)
+        r2 = self.covar_dist(x1, x2, square_dist=True, diag=diag, **params)
+        total = torch.full_like(r2, self.CONSTANT)
+        for width, weight in zip(self.WIDTHS, self.WEIGHTS, strict=True):
+            total = total + weight * torch.exp(-0.5 / width**2 * r2)
+        return total
+
+    def gaussian_sum(self) -> GaussianSum | None:
+        """Return the Gaussians that the kernel is defined by."""
+        if self.batch_shape or self.active_dims is not None:
+            return None
+        relevances = (self.common * self.factors).square().reciprocal()
+        weights, widths = (relevances.new_tensor(v) for v in (self.WEIGHTS, self.WIDTHS))
+        constant = relevances.new_tensor(self.CONSTANT)
+        return GaussianSum(constant, weights, widths.square().reciprocal(), relevances)
 
 
-@lru_cache(maxsize=1)
-def _shared_shape() -> tuple[float, list[float], list[float]]:
-    """Return the constant and few Gaussians that stand for the kernel where all l_i are 1."""
-    exponents = torch.tensor(RATIONAL_QUADRATIC_EXPONENTS, dtype=torch.float64)
-    one = torch.ones(1, dtype=torch.float64)
-    # in units of a short length scale the cube is wide: only what is far wider is flat
-    short = GaussianSum(*_trapezoidal(exponents, one.expand(5), 2 * _LOG_MIN), one).shortened(300.0)
-    return short.constant.item(), short.weights.tolist(), short.precisions.tolist()
+def _register(
+    kernel: Kernel, name: str, n: int, start: float, prior: LogNormalPrior | None
+) -> None:
+    """Give a kernel ``n`` positive hyper-parameters."""
+    raw = torch.zeros(*kernel.batch_shape, n)
+    kernel.register_parameter(f"raw_{name}", torch.nn.Parameter(raw))
+    kernel.register_constraint(f"raw_{name}", GreaterThan(1e-3))
+    if prior is not None:
+        kernel.register_prior(f"{name}_prior", prior, _Getter(name), _Setter(name))
+    _set(kernel, name, torch.full((n,), start))
+
+
+def _get(kernel: Kernel, name: str) -> Tensor:
+    constraint = getattr(kernel, f"raw_{name}_constraint")
+    learned: Tensor = constraint.transform(getattr(kernel, f"raw_{name}"))
+    return learned
+
+
+def _set(kernel: Kernel, name: str, value: Tensor | float) -> None:
+    raw = getattr(kernel, f"raw_{name}")
+    value = torch.as_tensor(value).to(raw).expand_as(raw)
+    constraint = getattr(kernel, f"raw_{name}_constraint")
+    kernel.initialize(**{f"raw_{name}": constraint.inverse_transform(value)})
 
 
 class _Getter:
@@ -190,15 +233,15 @@ class _Getter:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, module: RationalQuadraticSum) -> Tensor:
-        return module._get(self.name)
+    def __call__(self, module: Kernel) -> Tensor:
+        return _get(module, self.name)
 
 
 class _Setter(_Getter):
     """Sets it."""
 
-    def __call__(self, module: RationalQuadraticSum, value: Tensor) -> None:  # type: ignore[override]
-        module._set(self.name, value)
+    def __call__(self, module: Kernel, value: Tensor) -> None:  # type: ignore[override]
+        _set(module, self.name, value)
 
 
 class _SumOfRationalQuadratics(torch.autograd.Function):

@@ -14,8 +14,6 @@ from airbo.uncertainty import InputUncertainty
 
 PORTION = 400_000
 """Numbers that are worked on at a time: what fits in the cache of a processor."""
-MAX_REMEMBERED = 32_000_000
-"""Numbers that are kept because they will be needed again."""
 
 
 class Embedding(Features):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from airbo.embeddings.embedding import Embedding
 from airbo.embeddings.gaussian_sum import gaussian_sum
-from airbo.embeddings.quadrature import QuadratureEmbedding
+from airbo.embeddings.inner_product import GaussianEmbedding
 from airbo.embeddings.sampled import EmpiricalEmbedding, NystromEmbedding
 from airbo.uncertainty import InputUncertainty
 
@@ -55,7 +55,7 @@ class Quadrature(Estimator):
         if gaussian_sum(base_kernel) is None:
             samples = Empirical(_POINTS_PER_ATOM * self.n_atoms)
             return samples.embed(uncertainties, base_kernel, bounds, seed)
-        return QuadratureEmbedding(self.n_atoms, uncertainties, base_kernel, bounds)
+        return GaussianEmbedding(self.n_atoms, uncertainties, base_kernel, bounds)
 
 
 @dataclass(frozen=True)

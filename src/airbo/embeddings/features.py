@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -55,7 +56,6 @@ class Features(Module, ABC):
         self.uncertainties = list(uncertainties)
         self.register_buffer("low", bounds[0].clone())
         self.register_buffer("width", (bounds[1] - bounds[0]).clone())
-        self._changes = 0
         self._memory = Memory()
 
     @property
@@ -70,32 +70,28 @@ class Features(Module, ABC):
         """Number of columns of a design."""
         return len(self.low)
 
-    @property
-    def version(self) -> int:
-        """Grows whenever features made before can no longer be compared with new ones."""
-        return self._changes
-
     def number_of(self, uncertainty: InputUncertainty) -> int:
-        """Return the number of an uncertainty, taking it into the list if it is new."""
-        if uncertainty not in self.uncertainties:
-            uncertainty.check_dim(self.d)
-            self.uncertainties.append(uncertainty)
-            self._memory.clear()
-            self._changes += 1
+        """Return the number of an uncertainty that these features know."""
         return self.uncertainties.index(uncertainty)
+
+    def including(self, *others: InputUncertainty) -> "Features":
+        """Return features that also know other uncertainties; these stay as they are.
+
+        Hyper-parameters are shared.
+        """
+        new = [u for u in dict.fromkeys(others) if u not in self.uncertainties]
+        for u in new:
+            u.check_dim(self.d)
+        shared = {id(t): t for t in (*self.parameters(), *self.buffers())}
+        larger = deepcopy(self, {**shared, id(self._memory): Memory()})
+        larger.uncertainties = [*self.uncertainties, *new]
+        return larger
 
     def forward(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:
         """Return the features of designs, with or without the column of uncertainty numbers."""
         if X.requires_grad or self.depends_on_hyperparameters:
             return self._computed(X)
         return self.remembered("features", X, lambda: self._computed(X))
-
-    def train(self, mode: bool = True) -> "Features":
-        """Go over to fitting or to predicting; what the other remembered is of no more use."""
-        if mode != self.training:
-            self._memory.clear()
-        super().train(mode)
-        return self
 
     @abstractmethod
     def compute(

@@ -8,8 +8,7 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.embeddings.embedding import MAX_REMEMBERED, Embedding, in_portions
-from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
+from airbo.embeddings.embedding import Embedding, in_portions
 from airbo.uncertainty import InputUncertainty, base_draws
 
 STEPS = 5
@@ -49,9 +48,6 @@ class SampledEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Sum the base kernel over pairs of points: :math:`\sum_{jk} w_j w_k k(u_j, v_k)`."""
-        base = gaussian_sum(self.base_kernel) if self.training else None
-        if base is not None and self._points_stay(base, f1, f2):
-            return self._by_gaussians(base, f1, diag)
         per_pair = STEPS * self.n_points**2
         return in_portions(self._by_pairs, f1, f2, diag, per_pair, symmetric=True)
 
@@ -68,48 +64,6 @@ class SampledEmbedding(Embedding):
         gram = gram.unflatten(-1, v.shape[-2:]).unflatten(-3, w.shape[-2:])
         half = (gram * w[..., None, None]).sum(-3)  # (..., n, q, k)
         return (half * v.unsqueeze(-3)).sum(-1)
-
-    def _points_stay(self, base: GaussianSum, f1: Tensor, f2: Tensor) -> bool:
-        """Say whether all that a fit changes is the weights of Gaussians, or of points."""
-        # features that do not depend on hyper-parameters move with the designs, or not at all
-        designs_move = self.designs_move or (
-            f1.requires_grad and not self.depends_on_hyperparameters
-        )
-        if base.moves or f1.dim() != 2 or f1.shape != f2.shape or designs_move:
-            return False
-        n_pairs = len(f1) * (len(f1) + 1) // 2
-        size = n_pairs * self.remembered_per_pair * len(base.weights)
-        return size <= MAX_REMEMBERED and torch.equal(f1, f2)
-
-    designs_move = False
-    remembered_per_pair = 1
-
-    def _by_gaussians(self, base: GaussianSum, f: Tensor, diag: bool) -> Tensor:
-        """Remember what Gaussians see of all pairs: it does not depend on hyper-parameters."""
-        i, j = torch.arange(len(f)).expand(2, -1) if diag else torch.triu_indices(len(f), len(f))
-        weights, points = self._unpack(f)
-        root = base.relevances.detach().sqrt()
-        points = points.detach() * root
-        key = torch.cat([points.flatten(), base.precisions.flatten()])
-        compute = partial(self._seen, points, i, j, base.precisions.detach())
-        each = self.remembered(f"pairs {diag}", key, compute)
-        inner = base.constant + self._summed(base.weights, each, weights[i], weights[j])
-        if diag:
-            return inner
-        K = inner.new_zeros(len(f), len(f)).index_put((i, j), inner)
-        return K + K.triu(1).mT
-
-    def _seen(self, points: Tensor, i: Tensor, j: Tensor, precisions: Tensor) -> Tensor:
-        """Return the mean of every Gaussian over all pairs of points of two designs."""
-        parts = []
-        step = max(1, MAX_REMEMBERED // (8 * self.n_points**2))
-        for a, b in zip(i.split(step), j.split(step), strict=True):
-            exponents = torch.cdist(points[a], points[b]).square().mul(-0.5).flatten(1)
-            parts.append(torch.stack([(exponents * c).exp().mean(-1) for c in precisions]))
-        return torch.cat(parts, dim=-1)  # (q, pairs)
-
-    def _summed(self, weights: Tensor, each: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        return weights @ each
 
 
 class EmpiricalEmbedding(SampledEmbedding):
@@ -136,7 +90,6 @@ class NystromEmbedding(SampledEmbedding):
         super().__init__(*args)  # type: ignore[arg-type]
         self.register_buffer("landmarks", landmarks)
         self.n_points, self.n_samples, self.seed = len(landmarks), n_samples, seed
-        self.remembered_per_pair = len(landmarks) ** 2
 
     def points(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
         """Return the landmarks and their weights."""
@@ -144,11 +97,6 @@ class NystromEmbedding(SampledEmbedding):
             weights, deviations = self._shared(uncertainty)
             return weights, Z.unsqueeze(-2) + deviations
         return self._landmarks(Z, uncertainty)
-
-    def compute(self, X: Tensor, choice: Tensor) -> Tensor:
-        """Pack landmarks and weights."""
-        self.designs_move = X.requires_grad
-        return super().compute(X, choice)
 
     def _landmarks(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
         samples = draw(Z, uncertainty, self.n_samples, self.seed)  # (..., n, m, d)
@@ -166,17 +114,6 @@ class NystromEmbedding(SampledEmbedding):
             return compute()
         key = torch.cat([p.flatten() for p in hyperparameters])
         return self.remembered(f"shared {self.in_cube.index(uncertainty)}", key, compute)
-
-    def _seen(self, points: Tensor, i: Tensor, j: Tensor, precisions: Tensor) -> Tensor:
-        exponents = torch.cdist(points[i], points[j]).square().mul(-0.5)
-        return torch.stack([(exponents * c).exp() for c in precisions])  # (q, pairs, j, k)
-
-    def _summed(self, weights: Tensor, each: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        gram = torch.tensordot(weights, each, dims=1)
-        total = left.sum(-1) * right.sum(-1)
-        # the constant of the base kernel is seen by the weights of landmarks, which need not be 1
-        constant = gaussian_sum(self.base_kernel).constant  # type: ignore[union-attr]
-        return torch.einsum("pj,pjk,pk->p", left, gram, right) + constant * (total - 1)
 
 
 def draw(

@@ -186,19 +186,7 @@ class MeasureModel(Model):
             n = 1  # the executed input is the design
         self._base = base_for(self._measure, self.uncertainty, d, n)
         self._deviation = noise_deviation(self.model) if noise == "product" else None
-        self._draws = FunctionDraws(self.model, effort.n_pairs, self._reach(), n_believed)
-
-    def _reach(self) -> Float[Tensor, "2 d"]:
-        """Return how far designs at the corners of the bounds land, in all columns alike.
-
-        What is worked out for one column then serves all others with the same error.
-        """
-        features = self.model.features
-        low, width = features.low.flatten(), features.width.flatten()
-        corners = torch.stack([low, low + width])
-        landed = (self.uncertainty.perturb(corners, self._base).flatten(0, -2) - low) / width
-        reach = torch.stack([landed.min(), landed.max()]).detach()
-        return low + width * reach.unsqueeze(-1)
+        self._draws = FunctionDraws(self.model, effort.n_pairs, n_believed)
 
     @property
     def n_values(self) -> int:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import torch
@@ -23,6 +24,8 @@ from airbo.uncertainty import InputUncertainty
 if TYPE_CHECKING:
     from airbo.models.paths import Paths
 
+MOST_LARGER = 4
+"""How many models that know further uncertainties are kept."""
 MAX_EAGER = 64
 """Largest number of designs whose covariances are all computed at once."""
 
@@ -107,6 +110,7 @@ class UncertainInputGP(FeatureGP):
             self.likelihood.noise_covar = MeanNoise(self.likelihood.noise_covar)
         self.features = features
         self.deployment = deployment
+        self._larger = {}
         self._subset_batch_dict: dict[str, int] = {}  # lets BoTorch select the only output
         self._aug_batch_shape = torch.Size()  # all data sets are fitted together
         self.to(train_X)
@@ -136,14 +140,16 @@ class UncertainInputGP(FeatureGP):
             A BoTorch posterior in the units of the observed values.
         """
         if isinstance(uncertainty, Sequence):
-            numbered = self._each_numbered(X, uncertainty)
+            model = self.including(*uncertainty)
+            numbered = model._each_numbered(X, uncertainty)
         else:
-            numbered = self.numbered(X, uncertainty)
+            model = self if uncertainty is None else self.including(uncertainty)
+            numbered = model.numbered(X, uncertainty)
         transform = kwargs.pop("posterior_transform", None)
         # the variances of many designs do not need the covariances between them
         eager = settings.max_eager_kernel_size.value() if X.shape[-2] <= MAX_EAGER else 0
         with settings.max_eager_kernel_size(eager):
-            posterior = super().posterior(numbered, *args, **kwargs)
+            posterior = FeatureGP.posterior(model, numbered, *args, **kwargs)
         return posterior if transform is None else transform(posterior=posterior, X=X)
 
     def condition_on_observations(
@@ -164,13 +170,44 @@ class UncertainInputGP(FeatureGP):
             uncertainty: The uncertainty of these observations, if it is not the model's.
             **kwargs: As in BoTorch.
         """
-        X = self._numbered(X, uncertainty)
-        if self.prediction_strategy is None:
-            self.posterior(X[..., : self.features.d])
+        known = self if uncertainty is None else self.including(uncertainty)
+        X = known._numbered(X, uncertainty)
+        if known.prediction_strategy is None:
+            known.posterior(X[..., : self.features.d])
         if noise is not None:
             kwargs["noise"] = noise
-        model = super().condition_on_observations(X, Y, **kwargs)
+        model = FeatureGP.condition_on_observations(known, X, Y, **kwargs)
         return cast(UncertainInputGP, model)
+
+    def including(self, *uncertainties: InputUncertainty) -> "UncertainInputGP":
+        """Return the same model, which can also predict under other uncertainties.
+
+        Data and hyper-parameters are shared, and this model stays as it is: a question does not
+        change an answer. The last few results are kept.
+        """
+        for u in uncertainties:
+            if not isinstance(u, InputUncertainty):
+                raise TypeError(f"uncertainty must be an airbo.uncertainty, got {u!r}.")
+        new = tuple(u for u in dict.fromkeys(uncertainties) if u not in self.features.uncertainties)
+        if not new:
+            return self
+        if new not in self._larger:
+            shared = [*self.parameters(), *self.buffers(), *self.train_inputs, self.train_targets]
+            memo: dict[int, Any] = {id(t): t for t in shared}
+            memo[id(self.features)] = self.features.including(*new)
+            memo[id(self._larger)] = {}
+            memo[id(self.prediction_strategy)] = None
+            self._larger[new] = deepcopy(self, memo)
+            for old in [*self._larger][:-MOST_LARGER]:
+                del self._larger[old]
+        return cast(UncertainInputGP, self._larger[new])
+
+    def train(self, mode: bool = True) -> "UncertainInputGP":
+        """Go over to fitting or to predicting; a fit starts with nothing from before."""
+        if mode:
+            self._larger = {}
+        super().train(mode)
+        return self
 
     def draw_paths(self, n: int) -> "Paths":
         """Draw ``n`` functions from the posterior, with torch's random numbers.
@@ -205,6 +242,8 @@ class UncertainInputGP(FeatureGP):
             X: Designs, in the columns of ``train_X``.
             uncertainty: The uncertainty of the experiments; by default that of most observations.
         """
+        if uncertainty is not None and uncertainty not in self.features.uncertainties:
+            return self.including(uncertainty).noise_variance(X, uncertainty)
         X = self._numbered(X, uncertainty)
         noise: Tensor = self.likelihood.noise_covar([X], shape=X.shape[:-1]).diagonal(
             dim1=-2, dim2=-1
@@ -226,7 +265,7 @@ class UncertainInputGP(FeatureGP):
         if not isinstance(uncertainty, InputUncertainty):
             raise TypeError(f"uncertainty must be an airbo.uncertainty, got {uncertainty!r}.")
         if uncertainty not in self.features.uncertainties:
-            self.prediction_strategy = None  # a new uncertainty changes the features
+            raise ValueError(f"The model does not know {uncertainty!r}: see including().")
         number = self.features.number_of(uncertainty)
         if len(self.features.uncertainties) == 1:
             return X
@@ -239,7 +278,5 @@ class UncertainInputGP(FeatureGP):
                 f"{tuple(X.shape)}."
             )
         rows = X.split(1, dim=-2)
-        for row, u in zip(rows, uncertainties, strict=True):
-            self._numbered(row, u)  # register all of them before any gets its number
         numbered = [self._numbered(row, u) for row, u in zip(rows, uncertainties, strict=True)]
         return torch.cat(numbered, dim=-2)

@@ -32,11 +32,9 @@ class Conditioned:
 
     def __init__(self, model: UncertainInputGP, *uncertainties: InputUncertainty) -> None:
         """Factorize, for designs under the model's own uncertainties and under some others."""
-        self.model: Any = model.eval()
+        self.model: Any = model.including(*uncertainties).eval()
         with torch.no_grad():
             rows, y = self.model.train_inputs, self.model.train_targets
-            for uncertainty in uncertainties:
-                self.model.numbered(rows[0], uncertainty)
             prior = self.model.forward(*rows)  # with whatever the surrogate does to repair K
             noise = self.model.likelihood.noise_covar([*rows], shape=y.shape)
 

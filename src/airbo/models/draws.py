@@ -20,11 +20,12 @@ from gpytorch.kernels import ScaleKernel
 from jaxtyping import Float, Int64
 from torch import Size, Tensor
 
-from airbo.embeddings.features import MAX_DESIGNS
+from airbo.embeddings.features import MAX_DESIGNS, Features
 from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
 from airbo.kernels import IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.base import UncertainInputGP
+from airbo.models.conditioned import Conditioned
 from airbo.models.landed import NormalCovariance, normal_landing
 from airbo.models.paths import RandomWaves
 from airbo.models.surprise import Surprises
@@ -57,7 +58,6 @@ class FunctionDraws:
         self,
         model: UncertainInputGP,
         n_pairs: int,
-        reach: Float[Tensor, "k d"] | None = None,
         n_believed: int = 0,
     ) -> None:
         """Draw deviations.
@@ -65,33 +65,26 @@ class FunctionDraws:
         Args:
             model: The fitted model.
             n_pairs: How many deviations; each counts with both signs.
-            reach: Executed inputs as far out as any that will be asked for: features are then
-                prepared once, and not again for every one that lies further out.
             n_believed: How many observations, the last ones, nobody made: they surprise nobody.
         """
         self.model = check_has_function(model).eval()
         self.n_pairs = n_pairs
-        self._known: tuple[int, Tensor] | None = None
-        inputs, y = model.train_inputs, model.train_targets
+        self._known: dict[InputUncertainty, tuple[UncertainInputGP, Tensor]] = {}
         with torch.no_grad():
             self._shifts = all(u.is_additive for u in model.features.uncertainties)
-            self._observed = X = rows.packed(inputs)
+            self._observed = X = rows.packed(model.train_inputs)
             self._normal = self._normal_covariance()
-            self._prepare_features(reach)
             self.waves = _shared_waves(model)
             phi = self.waves(X)  # (n, m)
             self.coefficients = torch.randn(phi.shape[-1], n_pairs).to(phi)
-            K = model.covar_module(model.features(X)).to_dense()
-            noise = model.likelihood.noise_covar([*inputs], shape=y.shape)
-            variance = noise.diagonal(dim1=-2, dim2=-1).expand_as(y)
-            L = torch.linalg.cholesky(K + torch.diag_embed(variance))
+            known = Conditioned(model)
             # weights: (K + Σ)⁻¹ (y - μ) for the mean, -(K + Σ)⁻¹ (g(X) + ε) for each deviation
-            epsilon = variance.sqrt().unsqueeze(-1) * torch.randn(len(y), n_pairs).to(y)
-            errors = (y - model.mean_module(inputs[0])).unsqueeze(-1)
+            n, errors = len(known.errors), known.errors.unsqueeze(-1)
+            epsilon = known.noise.sqrt().unsqueeze(-1) * torch.randn(n, n_pairs).to(errors)
             g = phi @ self.coefficients
-            self.weights = torch.cholesky_solve(torch.cat([errors, -g - epsilon], -1), L)
-            m, scales = len(y) - n_believed, _variance_at_a_point(model) * K.diagonal()
-            self.surprises = Surprises.of(L[:m, :m], errors[:m, 0], scales[:m])
+            self.weights = known.solve(torch.cat([errors, -g - epsilon], -1))
+            m, scales = n - n_believed, _variance_at_a_point(model) * known.K.diagonal()
+            self.surprises = Surprises.of(known.L[:m, :m], errors[:m, 0], scales[:m])
 
     def __call__(self, X: Float[Tensor, "*batch s d"]) -> "Drawn":
         """Return draws at executed inputs, in the units of the observed values."""
@@ -124,12 +117,13 @@ class FunctionDraws:
         model, shape = self.model, X.shape[:-1]
         if not (self._shifts and uncertainty.is_additive) and not self._lands_normally(uncertainty):
             return None
-        numbered = model.numbered(X.reshape(-1, X.shape[-1]), uncertainty)
-        update = torch.cat(
-            [self._covariance_of(some) @ self.weights for some in numbered.split(MAX_DESIGNS)]
-        )
-        mean = model.mean_module(numbered) + update[:, 0]
-        e = (self.waves(numbered) @ self.coefficients + update[:, 1:]).mT
+        flat = X.reshape(-1, X.shape[-1])
+        covariances = (self._covariance_of(some, uncertainty) for some in flat.split(MAX_DESIGNS))
+        update = torch.cat([K @ self.weights for K in covariances])
+        mean = model.mean_module(flat) + update[:, 0]
+        larger, _ = self._under(uncertainty)
+        waves = self.waves(larger.numbered(flat, uncertainty), larger.features)
+        e = (waves @ self.coefficients + update[:, 1:]).mT
         scale, shift = self._units
         level, e = (shift + scale * mean).reshape(shape), (scale * e).reshape(-1, *shape)
         return torch.cat([level + e, level - e])
@@ -149,18 +143,10 @@ class FunctionDraws:
     def _covariance(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
         """Return the covariance of f at points with the observed expected values."""
         if self._normal is None:
-            return self._covariance_of(self.model.numbered(X, Exact()))
+            return self._covariance_of(X, Exact())
         features = self.model.features
         scale: Any = getattr(self.model.covar_module, "outputscale", 1.0)
         return scale * self._normal((X - features.low) / features.width)
-
-    def _prepare_features(self, reach: Float[Tensor, "k d"] | None) -> None:
-        """Let features know exact points, if they are what points are compared by."""
-        if not self._shifts or self._normal is not None:
-            return
-        self.model.features.number_of(Exact())
-        if reach is not None:
-            self.model.features(self.model.numbered(reach, Exact()))
 
     def _normal_covariance(self) -> NormalCovariance | None:
         """Prepare the closed form, if all observations landed normally."""
@@ -177,7 +163,7 @@ class FunctionDraws:
             if landed is None:
                 return None
             mean[mine], variance[mine] = landed
-        return NormalCovariance(_spectrum(self.model).detached().shortened(), mean, variance)
+        return NormalCovariance(_spectrum(self.model).detached(), mean, variance)
 
     def _lands_normally(self, uncertainty: InputUncertainty) -> bool:
         """Return whether designs land normally, so that expected waves have a closed form."""
@@ -191,15 +177,21 @@ class FunctionDraws:
         numbers = self._observed[:, self.model.features.d :]
         return numbers[:, 0].long() if numbers.shape[-1] else self._observed[:, 0].long() * 0
 
-    def _covariance_of(self, Z: Float[Tensor, "k c"]) -> Float[Tensor, "k n"]:
-        """Return the covariance of designs, with their uncertainty, and the observations."""
-        features = self.model.features
-        f = features(Z)
-        if self._known is None or self._known[0] != features.version:
+    def _covariance_of(
+        self, X: Float[Tensor, "k d"], uncertainty: InputUncertainty
+    ) -> Float[Tensor, "k n"]:
+        """Return the covariance of designs under an uncertainty with the observations."""
+        model, observed = self._under(uncertainty)
+        f = model.features(model.numbered(X, uncertainty))
+        return model.covar_module(f, observed).to_dense()
+
+    def _under(self, uncertainty: InputUncertainty) -> tuple[UncertainInputGP, Tensor]:
+        """Return a model that knows an uncertainty, and its features of the observations."""
+        if uncertainty not in self._known:
             with torch.no_grad():
-                self._known = (features.version, features(self._observed))
-            f = features(Z)  # once more, in case distant points have changed the features
-        return self.model.covar_module(f, self._known[1]).to_dense()
+                model = self.model.including(uncertainty)
+                self._known[uncertainty] = model, model.features(self._observed)
+        return self._known[uncertainty]
 
     def _covariance_by_samples(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
         """Estimate the same covariance from samples of the executed inputs.
@@ -235,8 +227,8 @@ class _Cosines:
         self.phases = 2 * math.pi * torch.rand(1, m).to(scale)
         self.amplitude = (2 * scale / m).sqrt()
 
-    def __call__(self, X: Tensor) -> Tensor:
-        return self.amplitude * torch.cos(self.waves(X) @ self.g + self.phases)
+    def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
+        return self.amplitude * torch.cos(self.waves(X, features) @ self.g + self.phases)
 
     def at_points(self, X: Tensor) -> Tensor:
         return self.amplitude * torch.cos(_at_points(self.waves, X) @ self.g + self.phases)
@@ -248,8 +240,8 @@ class _Waves:
     def __init__(self, waves: RandomWaves, scale: Tensor) -> None:
         self.waves, self.amplitude = waves, scale.sqrt()
 
-    def __call__(self, X: Tensor) -> Tensor:
-        return self.amplitude * self.waves(X)
+    def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
+        return self.amplitude * self.waves(X, features)
 
     def at_points(self, X: Tensor) -> Tensor:
         return self.amplitude * _at_points(self.waves, X)

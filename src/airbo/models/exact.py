@@ -33,10 +33,12 @@ class FeatureGP(SingleTaskGP):
     """What the kernel compares."""
     prediction_strategy: Any
     """What GPyTorch has computed from the observations."""
+    _larger: dict[Any, Any]
+    """Models of the same data that know further uncertainties; see ``including``."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out GPyTorch's cache: it can be computed again, and it holds gradients."""
-        return {**self.__dict__, "prediction_strategy": None}
+        return {**self.__dict__, "prediction_strategy": None, "_larger": {}}
 
     def forward(self, x: Float[Tensor, "*batch n c"], *others: Tensor) -> MultivariateNormal:
         """Return the prior at designs.
@@ -144,10 +146,12 @@ class FeatureGP(SingleTaskGP):
                     )
                 inputs = (*inputs, *others)
         super().set_train_data(inputs, targets, strict)
+        self._larger = {}
         observe(self.likelihood, self.train_inputs)
 
     def _apply(self, fn: Any, recurse: bool = True) -> "FeatureGP":
         super()._apply(fn)
+        self._larger = {}
         observe(self.likelihood, self.train_inputs)
         return self
 
@@ -168,8 +172,6 @@ class FeatureGP(SingleTaskGP):
     ) -> tuple[Any, ...]:
         X = test_inputs[0]
         f, known = self.features(X), self._train_features(rows.packed(train_inputs))
-        if f.shape[-1] != known.shape[-1]:  # the observations have changed the features
-            f = self.features(X)
         batch_shape = torch.broadcast_shapes(X.shape[:-2], train_inputs[0].shape[:-2])
         return (
             self.mean_module(X),
@@ -184,13 +186,12 @@ class FeatureGP(SingleTaskGP):
         """Return the features of the observations; they are computed again only after changes."""
         strategy = self.prediction_strategy
         known = getattr(strategy, "train_features", None)
-        if known is None or known[0] != self.features.version:
-            features = _repeated(self.features, X)
+        if known is None:
+            known = _repeated(self.features, X)
             if settings.detach_test_caches.on() and not X.requires_grad:
-                features = features.detach()
-            known = (self.features.version, features)
+                known = known.detach()
             strategy.train_features = known
-        return known[1]
+        return cast(Tensor, known)
 
 
 class _Summed:

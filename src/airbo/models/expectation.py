@@ -5,7 +5,7 @@ import math
 from gpytorch.kernels import Kernel, ScaleKernel
 from gpytorch.likelihoods import Likelihood
 
-from airbo.embeddings import Embedding, RationalQuadraticSum
+from airbo.embeddings import Embedding, ScaleMixtureKernel
 from airbo.embeddings.base_kernels import log_normal
 from airbo.models.data import Given
 from airbo.models.likelihoods import UnseenInputLikelihood
@@ -28,11 +28,9 @@ class ExpectationGP(UGP):
 
     @staticmethod
     def default_base_kernel(d: int) -> Kernel:
-        """Build the paper's base kernel with one length scale, which starts at 0.15 d."""
+        """Build the base kernel with one length scale, which starts at 0.15 d."""
         start = 0.15 * d
-        return RationalQuadraticSum(
-            start, log_normal(start / math.e, math.sqrt(1 / 8)), shared=True
-        )
+        return ScaleMixtureKernel(start, log_normal(start / math.e, math.sqrt(1 / 8)))
 
     @staticmethod
     def default_likelihood(given: Given, embedding: Embedding, kernel: ScaleKernel) -> Likelihood:

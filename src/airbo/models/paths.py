@@ -30,6 +30,7 @@ from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
 from airbo.kernels import ERBFKernel, IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.base import UncertainInputGP
+from airbo.models.conditioned import Conditioned
 from airbo.models.landed import normal_landing
 from airbo.uncertainty import Exact, InputUncertainty, base_draws
 
@@ -58,11 +59,18 @@ class RandomWaves:
         self.frequencies = frequencies.mT
         self.phases = 2 * math.pi * torch.rand(*shape, 1, m).to(precisions)
         self.amplitude = (2 * weights.sum() / m).sqrt()
-        self._spread: dict[int, Tensor] = {}
+        self._spread: dict[InputUncertainty, Tensor] = {}
 
-    def __call__(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*paths n m"]:
-        """Return the expected waves at designs, with the numbers of their uncertainties."""
-        features, d = self.features, self.features.d
+    def __call__(
+        self, X: Float[Tensor, "*batch n c"], features: Features | None = None
+    ) -> Float[Tensor, "*paths n m"]:
+        """Return the expected waves at designs, with the numbers of their uncertainties.
+
+        Args:
+            X: Designs.
+            features: What the numbers stand for, if it is more than the waves were drawn for.
+        """
+        features, d = features or self.features, self.features.d
         designs, numbers = X[..., :d], X[..., d:]
         Z = (designs - features.low) / features.width
         if isinstance(features, Moments):
@@ -70,23 +78,24 @@ class RandomWaves:
         if isinstance(features, Nominal):
             return self.amplitude * torch.cos(Z @ self.frequencies + self.phases)
         if numbers.shape[-1] == 0 or len(features.uncertainties) == 1:
-            return self.amplitude * self._under(0, Z)
+            return self.amplitude * self._under(features.in_cube[0], Z)
         waves = None
         for number in numbers.unique().long().tolist():
-            under = self._under(number, Z)
+            under = self._under(features.in_cube[number], Z)
             waves = under if waves is None else torch.where(numbers == number, under, waves)
         assert waves is not None
         return self.amplitude * waves
 
-    def _under(self, number: int, Z: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*paths n m"]:
+    def _under(
+        self, uncertainty: InputUncertainty, Z: Float[Tensor, "*batch n d"]
+    ) -> Float[Tensor, "*paths n m"]:
         """Return E cos(ω·z' + b)."""
-        uncertainty = self.features.in_cube[number]
         phase = Z @ self.frequencies + self.phases
         if isinstance(uncertainty, Exact):
             return torch.cos(phase)
         if uncertainty.is_additive:
             # E cos(φ + ω·δ) = cos φ E cos ω·δ - sin φ E sin ω·δ
-            expected = self._characteristic(number, uncertainty)
+            expected = self._characteristic(uncertainty)
             return torch.cos(phase) * expected.real - torch.sin(phase) * expected.imag
         normal = normal_landing(uncertainty, Z)
         if normal is not None:
@@ -102,11 +111,11 @@ class RandomWaves:
             total = total + torch.cos(landed @ frequencies + phases).sum(-2)
         return total / N_BASE_DRAWS
 
-    def _characteristic(self, number: int, uncertainty: InputUncertainty) -> Tensor:
+    def _characteristic(self, uncertainty: InputUncertainty) -> Tensor:
         """Return E exp(i ω·δ), which all designs share."""
-        if number not in self._spread:
-            self._spread[number] = uncertainty.characteristic(self.frequencies)
-        return self._spread[number]
+        if uncertainty not in self._spread:
+            self._spread[uncertainty] = uncertainty.characteristic(self.frequencies)
+        return self._spread[uncertainty]
 
     def _of_gaussians(self, X: Tensor) -> Tensor:
         """Return E cos(ω·z' + b) = exp(-½ ωᵀ C ω) cos(ω·m + b) for Gaussians."""
@@ -121,8 +130,10 @@ class Prior(ABC):
     """Paths of the prior, without its mean."""
 
     @abstractmethod
-    def __call__(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*paths n"]:
-        """Return their values at designs, with the numbers of their uncertainties."""
+    def __call__(
+        self, X: Float[Tensor, "*batch n c"], features: Features | None = None
+    ) -> Float[Tensor, "*paths n"]:
+        """Return their values at designs; ``features`` as for ``RandomWaves``."""
 
 
 class Expected(Prior):
@@ -134,9 +145,9 @@ class Expected(Prior):
         self.waves = RandomWaves(features, base, shape, m)
         self.coefficients = scale.sqrt() * torch.randn(*shape, m, 1).to(scale)
 
-    def __call__(self, X: Tensor) -> Tensor:
+    def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
         """Sum up."""
-        return (self.waves(X) @ self.coefficients).squeeze(-1)
+        return (self.waves(X, features) @ self.coefficients).squeeze(-1)
 
 
 class OfDistances(Prior):
@@ -156,9 +167,9 @@ class OfDistances(Prior):
         self.phases = 2 * math.pi * torch.rand(*shape, 1, h).to(scale)
         self.coefficients = (2 * scale / h).sqrt() * torch.randn(*shape, h, 1).to(scale)
 
-    def __call__(self, X: Tensor) -> Tensor:
+    def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
         """Sum up."""
-        cosines = torch.cos(self.waves(X) @ self.g + self.phases)
+        cosines = torch.cos(self.waves(X, features) @ self.g + self.phases)
         return (cosines @ self.coefficients).squeeze(-1)
 
 
@@ -197,17 +208,13 @@ class Paths(SamplePath):
         super().__init__()
         self.model = model.eval()
         self.prior = draw_prior(model, shape)
-        inputs, y = model.train_inputs, model.train_targets
         with torch.no_grad():
-            X = rows.packed(inputs)
-            K = model.covar_module(model.features(X)).to_dense()
-            noise = model.likelihood.noise_covar([*inputs], shape=y.shape)
-            variance = noise.diagonal(dim1=-2, dim2=-1).expand_as(y)
-            L = torch.linalg.cholesky(K + torch.diag_embed(variance))
+            known = Conditioned(model)
+            n = known.errors.shape[-1]
             # (K + Σ)⁻¹ (y - μ - f(X) - ε)
-            epsilon = variance.sqrt() * torch.randn(*shape, len(y)).to(y)
-            errors = y - model.mean_module(inputs[0]) - self.prior(X) - epsilon
-            self.weights = torch.cholesky_solve(errors.unsqueeze(-1), L)
+            epsilon = known.noise.sqrt() * torch.randn(*shape, n).to(known.noise)
+            errors = known.errors - self.prior(rows.packed(model.train_inputs)) - epsilon
+            self.weights = known.solve(errors.unsqueeze(-1))
 
     def forward(
         self, x: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty | None = None
@@ -219,11 +226,11 @@ class Paths(SamplePath):
             uncertainty: Where designs land; ``Exact()`` gives paths of f itself. By default as for
                 ``posterior``.
         """
-        model = self.model
+        model = self.model if uncertainty is None else self.model.including(uncertainty)
         X = model.numbered(x, uncertainty)
         known = model.features(rows.packed(model.train_inputs))
         update = model.covar_module(model.features(X), known).to_dense() @ self.weights
-        values = model.mean_module(x) + self.prior(X) + update.squeeze(-1)
+        values = model.mean_module(x) + self.prior(X, model.features) + update.squeeze(-1)
         transform: Any = getattr(model, "outcome_transform", None)
         if transform is None:
             return values

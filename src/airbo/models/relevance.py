@@ -6,7 +6,7 @@ from dataclasses import replace
 from gpytorch.kernels import Kernel
 from gpytorch.priors import LogNormalPrior
 
-from airbo.embeddings import RationalQuadraticSum
+from airbo.embeddings import ScaleMixtureKernel
 from airbo.embeddings.base_kernels import log_normal
 from airbo.models.data import Given, Parts
 from airbo.models.expectation import ExpectationGP
@@ -42,15 +42,14 @@ class RelevanceGP(ExpectationGP):
 
     @staticmethod
     def default_base_kernel(d: int) -> Kernel:
-        """Build the paper's base kernel with one length scale."""
+        """Build the base kernel with one length scale."""
         return _kernel(d) if d > 1 else ExpectationGP.default_base_kernel(d)
 
 
-def _kernel(d: int, ard_num_dims: int | None = None) -> RationalQuadraticSum:
-    return RationalQuadraticSum(
+def _kernel(d: int, ard_num_dims: int | None = None) -> ScaleMixtureKernel:
+    return ScaleMixtureKernel(
         START * d,
         log_normal(MODE * d, SPREAD),
-        shared=True,
         factor_prior=LogNormalPrior(0.0, SPREAD_OF_FACTORS),
         ard_num_dims=ard_num_dims,
     )

@@ -136,8 +136,7 @@ class Surrogate:
             raise TypeError(f"The surrogate factory must return a BoTorch GP, got {model!r}.")
         fit_hyperparameters(model)
         if isinstance(model, UncertainInputGP):
-            # register it now, so that the order of later predictions does not matter
-            model.features.number_of(self.experiments_in_cube)
+            model = model.including(self.experiments_in_cube)
         return model
 
     def check(self, o: Observation) -> None:
