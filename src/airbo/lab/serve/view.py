@@ -29,14 +29,14 @@ WIDTH, HEIGHT, EDGE = 600.0, 150.0, 10.0
 MOST_DOTS = 200
 """Values that the small chart shows: the latest ones."""
 STATIC = {
-    "serve.css": ("airbo.lab.serve", "static/serve.css", "text/css"),
-    "serve.js": ("airbo.lab.serve", "static/serve.js", "text/javascript"),
-    "icon.svg": ("airbo.lab.serve", "static/icon.svg", "image/svg+xml"),
-    "sections.css": ("airbo.lab.report", "static/sections.css", "text/css"),
-    "charts.js": ("airbo.lab.report", "static/charts.js", "text/javascript"),
+    "serve.css": ("airbo.lab", "serve/static/serve.css", "text/css"),
+    "serve.js": ("airbo.lab", "serve/static/serve.js", "text/javascript"),
+    "icon.svg": ("airbo.lab", "serve/static/icon.svg", "image/svg+xml"),
+    "sections.css": ("airbo.lab", "report/static/sections.css", "text/css"),
+    "charts.js": ("airbo.lab", "report/static/charts.js", "text/javascript"),
     "plotly.js": ("plotly", "package_data/plotly.min.js", "text/javascript"),
 }
-"""Files that pages load: package, place in it and kind."""
+"""Files that pages load: package, place in it and kind; ``airbo.lab.report`` would load PyTorch."""
 
 
 def environment() -> Environment:
