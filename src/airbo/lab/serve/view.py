@@ -172,7 +172,7 @@ def small_chart(what: Quantity, experiments: Sequence[Experiment]) -> SmallChart
     lines = "; lines: limits" if bounds else ""
     return SmallChart(
         f"{what.name} of experiments {done[0].number} to {done[-1].number}: "
-        f"{what.want.better}{lines}.",
+        f"{what.want.better(what.unit)}{lines}.",
         words.with_unit(low, what.unit),
         words.with_unit(high, what.unit),
         dots,
