@@ -68,7 +68,7 @@ def test_every_outcome_says_what_is_wanted():
     ids=str,
 )
 def test_every_goal_knows_which_values_are_good(want, better, from_best_to_worst):
-    assert want.better == better
+    assert want.better() == better
     assert sorted(from_best_to_worst, key=want.merit, reverse=True) == from_best_to_worst
 
 

@@ -60,17 +60,16 @@ class Aim(ABC):
         """Say where values are in spec, where it counts by ``InSpec``."""
         return _where(self.bounds)
 
-    @property
-    def better(self) -> str:
+    def better(self, unit: str | None = None) -> str:
         """Say which values are good.
 
-        >>> Maximize().better, Minimize(InSpec(1.4, 1.6)).better
-        ('larger is better', 'between 1.4 and 1.6 is in spec')
+        >>> Maximize().better(), Minimize(InSpec(1.4, 1.6)).better("µm")
+        ('larger is better', 'between 1.4 and 1.6 µm is in spec')
         """
         if isinstance(self.measure, InSpec):
-            return f"{self.where} is in spec"
+            return f"{with_unit(self.where, unit)} is in spec"
         if isinstance(self.measure, Target):
-            return f"nearer to {self.measure.value:g} is better"
+            return f"nearer to {with_unit(f'{self.measure.value:g}', unit)} is better"
         return "larger is better" if self.sign > 0 else "smaller is better"
 
     def merit(self, value: float) -> float:
@@ -132,10 +131,9 @@ class Limit(ABC):
         """1: larger values are better; -1: smaller ones; 0: neither, but those in the middle."""
         return _sign(self.bounds)
 
-    @property
-    def better(self) -> str:
+    def better(self, unit: str | None = None) -> str:
         """Say which values are good."""
-        return f"must be {self.where}"
+        return f"must be {with_unit(self.where, unit)}"
 
     def merit(self, value: float) -> float:
         """Return how good one observed value is: its distance to the nearer limit."""

@@ -145,6 +145,26 @@ def interval(estimate: MeanAndStd) -> str:
     return _minus(f"{mean - 2 * std:.{places}f} to {mean + 2 * std:.{places}f}")
 
 
+def percent(share: float) -> str:
+    """Write a share with three digits, and more where it would pass for 100% without being it.
+
+    >>> percent(0.9643), percent(0.9996), percent(1.0), percent(0.0)
+    ('96.4%', '99.96%', '100%', '0%')
+    """
+    few, more, most = (f"{100 * share:.{n}g}%" for n in (3, 4, 5))
+    text = next((text for text in (few, more) if share == 1 or text != "100%"), most)
+    return "below 0.01%" if 0 < share < 1e-4 else text
+
+
+def ppm(value: float) -> str:
+    """Write parts per million with two digits, which is more than any model knows.
+
+    >>> ppm(382738.1), ppm(452.0), ppm(0.3), ppm(0.0)
+    ('380,000', '450', 'below 1', '0')
+    """
+    return "below 1" if 0 < value < 1 else f"{float(f'{value:.2g}'):,.0f}"
+
+
 def between(low: float, high: float) -> str:
     """Write a range, to the second digit of a quarter of its width.
 

@@ -34,10 +34,53 @@ def test_the_interval_of_a_skewed_share_reaches_as_far_as_its_mean(n_within, exp
     assert found.ppm_interval == pytest.approx((1e6 * (1 - high), 1e6 * (1 - low)))
 
 
-@pytest.mark.parametrize(("level", "cpk"), [(0.0, 100.0), (7.0, -100.0)])
+@pytest.mark.parametrize(("level", "cpk"), [(0.0, 3.0), (7.0, -3.0)])
 def test_values_that_do_not_scatter_have_the_largest_cpk(level, cpk):
     found = Capability.of(InSpec(-5.0, 5.0), torch.full((10, 1), level, dtype=torch.float64))
     assert (found.cpk, *found.cpk_interval) == (cpk, cpk, cpk)
+
+
+NORMAL = torch.special.ndtri((torch.arange(2048, dtype=torch.float64) + 0.5) / 2048)
+
+
+@pytest.mark.parametrize("high", [0.5, 1.5, 3.0, 5.0, 8.0])
+@pytest.mark.parametrize("low", [-1.0, -4.0, -20.0, None])
+def test_normal_values_have_the_usual_cpk(low, high):
+    found = Capability.of(InSpec(low, high), NORMAL.repeat(4, 1))
+    usual = min(high, high if low is None else -low) / 3
+    assert found.cpk == pytest.approx(usual, rel=0.02, abs=0.005)
+    missed = torch.special.ndtr(-torch.tensor([high, 1e9 if low is None else -low])).sum().item()
+    assert found.ppm == pytest.approx(1e6 * missed, rel=0.2, abs=1e6 / 2048)
+
+
+@given(
+    level=st.floats(-2, 2),
+    unknown=st.floats(0, 3),
+    bend=st.floats(0, 1),
+    low=st.floats(-6, -0.5),
+    high=st.floats(0.5, 6),
+)
+def test_share_ppm_and_cpk_never_contradict_each_other(level, unknown, bend, low, high):
+    """Φ(3 Cpk) is the share within the worse limit, so 2 Φ(3 Cpk) - 1 <= share <= Φ(3 Cpk)."""
+    draws = level + unknown * SCATTER.unsqueeze(-1) + NORMAL + bend * NORMAL.square()
+    found = Capability.of(InSpec(low, high), draws)
+    within = torch.special.ndtr(torch.tensor(3 * found.cpk, dtype=torch.float64)).item()
+    assert 2 * within - 1 - 1e-9 <= found.share <= within + 1e-9
+    assert found.ppm == pytest.approx(1e6 * (1 - found.share))
+
+
+def test_what_the_model_does_not_know_lowers_cpk():
+    sure = Capability.of(InSpec(-6.0, 6.0), NORMAL.repeat(64, 1))
+    unsure = Capability.of(InSpec(-6.0, 6.0), 2 * SCATTER.unsqueeze(-1) + NORMAL)
+    assert sure.cpk == pytest.approx(2.0, rel=0.02)
+    assert unsure.cpk == pytest.approx(6 / 5**0.5 / 3, rel=0.06)  # variances add up
+
+
+def test_skewed_values_count_on_their_own_side():
+    skewed = Capability.of(InSpec(-2.0, 2.0), (NORMAL.exp() - 1).repeat(4, 1))
+    missed = 1 - torch.special.ndtr(torch.tensor(3.0).double().log()).item()
+    assert skewed.ppm == pytest.approx(1e6 * missed, rel=0.01)
+    assert skewed.cpk == pytest.approx(torch.tensor(3.0).double().log().item() / 3, rel=0.01)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=50), st.floats(1e-3, 1e3))

@@ -11,7 +11,7 @@ proven acceptable range.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -20,8 +20,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.measures import InSpec
+from airbo.measures.capability import Capability
 from airbo.measures.kinds import check_level
-from airbo.measures.posterior import Effort, MeasureModel
+from airbo.measures.posterior import FOR_SHARES, Effort, MeasureModel
 from airbo.optimizer import Optimizer
 from airbo.space import Design, Space
 from airbo.space.cube import Cube
@@ -102,6 +103,17 @@ class Specification:
         meets = space.polytope.holds(self.cube.axes.to_columns(F).numpy())
         return found * torch.from_numpy(meets).to(found)
 
+    def at_design(self, design: Design) -> float:
+        """Return P(in spec) of one design; of a single limit, the share of its ``Capability``."""
+        F = self.cube.axes.from_columns(self.cube.columns([design], allow_outside=True))
+        if len(self.limits) > 1:
+            return self.probability(F).item()
+        [limit] = self.limits
+        assert isinstance(limit.measure, InSpec)
+        with torch.no_grad():
+            values = limit.values(self.cube.unfold(F))[:, 0]  # (draws, s)
+        return Capability.of(limit.measure, values).share
+
     def _portion(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
         within: Tensor | None = None
         for limit in self.limits:
@@ -127,11 +139,11 @@ def operating_window(
         measure: The limits; by default those that the optimizer decides by.
     """
     check_level(level)
-    plain = optimizer._looked_at(design)
-    spec = Specification(
-        optimizer._history.points.cube, optimizer._limits(measure, EFFORT_OF_WINDOW)
-    )
-    return window_of(spec, plain, level)
+    plain, cube = optimizer._looked_at(design), optimizer._history.points.cube
+    spec = Specification(cube, optimizer._limits(measure, EFFORT_OF_WINDOW))
+    found = window_of(spec, plain, level)
+    closely = Specification(cube, optimizer._limits(measure, FOR_SHARES))
+    return replace(found, probability=closely.at_design(plain))
 
 
 def window_of(spec: Specification, design: Design, level: float) -> OperatingWindow:

@@ -10,7 +10,7 @@ from airbo.measures.capability import Likely
 from airbo.space import Space
 from airbo.space.parameters import Categorical
 from airbo.words import design as design_words
-from airbo.words import listed, number, plus_minus, unit_of, with_unit
+from airbo.words import listed, number, percent, plus_minus, unit_of, with_unit
 
 MEAN_ONLY = (
     "What further experiments can bring is worked out only where the mean of one value decides."
@@ -130,11 +130,11 @@ def window_sentences(window: OperatingWindow, space: Space) -> list[str]:
 
 def window_verdict(window: OperatingWindow) -> str:
     """Say what the window is about, or why there is none."""
-    here = as_percent(window.probability)
+    here = percent(window.probability)
     if not window.alone:
         return (
             f"There is no operating window: P(in spec) is {here} at this design, and "
-            f"{as_percent(window.level)} are asked for."
+            f"{percent(window.level)} are asked for."
         )
     fixed = ""
     if window.tied:
@@ -143,7 +143,7 @@ def window_verdict(window: OperatingWindow) -> str:
             "so their ranges are single values."
         )
     return (
-        f"Operating window, P(in spec) of at least {as_percent(window.level)}; at the design it is "
+        f"Operating window, P(in spec) of at least {percent(window.level)}; at the design it is "
         f"{here}.{fixed}"
     )
 
@@ -187,20 +187,12 @@ def _left(c: Contribution, budget: ToleranceBudget) -> str:
     if c.gain_if_halved is None or budget.in_spec is None:
         return left
     now, then = budget.in_spec.value, budget.in_spec.value + c.gain_if_halved.value
+    if percent(then) == percent(now):
+        return f"{left}, and {percent(now)} in spec as now"
     clear = "" if c.is_clear else " (no clear difference)"
-    return f"{left}, and {as_percent(then)} in spec instead of {as_percent(now)}{clear}"
+    return f"{left}, and {percent(then)} in spec instead of {percent(now)}{clear}"
 
 
 def likely_share(share: Likely) -> str:
     """Write a share and the interval that the model believes."""
     return f"{100 * share.value:.0f}% ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
-
-
-def as_percent(probability: float) -> str:
-    """Write a probability, with more digits the nearer it is to 1.
-
-    >>> as_percent(0.5), as_percent(0.95), as_percent(0.998), as_percent(1.0)
-    ('50%', '95%', '99.8%', '100%')
-    """
-    places = 0 if probability < 0.945 else 1
-    return f"{100 * probability:.{places}f}".removesuffix(".0") + "%"

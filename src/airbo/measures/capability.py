@@ -8,31 +8,41 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.measures.kinds import InSpec
+from airbo.words import fixed, percent, ppm
 
 CERTAINTY = 0.9
 """Probability that a number lies in its interval."""
-
-MOST_CPK = 100.0
+COUNTED = 10
+"""Values out of spec that are counted; where there are fewer, their share comes from the tail."""
+TAIL = 2.0
+"""Where the tail is measured, in standard deviations of a normal distribution: 2.3% lie beyond."""
+MOST_CPK = 3.0
 """Largest Cpk: values that do not scatter have none, and more says nothing."""
+CPK_IS = "Cpk is that of a normal distribution with as many values beyond the worse limit."
+"""How Cpk is defined where values need not be normal."""
 
 
 @dataclass(frozen=True)
 class Capability:
     r"""How well a design keeps limits, over where it lands; intervals hold 90 of 100 draws of f.
 
+    All numbers come from one: the share :math:`p` of values beyond each limit, by draw of f.
+
+    .. math:: share = 1 - p_{low} - p_{high}, \qquad ppm = 10^6 (p_{low} + p_{high}), \qquad
+              C_{pk} = \Phi^{-1}(1 - \max(p_{low}, p_{high})) / 3
+
+    For normal values this is the usual :math:`\min(high - \mu, \mu - low) / 3 \sigma`. What the
+    model does not know makes p larger, and so it lowers share and Cpk alike.
+
     Near 0 and 1, draws of a share are so skewed that their mean may lie outside the middle 90. The
     interval then reaches as far as the mean.
-
-    .. math:: C_{pk} = \min(high - \mu, \mu - low) / 3 \sigma, \qquad ppm = 10^6 (1 - share)
-
-    with mean and standard deviation of the values over the executed inputs.
     """
 
     share: float
     """Share of executed inputs with a value within the limits."""
     share_interval: tuple[float, float]
     cpk: float
-    """Distance from the mean to the nearer limit, in three standard deviations; at most 100."""
+    """From the share beyond the worse limit, as if values were normal; at most 3."""
     cpk_interval: tuple[float, float]
     ppm: float
     """Executed inputs of a million that miss the limits."""
@@ -41,22 +51,19 @@ class Capability:
     @classmethod
     def of(cls, limits: InSpec, values: Float[Tensor, "S s"]) -> "Capability":
         """Summarize draws of the values at executed inputs."""
-        share = limits.of(values)
-        mean, std = values.mean(-1), values.std(-1, correction=0)
-        # (high - μ) / 3σ and (μ - low) / 3σ, for the limits that there are
-        gaps = [sign * (mean - limit) for sign, limit in limits.sides]
-        cpk = torch.stack(gaps).amin(0) / (3 * std.clamp_min(1e-300))
-        cpk = cpk.clamp(-MOST_CPK, MOST_CPK)
+        p = torch.stack([_beyond(sign * (values - limit)) for sign, limit in limits.sides])
+        share = (1 - p.sum(0)).clamp(0, 1)  # (S,)
         low, high = around_mean(share)
-        missed = (1e6 * (1 - high), 1e6 * (1 - low))
-        mean_share = share.mean().item()
+        cpk = _cpk(p.mean(1))
+        lowest, highest = middle_90(_cpk(p))
+        mean = share.mean().item()
         return cls(
-            mean_share,
+            mean,
             (low, high),
-            cpk.median().item(),
-            middle_90(cpk),
-            1e6 * (1 - mean_share),
-            missed,
+            cpk.item(),
+            (min(lowest, cpk.item()), max(highest, cpk.item())),
+            1e6 * (1 - mean),
+            (1e6 * (1 - high), 1e6 * (1 - low)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,22 +73,42 @@ class Capability:
     @property
     def words(self) -> str:
         """Say it for people."""
-        low, high = self.share_interval
+        (low, high), (least, most) = self.share_interval, self.cpk_interval
         return (
-            f"{_percent(self.share)} in spec ({_percent(low)} to {_percent(high)}), "
-            f"Cpk {self.cpk:.2f} ({self.cpk_interval[0]:.2f} to {self.cpk_interval[1]:.2f}), "
-            f"{self.ppm:,.0f} ppm out of spec"
+            f"{percent(self.share)} in spec ({percent(low)} to {percent(high)}), "
+            f"Cpk {cpk_words(self.cpk)} ({cpk_words(least)} to {cpk_words(most)}), "
+            f"{ppm(self.ppm)} ppm out of spec"
         )
 
 
-def _percent(share: float) -> str:
-    """Write a share with three digits, and more where it would pass for 100% without being it.
+def cpk_words(cpk: float) -> str:
+    """Write a Cpk.
 
-    >>> _percent(0.9643), _percent(0.9996), _percent(1.0)
-    ('96.4%', '99.96%', '100%')
+    >>> cpk_words(1.333), cpk_words(3.0)
+    ('1.33', '3 or more')
     """
-    few, more, most = (f"{100 * share:.{n}g}%" for n in (3, 4, 5))
-    return next((text for text in (few, more) if share == 1 or text != "100%"), most)
+    return fixed(cpk, 2) if cpk < MOST_CPK else f"{MOST_CPK:g} or more"
+
+
+def _beyond(room: Float[Tensor, "S s"]) -> Float[Tensor, " S"]:
+    """Return the share of values beyond a limit, from their distance to it; negative: beyond.
+
+    Few values beyond are no measure of a small share. Below ``COUNTED`` of them, the tail on the
+    side of the limit tells it: a quantile of the distances, q, lies ``TAIL`` standard deviations
+    from their median m, as in the percentile method of ISO 22514-2.
+    """
+    n = room.shape[-1]
+    counted = (room < 0).double().mean(-1)
+    # z = TAIL m / (m - q),  p = Φ(-z)
+    level = torch.special.ndtr(room.new_tensor(-TAIL))
+    m, q = room.quantile(room.new_tensor([0.5, level]), dim=-1)
+    tail = torch.special.ndtr(-TAIL * m / (m - q)).clamp_max(COUNTED / n)
+    return torch.where((counted * n < COUNTED) & (m > q), tail, counted)
+
+
+def _cpk(p: Float[Tensor, "sides *S"]) -> Float[Tensor, " *S"]:
+    """Return Φ⁻¹(1 - p) / 3 of the worse side."""
+    return (-torch.special.ndtri(p.amax(0)) / 3).clamp(-MOST_CPK, MOST_CPK)
 
 
 @dataclass(frozen=True)

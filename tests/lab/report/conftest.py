@@ -15,7 +15,7 @@ def coarse(request, monkeypatch, few_draws):
     monkeypatch.setattr(search, "N_RAW", 16)
     monkeypatch.setattr(along, "N_ALONG", 7)
     monkeypatch.setattr(along, "N_ALONG_IN_MANY", 5)
-    for name in ("N_SPREAD", "N_LOCAL", "N_EARLIER"):
+    for name in ("N_SPREAD", "N_LOCAL"):
         monkeypatch.setattr(precision, name, 8)
 
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import airbo
+from airbo import measures
 from airbo import uncertainty as unc
 from airbo.lab.report import (
     Slice,
@@ -14,6 +15,7 @@ from airbo.lab.report import (
     progress_figure,
 )
 from airbo.lab.report.along import pairs_by_influence
+from airbo.lab.report.style import ticks
 from tests.lab.report.common import hostile, milling, one, optimizer, outcome, ten
 
 
@@ -46,7 +48,6 @@ def test_less_is_more_turned_over():
     a, b = Slice(up, "x"), Slice(down, "x")
     np.testing.assert_allclose(a.expected.mean, -b.expected.mean, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(a.nominal.mean, -b.nominal.mean, rtol=1e-6, atol=1e-9)
-    assert [row.design for row in up.tried] == [row.design for row in down.tried]
 
 
 def flipped(opt):
@@ -93,7 +94,7 @@ def test_what_nobody_tried_is_faded():
     opacity = {int(x): t.opacity for t in points if t.name == "expected in use" for x in t.x}
     assert {n for n, o in opacity.items() if o == 1} == {1, 2, 5}
     assert {n for n, o in opacity.items() if o < 0.5} == {3, 4}
-    lines = [t for t in parameter_figure(Slice(findings, "x")).data if t.mode == "lines"]
+    lines = [t for t in parameter_figure(Slice(findings, "x")).data if t.mode == "lines" and t.name]
     solid, dotted = lines
     assert (solid.opacity, solid.line.dash) == (1, None)
     assert max(solid.x) < 0.5
@@ -162,7 +163,7 @@ def test_experiments_stand_at_the_numbers_that_people_call_them_by():
     opt = one(n=4, failed=[1], surrogate="ugp")
     numbers = [0, 3, 4, 17]  # others are pending or left out
     known = outcome(opt, numbers=numbers)
-    shown = traces(progress_figure(known, earlier_recommendations(known, n_states=2)))
+    shown = traces(progress_figure(known, earlier_recommendations(known.findings, n_states=2)))
     assert list(shown["observed"].x) == [0, 4, 17]
     assert list(shown["failed"].x) == [3]
     assert list(shown["recommended, as judged today"].x) == [0, 17]
@@ -177,7 +178,7 @@ def test_experiments_stand_at_the_numbers_that_people_call_them_by():
 
 
 def test_earlier_recommendations_are_those_of_an_optimizer_that_knew_no_more(found):
-    earlier = earlier_recommendations(found, n_states=3)
+    earlier = earlier_recommendations(found.findings, n_states=3)
     assert [e.n for e in earlier] == [1, 5, 9]
     for e in earlier:
         young = airbo.Optimizer(
@@ -192,10 +193,10 @@ def test_earlier_recommendations_are_those_of_an_optimizer_that_knew_no_more(fou
 
 
 def test_states_start_with_the_first_value():
-    findings = outcome(one(n=5, failed=[0, 1]))
+    findings = outcome(one(n=5, failed=[0, 1])).findings
     assert [e.n for e in earlier_recommendations(findings, n_states=9)] == [3, 4, 5]
     assert earlier_recommendations(findings, n_states=0) == []
-    assert earlier_recommendations(outcome(one(n=2, failed=[0, 1]))) == []
+    assert earlier_recommendations(outcome(one(n=2, failed=[0, 1])).findings) == []
 
 
 def test_all_pairs_of_numbers_and_the_most_influential_first():
@@ -243,23 +244,35 @@ def test_names_are_text_in_charts():
     assert "<" not in pair_figure(findings, findings.findings.space.names[0], "c").to_json()
 
 
-def test_the_best_designs_count_their_experiments():
-    opt = one(n=3)
-    design = {"x": opt.observations["x"][1]}
-    opt.tell(design, 0.5)
-    opt.tell(design, None)
-    row = next(row for row in outcome(opt).tried if row.design == design)
-    values = opt.observations.loc[opt.observations["x"] == design["x"], "value"]
-    assert (row.n_values, row.n_failed) == (2, 1)
-    assert row.observed == pytest.approx(values.mean())
-
-
-def test_designs_outside_the_space_are_not_among_the_best():
+def test_designs_outside_the_space_are_told_apart():
     opt = one(n=3)
     opt.tell({"x": 1.5}, 100.0, allow_outside=True)
-    findings = outcome(opt)
-    assert len(findings.tried) == 3
-    assert findings.findings.inside([{"x": 1.5}, {"x": 0.5}]) == [False, True]
+    assert outcome(opt).findings.inside([{"x": 1.5}, {"x": 0.5}]) == [False, True]
+
+
+def test_limits_are_drawn_and_values_beyond_them_stand_out():
+    opt = airbo.Optimizer(
+        {"a": (0.0, 1.0), "b": (0.0, 1.0)},
+        {"a": unc.Normal(0.05)},
+        outcomes={"Ra": airbo.Maximize(measures.InSpec(0.4, 0.6))},
+        surrogate="ugp",
+    )
+    for a, b in ((0.1, 0.2), (0.5, 0.5), (0.9, 0.1), (0.6, 0.9)):
+        opt.tell({"a": a, "b": b}, {"Ra": a})
+    known = outcome(opt)
+    progress = progress_figure(known)
+    shown = traces(progress)
+    assert list(shown["in spec"].y) == [0.5, 0.6]
+    assert list(shown["out of spec"].y) == [0.1, 0.9]
+    assert [line.y0 for line in progress.layout.shapes] == [0.4, 0.6]
+    assert [s.y0 for s in parameter_figure(Slice(known, "a")).layout.shapes] == [0.4, 0.6]
+    lines = [t for t in pair_figure(known, "a", "b").data if t.type == "contour"][1:]
+    assert [(t.contours.start, t.contours.end) for t in lines] == [(0.4, 0.4), (0.6, 0.6)]
+
+
+def test_logarithmic_axes_have_round_numbers():
+    assert ticks(0.1, 2.0) == [0.1, 0.2, 0.5, 1.0, 2.0]
+    assert ticks(3e-6, 2e4) == [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4]
 
 
 def test_unknown_parameters_are_named():

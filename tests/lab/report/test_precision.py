@@ -7,9 +7,15 @@ import pytest
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.lab.report import precision, precision_figure, precision_offers
+from airbo.lab.report import Slice, precision, precision_figure, precision_offers
 from airbo.lab.report.beliefs import Estimate
-from airbo.lab.report.precision import ALL, change_verdict, gains, strictness
+from airbo.lab.report.precision import (
+    ALL,
+    change_verdict,
+    gains,
+    precision_section,
+    strictness,
+)
 from tests.lab.report.common import milling, one, optimizer, outcome, ten
 
 STD = 0.1
@@ -107,12 +113,14 @@ def test_what_cannot_be_is_said():
 
 
 @pytest.mark.parametrize("surrogate", ["mmd", "skl", "nominal"])
-def test_a_surrogate_that_cannot_say_gets_a_second_model(surrogate):
-    findings = outcome(one(n=2, surrogate=surrogate))
-    assert findings.second_model
-    assert type(findings.what_if.model).__name__ == "UGP"
+def test_a_surrogate_that_cannot_say_says_so(surrogate):
+    found = outcome(one(n=2, surrogate=surrogate))
+    assert found.what_if is None
+    assert precision_offers(found) == []
+    assert Slice(found, "x").nominal is None
+    assert f"({surrogate}) cannot say" in precision_section(found).html()
 
 
-@pytest.mark.parametrize("surrogate", ["ugp", "erbf"])
-def test_a_surrogate_that_is_linear_in_the_distribution_answers_itself(surrogate):
-    assert not outcome(one(n=2, surrogate=surrogate)).second_model
+@pytest.mark.parametrize("surrogate", ["default", "ugp", "erbf"])
+def test_a_surrogate_that_is_linear_in_the_distribution_can_say(surrogate):
+    assert outcome(one(n=2, surrogate=surrogate)).what_if is not None

@@ -15,7 +15,7 @@ import airbo
 from airbo import uncertainty as unc
 from airbo.lab import Campaign
 from airbo.lab.digits import digits_of
-from airbo.lab.report import Findings, write_report
+from airbo.lab.report import Findings, records, write_report
 from airbo.lab.report.answer import answer_section
 from airbo.lab.report.records import settings_section
 from tests.lab.report.common import HOSTILE, hostile, milling, one, optimizer, ten
@@ -109,24 +109,12 @@ def test_tiles_say_what_to_expect():
     opt = milling(n=10, surrogate="ugp")
     best = opt.recommend()
     tiles = tiles_of(answer_section(Findings(opt, {"value": "µm"})).html())
-    assert set(tiles) == {"Expected value", "Single runs", "Gain since the start", "Left to gain"}
+    assert set(tiles) == {"Expected value", "Single runs", "Left to gain"}
     mean, std = map(float, re.fullmatch(r"(.*) ± (.*) µm", tiles["Expected value"]).groups())
     assert mean == pytest.approx(best.mean, abs=0.1 * best.std)
     assert std == pytest.approx(best.std, rel=0.06)
     low, high = map(float, re.fullmatch(r"(.*) to (.*) µm", tiles["Single runs"]).groups())
     assert low < mean - 1.9 * std < mean + 1.9 * std < high
-    assert tiles["Gain since the start"] == "—"  # twelve are spread over the space first
-
-
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_the_gain_is_against_the_best_of_the_first_designs(direction):
-    sign = 1 if direction == "maximize" else -1
-    opt = airbo.Optimizer({"x": (0.0, 1.0)}, direction=direction, n_initial=3, surrogate="nominal")
-    for x in (0.0, 0.1, 0.2, 0.5, 0.9):
-        opt.tell({"x": x}, sign * (1 - (x - 0.5) ** 2))
-    tile = tiles_of(answer_section(Findings(opt)).html())["Gain since the start"]
-    gain = float(tile.split(" ±")[0].replace("−", "-").replace("+", ""))
-    assert gain == pytest.approx(sign * 0.09, abs=0.02)
 
 
 def test_too_little_data_is_said_first():
@@ -279,15 +267,44 @@ def test_failures_and_changes_are_on_the_page(campaign, tmp_path):
     campaign.tell(third, 1.39)
     campaign.exclude(first, "loose sensor")
     page = report_of(campaign, tmp_path / "r.html")
-    text = words_of(page)
-    assert f"{second} failed x = " in text
-    assert "the <i>tool</i> broke" in text
-    assert f"{first} left out: loose sensor" in text
+    rows = {row[0]: row for row in cells_of(page, "experiments")}
+    assert list(rows) == ["number", str(first), str(second), str(third)]
+    assert rows["number"] == ["number", "x", "wear (µm)", "remarks"]
+    assert rows[str(first)][2:] == ["1", "left out: loose sensor"]
+    assert rows[str(second)][2:] == ["", "failed; the <i>tool</i> broke"]
+    assert rows[str(third)][2:] == ["1.39", "recommended"]
     assert "<i>tool" not in page
-    assert "Expected wear" in text
+    assert "Expected wear" in words_of(page)
     [history] = re.findall(r"<h2>History</h2>(.*?)</section>", page, re.DOTALL)
+    assert history.strip().startswith("<details><summary>Show 7 changes")
     assert history.count("Ann &lt;b&gt;") == 7  # three asks, told, failed ... are no changes
     assert len(re.findall("<tr class=faded>.*?139", history)) == 1
+
+
+def cells_of(page, key):
+    """Return the rows of the table of a section, the header first."""
+    [section] = re.findall(rf'data-key="{key}">(.*?)</section>', page, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", section, re.DOTALL)
+    return [[html.unescape(c) for c in re.findall(r"<t[hd][^>]*>(.*?)</t", r)] for r in rows]
+
+
+def test_an_optimizer_without_a_campaign_lists_its_experiments(tmp_path):
+    opt = one(n=4, failed=[1], surrogate="ugp")
+    page = write_report(opt, tmp_path / "r.html", history=0).read_text(encoding="utf-8")
+    header, *rows = cells_of(page, "experiments")
+    assert header == ["number", "x", "value", "remarks"]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[1][2:] == ["", "failed"]
+    assert ["recommended" in row[3] for row in rows].count(True) == 1
+    assert float(rows[2][2]) == pytest.approx(opt.observations["value"][2], rel=1e-4)
+
+
+def test_only_the_latest_of_many_experiments_are_on_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "MOST_EXPERIMENTS", 2)
+    page = write_report(one(n=3, surrogate="ugp"), tmp_path / "r.html", history=0)
+    text = page.read_text(encoding="utf-8")
+    assert "The latest 2 of 3 experiments." in text
+    assert [row[0] for row in cells_of(text, "experiments")] == ["number", "2", "3"]
 
 
 def test_the_numbers_of_a_campaign_are_on_the_axis(campaign, tmp_path):

@@ -3,6 +3,7 @@
 import asyncio
 import html
 import re
+import traceback
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urlencode
@@ -130,6 +131,7 @@ async def _exchange(app, scope, pieces):
     try:
         await app(scope, receive, send)
     except Exception:
+        traceback.print_exc()  # pytest shows it where the test fails
         if not sent:
             raise
     start = sent[0]

@@ -33,10 +33,12 @@ def server(tmp_path_factory):
         yield file, url
 
 
-def fill(browser, number, **entries):
-    for name, value in entries.items():
-        field = f"""document.querySelector('#e{number} [name="{name}"]')"""
-        browser.run(f"{field}.value = {value!r}; {field}.focus()")
+FIELD = "document.querySelector('#e{} .big input')"
+
+
+def fill(browser, number, value):
+    field = FIELD.format(number)
+    browser.run(f"{field}.value = {value!r}; {field}.focus()")
 
 
 def press(browser, selector):
@@ -51,7 +53,7 @@ def check_silent(browser, url):
 
 def outcomes(file):
     with Campaign.open(file) as campaign:
-        return {e.number: (e.outcome, e.value) for e in campaign.experiments}
+        return {e.number: (e.outcome, e.outcomes.get("roughness")) for e in campaign.experiments}
 
 
 def test_a_day_with_two_tabs(browser, server):
@@ -66,23 +68,23 @@ def test_a_day_with_two_tabs(browser, server):
     other.wait(f"{CARDS} == 1")
 
     # what is typed in one tab stays while the other asks for more
-    fill(other, 0, value="12,5")
+    fill(other, 0, "12,5")
     press(browser, ".ask button")
     other.wait(f"{CARDS} == 2")
-    assert other.run("document.querySelector('#e0 [name=value]').value") == "12,5"
+    assert other.run(f"{FIELD.format(0)}.value") == "12,5"
 
     # a mistake is explained in place, then mended
-    fill(browser, 1, value="1.2.3")
+    fill(browser, 1, "1.2.3")
     press(browser, "#e1 .main")
     browser.wait("document.querySelector('#e1 .mistake')")
-    assert browser.run("document.querySelector('#e1 [name=value]').value") == "1.2.3"
-    fill(browser, 1, value="1.23")
+    assert browser.run(f"{FIELD.format(1)}.value") == "1.2.3"
+    fill(browser, 1, "1.23")
     press(browser, "#e1 .main")
     browser.wait(f"{CARDS} == 1")
     assert outcomes(file)[1] == ("ok", 1.23)
 
     # both answer the same experiment: the second is asked
-    fill(browser, 0, value="7")
+    fill(browser, 0, "7")
     press(browser, "#e0 .main")
     browser.wait(f"{CARDS} == 0")
     other.wait("document.querySelector('#e0.gone')")
@@ -115,7 +117,7 @@ def test_charts_are_drawn_without_complaint(browser, server):
             campaign.tell(design, value, sure=True)
     for width in (1200, 390):
         browser.resize(width, 900)
-        browser.open(f"{url}charts")
+        browser.open(f"{url}report")
         browser.wait("document.querySelectorAll('.chart .main-svg').length >= 10", 120)
         assert browser.run(TOO_WIDE) <= 0
     check_silent(browser, url)

@@ -85,7 +85,7 @@ def test_what_a_killed_server_acknowledged_is_in_the_storage(tmp_path):
         teller = threading.Thread(target=person.tell_all, args=(range(N),))
         teller.start()
         wanted = random.Random(1).randrange(3, 12)
-        while len(person.acknowledged) < wanted:
+        while teller.is_alive() and len(person.acknowledged) < wanted:
             time.sleep(0.001)
         process.kill()
         teller.join()
@@ -113,7 +113,7 @@ def test_a_server_killed_again_and_again_loses_and_doubles_nothing(tmp_path, req
             teller = threading.Thread(target=person.tell_all, args=(left,))
             teller.start()
             wanted = rng.randrange(1, 6)
-            while len(person.acknowledged) < min(wanted, len(left)):
+            while teller.is_alive() and len(person.acknowledged) < min(wanted, len(left)):
                 time.sleep(0.001)
             process.kill()
             teller.join()

@@ -16,7 +16,7 @@ from torch import Tensor
 from airbo import words
 from airbo.lab.report import page, style
 from airbo.lab.report.beliefs import Estimate
-from airbo.lab.report.findings import OutcomeFindings
+from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
 from airbo.observed import OK, STATUS, VALUE
 from airbo.space.parameters import Categorical, Parameter
@@ -60,8 +60,8 @@ class Slice:
 
     @cached_property
     def nominal(self) -> Estimate | None:
-        """The value if the design were hit exactly; None if it is."""
-        if not self.findings.uncertain:
+        """The value if the design were hit exactly; None if it is, or if the model cannot say."""
+        if not self.findings.uncertain or self.outcome.if_exact is None:
             return None
         return self.outcome.if_exact.expected(self.findings.along({self.name: self.values}))
 
@@ -103,37 +103,27 @@ class Slice:
 # -- along one parameter
 
 
-def along_section(outcome: OutcomeFindings, slices: Sequence[Slice]) -> Section:
-    """Show the expected value along each parameter."""
-    findings = outcome.findings
-    nominal = "Designs are hit exactly in use."
+def along_section(findings: Findings, slices: Sequence[Slice]) -> Section:
+    """Show the expected value of each outcome along each parameter."""
+    exactly = "Designs are hit exactly in use."
     if findings.uncertain:
-        nominal = (
-            "Grey, dashed: the value if the design were hit exactly. Below each chart: where the "
-            "recommended design lands."
-        )
-        if outcome.second_model:
-            nominal += f" {second_model_words(outcome)}"
+        exactly = "Below each chart: where the recommended design lands."
+        if any(along.nominal is not None for along in slices):
+            exactly = f"Grey, dashed: the value if the design were hit exactly. {exactly}"
+    limits = " Red, dashed: its limits." if any(o.limits for o in findings.parts) else ""
     explained = page.note(
         "The other parameters are as recommended (star). Blue: the expected value in use, ± two "
         "standard deviations (model uncertainty). Faded and dotted: no experiment was made there. "
-        f"Orange: what was observed, the fainter the more the other parameters differ. {nominal}"
+        "Orange: what was observed, the fainter the more the other parameters differ."
+        f"{limits} {exactly}"
     )
-    titles = {
-        n: n if n in findings.uncertain else f"{n} (hit exactly)" for n in findings.space.names
-    }
-    figures = [(titles[along.name], parameter_figure(along)) for along in slices]
-    title = outcome.titled("Along each parameter")
-    return Section(f"along {outcome.name}", title, (explained, page.charts(figures)))
+    figures = [(_title(along), parameter_figure(along)) for along in slices]
+    return Section("along", "Along each parameter", (explained, page.charts(figures)))
 
 
-def second_model_words(outcome: OutcomeFindings) -> str:
-    """Say why there is a second model."""
-    surrogate = style.code(outcome.optimizer.surrogate)
-    return (
-        f"The surrogate of this optimization ({surrogate}) cannot say what other uncertainties "
-        "would do; a second model, ugp, was fitted to the same experiments for that."
-    )
+def _title(along: Slice) -> str:
+    name = along.name if along.findings.is_single else f"{along.outcome.name} along {along.name}"
+    return name if along.name in along.findings.uncertain else f"{name} (hit exactly)"
 
 
 def parameter_figure(along: Slice) -> go.Figure:
@@ -160,9 +150,11 @@ def parameter_figure(along: Slice) -> go.Figure:
         hovertext=along.findings.shown(along.name, along.findings.best.design[along.name]),
         hoverinfo="text",
     )
+    for limit in along.outcome.limits:
+        figure.add_hline(limit, line=style.LIMIT, row=1, col=1)
     if lands:
         _add_executed(figure, along)
-    style.styled(figure, height=400 if lands else 340)
+    style.styled(figure, height=360 if lands else 300).update_layout(showlegend=False)
     bottom = style.axis(along.name, along.parameter)
     figure.update_xaxes(**{**bottom, "title": None}, range=_range(along))
     figure.update_xaxes(title=bottom["title"], row=1 + lands, col=1)
@@ -177,12 +169,15 @@ def _add_curve(
     x, nominal = along.values, color == style.NOMINAL
     low, high = estimate.mean - 2 * estimate.std, estimate.mean + 2 * estimate.std
     hover = along.hover(estimate, name)
-    for run in _runs(along.was_tried):
+    runs = _runs(along.was_tried)
+    first = next((run for run in runs if along.was_tried[run.start]), runs[0])
+    for run in runs:
         tried = bool(along.was_tried[run.start])
         opacity = 1.0 if tried else FADED
         figure.add_scatter(
             x=np.concatenate([x[run], x[run][::-1]]),
             y=np.concatenate([high[run], low[run][::-1]]),
+            mode="lines",  # with few points, Plotly would mark each of them
             fill="toself",
             fillcolor=band,
             line={"width": 0},
@@ -198,7 +193,7 @@ def _add_curve(
             mode="lines",
             name=name,
             legendgroup=name,
-            showlegend=run.start == 0,
+            showlegend=run == first,
             opacity=opacity,
             line={"color": color, "width": 2 if nominal else 2.5, "dash": dash},
             hovertext=hover[run],
@@ -286,7 +281,7 @@ def _add_executed(figure: go.Figure, along: Slice) -> None:
         row=2,
         col=1,
     )
-    figure.update_yaxes(title="lands", showticklabels=False, rangemode="tozero", row=2, col=1)
+    figure.update_yaxes(showticklabels=False, rangemode="tozero", row=2, col=1)
 
 
 def _bounds(parameter: Parameter) -> NDArray[np.float64]:
@@ -309,29 +304,33 @@ def _range(along: Slice) -> list[float] | None:
 # -- over two parameters
 
 
-def pairs_section(outcome: OutcomeFindings, slices: Sequence[Slice]) -> Section | None:
+def pairs_section(findings: Findings, slices: Sequence[Slice]) -> Section | None:
     """Show maps of the expected value; None where there is no pair of numbers."""
-    pairs = pairs_by_influence(slices)
-    if not pairs:
+    figures, n_left_out = [], 0
+    for outcome in findings.parts:
+        pairs = pairs_by_influence([along for along in slices if along.outcome is outcome])
+        n_left_out += len(pairs[MAX_PAIRS:])
+        of = "" if findings.is_single else f"{outcome.name}: "
+        figures += [(f"{of}{b} over {a}", pair_figure(outcome, a, b)) for a, b in pairs[:MAX_PAIRS]]
+    if not figures:
         return None
-    good = " Bright is good." if outcome.want.sign else ""
+    good = " Bright is good." if any(o.want.sign for o in findings.parts) else ""
+    limits = " Red: the limits." if any(o.limits for o in findings.parts) else ""
     parts = [
         page.note(
-            f"The expected value in use.{good} The other parameters are as recommended, but "
-            "those of the designs shown may differ: hover over a point to see all of it."
+            f"The expected value in use.{good}{limits} The other parameters are as recommended, "
+            "but those of the designs shown may differ: hover over a point to see all of it."
         )
     ]
-    figures = [(f"{b} over {a}", pair_figure(outcome, a, b)) for a, b in pairs[:MAX_PAIRS]]
-    if len(pairs) > MAX_PAIRS:
+    if n_left_out:
         parts.append(
             page.note(
-                f"The {MAX_PAIRS} pairs that change the expected value most; "
-                f"{len(pairs) - MAX_PAIRS} others are left out."
+                f"The pairs that change the expected value most; {n_left_out} others are left out."
             )
         )
     few = len(figures) <= MAX_SIDE_BY_SIDE
     parts.append(page.charts(figures) if few else page.choice("Pair of parameters", figures))
-    return Section(f"pairs {outcome.name}", outcome.titled("Pairs of parameters"), tuple(parts))
+    return Section("pairs", "Pairs of parameters", tuple(parts))
 
 
 def pairs_by_influence(slices: Sequence[Slice]) -> list[tuple[str, str]]:
@@ -364,6 +363,13 @@ def pair_figure(outcome: OutcomeFindings, horizontal: str, vertical: str) -> go.
         figure.add_heatmap(**surface)
     else:
         figure.add_contour(**surface, line={"width": 0.5}, ncontours=14)
+        for limit in outcome.limits:
+            figure.add_contour(
+                x=x, y=y, z=z, autocontour=False, showscale=False, showlegend=False,
+                contours={"start": limit, "end": limit, "size": 1.0, "coloring": "lines"},
+                colorscale=[[0, style.FAILURE], [1, style.FAILURE]], line={"width": 3},
+                hoverinfo="skip",
+            )  # fmt: skip
     _add_designs(figure, outcome, names)
     style.styled(figure, height=460)
     return figure.update_layout(

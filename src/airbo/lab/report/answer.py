@@ -7,15 +7,14 @@ from itertools import combinations
 import plotly.graph_objects as go
 
 from airbo import words
-from airbo.analysis.words import MEAN_ONLY, as_percent, chance, outlook_sentences
+from airbo.analysis.words import MEAN_ONLY, chance, outlook_sentences
 from airbo.lab.report import page, style
 from airbo.lab.report.beliefs import Estimate
 from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section, Tile
 from airbo.measures import InSpec, Mean, Target
-from airbo.measures.capability import Capability
+from airbo.measures.capability import Capability, cpk_words
 from airbo.observed import VALUE
-from airbo.optimizer import Design
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Aim, Limit, expected_words, objectives
 
@@ -70,7 +69,7 @@ def answer_of(findings: Findings) -> Answer:
     said: list[str] = []
     if findings.is_by_mean:
         [outcome] = findings.parts
-        tiles += [*_single_runs(outcome), _gained(outcome), _left(outcome)]
+        tiles += [*_single_runs(outcome), _left(outcome)]
         said = outlook_sentences(outcome.outlook, findings.space, outcome.name, outcome.unit)
     return Answer(
         _lead(findings), findings.is_doubtful, settings_rows(findings), tiles, said, _note(findings)
@@ -101,8 +100,8 @@ def _lead(findings: Findings) -> str:
 def _note(findings: Findings) -> str:
     """Say what the numbers mean."""
     goals = [
-        f"{'' if findings.is_single else f'{name}: '}{want.better}."
-        for name, want in findings.outcomes.items()
+        f"{'' if findings.is_single else f'{o.name}: '}{o.want.better(o.unit)}."
+        for o in findings.parts
     ]
     has_shares = any(e.capability for e in findings.expected.values())
     shares = (
@@ -162,7 +161,7 @@ def _bound_reached(findings: Findings, name: str) -> str | None:
 def _outcome_tiles(findings: Findings, name: str, estimate: OutcomeEstimate) -> list[Tile]:
     """Show one outcome: in several tiles where it is alone, in one where there are others."""
     if name not in findings.outcomes:  # whether a design can be used
-        return [Tile(f"{name}: works", as_percent(estimate.within or 0.0), "of executed inputs")]
+        return [Tile(f"{name}: works", words.percent(estimate.within or 0.0), "of executed inputs")]
     outcome = next(o for o in findings.parts if o.name == name)
     want = outcome.want
     if isinstance(want, Limit):
@@ -183,16 +182,17 @@ def _measure_tiles(outcome: OutcomeFindings, want: Aim, estimate: OutcomeEstimat
     c = estimate.capability
     if c is not None:
         spec = f"{outcome.name} {words.with_unit(want.where, outcome.unit)}"
-        quality = "" if outcome.findings.is_single else f" Cpk {_cpk(c)}, {_ppm(c)} out of spec."
+        low, high = c.cpk_interval
         return [
-            Tile(f"In spec: {spec}", as_percent(c.share), f"{_interval(c)}.{quality}"),
-            Tile("Cpk", f"{c.cpk:.2f}", f"{c.cpk_interval[0]:.2f} to {c.cpk_interval[1]:.2f}"),
-            Tile("Out of spec", f"{c.ppm:,.0f} ppm",
-                 f"{c.ppm_interval[0]:,.0f} to {c.ppm_interval[1]:,.0f}"),
+            Tile(f"In spec: {spec}", words.percent(c.share), f"90% sure: {_interval(c)}"),
+            Tile("Cpk", cpk_words(c.cpk), f"90% sure: {cpk_words(low)} to {cpk_words(high)}"),
+            Tile("Out of spec", f"{words.ppm(c.ppm)} ppm",
+                 f"90% sure: {words.ppm(c.ppm_interval[0])} to {words.ppm(c.ppm_interval[1])}"),
         ]  # fmt: skip
     if isinstance(want.measure, Target):
         away = words.number(max(0.0, -estimate.mean) ** 0.5, 3)
-        title = f"{outcome.name} away from {want.measure.value:g}"
+        target = words.with_unit(f"{want.measure.value:g}", outcome.unit)
+        title = f"{outcome.name} away from {target}"
         return [Tile(title, words.with_unit(away, outcome.unit), "root of the mean square")]
     return [
         Tile(f"{outcome.name}, {want.measure.words}", outcome.written(estimate), "what decides")
@@ -205,24 +205,16 @@ def _limit_tile(outcome: OutcomeFindings, want: Limit, estimate: OutcomeEstimate
     assert c is not None
     return Tile(
         f"{outcome.name} {words.with_unit(want.where, outcome.unit)}",
-        as_percent(c.share),
-        f"Required: {100 * want.probability:.12g}%. Probability that the design meets this: "
-        f"{as_percent(estimate.holds or 0.0)}. In spec: {_interval(c)}. Cpk: {_cpk(c)}. Out of "
-        f"spec: {_ppm(c)}. Expected {outcome.name}: {outcome.written(outcome.here)}.",
+        words.percent(c.share),
+        f"90% sure: {_interval(c)}. Required: {100 * want.probability:.12g}%. Probability that the "
+        f"design meets this: {chance(estimate.holds or 0.0)}. Expected {outcome.name}: "
+        f"{outcome.written(outcome.here)}.",
     )
 
 
 def _interval(c: Capability) -> str:
     low, high = c.share_interval
-    return f"{as_percent(low)} to {as_percent(high)}"
-
-
-def _cpk(c: Capability) -> str:
-    return f"{c.cpk:.2f} ({c.cpk_interval[0]:.2f} to {c.cpk_interval[1]:.2f})"
-
-
-def _ppm(c: Capability) -> str:
-    return f"{c.ppm:,.0f} ppm ({c.ppm_interval[0]:,.0f} to {c.ppm_interval[1]:,.0f})"
+    return f"{words.percent(low)} to {words.percent(high)}"
 
 
 # -- where the mean of one outcome decides
@@ -236,27 +228,6 @@ def _single_runs(outcome: OutcomeFindings) -> list[Tile]:
     single: Estimate = outcome.beliefs.expected(outcome.findings.center, noise=True)[0]
     shown = words.with_unit(words.interval(single), outcome.unit)
     return [Tile("Single runs", shown, "19 of 20 lie here")]
-
-
-def _gained(outcome: OutcomeFindings) -> Tile:
-    """Compare with the best of the first designs, as the model judges it today."""
-    first, best = _best_at_first(outcome), outcome.findings.best.design
-    k = min(outcome.optimizer.n_initial, len(outcome.known))
-    title = "Gain since the start"
-    if first is None or len(outcome.known) <= k:
-        return Tile(title, "—", "The first experiments are not over.")
-    if first == best:
-        return Tile(title, "0", f"The best design is among the first {words.plural(k, 'value')}.")
-    gain = words.plus_minus(outcome.difference([first, best]), signed=True)
-    against = f"Against the best of the first {words.plural(k, 'design')}, judged today."
-    return Tile(title, words.with_unit(gain, outcome.unit), against)
-
-
-def _best_at_first(outcome: OutcomeFindings) -> Design | None:
-    """Return the best of the initial designs by its expected value."""
-    rows = outcome.known.head(outcome.optimizer.n_initial)
-    designs = rows[list(outcome.findings.space.names)].to_dict("records")
-    return next((t.design for t in outcome.tried if t.design in designs), None)
 
 
 def _left(outcome: OutcomeFindings) -> Tile:

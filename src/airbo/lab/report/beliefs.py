@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 from botorch.models.gpytorch import GPyTorchModel
-from botorch.posteriors.gpytorch import GPyTorchPosterior
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
@@ -72,14 +71,6 @@ class Beliefs:
         parts = [self._portion(part, noise) for part in X.split(_AT_ONCE)]
         mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
         return Estimate(self.unit * mean, abs(self.unit) * np.sqrt(variance))
-
-    def joint(self, X: Float[Tensor, "n d"]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return means and covariances of the expected values of a few designs in columns."""
-        with torch.no_grad():
-            posterior = self.model.posterior(self.cube.from_columns(X))
-            assert isinstance(posterior, GPyTorchPosterior)
-            C = posterior.distribution.covariance_matrix.numpy()
-        return self.unit * posterior.mean.squeeze(-1).numpy(), self.unit**2 * C
 
     def compare(
         self, X: Float[Tensor, "2 d"], uncertainties: Sequence[InputUncertainty]

@@ -7,7 +7,6 @@ values of one outcome. Everything is computed when it is first needed, and only 
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +26,7 @@ from airbo.observed import INFEASIBLE, OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.in_use import values_in_use
 from airbo.optimizer.recommendation import OutcomeEstimate
-from airbo.outcomes import Aim, Limit, Maximize, Minimize, Want, objectives
+from airbo.outcomes import Aim, Maximize, Minimize, Want, objectives
 from airbo.space import Space
 from airbo.space.cube import Cube
 from airbo.space.parameters import Parameter
@@ -254,18 +253,6 @@ class Findings:
         return [is_in and self.space.meets(d) for d, is_in in zip(designs, inside, strict=True)]
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A design that was tried, with all its results."""
-
-    design: Design
-    expected: Estimate
-    n_values: int
-    n_failed: int
-    observed: float
-    """Mean of the observed values."""
-
-
 class OutcomeFindings:
     """What is known of the expected value of one outcome."""
 
@@ -285,10 +272,6 @@ class OutcomeFindings:
     def label(self) -> str:
         """The name with the unit, as on an axis."""
         return words.label(self.name, self.unit)
-
-    def titled(self, title: str) -> str:
-        """Return the title of a section, with the name of the outcome where there are several."""
-        return title if self.findings.is_single else f"{self.name} · {title}"
 
     def written(self, estimate: words.MeanAndStd) -> str:
         """Write mean ± standard deviation and the unit."""
@@ -336,25 +319,17 @@ class OutcomeFindings:
         return Beliefs.of(self.optimizer)
 
     @cached_property
-    def what_if(self) -> Beliefs:
-        """A model of the same observations that can say what other uncertainties would do.
+    def what_if(self) -> Beliefs | None:
+        """The same model, if it can say what other uncertainties would do.
 
-        Its kernel has to be linear in P, so that it can compose one expectation from others. If
-        the kernel of the optimizer is not, a UGP is fitted as well.
+        Its kernel has to be linear in P, so that it can compose one expectation from others.
         """
-        if isinstance(self.beliefs.model, UGP | ERBFGP):
-            return self.beliefs
-        return Beliefs.of(self.optimizer.with_surrogate("ugp"))
+        return self.beliefs if isinstance(self.beliefs.model, UGP | ERBFGP) else None
 
     @cached_property
-    def if_exact(self) -> Beliefs:
-        """The same about designs that are hit exactly."""
-        return self.what_if.under(self.findings.deployment.scaled(0))
-
-    @property
-    def second_model(self) -> bool:
-        """Whether other uncertainties are judged by another model than the optimizer's."""
-        return self.what_if is not self.beliefs
+    def if_exact(self) -> Beliefs | None:
+        """What it says of designs that are hit exactly, if it can."""
+        return self.what_if and self.what_if.under(self.findings.deployment.scaled(0))
 
     @property
     def in_use(self) -> Array[Tensor, "S s"]:
@@ -371,45 +346,11 @@ class OutcomeFindings:
             return look_ahead(self.optimizer)
 
     @property
-    def is_limited(self) -> bool:
-        """Whether its values have limits to keep."""
-        return isinstance(self.want, Limit) or self.want.bounds != (None, None)
+    def limits(self) -> list[float]:
+        """The limits of its values."""
+        return [limit for limit in self.want.bounds if limit is not None]
 
-    # -- designs that were tried
-
-    @cached_property
-    def tried(self) -> list[Tried]:
-        """Distinct designs inside the space that gave a value, the best first."""
-        names = list(self.findings.space.names)
-        table = self.findings.optimizer.observations.assign(**{VALUE: self.values})
-        groups: dict[tuple[object, ...], list[float]] = {}
-        for row in table[[*names, VALUE]].to_dict("records"):
-            groups.setdefault(tuple(row[name] for name in names), []).append(row[VALUE])
-        designs = [dict(zip(names, key, strict=True)) for key in groups]
-        kept = [
-            (design, values)
-            for design, values, is_in in zip(
-                designs, groups.values(), self.findings.inside(designs), strict=True
-            )
-            if is_in and not all(map(math.isnan, values))
-        ]
-        if not kept:
-            return []
-        expected = self.beliefs.expected(self.findings.cube.columns([d for d, _ in kept]))
-        rows = [
-            Tried(
-                design,
-                expected[i],
-                n_values=sum(not math.isnan(v) for v in values),
-                n_failed=sum(map(math.isnan, values)),
-                observed=float(np.nanmean(values)),
-            )
-            for i, (design, values) in enumerate(kept)
-        ]
-        return sorted(rows, key=lambda row: -self.want.sign * float(row.expected.mean))
-
-    def difference(self, designs: Sequence[Design]) -> Estimate:
-        """Return by how much the expected value of the second of two designs differs."""
-        mean, C = self.beliefs.joint(self.findings.cube.columns(designs, allow_outside=True))
-        variance = C[0, 0] + C[1, 1] - 2 * C[0, 1]
-        return Estimate(np.array(mean[1] - mean[0]), np.sqrt(np.clip(variance, 0, None)))
+    def is_in_spec(self, value: float) -> bool:
+        """Whether a value is within its limits; also where there are none."""
+        low, high = self.want.bounds
+        return (low is None or value >= low) and (high is None or value <= high)

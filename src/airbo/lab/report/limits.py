@@ -10,10 +10,11 @@ from torch import Tensor
 
 from airbo import words
 from airbo.analysis import Contribution, OperatingWindow, ToleranceBudget
-from airbo.analysis.words import all_halved_words, as_percent, likely_share, window_verdict
+from airbo.analysis.words import all_halved_words, likely_share, window_verdict
 from airbo.lab.report import page, style
-from airbo.lab.report.findings import Findings, OutcomeFindings
+from airbo.lab.report.findings import Findings
 from airbo.lab.report.page import Section
+from airbo.measures.capability import CPK_IS
 from airbo.outcomes import Bounds
 from airbo.space.parameters import Categorical
 
@@ -28,20 +29,24 @@ WINDOW, JOINT = "rgba(0,158,115,0.12)", "rgba(0,158,115,0.25)"
 # -- the values in use
 
 
-def limits_section(outcome: OutcomeFindings) -> Section | None:
+def limits_section(findings: Findings) -> Section | None:
     """Show how the values of the recommended design are spread, and which miss the limits."""
-    found = outcome.findings.expected[outcome.name].capability
-    if found is None:
+    limited = {o: findings.expected[o.name].capability for o in findings.parts}
+    cells = [
+        page.heading("" if findings.is_single else o.name)
+        + page.verdict(f"{found.words}.")
+        + page.chart(in_spec_figure(o.in_use, o.want.bounds, o.label))
+        for o, found in limited.items()
+        if found is not None
+    ]
+    if not cells:
         return None
     explained = page.note(
         "The values to expect of the recommended design, over where it lands. What the model does "
         "not know makes them wider. Dashed: the limits. Red: values out of spec. Brackets are 90% "
-        "intervals (model uncertainty)."
+        f"intervals (model uncertainty). {CPK_IS}"
     )
-    figure = in_spec_figure(outcome.in_use, outcome.want.bounds, outcome.label)
-    parts = page.verdict(f"{found.words}."), explained, page.charts([("", figure)])
-    title = outcome.titled("Values in use, and the limits")
-    return Section(f"limits {outcome.name}", title, parts)
+    return Section("limits", "Values in use, and the limits", (explained, page.grid(*cells)))
 
 
 def in_spec_figure(values: Float[Tensor, "S s"], bounds: Bounds, label: str) -> go.Figure:
@@ -156,7 +161,7 @@ def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.
         line={"color": style.MODEL, "width": 2.5},
         marker={"color": style.MODEL, "size": 9},
         hovertext=[
-            style.plain(f"{findings.shown(name, v)}: {as_percent(p)}")
+            style.plain(f"{findings.shown(name, v)}: {words.percent(p)}")
             for v, p in zip(along.values, along.probabilities, strict=True)
         ],
         hoverinfo="text",
@@ -167,7 +172,7 @@ def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.
         y=[window.probability],
         mode="markers",
         marker={"color": style.BEST, "size": 13, "symbol": "star"},
-        hovertext=f"recommended: {as_percent(window.probability)}",
+        hovertext=f"recommended: {words.percent(window.probability)}",
         hoverinfo="text",
     )
     figure.add_hline(window.level, line={"color": style.NOMINAL, "dash": "dot"})
@@ -182,29 +187,33 @@ def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.
 # -- the tolerance budget
 
 
-def budget_section(outcome: OutcomeFindings) -> Section | None:
+def budget_section(findings: Findings) -> Section | None:
     """Show which error makes values scatter, and what halving it would buy."""
-    named = {b.outcome or outcome.name: b for b in outcome.findings.handover.budgets}
-    if outcome.name not in named:
+    budgets = findings.handover.budgets
+    if not budgets:
         return None
-    budget = named[outcome.name]
-    key, title = f"budget {outcome.name}", outcome.titled("Tolerance budget")
-    if budget.all_halved is None:
-        exact = page.text("Designs are hit exactly in use: nothing makes values scatter.")
-        return Section(key, title, (exact,))
-    parts = (
-        page.verdict(all_halved_words(budget, outcome.name, outcome.unit)),
+    if all(budget.all_halved is None for budget in budgets):
+        parts = [page.text("Designs are hit exactly in use: nothing makes values scatter.")]
+        return Section("budget", "Tolerance budget", tuple(parts))
+    parts = [
         page.note(
             "How much of the scatter over where the recommended design lands each parameter's "
             "error causes, and what would be left if that error were half as large, the design "
             "staying as it is. Brackets and bars hold 90% of what the model believes. All "
             "parameters are listed in their order. Because several changes are compared, a change "
             "counts as clear only after a Bonferroni correction."
-        ),
-        page.charts([("", budget_figure(budget))]),
-        page.table(_header(budget), budget_rows(budget)),
-    )
-    return Section(key, title, parts)
+        )
+    ]
+    for outcome in findings.parts:
+        for budget in budgets:
+            if (budget.outcome or outcome.name) == outcome.name and budget.all_halved is not None:
+                parts += [
+                    page.heading("" if findings.is_single else outcome.name),
+                    page.verdict(all_halved_words(budget, outcome.name, outcome.unit)),
+                    page.charts([("", budget_figure(budget))]),
+                    page.table(_header(budget), budget_rows(budget)),
+                ]
+    return Section("budget", "Tolerance budget", tuple(parts))
 
 
 def budget_figure(budget: ToleranceBudget) -> go.Figure:
@@ -236,7 +245,7 @@ def budget_figure(budget: ToleranceBudget) -> go.Figure:
 
 
 def _header(budget: ToleranceBudget) -> list[str]:
-    gain = ["in spec, if halved", ""] if budget.in_spec is not None else []
+    gain = ["in spec, if halved"] if budget.in_spec is not None else []
     return ["error of", "causes of the variance", "scatter left, if halved", *gain]
 
 
@@ -257,10 +266,12 @@ def _row(budget: ToleranceBudget, c: Contribution, name: str) -> list[str]:
     gain = c.gain_if_halved
     if gain is None or budget.in_spec is None:
         return cells
+    then = words.percent(budget.in_spec.value + gain.value)
+    if then == words.percent(budget.in_spec.value):
+        return [*cells, f"{then}, as now"]
     points, low, high = (_signed(100 * v) for v in (gain.value, gain.low, gain.high))
-    clear = "" if c.is_clear else ": no clear difference"
-    then = as_percent(budget.in_spec.value + gain.value)
-    return [*cells, then, f"{points} points ({low} to {high}){clear}"]
+    clear = "" if c.is_clear else ", no clear difference"
+    return [*cells, f"{then}: {points} points ({low} to {high}){clear}"]
 
 
 def _signed(value: float) -> str:

@@ -28,7 +28,7 @@ class Section:
     """A part of a report, in HTML."""
 
     key: str
-    """What it is about, and which outcome: ``"trust strength"``."""
+    """What it is about: ``"trust"``."""
     title: str
     parts: tuple[str, ...]
 
@@ -111,7 +111,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], faded: Iterable[
     struck = set(faded)
     body = "\n".join(
         f"<tr{' class=faded' if i in struck else ''}>"
-        f"{''.join(f'<td{_class(c)}>{escape(c)}</td>' for c in row)}</tr>"
+        f"{''.join(_cell(c, title) for c, title in zip(row, header, strict=True))}</tr>"
         for i, row in enumerate(rows)
     )
     return (
@@ -120,10 +120,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], faded: Iterable[
     )
 
 
-def _class(cell: str) -> str:
-    """Keep short cells that begin with a number on one line."""
+def _cell(cell: str, title: str) -> str:
+    """Write a cell with the title of its column, which a phone shows beside it.
+
+    Short cells that begin with a number stay on one line.
+    """
     starts = cell[:1].isdigit() or cell[:1] in ("−", "+")
-    return ' class="number"' if starts and len(cell) < 24 else ""
+    number = ' class="number"' if starts and len(cell) < 24 else ""
+    return f'<td{number} data-title="{escape(title)}">{escape(cell)}</td>'
+
+
+def folded(summary: str, content: str) -> str:
+    """Return content that is shown when a reader asks for it."""
+    return f"<details><summary>{escape(summary)}</summary>{content}</details>"
 
 
 # -- charts
@@ -138,19 +147,20 @@ def chart(figure: go.Figure, hidden: bool = False) -> str:
     )
 
 
-def charts(figures: Sequence[tuple[str, go.Figure]]) -> str:
+def charts(figures: Iterable[tuple[str, go.Figure]]) -> str:
     """Return charts side by side, where there is room, with their headings."""
-    inner = "".join(f"<div>{_heading(title)}{chart(figure)}</div>" for title, figure in figures)
-    return f'<div class="{"charts" if len(figures) > 1 else "single"}">{inner}</div>'
+    return grid(*(f"{heading(title)}{chart(figure)}" for title, figure in figures))
 
 
-def _heading(title: str) -> str:
+def grid(*cells: str) -> str:
+    """Return parts side by side, where there is room."""
+    inner = "".join(f"<div>{cell}</div>" for cell in cells)
+    return f'<div class="{"grid" if len(cells) > 1 else "single"}">{inner}</div>'
+
+
+def heading(title: str) -> str:
+    """Return the heading of one of several parts."""
     return f"<h3>{escape(title)}</h3>" if title else ""
-
-
-def beside(figure: go.Figure, *said: str) -> str:
-    """Return a chart, and its message beside it."""
-    return f'<div class="beside"><div>{chart(figure)}</div><div>{"".join(said)}</div></div>'
 
 
 def choice(what: str, figures: Sequence[tuple[str, go.Figure]]) -> str:

@@ -13,7 +13,6 @@ from torch.quasirandom import SobolEngine
 
 from airbo.coordinates import by_columns
 from airbo.lab.report import page, style
-from airbo.lab.report.along import second_model_words
 from airbo.lab.report.beliefs import Beliefs, Estimate
 from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
@@ -25,7 +24,7 @@ FACTORS = (0.5, 2.0)
 ALL = "all together"
 MAX_SEARCHES = 12
 """With more other uncertainties, the best design is looked up for the joint ones only."""
-N_SPREAD, N_LOCAL, N_EARLIER = 96, 32, 32
+N_SPREAD, N_LOCAL = 96, 32
 RADII = (0.1, 0.03)
 
 
@@ -62,11 +61,18 @@ class Offer:
 
 def precision_section(outcome: OutcomeFindings) -> Section:
     """Show what a more, or less, precise machine would change."""
-    offers = precision_offers(outcome)
     key, title = "precision", "What precision would buy"
-    if not offers:
+    if not uncertain_groups(outcome.findings):
         exact = page.text("Designs are hit exactly in use: there is no precision to gain.")
         return Section(key, title, (exact,))
+    if outcome.what_if is None:
+        surrogate = style.code(outcome.optimizer.surrogate)
+        cannot = (
+            f"The surrogate of this optimization ({surrogate}) cannot say what other uncertainties "
+            "would do. The default can."
+        )
+        return Section(key, title, (page.text(cannot),))
+    offers = precision_offers(outcome)
     strict = strictness(offers)
     parts = [
         page.verdict(_summary(outcome, offers, strict)),
@@ -77,11 +83,9 @@ def precision_section(outcome: OutcomeFindings) -> Section:
             f"one counts as clear only beyond {number(strict, 2)} standard deviations. Nobody has "
             "tried these precisions: this is what the model makes of the experiments."
         ),
+        page.charts([("", precision_figure(outcome, offers))]),
     ]
-    if outcome.second_model:
-        parts.append(page.note(second_model_words(outcome) + _disagreement(outcome, offers[0])))
-    parts.append(page.charts([("", precision_figure(outcome, offers))]))
-    header = ["deviations", "recommended design", "change", "best design for it", "", "change"]
+    header = ["deviations", "recommended design", "best design for it", "expected there"]
     rows = [_offer_row(outcome, offer, strict) for offer in offers]
     return Section(key, title, (*parts, page.table(header, rows)))
 
@@ -101,32 +105,17 @@ def _summary(outcome: OutcomeFindings, offers: list[Offer], strict: float) -> st
     return f"{text} Halving those of one parameter alone is no clear gain." if others else text
 
 
-def _disagreement(outcome: OutcomeFindings, today: Offer) -> str:
-    """Say so where the second model expects something else of the recommended design."""
-    if today.same is None:
-        return ""
-    other, here = today.same.expected, outcome.here
-    apart = abs(float(other.mean) - float(here.mean))
-    if apart <= 2 * (float(other.std) ** 2 + float(here.std) ** 2) ** 0.5:
-        return ""
-    return (
-        f" The two do not agree on the recommended design ({plus_minus(other)} here): do not rely "
-        "on this section."
-    )
-
-
 def _offer_row(outcome: OutcomeFindings, offer: Offer, strict: float) -> list[str]:
     if offer.same is None:
-        return [offer.title, f"not possible. {offer.impossible}", "", "", "", ""]
+        return [offer.title, f"not possible. {offer.impossible}", "", ""]
     best = offer.best.design.items() if offer.best else ()
     shown = (f"{name} {outcome.findings.shown(name, value)}" for name, value in best)
-    design = ", ".join(shown) or "not looked up"
     same, other = (
-        ["", ""] if found is None
-        else [plus_minus(found.expected), change_verdict(outcome, found.change, strict)]
+        "" if found is None
+        else f"{plus_minus(found.expected)} ({change_verdict(outcome, found.change, strict)})"
         for found in (offer.same, offer.best)
     )  # fmt: skip
-    return [offer.title, *same, design, *other]
+    return [offer.title, same, ", ".join(shown) or "not looked up", other]
 
 
 def uncertain_groups(findings: Findings) -> dict[str, list[int]]:
@@ -144,9 +133,12 @@ def uncertain_groups(findings: Findings) -> dict[str, list[int]]:
 
 
 def precision_offers(outcome: OutcomeFindings) -> list[Offer]:
-    """Return what today's uncertainty gives, and half and double that of each group and of all."""
+    """Return what today's uncertainty gives, and half and double that of each group and of all.
+
+    There is none where designs are hit exactly, or where the model cannot say.
+    """
     groups = uncertain_groups(outcome.findings)
-    if not groups:
+    if not groups or outcome.what_if is None:
         return []
     joint = [i for blocks in groups.values() for i in blocks]
     alone = [] if len(groups) == 1 else list(groups.items())
@@ -175,6 +167,7 @@ def _offer(
         by_columns(findings.space, other)
     except ValueError as error:
         return Offer(who, factor, None, impossible=str(error))
+    assert outcome.what_if is not None
     beliefs = outcome.what_if.under(other)
     same = _found(findings, beliefs, other, findings.center, findings.center)
     if today is None:
@@ -212,9 +205,10 @@ def _best_design(
     findings, cube = outcome.findings, outcome.findings.cube
     spread = SobolEngine(cube.space.d, scramble=True, seed=0).draw(N_SPREAD, dtype=torch.float64)
     everywhere = findings.allowed(cube.axes.to_columns(cube.round(spread)))
-    X = [findings.center if start is None else start, everywhere]
-    if outcome.tried:
-        X.append(cube.columns([row.design for row in outcome.tried[:N_EARLIER]]))
+    tried = outcome.designs[
+        torch.tensor(findings.inside(findings.space.to_designs(outcome.designs)))
+    ]
+    X = [findings.center if start is None else start, everywhere, tried]
     best = _best_of(outcome, beliefs, torch.cat(X))
     steps = 2 * spread[:N_LOCAL] - 1
     for radius in RADII:
@@ -245,7 +239,7 @@ def change_verdict(outcome: OutcomeFindings, change: Estimate, strict: float = 2
     mean, std = float(change.mean), float(change.std)
     shown = plus_minus(change, signed=True)
     if std == 0 and mean == 0:
-        return "—"
+        return "as it is"
     if abs(mean) < strict * std:
         return f"{shown}: no clear difference"
     return f"{shown}: {'better' if outcome.want.sign * mean > 0 else 'worse'}"

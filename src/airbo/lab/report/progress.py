@@ -13,7 +13,7 @@ from rich.progress import Progress
 from airbo import words
 from airbo.lab.report import page, style
 from airbo.lab.report.beliefs import Estimate
-from airbo.lab.report.findings import OutcomeFindings
+from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
 from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer import Design, TooLittleDataWarning
@@ -33,7 +33,7 @@ class Earlier:
     """The same as it is believed with all experiments."""
 
 
-def progress_section(outcome: OutcomeFindings, earlier: Sequence[Earlier] = ()) -> Section:
+def progress_section(findings: Findings, earlier: Sequence[Earlier] = ()) -> Section:
     """Show all observed values in order, and the recommendation over time."""
     parts = []
     if earlier:
@@ -46,21 +46,24 @@ def progress_section(outcome: OutcomeFindings, earlier: Sequence[Earlier] = ()) 
                 "are often luck."
             )
         )
-    parts.append(page.charts([("", progress_figure(outcome, earlier))]))
-    return Section(f"progress {outcome.name}", outcome.titled("Progress"), tuple(parts))
+    figures = [
+        ("" if findings.is_single else outcome.name, progress_figure(outcome, earlier))
+        for outcome in findings.parts
+    ]
+    return Section("progress", "Progress", (*parts, page.charts(figures)))
 
 
 def earlier_recommendations(
-    outcome: OutcomeFindings, n_states: int = MAX_EARLIER, progress: bool = False
+    findings: Findings, n_states: int = MAX_EARLIER, progress: bool = False
 ) -> list[Earlier]:
     """Fit the model again to the first experiments, up to ``n_states`` times.
 
     Args:
-        outcome: What decides, by its mean; where something else does, there are no earlier states.
+        findings: Where the mean of one outcome decides; else there are no earlier states.
         n_states: How many states to show, with today's.
         progress: Whether to show a progress bar.
     """
-    findings = outcome.findings
+    outcome = findings.parts[0]
     known = outcome.values.notna().to_numpy()
     if not known.any() or n_states < 1 or not findings.is_by_mean:
         return []
@@ -93,22 +96,10 @@ def progress_figure(outcome: OutcomeFindings, earlier: Sequence[Earlier] = ()) -
     findings = outcome.findings
     numbers = np.array(findings.numbers)
     failed = (findings.optimizer.observations[STATUS] != OK).to_numpy()
-    known = outcome.known[VALUE]
     figure = go.Figure()
     if len(earlier):
         _add_recommendations(figure, earlier, numbers)
-    figure.add_scatter(
-        x=known.index.to_numpy(),
-        y=known.to_numpy(dtype=np.float64),
-        mode="markers",
-        name="observed",
-        marker={"color": style.DATA, "size": 8},
-        hovertext=[
-            style.plain(f"experiment {i}: {words.with_unit(words.number(v), outcome.unit)}")
-            for i, v in known.items()
-        ],
-        hoverinfo="text",
-    )
+    _add_observed(figure, outcome)
     if failed.any():
         figure.add_scatter(
             x=numbers[failed],
@@ -120,6 +111,8 @@ def progress_figure(outcome: OutcomeFindings, earlier: Sequence[Earlier] = ()) -
             hovertext=[f"experiment {i} failed" for i in numbers[failed]],
             hoverinfo="text",
         )
+    for limit in outcome.limits:
+        figure.add_hline(limit, line=style.LIMIT)
     style.styled(figure, height=400)
     ends = [float(numbers.min()) - 0.5, float(numbers.max()) + 0.5] if len(numbers) else [0.5, 1.5]
     return figure.update_layout(
@@ -128,6 +121,29 @@ def progress_figure(outcome: OutcomeFindings, earlier: Sequence[Earlier] = ()) -
         # failed experiments have no value: they stand on the lower edge, whatever the scale
         yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
     )
+
+
+def _add_observed(figure: go.Figure, outcome: OutcomeFindings) -> None:
+    """Draw observed values; where there are limits, those out of spec in another colour."""
+    known = outcome.known[VALUE]
+    within = np.array([outcome.is_in_spec(value) for value in known], dtype=bool)
+    groups = [("observed", within, style.DATA)]
+    if outcome.limits:
+        groups = [("in spec", within, style.MODEL), ("out of spec", ~within, style.FAILURE)]
+    for name, chosen, color in groups:
+        shown = known[chosen]
+        figure.add_scatter(
+            x=shown.index.to_numpy(),
+            y=shown.to_numpy(dtype=np.float64),
+            mode="markers",
+            name=name,
+            marker={"color": color, "size": 8},
+            hovertext=[
+                style.plain(f"experiment {i}: {words.with_unit(words.number(v), outcome.unit)}")
+                for i, v in shown.items()
+            ],
+            hoverinfo="text",
+        )
 
 
 def _add_recommendations(

@@ -1,73 +1,97 @@
-"""What a report is based on: designs tried, failures, every change, and the settings."""
+"""What a report is based on: experiments, every change, and the settings."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from airbo import words
 from airbo.lab.report import page, style
 from airbo.lab.report.answer import lands
-from airbo.lab.report.findings import Findings, OutcomeFindings, Tried
+from airbo.lab.report.findings import Findings
 from airbo.lab.report.page import Section
 from airbo.observed import EXECUTED_COLUMN, OK, STATUS
 from airbo.optimizer.surrogate import SURROGATES
 
 if TYPE_CHECKING:
-    from airbo.lab import Experiment, Record
+    from airbo.lab import Record
 
-N_BEST_TRIED = 10
+MOST_EXPERIMENTS = 200
+"""Number of experiments on the page, the latest ones; `airbo export` has all."""
 MOST_CHANGES = 200
 """Number of changes on the page, the latest ones; `airbo export --history` has all."""
 
 
-def tried_section(outcome: OutcomeFindings) -> Section:
-    """List the best designs that were tried."""
-    key, title = f"tried {outcome.name}", outcome.titled("The best designs tried")
-    if not outcome.tried:
-        nothing = page.text("No design inside the present ranges has been tried.")
-        return Section(key, title, (nothing,))
-    explained = page.note(
-        "Ordered by the expected value, which the model works out from all experiments together. "
-        "The observed mean is that of the runs of this very design, often a single one."
-    )
-    parameters = outcome.findings.space.parameters
-    header = [words.label(n, words.unit_of(p)) for n, p in parameters.items()]
-    header += [words.label("expected", outcome.unit), "experiments"]
-    header += [words.label("observed mean", outcome.unit)]
-    rows = [
-        [str(i), *_tried_row(outcome, row)]
-        for i, row in enumerate(outcome.tried[:N_BEST_TRIED], start=1)
+def experiments_section(findings: Findings, record: "Record | None") -> Section | None:
+    """List all experiments: what was set, what came of it, and what people wrote about it."""
+    rows = _recorded(findings, record) if record is not None else _told(findings)
+    if not rows:
+        return None
+    parts = []
+    if len(rows) > MOST_EXPERIMENTS:
+        parts.append(page.note(f"The latest {MOST_EXPERIMENTS} of {len(rows)} experiments."))
+    parameters = findings.space.parameters
+    header = ["number", *(words.label(n, words.unit_of(p)) for n, p in parameters.items())]
+    header += [*(outcome.label for outcome in findings.parts), "remarks"]
+    shown = rows[-MOST_EXPERIMENTS:]
+    parts.append(page.table(header, [row for row, _ in shown], _faded(shown)))
+    return Section("experiments", "Experiments", tuple(parts))
+
+
+def _faded(rows: "Sequence[tuple[list[str], bool]]") -> list[int]:
+    return [i for i, (_, is_left_out) in enumerate(rows) if is_left_out]
+
+
+def _recorded(findings: Findings, record: "Record") -> list[tuple[list[str], bool]]:
+    """Return the cells of each experiment of a campaign, and whether it is left out."""
+    rows = []
+    for e in record.experiments:
+        if not e.has_outcome:
+            continue
+        left_out = [] if e.excluded is None else [f"left out: {e.excluded}"]
+        failed = [words.result(e, {})] if e.outcome == "failed" else []
+        remarks = [*_is_recommended(findings, e.design), *failed, *left_out, *e.notes]
+        cells = _cells(findings, e.number, e.design, e.outcomes, remarks)
+        rows.append((cells, e.excluded is not None))
+    return rows
+
+
+def _told(findings: Findings) -> list[tuple[list[str], bool]]:
+    """Return the same of an optimizer, where nobody kept a record."""
+    table, names = findings.optimizer.observations, list(findings.space.names)
+    values = {outcome.name: outcome.values.to_numpy() for outcome in findings.parts}
+    rows = []
+    for i, (number, row) in enumerate(zip(findings.numbers, table.to_dict("records"), strict=True)):
+        design = {name: row[name] for name in names}
+        failed = [] if row[STATUS] == OK else [str(row[STATUS])]
+        found = {n: float(v[i]) for n, v in values.items() if not math.isnan(v[i])}
+        remarks = [*_is_recommended(findings, design), *failed]
+        rows.append((_cells(findings, number, design, found, remarks), False))
+    return rows
+
+
+def _is_recommended(findings: Findings, design: Mapping[str, Any]) -> list[str]:
+    is_it = not findings.missing and design == findings.best.design
+    return ["recommended"] if is_it else []
+
+
+def _cells(
+    findings: Findings,
+    number: int,
+    design: Mapping[str, Any],
+    values: Mapping[str, float],
+    remarks: Sequence[str],
+) -> list[str]:
+    measured = (values.get(outcome.name) for outcome in findings.parts)
+    return [
+        str(number),
+        *(findings.bare(n, design[n]) if n in design else "" for n in findings.space.names),
+        *("" if value is None else words.number(value, 5) for value in measured),
+        "; ".join(remarks),
     ]
-    return Section(key, title, (explained, page.table(["", *header], rows)))
-
-
-def _tried_row(outcome: OutcomeFindings, row: Tried) -> list[str]:
-    findings = outcome.findings
-    cells = [findings.bare(name, row.design[name]) for name in findings.space.names]
-    failed = f" + {row.n_failed} failed" if row.n_failed else ""
-    count = f"{row.n_values}{failed}"
-    return [*cells, words.plus_minus(row.expected), count, words.number(row.observed)]
 
 
 # -- what people recorded
-
-
-def failures_section(experiments: "Sequence[Experiment]") -> Section | None:
-    """List experiments without a value and those left out, with the notes on them."""
-    found = [e for e in experiments if e.outcome == "failed" or e.excluded is not None]
-    if not found:
-        return None
-    rows = [
-        [
-            str(e.number),
-            f"left out: {e.excluded}" if e.excluded is not None else words.result(e, {}),
-            ", ".join(f"{name} = {words.shown(value)}" for name, value in e.design.items()),
-            "; ".join(e.notes),
-        ]
-        for e in found
-    ]
-    listed = page.table(["experiment", "what happened", "design", "notes"], rows)
-    return Section("failures", "Experiments without a value, or left out", (listed,))
 
 
 def history_section(record: "Record") -> Section | None:
@@ -92,7 +116,8 @@ def history_section(record: "Record") -> Section | None:
         for c in latest
     ]
     parts.append(page.table(["when", "who", "experiments", "what"], rows, faded))
-    return Section("history", "History", tuple(parts))
+    summary = f"Show {words.plural(len(latest), 'change')}: who, when, what"
+    return Section("history", "History", (page.folded(summary, "".join(parts)),))
 
 
 # -- parameters, how they are hit, and the settings of the optimizer

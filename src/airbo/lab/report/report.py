@@ -10,17 +10,12 @@ from typing import TYPE_CHECKING
 from airbo import words
 from airbo.lab.report.along import Slice, along_section, pairs_section
 from airbo.lab.report.answer import answer_section, front_section
-from airbo.lab.report.findings import Findings, OutcomeFindings
+from airbo.lab.report.findings import Findings
 from airbo.lab.report.limits import budget_section, limits_section, window_section
 from airbo.lab.report.page import Section, page
 from airbo.lab.report.precision import precision_section
 from airbo.lab.report.progress import MAX_EARLIER, earlier_recommendations, progress_section
-from airbo.lab.report.records import (
-    failures_section,
-    history_section,
-    settings_section,
-    tried_section,
-)
+from airbo.lab.report.records import experiments_section, history_section, settings_section
 from airbo.lab.report.trust import importance_section, trust_section
 from airbo.observed import OK, STATUS, whole_number
 from airbo.optimizer import Optimizer
@@ -87,29 +82,27 @@ def sections(
     """
     yield answer_section(findings)
     if not findings.missing:
-        yield from _some(front_section(findings))
-        yield from _some(*map(limits_section, findings.parts))
-        yield from _some(window_section(findings))
-        yield from _some(*map(budget_section, findings.parts))
-        for outcome in findings.parts:
-            yield from _outcome_sections(outcome, history, progress)
+        yield from _some(
+            front_section(findings),
+            limits_section(findings),
+            window_section(findings),
+            budget_section(findings),
+        )
+        yield trust_section(findings)
+        yield from _some(importance_section(findings))
+        slices = [Slice(o, name) for o in findings.parts for name in findings.space.names]
+        yield along_section(findings, slices)
+        yield from _some(pairs_section(findings, slices))
+        earlier = earlier_recommendations(findings, history, progress)
+        yield progress_section(findings, earlier)
+        if findings.is_by_mean:
+            yield precision_section(findings.parts[0])
     elif len(findings.optimizer.observations):
-        yield from map(progress_section, findings.parts)
+        yield progress_section(findings)
+    yield from _some(experiments_section(findings, record))
     if record is not None:
-        yield from _some(failures_section(record.experiments), history_section(record))
+        yield from _some(history_section(record))
     yield settings_section(findings)
-
-
-def _outcome_sections(outcome: OutcomeFindings, history: int, progress: bool) -> Iterator[Section]:
-    slices = [Slice(outcome, name) for name in outcome.findings.space.names]
-    yield trust_section(outcome)
-    yield from _some(importance_section(outcome))
-    yield along_section(outcome, slices)
-    yield from _some(pairs_section(outcome, slices))
-    yield progress_section(outcome, earlier_recommendations(outcome, history, progress))
-    if outcome.findings.is_by_mean:
-        yield tried_section(outcome)
-        yield precision_section(outcome)
 
 
 def _some(*sections: Section | None) -> Iterator[Section]:

@@ -1,5 +1,6 @@
 """What all charts of a report look like."""
 
+import math
 from html import escape
 from typing import Any
 
@@ -11,6 +12,7 @@ from airbo.words import label, unit_of
 MODEL, DATA, NOMINAL, BEST, FAILURE = "#0072B2", "#D55E00", "#6B6B6B", "#009E73", "#A00000"
 BAND, FAINT_BAND = "rgba(0,114,178,0.18)", "rgba(107,107,107,0.12)"
 GRID_LINES = "#E6E8EB"
+LIMIT = {"color": FAILURE, "dash": "dash", "width": 1.5}
 
 _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
 _AXIS = {"gridcolor": GRID_LINES, "linecolor": "#9AA0A6", "zeroline": False, "automargin": True}
@@ -41,7 +43,21 @@ def axis(name: str, parameter: Parameter) -> dict[str, Any]:
     if isinstance(parameter, Categorical):
         shown = [plain(choice) for choice in parameter.choices]
         return {"title": title, "type": "category", "categoryarray": shown}
-    return {"title": title, "type": "log" if parameter.log else "linear"}
+    if not parameter.log:
+        return {"title": title, "type": "linear"}
+    return {"title": title, "type": "log", "tickvals": ticks(*parameter.range)}
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return round numbers along a logarithmic axis, a little beyond its ends too.
+
+    >>> ticks(0.1, 2.0)
+    [0.1, 0.2, 0.5, 1.0, 2.0]
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= 4 else (1,)
+    found = [float(f"{step}e{power}") for power in powers for step in steps]
+    return [tick for tick in found if low / 1.01 <= tick <= 1.01 * high]
 
 
 def code(setting: object) -> str:

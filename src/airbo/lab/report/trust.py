@@ -15,7 +15,7 @@ from torch.quasirandom import SobolEngine
 
 from airbo import words
 from airbo.lab.report import page, style
-from airbo.lab.report.findings import OutcomeFindings
+from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
 from airbo.optimizer.search import without_numerical_warnings
 
@@ -80,19 +80,23 @@ class LeftOut:
         return bool(binom.cdf(self.n_inside, self.n, 0.95) < SURPRISING)
 
 
-def trust_section(outcome: OutcomeFindings) -> Section:
-    """Show how well the model predicts what it has not seen."""
-    left = left_out(outcome)
-    said = page.verdict(*trust_verdict(left))
-    parts = [said]
-    if left is not None:
-        explained = page.note(
-            "Each design was predicted without its own values, from all others. A perfect model "
-            "lies on the dashed line; bars are ± two standard deviations of a single value."
-        )
-        parts = [page.beside(trust_figure(outcome, left), said, explained)]
-    title = outcome.titled("Can the model be believed?")
-    return Section(f"trust {outcome.name}", title, tuple(parts))
+def trust_section(findings: Findings) -> Section:
+    """Show how well the model of each outcome predicts what it has not seen."""
+    explained = page.note(
+        "Each design was predicted without its own values, from all others. A perfect model "
+        "lies on the dashed line; bars are ± two standard deviations of a single value."
+    )
+    cells = []
+    for outcome in findings.parts:
+        left = left_out(outcome)
+        said = page.verdict(*trust_verdict(left))
+        drawn = "" if left is None else page.chart(trust_figure(outcome, left))
+        if findings.is_single:
+            cells += [drawn, said + explained] if drawn else [said]
+        else:
+            cells.append(page.heading(outcome.name) + said + drawn)
+    parts = (page.grid(*cells),) if findings.is_single else (explained, page.grid(*cells))
+    return Section("trust", "Can the model be believed?", parts)
 
 
 def left_out(outcome: OutcomeFindings) -> LeftOut | None:
@@ -191,19 +195,26 @@ def trust_figure(outcome: OutcomeFindings, left: LeftOut) -> go.Figure:
 # -- what matters
 
 
-def importance_section(outcome: OutcomeFindings) -> Section | None:
+def importance_section(findings: Findings) -> Section | None:
     """Show how much each parameter matters; None where there is only one."""
-    if outcome.findings.space.d == 1:
+    if findings.space.d == 1:
         return None
-    shares = importances(outcome)
     explained = page.note(
         "The share of the differences in the expected value, over the whole space, that a "
         "parameter takes part in, alone or together with others. Where parameters act together, "
         "the shares add up to more than 100%."
     )
-    said = page.verdict(importance_verdict(shares))
-    shown = page.beside(importance_figure(shares), said, explained)
-    return Section(f"importance {outcome.name}", outcome.titled("What matters"), (shown,))
+    cells = []
+    for outcome in findings.parts:
+        shares = importances(outcome)
+        said = page.verdict(importance_verdict(shares))
+        drawn = page.chart(importance_figure(shares))
+        if findings.is_single:
+            cells += [drawn, said + explained]
+        else:
+            cells.append(page.heading(outcome.name) + said + drawn)
+    parts = (page.grid(*cells),) if findings.is_single else (explained, page.grid(*cells))
+    return Section("importance", "What matters", parts)
 
 
 def importances(outcome: OutcomeFindings) -> dict[str, float]:
@@ -265,7 +276,7 @@ def importance_figure(shares: dict[str, float]) -> go.Figure:
     )
     style.styled(figure, height=120 + 32 * len(ranked))
     return figure.update_layout(
-        xaxis={"title": "share of the differences in the expected value", "ticksuffix": "%"},
+        xaxis={"title": "share of the differences", "ticksuffix": "%"},
         yaxis={"type": "category"},
         showlegend=False,
     )

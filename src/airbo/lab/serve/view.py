@@ -29,14 +29,14 @@ WIDTH, HEIGHT, EDGE = 600.0, 150.0, 10.0
 MOST_DOTS = 200
 """Values that the small chart shows: the latest ones."""
 STATIC = {
-    "serve.css": ("airbo.lab.serve", "static/serve.css", "text/css"),
-    "serve.js": ("airbo.lab.serve", "static/serve.js", "text/javascript"),
-    "icon.svg": ("airbo.lab.serve", "static/icon.svg", "image/svg+xml"),
-    "sections.css": ("airbo.lab.report", "static/sections.css", "text/css"),
-    "charts.js": ("airbo.lab.report", "static/charts.js", "text/javascript"),
+    "serve.css": ("airbo.lab", "serve/static/serve.css", "text/css"),
+    "serve.js": ("airbo.lab", "serve/static/serve.js", "text/javascript"),
+    "icon.svg": ("airbo.lab", "serve/static/icon.svg", "image/svg+xml"),
+    "sections.css": ("airbo.lab", "report/static/sections.css", "text/css"),
+    "charts.js": ("airbo.lab", "report/static/charts.js", "text/javascript"),
     "plotly.js": ("plotly", "package_data/plotly.min.js", "text/javascript"),
 }
-"""Files that pages load: package, place in it and kind."""
+"""Files that pages load: package, place in it and kind; ``airbo.lab.report`` would load PyTorch."""
 
 
 def environment() -> Environment:
@@ -172,7 +172,7 @@ def small_chart(what: Quantity, experiments: Sequence[Experiment]) -> SmallChart
     lines = "; lines: limits" if bounds else ""
     return SmallChart(
         f"{what.name} of experiments {done[0].number} to {done[-1].number}: "
-        f"{what.want.better}{lines}.",
+        f"{what.want.better(what.unit)}{lines}.",
         words.with_unit(low, what.unit),
         words.with_unit(high, what.unit),
         dots,

@@ -18,9 +18,16 @@ unpackPlotly().then(
   () => document.querySelectorAll(".no-charts").forEach((p) => { p.hidden = false; }),
 );
 
-// Paper has its own width: half of it where charts stand side by side.
+// Paper has its own width, half of it where charts stand side by side, and less room below.
 const plots = () => document.querySelectorAll(".plot.js-plotly-plot");
-addEventListener("beforeprint", () => plots().forEach((plot) => Plotly.relayout(plot,
-  { width: plot.closest(".charts, .beside") ? 335 : 680, autosize: false })));
-addEventListener("afterprint", () => plots().forEach((plot) => Plotly.relayout(plot,
-  { width: null, autosize: true })));
+function fit(plot, height, layout) {
+  plot.style.height = `${height}px`;
+  Plotly.relayout(plot, { ...layout, height });
+}
+addEventListener("beforeprint", () => plots().forEach((plot) => {
+  plot.dataset.height = plot.dataset.height || parseFloat(plot.style.height);
+  const width = plot.closest(".grid") ? 335 : 680;
+  fit(plot, 0.7 * plot.dataset.height, { width, autosize: false, "margin.b": 36 });
+}));
+addEventListener("afterprint", () => plots().forEach((plot) =>
+  fit(plot, plot.dataset.height, { width: null, autosize: true, "margin.b": 48 })));
