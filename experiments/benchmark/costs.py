@@ -1,7 +1,7 @@
 """What runs will cost, from the processor time of a few evaluations half way through a run.
 
-``python -m experiments costs`` measures what is not known. Every number of ``costs.json`` is the processor time
-of one evaluation: to fit, to ask and to be told, on one core.
+``python -m experiments costs`` measures what is not known. Every number of ``costs.json`` is the
+processor time of one evaluation: to fit, to ask and to be told, on one core.
 """
 
 import json

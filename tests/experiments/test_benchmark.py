@@ -15,7 +15,7 @@ from airbo.seeds import reproducible, stream_seed
 from airbo.uncertainty import Normal, base_draws
 from experiments.__main__ import app
 from experiments.benchmark import costs, plan, report
-from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, optimize
+from experiments.benchmark.runs import CHOOSE, optimize
 from experiments.harness.experiment import Results, Task
 from experiments.subjects.cases import CASES, find_case, slip_case
 from experiments.subjects.landscapes import LANDSCAPES, landscape
@@ -293,13 +293,6 @@ def test_hours_are_the_evaluations_times_their_seconds(monkeypatch):
     text = costs.estimate([task] * 90 + [other])
     assert "| airbo | 90 | 40.0 | 1.00 |" in text  # 25 less 5 first designs, 2 s each
     assert "1.0 processor hours. The costs of 1 runs are not known." in text
-
-
-def test_the_costs_of_all_runs_are_known():
-    for experiment in (CHOOSE, BENCHMARK, SLIP):
-        for task in experiment.tasks(1):
-            case, label = costs.key_of(task)
-            assert costs.known()[case][label] > 0
 
 
 def test_a_benchmark_runs_goes_on_and_is_tabulated_and_drawn(tmp_path):
