@@ -114,6 +114,11 @@ class Limit(ABC):
         """The smallest and the largest value that are allowed; None: there is no limit."""
 
     @property
+    def measure(self) -> InSpec:
+        """The share of executed inputs that keep the limit."""
+        return InSpec(*self.bounds)
+
+    @property
     def better(self) -> str:
         """Say which values are good."""
         return f"must be {self.where}"

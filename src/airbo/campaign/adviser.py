@@ -12,6 +12,7 @@ from airbo.campaign.optuna import read_uncertainty
 from airbo.campaign.study import digits_of
 from airbo.digits import as_held
 from airbo.measures import Mean
+from airbo.observed import VALUE
 from airbo.words import quoted
 
 if TYPE_CHECKING:
@@ -102,12 +103,9 @@ class Adviser:
 
     def _named(self, best: "Recommendation") -> "Recommendation":
         """Give the only outcome of a file its name."""
-        from airbo.optimizer.recommendation import OutcomeEstimate
-
-        if self.settings.named is None or best.outcomes:
+        if [*best.outcomes] != [VALUE]:
             return best
-        estimate = OutcomeEstimate(best.mean, best.std, capability=best.capability)
-        return replace(best, outcomes={self.settings.value_name: estimate})
+        return replace(best, outcomes={self.settings.value_name: best.outcomes[VALUE]})
 
 
 def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Optimizer":

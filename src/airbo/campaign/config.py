@@ -21,7 +21,7 @@ from airbo.campaign.toml_errors import Lines, Notes, TomlTable
 from airbo.campaign.wants import NamedOutcome, first_objective, read_measure, read_outcomes
 from airbo.measures import Measure
 from airbo.observed import VALUE, Direction
-from airbo.outcomes import Want
+from airbo.outcomes import Want, named_outcomes
 from airbo.space import Space, n_initial_for
 from airbo.space.parameters import Parameter
 
@@ -160,7 +160,7 @@ class Settings:
     @cached_property
     def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
         from airbo.acquisition import ACQUISITIONS
-        from airbo.optimizer.objective import check_acquisition, check_knows_f, check_several
+        from airbo.optimizer.goal import check_settings
         from airbo.optimizer.surrogate import SURROGATES
 
         notes = self.top.notes
@@ -169,9 +169,11 @@ class Settings:
         self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
         try:
             if not notes.mistakes:
-                check_knows_f(SURROGATES[self.surrogate], self.measure)
-                check_acquisition(ACQUISITIONS[self.acquisition], self.measure)
-                check_several(self.outcomes or {}, self.acquisition, SURROGATES[self.surrogate])
+                check_settings(
+                    named_outcomes(self.outcomes, self.direction, self.measure),
+                    self.acquisition,
+                    SURROGATES[self.surrogate],
+                )
         except ValueError as error:
             self.top.note(str(error), "measure")
         made: list[Any] = [

@@ -30,6 +30,8 @@ class Capability:
 
     share: float
     """Share of executed inputs with a value within the limits."""
+    share_std: float
+    """Its standard deviation (model uncertainty)."""
     share_interval: tuple[float, float]
     cpk: float
     """Distance from the mean to the nearer limit, in three standard deviations; at most 100."""
@@ -52,6 +54,7 @@ class Capability:
         mean_share = share.mean().item()
         return cls(
             mean_share,
+            share.std().item(),
             (low, high),
             cpk.median().item(),
             middle_90(cpk),

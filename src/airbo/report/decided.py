@@ -14,7 +14,6 @@ from airbo.measures import InSpec, Mean, Target
 from airbo.measures.capability import Capability
 from airbo.observed import INFEASIBLE, STATUS, VALUE
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
-from airbo.optimizer.in_use import values_in_use
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Aim, Limit, Want, expected_words, objectives
 from airbo.report.findings import Findings
@@ -114,7 +113,7 @@ class Decided:
     def values(self, name: str) -> Tensor:
         """Return draws of the values of an outcome at the recommended design, in use."""
         outcome = name if self.is_several else None
-        return values_in_use(self.optimizer, self.best.design, outcome)
+        return self.optimizer.outcome_model(outcome).values(self.best.design)
 
     @cached_property
     def handover(self) -> Handover:
