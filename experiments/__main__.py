@@ -5,12 +5,14 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments.benchmark.plan import REPEATS_OF_SCREENING
-from experiments.benchmark.runs import BENCHMARK, CHOOSE, CHOOSE_SLIPS, SLIP_SUITE
+from experiments.benchmark import costs as costs_of_runs
+from experiments.benchmark.plan import FIRST_LOOK
+from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING, Comparison
 from experiments.harness import runner
 from experiments.harness.experiment import Experiment, Task
 from experiments.harness.packed import DamagedResultsError
@@ -28,6 +30,15 @@ Repeats = Annotated[
     int | None, typer.Option(min=1, help="How many repeats; by default as in the paper.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="A small version that touches everything.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(help="Run only the method of this name, or this case; may be given twice."),
+]
+Estimate = Annotated[
+    bool, typer.Option("--estimate", help="Say what the missing runs will cost, and end.")
+]
+Images = Annotated[Path, typer.Option(help="Folder of the pictures.")]
 
 
 @app.command("list")
@@ -45,14 +56,11 @@ def list_experiments(results: Results = RESULTS) -> None:
 def run(
     name: Name,
     repeats: Repeats = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
+    jobs: Jobs = 1,
     dask: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, as tcp://host:8786.")
     ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="Run only the method of this name, or this case; may be given twice."),
-    ] = None,
+    only: Only = None,
     quick: Quick = False,
     results: Results = RESULTS,
 ) -> None:
@@ -95,7 +103,7 @@ def plot(
     repeats: Repeats = None,
     quick: Quick = False,
     results: Results = RESULTS,
-    images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES / "paper",
+    images: Images = IMAGES / "paper",
 ) -> None:
     """Draw the pictures and write the tables of the results so far."""
     _plot(_chosen(name), repeats, quick, results, images)
@@ -128,11 +136,25 @@ def _plot(
             console.print(f"wrote {picture}", soft_wrap=True)
 
 
-Jobs = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(help="Run only the method of this name, or this case; may be given twice."),
-]
+@app.command()
+def choose(
+    repeats: Repeats = None,
+    jobs: Jobs = 1,
+    only: Only = None,
+    quick: Quick = False,
+    estimate: Estimate = False,
+    results: Results = RESULTS,
+    images: Images = IMAGES / "paper",
+) -> None:
+    """Compare the candidates for the default and apply the rule of ``benchmark/plan.py``."""
+    if estimate:
+        _estimate(CHOOSE, repeats, only, quick, results)
+        return
+    _run([CHOOSE], min(FIRST_LOOK, repeats or FIRST_LOOK), jobs, None, only, quick, results)
+    first = Store(results).results(CHOOSE.tasks(FIRST_LOOK, quick))
+    kept = CHOOSE if only else CHOOSE.without_dropped(first)
+    _run([kept], repeats, jobs, None, only, quick, results)
+    _plot([CHOOSE], repeats, quick, results, images)
 
 
 @app.command()
@@ -140,32 +162,74 @@ def benchmark(
     repeats: Repeats = None,
     jobs: Jobs = 1,
     only: Only = None,
-    slips: Annotated[bool, typer.Option(help="The landscapes with slips, too.")] = True,
     quick: Quick = False,
+    estimate: Estimate = False,
     results: Results = RESULTS,
-    images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES / "paper",
+    images: Images = IMAGES / "paper",
 ) -> None:
     """Compare airbo with what others use today; goes on where it was stopped."""
-    chosen: list[Experiment] = [BENCHMARK, SLIP_SUITE] if slips and not only else [BENCHMARK]
-    _run(chosen, repeats, jobs, None, only, quick, results)
-    _plot(chosen, repeats, quick, results, images)
+    _run_and_plot(BENCHMARK, repeats, jobs, only, quick, estimate, results, images)
 
 
 @app.command()
-def choose(
-    screen: Annotated[bool, typer.Option(help="Only the few repeats of a first look.")] = False,
+def slip(
+    half: Annotated[str, typer.Option(help="`confirming` or `choosing`.")] = "confirming",
+    repeats: Repeats = None,
     jobs: Jobs = 1,
     only: Only = None,
-    slips: Annotated[bool, typer.Option(help="The landscapes with slips, too.")] = True,
     quick: Quick = False,
+    estimate: Estimate = False,
     results: Results = RESULTS,
-    images: Annotated[Path, typer.Option(help="Folder of the pictures.")] = IMAGES / "paper",
+    images: Images = IMAGES / "paper",
 ) -> None:
-    """Compare the candidates for the default and apply the rule of ``benchmark/plan.py``."""
-    chosen: list[Experiment] = [CHOOSE, CHOOSE_SLIPS] if slips and not only else [CHOOSE]
-    repeats = REPEATS_OF_SCREENING if screen else None
-    _run(chosen, repeats, jobs, None, only, quick, results)
-    _plot(chosen, repeats, quick, results, images)
+    """Measure what slips cost, in the score of the study that published the landscapes."""
+    halves = {"confirming": SLIP, "choosing": SLIP_CHOOSING}
+    if half not in halves:
+        console.print(f"--half must be {' or '.join(halves)}, got {half!r}.", markup=False)
+        raise typer.Exit(2)
+    _run_and_plot(halves[half], repeats, jobs, only, quick, estimate, results, images)
+
+
+def _run_and_plot(
+    experiment: Comparison,
+    repeats: int | None,
+    jobs: int,
+    only: list[str] | None,
+    quick: bool,
+    estimate: bool,
+    results: Path,
+    images: Path,
+) -> None:
+    if estimate:
+        _estimate(experiment, repeats, only, quick, results)
+        return
+    _run([experiment], repeats, jobs, None, only, quick, results)
+    _plot([experiment], repeats, quick, results, images)
+
+
+def _estimate(
+    experiment: Comparison, repeats: int | None, only: list[str] | None, quick: bool, results: Path
+) -> None:
+    tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
+    missing = [task for task in tasks if not Store(results).has(task)]
+    console.print(costs_of_runs.estimate(missing), markup=False, soft_wrap=True)
+
+
+@app.command()
+def costs(
+    name: Annotated[str, typer.Argument(help="choose, benchmark, slip or slip-choosing.")],
+    only: Only = None,
+) -> None:
+    """Measure what runs cost: ``--estimate`` of the other commands uses it."""
+    known = {e.name: e for e in (CHOOSE, BENCHMARK, SLIP, SLIP_CHOOSING)}
+    if name not in known:
+        console.print(f"There are costs of {', '.join(known)}, not of {name!r}.", markup=False)
+        raise typer.Exit(2)
+    torch.set_num_threads(1)
+    experiment = known[name]
+    tasks = _only(only, experiment.tasks(1))
+    for case, method, cost in costs_of_runs.measure(tasks, dict(experiment.methods)):
+        console.print(f"{case}: {method}: {cost:.2g} s", markup=False, highlight=False)
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """The list of experiments."""
 
-from experiments.benchmark.runs import BENCHMARK, CHOOSE, CHOOSE_SLIPS, SLIP_SUITE
+from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
@@ -34,7 +34,7 @@ THEORY: dict[str, Experiment] = {
 
 BEYOND: dict[str, Experiment] = {
     e.name: e
-    for e in (CHOOSE, CHOOSE_SLIPS, BENCHMARK, SLIP_SUITE, MEASURE_REGRET, RELIABILITY, IN_SPEC)
+    for e in (CHOOSE, BENCHMARK, SLIP, SLIP_CHOOSING, MEASURE_REGRET, RELIABILITY, IN_SPEC)
 }
 """Questions that the paper does not ask."""
 

@@ -51,9 +51,9 @@ def few_draws(monkeypatch):
     """Look at few designs and futures, with few draws, where a test is about what is shown."""
     from airbo.analysis import budget, outlook, window
     from airbo.measures.posterior import Effort
-    from airbo.optimizer import judgement
+    from airbo.optimizer import goal
 
-    monkeypatch.setattr(judgement, "FINE", Effort(64, 128))
+    monkeypatch.setattr(goal, "FINE", Effort(64, 128))
     monkeypatch.setattr(window, "EFFORT_OF_WINDOW", Effort(32, 64))
     few = {window: {"N_VALUES": 5, "N_INSIDE": 2, "N_CONFIRMED": 4}, budget: {"N_EXECUTED": 128},
            outlook: {"N_FUTURES": 16, "N_TRUTHS": 256}}  # fmt: skip

@@ -1,7 +1,8 @@
 """One run of one method on one case, and the experiments that are made of such runs."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from airbo.seeds import stream
 from experiments.benchmark import plan, report
 from experiments.harness.experiment import Experiment, Results, Step, Task
 from experiments.harness.statistics import Z_90
-from experiments.subjects.cases import CASES, SLIPS, Case, slip_case
+from experiments.subjects.cases import Case, find_case, slip_case
 from experiments.subjects.loops import Loop
 
 LOOKS = (0.25, 0.5, 0.75, 1.0)
@@ -24,7 +25,7 @@ N_NEAR, NEAR = 16, 0.05
 def optimize(
     case: Case, start: plan.Start, repeat: int, budget: int, step: Step, logged: bool = False
 ) -> dict[str, Any]:
-    """Run one method once; hold its answers on the way against the truth."""
+    """Run one method once; compare its answers on the way with the truth."""
     loop, first = start(case, repeat), case.first_designs(repeat)
     n_first, n = len(first), max(budget, len(first) + 1)
     looks = sorted({n_first + round(share * (n - n_first)) for share in LOOKS})
@@ -84,7 +85,7 @@ class Comparison(Experiment):
     name: str
     title: str
     cases: tuple[str, ...]
-    methods: tuple[str, ...]
+    methods: Mapping[str, plan.Start]
     repeats: int
     paper: str = "beyond the paper"
 
@@ -95,31 +96,34 @@ class Comparison(Experiment):
                 self.name,
                 f"{case}: {method}",
                 repeat,
-                {"case": case, "method": method, "budget": self.budget(case, quick)},
-                self.budget(case, quick),
+                {"case": case, "method": method, "budget": budget(find_case(case), quick)},
+                budget(find_case(case), quick),
             )
             for repeat in range(repeats)
-            for case in (self.cases[:2] if quick else self.cases)
+            for case in ((self.cases[0], self.cases[-1]) if quick else self.cases)
             for method in self.methods
         ]
 
-    def budget(self, case: str, quick: bool) -> int:
-        found = CASES[case]
-        return found.n_initial + 2 if quick else found.budget
-
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Optimize once."""
-        start = (plan.METHODS | plan.CANDIDATES)[task.config["method"]]
-        case = CASES[task.config["case"]]
-        return optimize(case, start, task.seed, task.config["budget"], step)
+        config = task.config
+        start, case = self.methods[config["method"]], find_case(config["case"])
+        return optimize(case, start, task.seed, config["budget"], step)
 
     def summary(self, results: Results) -> str:
-        """Tabulate the regrets, who wins, and how well the intervals hold."""
+        """Tabulate the regrets, who is ahead, and how well the intervals hold."""
         return report.comparison(results)
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw the regrets of all methods, relative to the best other one."""
-        return [report.draw_regrets(results, folder / f"{self.name}.png")]
+        """Draw the regrets of all methods, by case and by kind of case."""
+        return [
+            report.draw_cases(results, folder / f"{self.name}.png"),
+            report.draw_kinds(results, folder / f"{self.name}-kinds.png"),
+        ]
+
+
+def budget(case: Case, quick: bool) -> int:
+    return case.n_initial + 2 if quick else case.budget
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,12 @@ class Choice(Comparison):
 
     def summary(self, results: Results) -> str:
         """Tabulate the regrets and apply the rule."""
-        return f"{report.choice(results, self.methods)}\n\n{report.comparison(results)}"
+        return f"{report.choice(results, tuple(self.methods))}\n\n{report.comparison(results)}"
+
+    def without_dropped(self, results: Results) -> "Choice":
+        """Leave out the candidates that are too far behind after a first look."""
+        kept = report.close_enough(results, tuple(self.methods))
+        return replace(self, methods={name: self.methods[name] for name in kept})
 
 
 @dataclass(frozen=True)
@@ -137,63 +146,54 @@ class Slips(Comparison):
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List every slip, unseen and logged; without slips both are the same."""
-        budget = 7 if quick else 55
         return [
             Task(
                 self.name,
                 f"{case}, {slip:.0%}{', logged' if logged else ''}: {method}",
                 repeat,
-                {"case": case, "method": method, "slip": slip, "logged": logged, "budget": budget},
-                budget,
+                {"case": case, "method": method, "slip": slip, "logged": logged, "budget": n},
+                n,
             )
             for repeat in range(repeats)
             for case in (self.cases[:2] if quick else self.cases)
-            for slip in ((0.0, 0.15) if quick else SLIPS)
+            for slip in ((0.0, 0.15) if quick else plan.SLIPS)
             for logged in ((False, True) if slip else (False,))
             for method in self.methods
+            for n in [budget(slip_case(case, slip), quick)]
         ]
 
     def run(self, task: Task, step: Step) -> dict[str, Any]:
         """Optimize once."""
         config = task.config
-        case = slip_case(config["case"], config["slip"])
-        start, logged = (plan.METHODS | plan.CANDIDATES)[config["method"]], config["logged"]
-        return optimize(case, start, task.seed, config["budget"], step, logged)
+        case, start = slip_case(config["case"], config["slip"]), self.methods[config["method"]]
+        return optimize(case, start, task.seed, config["budget"], step, config["logged"])
 
     def summary(self, results: Results) -> str:
         """Tabulate what slips cost, beside what the study published."""
         return report.slips(results)
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw nothing: the table says it."""
-        return []
+        """Draw what slips cost, beside what the study published."""
+        return [report.draw_slips(results, folder / f"{self.name}.png")]
 
 
-BENCHMARK = Comparison(
-    "benchmark",
-    "airbo and what others use today",
-    plan.CONFIRMING,
-    tuple(plan.METHODS),
-    plan.REPEATS,
+CHOOSE = Choice(
+    "choose", "Which default to take", plan.CHOOSING, plan.CANDIDATES, plan.REPEATS_OF_CHOOSING
 )
-SLIP_SUITE = Slips(
-    "slips",
-    "What slips cost: an independent study's landscapes",
+BENCHMARK = Comparison(
+    "benchmark", "airbo and what others use today", plan.CONFIRMING, plan.METHODS, plan.REPEATS
+)
+SLIP = Slips(
+    "slip",
+    "What slips cost, on the landscapes for confirming",
     plan.SLIPS_CONFIRMING,
-    (plan.AIRBO, "BoTorch"),
+    plan.SLIP_METHODS,
     plan.REPEATS_OF_SLIPS,
 )
-CHOOSE = Choice(
-    "choose",
-    "Which default to take",
-    plan.CHOOSING,
-    tuple(plan.CANDIDATES),
-    plan.REPEATS_OF_CHOOSING,
-)
-CHOOSE_SLIPS = Slips(
-    "choose-slips",
-    "Which default to take: landscapes with slips",
+SLIP_CHOOSING = Slips(
+    "slip-choosing",
+    "What slips cost, on the landscapes for choosing",
     plan.SLIPS_CHOOSING,
-    tuple(plan.CANDIDATES),
+    plan.SLIP_METHODS,
     plan.REPEATS_OF_SLIPS,
 )

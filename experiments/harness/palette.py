@@ -3,7 +3,6 @@
 STYLES = {
     "ExpectationGP": ("#0072B2", "o"),
     "airbo": ("#0072B2", "o"),
-    "RelevanceGP": ("#6A3D9A", "*"),
     "MMDGP": ("#E69F00", "P"),
     "MMDGP-nystrom": ("#D55E00", "s"),
     "MMDGP-nystrom(160/10), redrawn": ("#882255", "d"),
@@ -20,7 +19,15 @@ STYLES = {
     "NominalGP": ("#555555", "X"),
     "plain GP": ("#555555", "X"),
     "SingleTaskGP": ("#555555", "X"),
-    "BoTorch SingleTaskGP": ("#999999", "x"),
+    "airbo, knowing nothing": ("#56B4E9", "^"),
+    "BoTorch": ("#555555", "X"),
+    "standard process": ("#555555", "X"),
+    "Optuna GPSampler": ("#009E73", "D"),
+    "random": ("#BBBBBB", "."),
+    "mu + 2 sigma": ("#E69F00", "P"),
+    "qLogNEI": ("#555555", "X"),
+    "knowledge gradient": ("#009E73", "D"),
+    "balanced": ("#0072B2", "o"),
     "BoTorch InputPerturbation": ("#8C564B", "<"),
     "exact": ("#000000", "o"),
     "Quadrature": ("#0072B2", "o"),
@@ -30,8 +37,6 @@ STYLES = {
 }
 """By the beginning of a method's name. No picture has models and estimators."""
 NAMES = {
-    "RelevanceGP, balanced": "airbo (default)",
-    "ExpectationGP, randomized UCB": "airbo 0.1.0",
     "MMDGP-nystrom(160/10)": "MMDGP-nystrom",
     "MMDGP (default estimator)": "MMDGP",
     "uGP (default estimator)": "uGP",
@@ -40,11 +45,9 @@ NAMES = {
     "SKLGP": "SKL",
     "GP": "plain GP",
     "NominalGP": "plain GP",
-    "a length scale per parameter": "RelevanceGP",
-    "averaged over length scales": "HedgedGP",
 }
 """What readers see of a method whose results are stored under another name."""
-OTHER = ("#BBBBBB", ".")
+OTHER = ("#BBBBBB", "+")
 """Variants that were tried and have no colour of their own."""
 
 

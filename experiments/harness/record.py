@@ -10,6 +10,8 @@ from typing import Any
 
 from experiments.harness.places import ROOT
 
+CODE = ("src", "experiments", "constraints.txt", ":!experiments/results")
+"""What results depend on."""
 PACKAGES = ("airbo", "torch", "gpytorch", "botorch", "numpy", "scipy")
 
 
@@ -41,10 +43,19 @@ def describe(where: Mapping[str, Any]) -> str:
 
 @cache
 def _commit() -> str:
-    """Return the commit that the process was started with, even if there are newer ones."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    """Return the commit that the process was started with, even if there are newer ones.
+
+    It is ``-dirty`` if code has changed since then; tables and pictures do not count.
+    """
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        commit = _git("describe", "--always", "--exclude=*")
+        changed = _git("status", "--porcelain", "--", *CODE)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()

@@ -42,8 +42,10 @@ class Case:
     """The uncertainty of the experiments; None: the same as in use."""
     noise: float = 0.0
     """Standard deviation of the observed value around f(x')."""
+    n_first: int | None = None
+    """Designs before a model chooses; None: as many as the library takes."""
     n_evaluations: int | None = None
-    """None: as many as the number of parameters suggests."""
+    """All of them; None: as many as the number of parameters suggests."""
 
     @property
     def d(self) -> int:
@@ -51,8 +53,7 @@ class Case:
 
     @property
     def n_initial(self) -> int:
-        """Designs before the model chooses: as many as the library takes."""
-        return min(max(5, 2 * (self.d + 1)), 20)
+        return self.n_first or min(max(5, 2 * (self.d + 1)), 20)
 
     @property
     def budget(self) -> int:
@@ -301,13 +302,20 @@ CASES: dict[str, Case] = {
 }
 """By the name under which their results are stored."""
 
-SLIPS = (0.0, 0.05, 0.15, 0.4)
-"""Standard deviations of slips, relative to the ranges; 0: the same method without slips."""
 
-
-def slip_case(name: str, slip: float) -> Case:
+def slip_case(name: str, slip: float, n_evaluations: int = 55) -> Case:
     """Return a landscape whose experiments slip, and whose answer is used exactly."""
     problem = landscape(name)
     low, high = problem.bounds
     slipping = unc.Normal((slip * (high - low)).tolist()).clipped(low.tolist(), high.tolist())
-    return Case(f"{name}-slips", "slips", problem, slipping if slip else None, n_evaluations=55)
+    return Case(
+        f"{name}-slips", "slips", problem, slipping if slip else None, 0.0, 5, n_evaluations
+    )
+
+
+def find_case(name: str) -> Case:
+    """Return a case by name; ``slip 15% branin`` is a short run with slips of that size."""
+    if not name.startswith("slip "):
+        return CASES[name]
+    _, slip, landscape_name = name.split(" ")
+    return slip_case(landscape_name, float(slip.removesuffix("%")) / 100, n_evaluations=35)

@@ -175,6 +175,13 @@ class BoTorchLoop:
         return design
 
 
+class StandardLoop(BoTorchLoop):
+    """The standard process of the study of slips: it uses the design with the best value."""
+
+    def recommend(self) -> Design:
+        return self.designs[int(np.argmax(self.values))]
+
+
 class PerturbedLoop(BoTorchLoop):
     """``SingleTaskGP`` with ``InputPerturbation``: LogEI of the mean over perturbations.
 
@@ -211,7 +218,7 @@ class OptunaLoop:
 
     def __init__(self, case: Case, repeat: int) -> None:
         """Start an empty study."""
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         seed = stream_seed(case.seed(repeat), "optimizer") % 2**32
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)

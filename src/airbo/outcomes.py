@@ -131,6 +131,11 @@ class Limit(ABC):
         """1: larger values are better; -1: smaller ones; 0: neither, but those in the middle."""
         return _sign(self.bounds)
 
+    @property
+    def measure(self) -> InSpec:
+        """The share of executed inputs that keep the limit."""
+        return InSpec(*self.bounds)
+
     def better(self, unit: str | None = None) -> str:
         """Say which values are good."""
         return f"must be {with_unit(self.where, unit)}"

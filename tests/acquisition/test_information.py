@@ -44,7 +44,7 @@ def test_the_information_is_what_conditioning_takes_off_the_variance(kind, exper
     tried = torch.tensor([[[0.1]], [[0.45]], [[0.9]]], dtype=torch.float64)
 
     before = model.posterior(target, uncertainty=Q).variance
-    predicted = InformationAbout(model, target, Q, experiments)(tried)
+    predicted = before.item() * InformationAbout([model], target, Q, experiments)(tried)
 
     for X, information in zip(tried, predicted, strict=True):
         told = model.condition_on_observations(X, torch.zeros_like(X), uncertainty=experiments)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from experiments.__main__ import app, main
 from experiments.harness import packed
 from experiments.harness.packed import DamagedResultsError
-from experiments.harness.store import Folded, Store
+from experiments.harness.store import Folded, Store, UnknownCodeError
 from experiments.registry import KNOWN
 from tests.experiments.toy import Toy
 
@@ -158,6 +158,15 @@ def test_a_spooled_result_under_the_name_of_another_configuration_is_refused(tmp
         with pytest.raises(DamagedResultsError, match="another configuration"):
             refused()
     assert store.spool_path(task).exists()
+
+
+def test_a_result_of_code_that_is_in_no_commit_is_not_packed(tmp_path):
+    store = filled(tmp_path, TASKS[:2])
+    store.write(TASKS[2], {"value": 4}, {"commit": "abc-dirty"})
+    with pytest.raises(UnknownCodeError, match="1 results of toy were made with uncommitted"):
+        store.pack()
+    assert len(spooled(store)) == 3
+    assert not store.packed_path("toy").exists()
 
 
 def cut(path):

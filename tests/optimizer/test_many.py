@@ -13,8 +13,8 @@ from airbo.acquisition import promising
 from airbo.analysis import outlook
 from airbo.integrations.optuna import UNCERTAINTY, AIRBOSampler, describe_uncertainty
 from airbo.optimizer import optimizer as optimizer_module
-from airbo.optimizer import part, search, surrogate
-from airbo.optimizer.part import PartOfDataWarning, replicates
+from airbo.optimizer import search, surrogate
+from airbo.optimizer.surrogate import PartOfDataWarning, replicates
 from tests.optimizer.common import LINE, SQUARE, cheap, recommend
 
 MOST = 20
@@ -23,7 +23,7 @@ MOST = 20
 @pytest.fixture
 def few_rows(monkeypatch):
     """Let a model look at few rows, as if these were already too many."""
-    for module in (part, search, surrogate):
+    for module in (search, surrogate):
         monkeypatch.setattr(module, "MOST_ROWS", MOST)
     monkeypatch.setattr(outlook, "MOST_TRIED", MOST)
 
@@ -56,7 +56,7 @@ def test_a_model_looks_at_a_part_of_too_many_designs_and_says_so():
     with pytest.warns(PartOfDataWarning, match=f"looks at {MOST} of {3 * MOST + 1} observations"):
         best = recommend(optimizer)
     assert best.design["x"] == pytest.approx(0.3, abs=0.05)
-    assert optimizer._own_model.model.train_targets.shape == (MOST,)
+    assert optimizer.model.train_targets.shape == (MOST,)
 
 
 @pytest.mark.usefixtures("few_rows")
@@ -67,7 +67,7 @@ def test_a_model_looks_at_everything_where_that_is_not_too_much():
 
 
 @pytest.mark.usefixtures("few_rows")
-@pytest.mark.filterwarnings("ignore::airbo.optimizer.part.PartOfDataWarning")
+@pytest.mark.filterwarnings("ignore::airbo.optimizer.surrogate.PartOfDataWarning")
 def test_the_part_knows_the_best_place_better_than_the_others():
     X = rows(told(line(200)))
     assert (X - 0.3).abs().lt(0.1).sum() >= MOST // 2  # half of the rows on a fifth of the line
@@ -75,7 +75,7 @@ def test_the_part_knows_the_best_place_better_than_the_others():
 
 
 @pytest.mark.usefixtures("few_rows")
-@pytest.mark.filterwarnings("ignore::airbo.optimizer.part.PartOfDataWarning")
+@pytest.mark.filterwarnings("ignore::airbo.optimizer.surrogate.PartOfDataWarning")
 def test_a_lucky_value_does_not_bring_its_design_into_the_part():
     table = line(200)
     before = rows(told(table))
@@ -108,7 +108,7 @@ def test_too_many_pending_and_failed_designs_are_looked_at_in_part():
     for x in np.linspace(0.01, 0.99, MOST - 1):
         optimizer.expect({"x": x})
     with pytest.warns(PartOfDataWarning, match=f"looks at {MOST} of {2 * MOST - 1} designs"):
-        seen = search.looked_at(optimizer._history)
+        seen = search.unknown_designs(optimizer._history)
     assert seen == [*optimizer.pending, {"x": 1.0}]
     with pytest.warns(PartOfDataWarning, match="designs without a value"):
         assert optimizer.ask() not in optimizer.pending[:-1]
@@ -125,7 +125,7 @@ def test_the_promising_points_are_those_with_the_largest_bounds():
 
 
 @pytest.mark.usefixtures("few_rows")
-@pytest.mark.filterwarnings("ignore::airbo.optimizer.part.PartOfDataWarning")
+@pytest.mark.filterwarnings("ignore::airbo.optimizer.surrogate.PartOfDataWarning")
 def test_the_outlook_simulates_a_bounded_number_of_designs(monkeypatch):
     sizes = []
     joint = outlook._joint

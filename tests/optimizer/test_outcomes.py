@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -11,8 +12,10 @@ import torch
 import airbo
 from airbo import AtLeast, AtMost, Between, Maximize, Minimize, Optimizer, measures
 from airbo import uncertainty as unc
+from airbo.analysis import operating_window
 from airbo.measures.posterior import Effort
-from airbo.optimizer import choice, goals, judgement
+from airbo.optimizer import choice, goal, search
+from airbo.optimizer.surrogate import Surrogate
 from tests.optimizer.common import LINE, SQUARE, hill, recommend, run
 
 P = {"x": unc.Normal(0.05)}
@@ -22,9 +25,9 @@ TWO = {"strength": Maximize(), "weight": Minimize()}
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    for module, name in ((goals, "SEARCH_LIMITS"), (choice, "RECOMMEND")):
+    for module, name in ((search, "SEARCH"), (choice, "RECOMMEND")):
         monkeypatch.setattr(module, name, Effort(8, 16, smooth=True))
-    monkeypatch.setattr(judgement, "FINE", Effort(64, 128))
+    monkeypatch.setattr(goal, "FINE", Effort(64, 128))
 
 
 def grid(n=9):
@@ -47,10 +50,17 @@ def told(outcomes, f, designs=None, uncertainty=P, **settings):
     ("outcome", "direction"), [(Maximize(), "maximize"), (Minimize(), "minimize")]
 )
 def test_one_outcome_is_chosen_and_recommended_exactly_as_a_single_value(outcome, direction):
-    named = Optimizer(SQUARE, P, outcomes={"height": outcome}, n_initial=3, seed=1)
+    named, same = (
+        Optimizer(SQUARE, P, outcomes={name: outcome}, n_initial=3, seed=1)
+        for name in ("height", "value")
+    )
     plain = Optimizer(SQUARE, P, direction, n_initial=3, seed=1)
-    assert run(named, 5, lambda d: {"height": hill(d)}) == run(plain, 5)
-    assert recommend(named) == recommend(plain)
+    assert run(named, 5, lambda d: {"height": hill(d)}) == run(plain, 5) == run(same, 5)
+    assert same.to_json() == plain.to_json()
+    expected = recommend(plain)
+    assert expected.outcomes["value"].mean == expected.mean
+    assert recommend(same) == expected
+    assert recommend(named) == replace(expected, outcomes={"height": expected.outcomes["value"]})
     assert named.direction == plain.direction == direction
     assert named.predict([{"x": 0.3, "y": 0.2}]).equals(plain.predict([{"x": 0.3, "y": 0.2}]))
 
@@ -205,8 +215,9 @@ def test_limits_hold_on_their_own_side(limit, inside):
 
 
 def goals_holds(optimizer, design):
-    [judged] = judgement.judge(optimizer._goals, optimizer._history, [design])
-    return judged.holds
+    Z = optimizer.record.points.of([design])
+    [candidate] = choice.candidates_among(optimizer.outcome_models(), Z, [design])
+    return candidate.holds
 
 
 def test_where_no_design_keeps_the_limits_the_likeliest_is_recommended_with_a_warning():
@@ -395,3 +406,26 @@ def test_whether_a_design_can_be_used_has_no_cpk():
     optimizer = told({"strength": Maximize()}, lambda x: {"strength": x})
     optimizer.tell({"x": 1.0}, None, infeasible=True)
     assert optimizer.recommend().outcomes["feasible"].capability is None
+
+
+# -- one computation
+
+
+@pytest.mark.parametrize("name", ["strength", "leak"])
+def test_the_mean_of_one_outcome_is_read_off_the_model_that_is_fitted_already(name, monkeypatch):
+    optimizer = told(STRONG_AND_TIGHT, rising)
+    optimizer.recommend()
+    monkeypatch.setattr(Surrogate, "fit", lambda *args: pytest.fail("fitted twice"))
+    one = optimizer.of_outcome(name)
+    expected = optimizer.evaluate({"x": 0.3}, measures.Mean(), outcome=name)
+    assert one.evaluate({"x": 0.3}).mean == expected.mean
+
+
+def test_what_is_recommended_and_what_is_evaluated_are_the_same_numbers():
+    optimizer = told(STRONG_AND_TIGHT, rising)
+    best = optimizer.recommend(confidence=0.5)
+    leak = best.outcomes["leak"]
+    share = optimizer.evaluate(best.design, outcome="leak").capability
+    assert (leak.within, leak.within_std) == (share.share, share.share_std)
+    window = operating_window(optimizer, 0.5, best.design)
+    assert window.probability == pytest.approx(leak.within, abs=1e-12)

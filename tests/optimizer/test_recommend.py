@@ -47,7 +47,7 @@ def test_another_design_than_those_tried_has_to_be_clearly_better(monkeypatch):
     draws = optimizer.model.posterior(Z).rsample(torch.Size([4096])).squeeze(-1)
     ahead = ((other.mean - tried.mean) / (draws[:, 0] - draws[:, 1]).std()).item()
     for clearly, best in ((0.8 * ahead, other), (1.2 * ahead, tried)):
-        monkeypatch.setattr("airbo.optimizer.recommendation.CLEARLY", clearly)
+        monkeypatch.setattr("airbo.optimizer.choice.CLEARLY", clearly)
         assert optimizer.recommend() == best
 
 
@@ -77,7 +77,7 @@ def test_without_any_value_there_is_nothing_to_recommend(failures):
     optimizer = Optimizer(LINE)
     run(optimizer, failures, f=lambda design: None)
     for look in (optimizer.recommend, lambda: optimizer.model, lambda: optimizer.predict([])):
-        with pytest.raises(ValueError, match="no experiment has given a value"):
+        with pytest.raises(ValueError, match="no experiment measured it"):
             look()
 
 

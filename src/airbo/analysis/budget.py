@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.analysis.window import design_in_use
 from airbo.measures import InSpec
 from airbo.measures.capability import CERTAINTY, Likely
 from airbo.measures.posterior import Effort, MeasureModel
@@ -109,58 +110,34 @@ def tolerance_budget(
         measure: Limits of the values; by default those of the optimizer or of the outcome, if
             there are any.
     """
-    plain = optimizer._looked_at(design)
-    with optimizer._lock:
-        predictor, name = optimizer._predictor_of(outcome, measure)
-        drawn = predictor.objective.drawn(predictor.model, predictor.unit, EFFORT_OF_BUDGET)
-    limits = drawn.measure if isinstance(drawn.measure, InSpec) else None
-    surrogate = predictor.objective.surrogate
-    where = (surrogate.points.cube, surrogate.deployment)
-    return budget_of(drawn, limits, *where, plain, predictor.unit, name)
+    optimizer = optimizer.copy()  # other threads may go on
+    plain = design_in_use(optimizer, design)
+    model = optimizer.outcome_model(outcome, measure)
+    cube, uncertainty = model.surrogate.points.cube, model.surrogate.deployment
+    draws = model.draws(EFFORT_OF_BUDGET)
+    limits = draws.measure if isinstance(draws.measure, InSpec) else None
 
-
-def budget_of(
-    measured: MeasureModel,
-    limits: InSpec | None,
-    cube: Cube,
-    uncertainty: InputUncertainty,
-    design: Design,
-    unit: float,
-    outcome: str | None = None,
-) -> ToleranceBudget:
-    """Divide the scatter of the values of a design among the parameters.
-
-    Args:
-        measured: Draws of the values, in the unit cube.
-        limits: What values have to keep, in the units of the model.
-        cube: The unit cube.
-        uncertainty: Where designs land in use, over columns.
-        design: The design.
-        unit: The unit of the values of the model.
-        outcome: The name of the outcome.
-    """
-    X = cube.columns([design], allow_outside=True)
+    X = cube.columns([plain], allow_outside=True)
     groups = uncertainty.independent_groups(cube.space.d)
     landed = _Landed.of(uncertainty, X, groups)
     with torch.no_grad():
-        values = landed.values(measured, cube)  # (S, rows, N), noise included
-    parts = _Parts(values, len(groups), measured.noise_variance, limits)
+        values = landed.values(draws, cube)  # (S, rows, N), noise included
+    parts = _Parts(values, len(groups), draws.noise_variance, limits)
     names = [tuple(cube.space.names[c] for c in group) for group in groups]
     contributions = tuple(
         parts.contribution(own, landed.n_of_P + i, parts.shares[i]) for i, own in enumerate(names)
     )
     everything = tuple(name for own in names for name in own)
     rest = 1 - parts.noise_share - sum(parts.shares, torch.zeros_like(parts.noise_share))
-    counts = measured.noise == "product"
     return ToleranceBudget(
-        dict(design),
-        Likely.of(parts.variance.sqrt(), unit),
+        plain,
+        Likely.of(parts.variance.sqrt(), model.unit),
         contributions,
         Likely.of(rest.clamp_min(0) if len(groups) > 1 else 0 * rest),
-        Likely.of(parts.noise_share) if counts else None,
+        Likely.of(parts.noise_share) if draws.noise == "product" else None,
         parts.contribution(everything, -1, 1 - parts.noise_share) if groups else None,
         None if limits is None else Likely.of(limits.of(values[:, 0])),
-        outcome,
+        model.goal.name if len(optimizer.outcomes) > 1 else None,
     )
 
 

@@ -15,7 +15,7 @@ the best posterior mean of today.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from botorch.models.gpytorch import GPyTorchModel
@@ -23,13 +23,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from airbo.acquisition import RandomizedUCB, promising
-from airbo.embeddings.features import Nominal
 from airbo.measures import Mean
-from airbo.models import UncertainInputGP
 from airbo.observed import Direction
 from airbo.optimizer import Optimizer, Recommendation
+from airbo.optimizer.choice import Policy
 from airbo.optimizer.record import Observation
-from airbo.optimizer.search import free_designs, without_numerical_warnings
+from airbo.optimizer.search import (
+    free_designs,
+    knows_where_inputs_land,
+    without_numerical_warnings,
+)
 from airbo.seeds import reproducible
 from airbo.space import Design
 
@@ -94,7 +97,7 @@ def look_ahead(
     optimizer: Optimizer,
     steps: Sequence[int] = HORIZONS,
     tolerance: float | None = None,
-    policy: Literal["observed", "anywhere"] | None = None,
+    policy: Policy | None = None,
 ) -> Outlook:
     """Estimate what further experiments can bring.
 
@@ -110,25 +113,22 @@ def look_ahead(
             "What further experiments can bring is known for the mean only; this optimizer decides "
             f"by {optimizer.measure!r}."
         )
-    with optimizer._lock, without_numerical_warnings():
-        look = _Look(optimizer, policy)
-        with reproducible(optimizer.seed, "outlook"), torch.no_grad():
-            return look.outlook(sorted(set(steps)), tolerance)
+    look = _Look(optimizer.copy(), policy)  # other threads may go on
+    with without_numerical_warnings(), reproducible(optimizer.seed, "outlook"), torch.no_grad():
+        return look.outlook(sorted(set(steps)), tolerance)
 
 
 class _Look:
     """An optimizer and its recommendation, seen in the unit cube."""
 
-    def __init__(
-        self, optimizer: Optimizer, policy: Literal["observed", "anywhere"] | None
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, policy: Policy | None) -> None:
         self.optimizer = optimizer
-        self.anywhere = optimizer._policy(policy) != "observed"
-        self.history = optimizer._history
-        self.surrogate = optimizer._surrogate
-        self.predictor = optimizer._predictor()
-        self.model: GPyTorchModel = self.predictor.model
-        self.unit = self.predictor.unit
+        self.anywhere = optimizer.policy_for(policy) != "observed"
+        self.history = optimizer.record
+        self.outcome = optimizer.outcome_model()
+        self.surrogate = self.outcome.surrogate
+        self.model: GPyTorchModel = self.outcome.model
+        self.unit = self.outcome.unit
         self.best = optimizer.recommend(policy)
 
     def outlook(self, steps: Sequence[int], tolerance: float | None) -> Outlook:
@@ -188,7 +188,7 @@ class _Look:
 
     def _as_run(self, o: Observation) -> LuckiestRun:
         Z = self.history.points.of([o.design])
-        means, stds = self.predictor.predict(Z)
+        means, stds = self.outcome.predict(Z)
         spread = self.unit * _noise(self, Z).sqrt().item()
         assert o.value is not None
         return LuckiestRun(dict(o.design), o.value, means.item(), stds.item(), spread)
@@ -287,10 +287,7 @@ def _moments(posterior: Any) -> tuple[Float[Tensor, " j"], Float[Tensor, "j j"]]
 def _is_used_otherwise(look: _Look) -> bool:
     """Return whether the uncertainty in use differs and the model can account for it."""
     same = look.surrogate.experiments_in_cube == look.surrogate.deployment_in_cube
-    model = look.model
-    return (
-        not same and isinstance(model, UncertainInputGP) and not isinstance(model.features, Nominal)
-    )
+    return not same and knows_where_inputs_land(look.model)
 
 
 def _noise(look: _Look, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:

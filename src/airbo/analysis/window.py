@@ -11,7 +11,7 @@ proven acceptable range.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -24,6 +24,7 @@ from airbo.measures.capability import Capability
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import FOR_SHARES, Effort, MeasureModel
 from airbo.optimizer import Optimizer
+from airbo.optimizer.goal import OutcomeModel
 from airbo.space import Design, Space
 from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
@@ -93,7 +94,7 @@ class Specification:
 
     def probability(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
         """Return P(in spec) at points of the folded cube; 0 where a constraint is not met."""
-        size = max(1, MAX_AT_ONCE // EFFORT_OF_WINDOW.n_values)
+        size = max(1, MAX_AT_ONCE // max(limit.n_values for limit in self.limits))
         with torch.no_grad():
             parts = [self._portion(some) for some in F.split(size)]
         found = torch.cat(parts)
@@ -139,27 +140,48 @@ def operating_window(
         measure: The limits; by default those that the optimizer decides by.
     """
     check_level(level)
-    plain, cube = optimizer._looked_at(design), optimizer._history.points.cube
-    spec = Specification(cube, optimizer._limits(measure, EFFORT_OF_WINDOW))
-    found = window_of(spec, plain, level)
-    closely = Specification(cube, optimizer._limits(measure, FOR_SHARES))
-    return replace(found, probability=closely.at_design(plain))
-
-
-def window_of(spec: Specification, design: Design, level: float) -> OperatingWindow:
-    """Find the window around a design."""
-    cube = spec.cube
-    at = cube.axes.from_columns(cube.columns([design], allow_outside=True))
-    there = spec.probability(at).item()
+    optimizer = optimizer.copy()  # other threads may go on
+    plain = design_in_use(optimizer, design)
+    limited = _limited(optimizer, measure)
+    cube = limited[0].surrogate.points.cube
+    spec = Specification(cube, [o.draws(EFFORT_OF_WINDOW) for o in limited])
+    at = cube.axes.from_columns(cube.columns([plain], allow_outside=True))
+    # the design itself is judged by the draws that its capability is read off
+    there = Specification(cube, [o.draws(FOR_SHARES) for o in limited]).at_design(plain)
     search = _Search(spec, at[0], level)
     along = {name: search.along(c) for c, name in enumerate(cube.space.names)}
     if there < level:
-        return OperatingWindow(dict(design), level, there, {}, {}, along)
+        return OperatingWindow(plain, level, there, {}, {}, along)
     alone = search.alone()
     single, joint = search.in_units(alone), search.in_units(search.jointly(alone))
     choices = {name: search.choices(c) for c, name in enumerate(cube.space.names)}
     single |= {name: own for name, own in choices.items() if own is not None}
-    return OperatingWindow(dict(design), level, there, single, joint, along, _tied(cube.space))
+    return OperatingWindow(plain, level, there, single, joint, along, _tied(cube.space))
+
+
+def design_in_use(optimizer: Optimizer, design: Mapping[str, Any] | None) -> Design:
+    """Return a design as plain values; by default the recommended one."""
+    if design is None:
+        return optimizer.recommend().design
+    return optimizer.space.checked(design, allow_outside=True)
+
+
+def _limited(optimizer: Optimizer, measure: InSpec | None) -> list[OutcomeModel]:
+    """Return the models of all values that have limits."""
+    if measure is not None:
+        if len(optimizer.outcomes) > 1:
+            raise ValueError("With several outcomes, the limits are theirs: leave measure out.")
+        return [optimizer.outcome_model(measure=measure)]
+    models = optimizer.outcome_models()
+    limited = [o for o in models if o.is_limit]
+    if len(optimizer.outcomes) == 1:
+        limited += [o for o in models if isinstance(o.measure, InSpec) and not o.is_limit]
+    if not limited:
+        raise ValueError(
+            "There are no limits to keep. Use measure=measures.InSpec(...), or outcomes with "
+            "AtMost, AtLeast or Between."
+        )
+    return limited
 
 
 def _tied(space: Space) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from airbo.lab.errors import CampaignError
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
 from airbo.measures import Mean
+from airbo.observed import VALUE
 from airbo.uncertainty.by_name import read_uncertainty
 from airbo.words import quoted
 
@@ -106,12 +107,9 @@ class Adviser:
 
     def _named(self, best: "Recommendation") -> "Recommendation":
         """Give the only outcome its name."""
-        from airbo.optimizer.recommendation import OutcomeEstimate
-
-        if best.outcomes:
+        if [*best.outcomes] != [VALUE]:
             return best
-        estimate = OutcomeEstimate(best.mean, best.std, capability=best.capability)
-        return replace(best, outcomes={self.settings.value_name: estimate})
+        return replace(best, outcomes={self.settings.value_name: best.outcomes[VALUE]})
 
 
 def modelled(settings: Settings, experiments: Sequence[Experiment]) -> list[Experiment]:

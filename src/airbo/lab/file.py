@@ -206,7 +206,7 @@ class Settings:
     @cached_property
     def _built(self) -> "tuple[NamedUncertainties, NamedUncertainties | None]":
         from airbo.acquisition import ACQUISITIONS
-        from airbo.optimizer.objective import check_acquisition, check_knows_f, check_several
+        from airbo.optimizer.goal import check_settings
         from airbo.optimizer.surrogate import SURROGATES
 
         notes = self.top.notes
@@ -215,9 +215,7 @@ class Settings:
         self.top.one_of("acquisition", tuple(ACQUISITIONS), self.acquisition)
         try:
             if not notes.mistakes:
-                check_knows_f(SURROGATES[self.surrogate], self.measure)
-                check_acquisition(ACQUISITIONS[self.acquisition], self.measure)
-                check_several(self.outcomes, self.acquisition, SURROGATES[self.surrogate])
+                check_settings(self.outcomes, self.acquisition, SURROGATES[self.surrogate])
         except ValueError as error:
             self.top.note(str(error), "measure")
         made: list[Any] = [

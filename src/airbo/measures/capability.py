@@ -40,6 +40,8 @@ class Capability:
 
     share: float
     """Share of executed inputs with a value within the limits."""
+    share_std: float
+    """Its standard deviation (model uncertainty)."""
     share_interval: tuple[float, float]
     cpk: float
     """From the share beyond the worse limit, as if values were normal; at most 3."""
@@ -59,6 +61,7 @@ class Capability:
         mean = share.mean().item()
         return cls(
             mean,
+            share.std().item(),
             (low, high),
             cpk.item(),
             (min(lowest, cpk.item()), max(highest, cpk.item())),

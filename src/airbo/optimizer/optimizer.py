@@ -12,26 +12,26 @@ from botorch.models.model_list_gp_regression import ModelListGP
 
 from airbo.acquisition import find_acquisition
 from airbo.coordinates import NamedUncertainty, by_columns
-from airbo.measures import InSpec, Measure
+from airbo.measures import Measure
 from airbo.measures.kinds import check_level
-from airbo.measures.posterior import SEARCH, Effort, MeasureModel, Noise
+from airbo.measures.posterior import Noise
 from airbo.observed import VALUE, Direction, check_choice, whole_number
-from airbo.optimizer.choice import CONFIDENCE, Choice
-from airbo.optimizer.goals import Goals, OutcomeGoal
-from airbo.optimizer.objective import Objective, check_acquisition, check_several
+from airbo.optimizer.choice import CONFIDENCE, Choice, Policy
+from airbo.optimizer.goal import Goal, OutcomeModel, check_knows_f, check_settings, goals_of
 from airbo.optimizer.reading import NOT_GIVEN, Rules, as_table, check_names, read, read_one
-from airbo.optimizer.recommendation import Evaluation, Predictor, Recommendation
+from airbo.optimizer.recommendation import Evaluation, Recommendation
 from airbo.optimizer.record import History, Points
 from airbo.optimizer.search import initial_design, next_design
 from airbo.optimizer.state import State, understood
-from airbo.optimizer.surrogate import (
-    FittedModel,
-    Surrogate,
-    SurrogateFactory,
-    find_surrogate,
-    value_unit,
+from airbo.optimizer.surrogate import FittedModel, Surrogate, SurrogateFactory, find_surrogate
+from airbo.outcomes import (
+    Maximize,
+    Minimize,
+    Want,
+    first_objective,
+    named_outcomes,
+    objectives,
 )
-from airbo.outcomes import Want, first_objective, named_outcomes
 from airbo.seeds import reproducible
 from airbo.space import Design, Space, n_initial_for
 from airbo.uncertainty import InputUncertainty
@@ -120,45 +120,32 @@ class Optimizer:
         self._deployment = None if deployment is None else by_columns(self.space, deployment)
         first = first_objective(self.outcomes)
         self.direction: Direction = first.direction
-        self.surrogate = surrogate
-        points, build = Points(self.space), find_surrogate(surrogate)
-        under = (self.uncertainty, self.deployment)
-        self._surrogate = Surrogate(points, build, *under, self.direction)
-        self.acquisition = acquisition
-        self._acquisition = find_acquisition(acquisition)
-        self.seed = whole_number("seed", seed, least=0)
         self.measure = first.measure
         self.noise: Noise = noise
-        self._objective = Objective(self._surrogate, self.measure, noise, self.seed)
-        check_acquisition(self._acquisition, self.measure)
-        self._goals: Goals | None = None
-        if len(self.outcomes) > 1:
-            self._goals = self._several_goals()
+        self.seed = whole_number("seed", seed, least=0)
+        self.surrogate, build = surrogate, find_surrogate(surrogate)
+        self.acquisition, self._acquisition = acquisition, find_acquisition(acquisition)
+        check_settings(self.outcomes, acquisition, build)
+        points = Points(self.space)
+        under = (self.uncertainty, self.deployment)
+        self._surrogate = Surrogate(points, build, *under, self.direction)
+        self._goals = goals_of(self.outcomes, self._surrogate, noise, self.seed)
         n_first = n_initial_for(self.space.d) if n_initial is None else n_initial
         self.n_initial = whole_number("n_initial", n_first, least=1)
         self.initial: Literal["sobol", "random"] = initial
         self._history = History(points)
-        self._start_without_models()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, and the models, which are refitted."""
-        left_out = ("_lock", "_own_model", "_shown_model", "_last_under")
-        return {name: value for name, value in self.__dict__.items() if name not in left_out}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Start without a model."""
-        self.__dict__.update(state)
-        self._start_without_models()
-
-    def _start_without_models(self) -> None:
         self._last_under: tuple[NamedUncertainty, InputUncertainty] | None = None
-        self._own_model, self._shown_model = FittedModel(), FittedModel()
         self._lock = threading.RLock()
 
-    def _several_goals(self) -> Goals:
-        """Return what is wanted of all outcomes, whether a design can be used among them."""
-        check_several(self.outcomes, self.acquisition, self._surrogate.build)
-        return Goals.of(self.outcomes, self._objective)
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the lock; goals leave out their models, which are refitted."""
+        state = {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        return state | {"_last_under": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make a lock."""
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -175,13 +162,6 @@ class Optimizer:
             "noise": self.noise,
             "outcomes": self.outcomes,
         }
-
-    @property
-    def _record(self) -> History:
-        """What is known of the one outcome that a single model is made of."""
-        if self._goals is not None:
-            return self._history
-        return self._history.of(next(iter(self.outcomes)))
 
     @property
     def _rules(self) -> Rules:
@@ -220,24 +200,18 @@ class Optimizer:
         history = self._history
         n = len(history.observations) + len(history.pending)
         with reproducible(self.seed, "ask", history.n_asked):
-            if n < self.n_initial or not self._can_choose():
+            if n < self.n_initial or not self._all_measured:
                 Z = initial_design(history, self.initial, self.seed)
-            elif self._goals is not None:
-                self._models()
-                Z = self._goals.next_design(history)
             else:
-                record, model = self._record, self._model()
-                judged = self._objective.judged(model, value_unit(record.values), SEARCH)
-                Z = next_design(record, model, judged, self._surrogate, self._acquisition)
+                Z = next_design(history, self.outcome_models(), self._acquisition)
         [design] = history.points.cube.to_designs(Z)
         history.ask(design)
         return dict(design)
 
-    def _can_choose(self) -> bool:
-        """Say whether every outcome was measured at least once."""
-        if self._goals is not None:
-            return self._goals.are_known(self._history)
-        return bool(self._record.known)
+    @property
+    def _all_measured(self) -> bool:
+        """Whether every outcome was measured at least once."""
+        return all(self._history.of(name).known for name in self.outcomes)
 
     # -- telling
 
@@ -271,8 +245,8 @@ class Optimizer:
         """
         under = None if uncertainty is None else self._by_columns(uncertainty)
         new = read(self._rules, design, value, executed, under, allow_outside, infeasible)
-        if self._goals is None and any(o.infeasible for o in new):
-            self._goals = self._several_goals()
+        if any(o.infeasible for o in new):
+            check_knows_f(self._surrogate.build, self._goals[-1].want.measure)
         for observation in new:
             self._history.tell(observation)
 
@@ -319,17 +293,55 @@ class Optimizer:
     def model(self) -> GPyTorchModel:
         """The surrogate, fitted to all observations, in the unit cube and with maximized values.
 
-        This is a copy: changing it does not affect the optimizer. With
-        limits or several objectives it is the list of the models of all outcomes.
+        This is a copy: changing it does not affect the optimizer. With limits or several objectives
+        it is the list of the models of all outcomes.
         """
-        if self._goals is not None:
-            return copy.deepcopy(self._models())
-        return self._fitted(self._shown_model)
+        models = [copy.deepcopy(o.model) for o in self.outcome_models()]
+        return models[0] if len(models) == 1 else ModelListGP(*models)
+
+    @alone
+    def outcome_models(self) -> list[OutcomeModel]:
+        """Return the models of all outcomes, as the optimizer uses them.
+
+        That a design can be used is the last one, if the record holds a design that cannot.
+        """
+        used = self._goals if self._history.knows_infeasible else self._goals[:-1]
+        return [goal.model(self._history) for goal in used]
+
+    @alone
+    def outcome_model(
+        self,
+        name: str | None = None,
+        measure: Measure | None = None,
+        noise: Noise | None = None,
+    ) -> OutcomeModel:
+        """Return the model of one outcome; others need not have been measured yet.
+
+        Args:
+            name: Of the outcome; by default the first objective.
+            measure: What is asked of it; by default what the optimizer decides by.
+            noise: As for ``Optimizer``, and by default as there.
+        """
+        return self._goal(name).model(self._history, measure, noise)
+
+    def _goal(self, name: str | None) -> Goal:
+        """Return the goal of an outcome, or of the first objective."""
+        wanted = next(iter(objectives(self.outcomes))) if name is None else name
+        for goal in self._goals:
+            if goal.name == wanted:
+                return goal
+        raise ValueError(f"Unknown outcome {name!r}; there are {list(self.outcomes)}.")
+
+    @property
+    @alone
+    def record(self) -> History:
+        """A copy of all that was asked and told."""
+        return self._history.copy()
 
     @alone
     def recommend(
         self,
-        policy: Literal["observed", "anywhere"] | None = None,
+        policy: Policy | None = None,
         confidence: float = CONFIDENCE,
     ) -> Recommendation:
         """Return the design that is best by the measure, under the deployment uncertainty.
@@ -348,25 +360,13 @@ class Optimizer:
                 is ``"anywhere"``, because the best design then need not have been tried.
             confidence: How sure the model has to be that all limits are kept.
         """
-        policy = self._policy(policy)
-        check_level(confidence, "confidence")
-        if self._goals is not None:
-            with reproducible(self.seed, "recommend"):
-                return self._choice(policy, confidence).recommend()
-        predictor, record = self._predictor(), self._record
         with reproducible(self.seed, "recommend"):
-            if policy == "observed":
-                best = predictor.best_of(record.tried)
-            else:
-                find = predictor.best_anywhere if policy == "anywhere" else predictor.best
-                best = find(record)
-        predictor.warn_if_blind(best, record)
-        return best
+            return self._choice(policy, confidence).recommend()
 
     @alone
     def front(
         self,
-        policy: Literal["observed", "anywhere"] | None = None,
+        policy: Policy | None = None,
         confidence: float = CONFIDENCE,
     ) -> list[Recommendation]:
         """Return the designs that keep all limits and that no other one beats by all objectives.
@@ -377,45 +377,24 @@ class Optimizer:
             policy: As for ``recommend``.
             confidence: As for ``recommend``.
         """
-        if self._goals is None:
-            return [self.recommend(policy, confidence)]
         with reproducible(self.seed, "recommend"):
-            return self._choice(self._policy(policy), confidence).front()
+            return self._choice(policy, confidence).front()
 
-    def _policy(
-        self, given: Literal["observed", "anywhere"] | None
-    ) -> Literal["observed", "anywhere"] | None:
-        if given is None:
-            if self.deployment != self.uncertainty:
-                return "anywhere"
-            known, told = self._record.known, self._record.observations
-            careful = len(known) <= self.n_initial or len(known) < len(told)
-            return "observed" if careful or self._goals is not None else None
-        check_choice("policy", given, "observed", "anywhere")
-        return given
+    def _choice(self, policy: Policy | None, confidence: float) -> Choice:
+        allowed = self.policy_for(policy)
+        check_level(confidence, "confidence")
+        return Choice(self.outcome_models(), self._history, allowed, confidence)
 
-    def _choice(self, policy: Literal["observed", "anywhere"] | None, confidence: float) -> Choice:
-        assert self._goals is not None
-        assert policy is not None
-        self._models()
-        return Choice(self._goals, self._history, policy, confidence)
-
-    def _models(self) -> ModelListGP:
-        """Return the models of all outcomes, as the optimizer uses them."""
-        assert self._goals is not None
-        with reproducible(self.seed, "fit"):
-            return self._goals.model(self._history)
-
-    def _goal(self, name: str | None) -> OutcomeGoal:
-        """Return the goal of an outcome, with its model; others may not have been measured yet."""
-        assert self._goals is not None
-        goal = self._goals.named_goal(name)
-        if self._goals.are_known(self._history):
-            self._models()
-        else:
-            with reproducible(self.seed, "fit"):
-                goal.model(self._history)
-        return goal
+    def policy_for(self, given: Policy | None) -> Policy | None:
+        """Return which designs ``recommend`` chooses from, if nothing else is asked for."""
+        if given is not None:
+            check_choice("policy", given, "observed", "anywhere")
+            return given
+        if self.deployment != self.uncertainty:
+            return "anywhere"
+        n_known, n_told = len(self._history.known), len(self._history.observations)
+        is_plain = len(self.outcomes) == 1 and n_known == n_told
+        return None if is_plain and n_known > self.n_initial else "observed"
 
     @alone
     def predict(self, designs: Any) -> "pd.DataFrame":
@@ -428,13 +407,13 @@ class Optimizer:
 
         cube = self._history.points.cube
         X = cube.columns(designs)
-        rows = self.space.to_designs(X)
-        if self._goals is not None:
-            self._models()
-            predicted = self._goals.predicted(self._history, cube.from_columns(X))
-            return pd.DataFrame(rows).assign(**predicted)
-        means, stds = self._predictor().predict(cube.from_columns(X))
-        return pd.DataFrame(rows).assign(mean=means.numpy(), std=stds.numpy())
+        models = self.outcome_models()
+        columns: dict[str, Any] = {}
+        for o in models:
+            means, stds = (o.of_values() if o.is_limit else o).predict(cube.from_columns(X))
+            prefix = "" if len(models) == 1 else f"{o.goal.name}_"
+            columns |= {f"{prefix}mean": means.numpy(), f"{prefix}std": stds.numpy()}
+        return pd.DataFrame(self.space.to_designs(X)).assign(**columns)
 
     @alone
     def evaluate(
@@ -454,100 +433,30 @@ class Optimizer:
                 objective.
         """
         plain = self.space.checked(design, allow_outside=True)
-        noise = self.noise if noise is None else noise
-        if self._goals is not None:
-            goal = self._goal(outcome)
-            return goal.predictor(self._history, measure, noise).evaluate(plain)
-        if outcome not in (None, *self.outcomes):
-            raise ValueError(f"Unknown outcome {outcome!r}; there is only one.")
-        own = self.measure if measure is None else measure
-        return self._predictor(replace(self._objective, measure=own, noise=noise)).evaluate(plain)
-
-    def _looked_at(self, design: Mapping[str, Any] | None) -> Design:
-        if design is None:
-            return self.recommend().design
-        return self.space.checked(design, allow_outside=True)
-
-    @alone
-    def _limits(self, measure: InSpec | None, effort: Effort) -> list[MeasureModel]:
-        """Return draws of all values that have limits."""
-        if self._goals is not None:
-            if measure is not None:
-                raise ValueError("With several outcomes, the limits are theirs: leave measure out.")
-            self._models()
-            with reproducible(self.seed, "fit"):
-                found = self._goals.limits(self._history, effort)
-            if not found:
-                raise ValueError("No outcome has limits to keep: AtMost, AtLeast or Between.")
-            return found
-        own = self.measure if measure is None else measure
-        if not isinstance(own, InSpec):
-            raise ValueError(
-                "There are no limits to keep. Use measure=measures.InSpec(...), or outcomes with "
-                "AtMost, AtLeast or Between."
-            )
-        predictor = self._predictor(replace(self._objective, measure=own))
-        return [predictor.objective.drawn(predictor.model, predictor.unit, effort)]
-
-    @alone
-    def _predictor_of(
-        self, outcome: str | None, measure: Measure | None
-    ) -> tuple[Predictor, str | None]:
-        """Return the predictor of an outcome, and its name where there are several."""
-        if self._goals is not None:
-            goal = self._goal(outcome)
-            return goal.predictor(self._history, measure), goal.name
-        if outcome not in (None, *self.outcomes):
-            raise ValueError(f"Unknown outcome {outcome!r}; there is only one.")
-        own = self.measure if measure is None else measure
-        return self._predictor(replace(self._objective, measure=own)), outcome
-
-    def _predictor(self, objective: Objective | None = None) -> Predictor:
-        model = self._model()
-        return Predictor(objective or self._objective, model, value_unit(self._record.values))
-
-    def _model(self) -> GPyTorchModel:
-        """Return the model that the optimizer uses."""
-        return self._fitted(self._own_model)
-
-    def _fitted(self, last: FittedModel) -> GPyTorchModel:
-        """Return the model of all observations; fit it again only if there are new ones."""
-        known = self._record.known
-        if not known:
-            raise ValueError("There is no model yet: no experiment has given a value.")
-        with reproducible(self.seed, "fit"):
-            return last.of(known, self._surrogate)
+        return self.outcome_model(outcome, measure, noise).evaluate(plain)
 
     @alone
     def of_outcome(self, name: str | None = None) -> "Optimizer":
         """Return an optimizer of the expected value of one outcome, with the record of it.
 
-        Its direction is the side on which an outcome keeps its limit.
+        There, the outcome is called ``"value"``, and the direction is the side on which it keeps
+        its limit. The two share the fitted model: neither fits it if the other has.
 
         Args:
-            name: Of the outcome; by default the value, or the first objective.
+            name: Of the outcome; by default the first objective.
         """
-        record, surrogate = self._record, self._surrogate
-        if self._goals is not None:
-            goal = self._goals.named_goal(name)
-            record, surrogate = goal.history(self._history), goal.objective.surrogate
-        alone = Optimizer(
-            self.space,
-            self.uncertainty,
-            surrogate.direction,
-            self.surrogate,
-            self.acquisition,
-            self.seed,
-            deployment=self._deployment,
-            n_initial=self.n_initial,
-            initial=self.initial,
-        )
+        goal = self._goal(name)
+        aim = Maximize() if goal.want.direction == "maximize" else Minimize()
+        one = Optimizer(**{**self._settings, "outcomes": {VALUE: aim}})
+        one._goals = (replace(one._goals[0], last=goal.last), *one._goals[1:])
+        own = self._history.of(goal.name)
         plain = [
             replace(o, infeasible=False, outcomes={} if o.value is None else {VALUE: o.value})
-            for o in record.observations
+            for o in own.observations
         ]
-        alone._history = replace(record, observations=plain)
-        return alone
+        one._history = replace(own, observations=plain)
+        one._lock = self._lock  # one model, one thread at a time
+        return one
 
     # -- saving
 
@@ -560,7 +469,7 @@ class Optimizer:
         """
         twin = copy.copy(self)
         twin._history = self._history.copy()
-        twin._own_model, twin._lock = self._own_model, self._lock  # one model, one thread at a time
+        twin._lock = self._lock  # one model, one thread at a time
         return twin
 
     @alone
@@ -569,6 +478,7 @@ class Optimizer:
         earlier = copy.copy(self)
         known = self._history.observations[: whole_number("n", n, least=0)]
         earlier._history = History(self._history.points, known, n_asked=len(known))
+        earlier._goals = tuple(replace(goal, last=FittedModel()) for goal in self._goals)
         return earlier
 
     @alone
@@ -625,8 +535,6 @@ class Optimizer:
             for o in state.observations:
                 told = (o.design, o.outcomes or None, o.executed, o.uncertainty)
                 history.observations.append(read_one(rules, *told, True, o.infeasible))
-            if optimizer._goals is None and any(o.infeasible for o in history.observations):
-                optimizer._goals = optimizer._several_goals()
             history.pending = [
                 space.checked(design, allow_outside=True) for design in state.pending
             ]

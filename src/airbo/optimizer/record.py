@@ -118,20 +118,26 @@ class History:
         return True
 
     def of(self, outcome: str) -> "History":
-        """Return the history of one outcome alone, without experiments that left it out."""
-        own = [
-            replace(o, outcomes={n: v for n, v in o.outcomes.items() if n == outcome})
-            for o in self.observations
-        ]
-        pairs = zip(self.observations, own, strict=True)
-        return replace(self, observations=[o for all_, o in pairs if o.failed == all_.failed])
+        """Return the history of one outcome alone, without experiments that left it out.
+
+        Whether designs can be used is an outcome, too: 1 or 0, where that is known.
+        """
+        if outcome == FEASIBLE:
+            known = [o for o in self.observations if o.infeasible or not o.failed]
+            own = [replace(o, outcomes={FEASIBLE: float(not o.infeasible)}) for o in known]
+            return replace(self, observations=own)
+        own = []
+        for o in self.observations:
+            if o.failed or [*o.outcomes] == [outcome]:
+                own.append(o)
+            elif outcome in o.outcomes:
+                own.append(replace(o, outcomes={outcome: o.outcomes[outcome]}))
+        return replace(self, observations=own)
 
     @property
-    def feasibility(self) -> "History":
-        """Return the history of whether designs can be used: 1 or 0, where that is known."""
-        known = [o for o in self.observations if o.infeasible or not o.failed]
-        own = [replace(o, outcomes={FEASIBLE: float(not o.infeasible)}) for o in known]
-        return replace(self, observations=own)
+    def knows_infeasible(self) -> bool:
+        """Whether some design cannot be used."""
+        return any(o.infeasible for o in self.observations)
 
     @property
     def known(self) -> list[Observation]:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, islice, product
 from typing import Any, cast
@@ -10,7 +10,6 @@ from typing import Any, cast
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.exceptions.warnings import BotorchWarning
-from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import Model
 from botorch.optim.optimize import optimize_acqf
 from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
@@ -22,12 +21,13 @@ from torch.quasirandom import SobolEngine
 
 from airbo.acquisition import Acquisition, InformationAbout, Situation, believing, promising
 from airbo.acquisition.gain import ExpectedGain
+from airbo.acquisition.improvement import LogImprovement
 from airbo.embeddings.features import Nominal
-from airbo.measures.posterior import MeasureModel
+from airbo.measures.posterior import SEARCH, MeasureModel
 from airbo.models import UncertainInputGP
-from airbo.optimizer.part import MOST_ROWS, warn_of_part
+from airbo.optimizer.goal import OutcomeDraws, OutcomeModel
 from airbo.optimizer.record import SAME, History
-from airbo.optimizer.surrogate import Surrogate
+from airbo.optimizer.surrogate import MOST_ROWS, warn_of_part
 from airbo.optimizer.within import Within
 from airbo.seeds import stream_seed
 from airbo.space import Design
@@ -79,39 +79,46 @@ def _initial_points(
 
 
 def next_design(
-    history: History,
-    model: GPyTorchModel,
-    judged: Model,
-    surrogate: Surrogate,
-    acquisition: Acquisition,
+    history: History, outcomes: Sequence[OutcomeModel], acquisition: Acquisition
 ) -> Float[Tensor, "1 m"]:
-    """Maximize the acquisition over the space.
+    """Return the most promising experiment.
 
-    If the uncertainty in use differs from that of the experiments, the maximum is the design to
-    learn about. The result is then the experiment that is most informative about this design.
+    The measure of one objective is searched by the acquisition; with limits or several objectives,
+    what counts is the expected improvement of the front. If the uncertainty in use differs from
+    that of the experiments, the maximum is the design to learn about, and what is returned is the
+    experiment that teaches most about it.
     """
-    points, waiting = history.points, looked_at(history)
+    points, surrogate = history.points, outcomes[0].surrogate
+    waiting = points.of(unknown_designs(history))
     experiments, deployment = surrogate.experiments_in_cube, surrogate.deployment_in_cube
-    X = points.of(history.designs)
-    situation = Situation(
-        X[promising(judged, X, MOST_ROWS)],
-        points.of(waiting) if waiting else None,
-        experiments,
-    )
     taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
+    X = points.of(history.designs)
+    function: AcquisitionFunction
     with without_numerical_warnings():
-        function = acquisition(judged, situation)
+        if len(outcomes) == 1:
+            measured = outcomes[0].of_measure(SEARCH)
+            X = X[promising(measured, X, MOST_ROWS)]
+            situation = Situation(X, waiting if len(waiting) else None, experiments)
+            function = acquisition(measured, situation)
+        else:
+            situation = Situation(X, waiting if len(waiting) else None, experiments)
+            draws = OutcomeDraws(outcomes, SEARCH)
+            function = LogImprovement(draws, torch.cat([X, waiting]))
         Z = best_design(function, points.cube, **taken)
-        if experiments == deployment or isinstance(function, ExpectedGain):
+        models = [o.model for o in outcomes if knows_where_inputs_land(o.model)]
+        if experiments == deployment or isinstance(function, ExpectedGain) or not models:
             return Z  # the maximum is an experiment already
-        if not isinstance(model, UncertainInputGP) or isinstance(model.features, Nominal):
-            return Z
-        informed = cast(UncertainInputGP, believing(model, situation))
+        informed = [cast(UncertainInputGP, believing(model, situation)) for model in models]
         teaching = InformationAbout(informed, Z, deployment, experiments)
         return best_design(teaching, points.cube, start=Z, **taken)
 
 
-def looked_at(history: History) -> list[Design]:
+def knows_where_inputs_land(model: Model) -> bool:
+    """Say whether a model tells a design that is used from the same one in an experiment."""
+    return isinstance(model, UncertainInputGP) and not isinstance(model.features, Nominal)
+
+
+def unknown_designs(history: History) -> list[Design]:
     """Return the designs without a value that a model looks at: all, unless they are too many."""
     waiting = history.waiting
     if len(waiting) <= MOST_ROWS:

@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from botorch.exceptions.errors import ModelFittingError
@@ -31,7 +32,6 @@ from airbo.models import (
     UncertainInputGP,
 )
 from airbo.observed import Direction
-from airbo.optimizer.part import MOST_ROWS, replicates, warn_of_part
 from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, conditional
@@ -50,6 +50,14 @@ SURROGATES: dict[str, SurrogateFactory] = {
     "erbf": ERBFGP,
     "nominal": NominalGP,
 }
+MOST_ROWS = 1000
+"""Rows of a model: its time grows with their cube and its memory with their square."""
+MOST_UNCERTAINTIES = 100
+"""After so many different uncertainties, observations under further ones are not compared."""
+
+
+class PartOfDataWarning(RuntimeWarning):
+    """The model looks at a part of what is known."""
 
 
 @dataclass(frozen=True)
@@ -178,14 +186,14 @@ class Surrogate:
 class FittedModel:
     """The last fitted model, kept while the observations stay the same."""
 
-    known: Sequence[Observation] = ()
+    told: Sequence[tuple[Any, ...]] = ()
     model: GPyTorchModel | None = None
 
     def of(self, known: Sequence[Observation], surrogate: Surrogate) -> GPyTorchModel:
         """Return the model of these observations; fit it unless it is the last one."""
-        if self.model is None or self.known != known:
-            self.model = surrogate.fit(known)
-            self.known = known
+        told = [(o.design, o.value, o.executed, o.uncertainty) for o in known]
+        if self.model is None or self.told != told:
+            self.model, self.told = surrogate.fit(known), told
         return self.model
 
 
@@ -245,3 +253,33 @@ def _accepted(build: SurrogateFactory, offered: dict[str, object]) -> dict[str, 
     if any(p.kind is p.VAR_KEYWORD for p in arguments.values()):
         return offered
     return {name: value for name, value in offered.items() if name in arguments}
+
+
+# -- parts of many observations
+
+
+def replicates(known: Sequence[Observation]) -> list[list[int]]:
+    """Return the positions of observations, those together that one row of a model can hold."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    distinct: list[InputUncertainty | None] = [None]
+    for i, o in enumerate(known):
+        if o.uncertainty in distinct:
+            under = distinct.index(o.uncertainty)
+        elif len(distinct) <= MOST_UNCERTAINTIES:
+            under = len(distinct)
+            distinct.append(o.uncertainty)
+        else:
+            under = -1 - i
+        key = (*o.design.values(), *o.executed.items(), under)
+        groups.setdefault(key, []).append(i)
+    return list(groups.values())
+
+
+def warn_of_part(n_part: int, n_all: int, what: str, how: str) -> None:
+    """Say that the model looks at a part."""
+    warnings.warn(
+        f"The model looks at {n_part:,} of {n_all:,} {what}: {how}. With all of them, it would "
+        "need too much time and memory.",
+        PartOfDataWarning,
+        stacklevel=2,
+    )

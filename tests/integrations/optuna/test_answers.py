@@ -74,7 +74,7 @@ def test_a_study_without_trials_has_no_answer():
     with pytest.raises(ValueError, match="the study has no complete trial"):
         recommend(study)
     study.sampler = quick(search_space=LINE)
-    with pytest.raises(ValueError, match="no experiment has given a value"):
+    with pytest.raises(ValueError, match="no experiment measured it"):
         recommend(study)
 
 

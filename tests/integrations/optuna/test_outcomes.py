@@ -8,16 +8,16 @@ from airbo import AtMost, Maximize, measures
 from airbo import uncertainty as unc
 from airbo.integrations.optuna import AIRBOSampler, front, optimizer_of, recommend, robust_trial
 from airbo.measures.posterior import Effort
-from airbo.optimizer import choice, goals, judgement
+from airbo.optimizer import choice, goal, search
 
 NORMAL = {"x": unc.Normal(0.05)}
 
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    for module, name in ((goals, "SEARCH_LIMITS"), (choice, "RECOMMEND")):
+    for module, name in ((search, "SEARCH"), (choice, "RECOMMEND")):
         monkeypatch.setattr(module, name, Effort(8, 16, smooth=True))
-    monkeypatch.setattr(judgement, "FINE", Effort(32, 64))
+    monkeypatch.setattr(goal, "FINE", Effort(32, 64))
 
 
 def sampler(**settings):

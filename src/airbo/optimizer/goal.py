@@ -1,0 +1,331 @@
+"""One outcome of an experiment: what is wanted of it, its model, and what that predicts.
+
+Notation
+    n, m      designs, and columns of the unit cube; S draws of f, s executed inputs of a design
+    Z (n m)   designs, as points of the unit cube
+    f         values of the outcome, as the user counts them
+    y         what is modelled, y = sign f / unit: larger is better, and the spread is not tiny
+    sign      1 where larger values of f are better, otherwise -1
+    factor    what turns the measure of y over P_x into the measure of f
+
+Behind this file, one outcome is a list of one: asking, recommending and predicting take a list of
+``OutcomeModel``, whether there are limits, several objectives, or the mean of a single value.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import torch
+from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import Model
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import ModuleList
+
+from airbo.acquisition import TheoryUCB, find_acquisition
+from airbo.acquisition.improvement import Draws, Sampled
+from airbo.measures import CVaR, InSpec, Mean, MeanStd, Measure, Quantile, Worst, check_measure
+from airbo.measures.capability import Capability, around_mean
+from airbo.measures.posterior import FINE, FOR_SHARES, Effort, MeasureModel, Noise, check_noise
+from airbo.models import ERBFGP, SKLGP, EnergyGP, NominalGP, SlicedWassersteinGP
+from airbo.optimizer.recommendation import Evaluation, OutcomeEstimate
+from airbo.optimizer.record import History
+from airbo.optimizer.surrogate import FittedModel, Surrogate, SurrogateFactory, value_unit
+from airbo.outcomes import FEASIBLE, AtLeast, Between, Limit, Want
+from airbo.seeds import reproducible
+from airbo.space import Design
+
+ONE_SIDED = (MeanStd, Quantile, CVaR, Worst)
+"""Measures that look at one side of the values, the bad one."""
+RARE = 0.95
+"""Limits with a larger probability depend on tails that need twice as many executed inputs."""
+MAX_VALUES = 2**22
+"""Number of values of f that fit into memory."""
+NORMAL_90 = 1.6449
+"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
+_WITHOUT_F = (SKLGP, ERBFGP, EnergyGP, SlicedWassersteinGP, NominalGP)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One outcome: what is wanted of it, and how its values are modelled."""
+
+    name: str
+    want: Want
+    surrogate: Surrogate
+    """Builds the model of its values, with the direction of the outcome."""
+    noise: Noise = "measurement"
+    """Whether observation noise counts as a property of the product."""
+    seed: int = 0
+    number: int = 0
+    """Its place among the outcomes: each has draws of its own."""
+    last: FittedModel = field(default_factory=FittedModel, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the model, which is refitted."""
+        return {**self.__dict__, "last": FittedModel()}
+
+    def model(
+        self, history: History, measure: Measure | None = None, noise: Noise | None = None
+    ) -> "OutcomeModel":
+        """Return the model of the experiments in which the outcome was measured.
+
+        Args:
+            history: All experiments.
+            measure: What is asked of the values; by default what is wanted of the outcome.
+            noise: See above, and by default as there.
+        """
+        if isinstance(self.want, Between) and isinstance(measure, ONE_SIDED):
+            raise ValueError(
+                f"{self.name!r} has limits on both sides, so no side is the bad one that "
+                f"{type(measure).__name__} looks at. Ask for InSpec, Target or Mean."
+            )
+        measure = self.want.measure if measure is None else check_measure(measure)
+        check_knows_f(self.surrogate.build, measure)
+        noise = self.noise if noise is None else check_noise(noise)
+        own = history.of(self.name)
+        if not own.known:
+            raise ValueError(f"There is no model of {self.name!r} yet: no experiment measured it.")
+        with reproducible(self.seed, "fit"):
+            model = self.last.of(own.known, self.surrogate)
+        return OutcomeModel(self, model, value_unit(own.values), measure, noise)
+
+
+def goals_of(
+    outcomes: Mapping[str, Want], surrogate: Surrogate, noise: Noise, seed: int
+) -> tuple[Goal, ...]:
+    """Return the goals of all outcomes; the last one is that a design can be used at all."""
+    works = {FEASIBLE: AtLeast(0.5)}  # 1 if an executed input works, otherwise 0
+    check_noise(noise)
+    return tuple(
+        Goal(name, want, replace(surrogate, direction=want.direction), noise, seed, number)
+        for number, (name, want) in enumerate({**outcomes, **works}.items())
+    )
+
+
+@dataclass(frozen=True)
+class OutcomeModel:
+    """The fitted model of one outcome, and what it predicts of designs in use."""
+
+    goal: Goal
+    model: GPyTorchModel
+    """The fitted surrogate, of y."""
+    unit: float
+    """The unit of y, see ``value_unit``."""
+    measure: Measure
+    """What is asked of f over P_x, in the user's units and direction."""
+    noise: Noise
+
+    @property
+    def surrogate(self) -> Surrogate:
+        """What built the model."""
+        return self.goal.surrogate
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether the outcome must stay within limits; otherwise designs are chosen by it."""
+        return isinstance(self.goal.want, Limit)
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the posterior of the model is the answer already."""
+        return isinstance(self.measure, Mean)
+
+    @property
+    def factor(self) -> float:
+        """What turns the measure of y into that of f."""
+        return self.measure.factor(self.surrogate.sign, self.unit)
+
+    def of_values(self) -> "OutcomeModel":
+        """Return the same about the mean."""
+        return replace(self, measure=Mean())
+
+    # -- posteriors, in the units of the model: larger is better
+
+    def of_measure(self, effort: Effort) -> Model:
+        """Return a model of the measure of y: the surrogate itself where that is the mean."""
+        return self.model if self.is_mean else self.draws(effort)
+
+    def draws(self, effort: Effort, fresh: bool = False) -> MeasureModel:
+        """Return draws of the measure of y, also of the mean.
+
+        Args:
+            effort: How many.
+            fresh: Whether they come from torch's generator as it stands; otherwise they are the
+                same every time, so that one question has one answer.
+        """
+        inside = self.measure.inside(self.surrogate.sign, self.unit)
+        stream = reproducible(self.goal.seed, "draws of f", self.goal.number)
+        with nullcontext() if fresh else stream:
+            where = self.surrogate.deployment_in_cube
+            return MeasureModel(self.model, inside, where, self.noise, effort)
+
+    def _drawn(self, Z: Float[Tensor, "n m"], effort: Effort) -> Float[Tensor, "S n"]:
+        """Return draws of the measure of y at designs, as many at a time as fit into memory."""
+        draws = self.draws(effort)
+        with torch.no_grad():
+            portions = Z.split(max(1, MAX_VALUES // draws.n_values))
+            parts = [draws.posterior(some).draws.squeeze(-1) for some in portions]
+        return torch.cat(parts, dim=-1)
+
+    # -- predictions, in the user's units
+
+    def predict(
+        self, Z: Float[Tensor, "n m"], effort: Effort = FINE
+    ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """Return mean and standard deviation of the measure of designs."""
+        if self.is_mean:
+            with torch.no_grad():
+                posterior: Any = self.model.posterior(Z)
+            mean, std = posterior.mean.squeeze(-1), posterior.variance.squeeze(-1).sqrt()
+        else:
+            drawn = self._drawn(Z, effort)
+            mean, std = drawn.mean(0), drawn.std(0)
+        return self.factor * mean, abs(self.factor) * std
+
+    def evaluate(self, design: Design) -> Evaluation:
+        """Return the posterior of the measure of one design."""
+        Z = self.surrogate.points.of([design])
+        [mean], [std] = (v.tolist() for v in self.predict(Z))
+        if self.is_mean:
+            ends = [mean - NORMAL_90 * std, mean + NORMAL_90 * std]
+        else:
+            drawn = self.factor * self._drawn(Z, FINE).flatten()
+            ends = list(around_mean(drawn))
+        [capability] = self.capabilities([design])
+        return Evaluation(dict(design), self.measure, mean, std, (ends[0], ends[1]), capability)
+
+    def estimates(
+        self, Z: Float[Tensor, "n m"]
+    ) -> tuple[list[OutcomeEstimate], Bool[Tensor, "S n"] | None]:
+        """Predict the outcome of designs.
+
+        Returns:
+            An estimate of each design and, of a limit, in which draws of f each design keeps it
+            with the required probability.
+        """
+        want = self.goal.want
+        if not isinstance(want, Limit):
+            means, stds = self.predict(Z)
+            pairs = zip(means.tolist(), stds.tolist(), strict=True)
+            return [OutcomeEstimate(mean, std) for mean, std in pairs], None
+        means, stds = self.of_values().predict(Z)
+        kept = self._drawn(Z, FINE) >= want.probability  # (S, n)
+        rows = zip(means.tolist(), stds.tolist(), kept.double().mean(0).tolist(), strict=True)
+        return [OutcomeEstimate(mean, std, holds=holds) for mean, std, holds in rows], kept
+
+    def capabilities(self, designs: Sequence[Design]) -> list[Capability | None]:
+        """Return how well designs keep within limits, if the measure has any.
+
+        Shares near 0 and 1 take many executed inputs, so this is for few designs.
+        """
+        if not isinstance(self.measure, InSpec):
+            return [None] * len(designs)
+        draws = self.draws(FOR_SHARES)
+        assert isinstance(draws.measure, InSpec)
+        with torch.no_grad():
+            return [
+                Capability.of(draws.measure, draws.values(Z)[:, 0])  # (S, s)
+                for Z in self.surrogate.points.of(designs).split(1)
+            ]
+
+    def values(self, design: Design) -> Float[Tensor, "S s"]:
+        """Return draws of the values of f over where a design lands.
+
+        Capabilities are read off the same draws.
+        """
+        with torch.no_grad():
+            y = self.draws(FOR_SHARES).values(self.surrogate.points.of([design]))[:, 0]
+        return self.surrogate.sign * self.unit * y
+
+
+# -- all outcomes together
+
+
+class OutcomeDraws(Draws):
+    """Joint draws of all outcomes: the measures of objectives, and the margins of limits.
+
+    The models of outcomes are independent, so joint draws are draws of each, side by side.
+    """
+
+    def __init__(self, outcomes: Sequence[OutcomeModel], effort: Effort) -> None:
+        """Draw all outcomes from torch's generator as it stands."""
+        super().__init__()
+        self.outcomes = outcomes
+        limits = [o.goal.want for o in outcomes if isinstance(o.goal.want, Limit)]
+        is_rare = max((limit.probability for limit in limits), default=0.0) > RARE
+        effort = replace(effort, n_executed=effort.n_executed * (2 if is_rare else 1))
+        self.models = ModuleList(o.draws(effort, fresh=True) for o in outcomes)
+
+    def forward(self, Z: Float[Tensor, "*batch n m"]) -> Sampled:
+        """Return draws at designs."""
+        objectives, margins = [], []
+        for outcome, model in zip(self.outcomes, self.models, strict=True):
+            draws, want = cast(MeasureModel, model), outcome.goal.want
+            if isinstance(want, Limit):
+                f = outcome.surrogate.sign * draws.values(Z)  # in units of y
+                margins.append(margin(want, f, outcome.unit) / _scale(draws))
+            else:
+                objectives.append(draws.posterior(Z).draws.squeeze(-1))
+        none = Z.new_zeros(*objectives[0].shape, 0)
+        kept = torch.stack(margins, -1) if margins else none
+        return Sampled(torch.stack(objectives, -1), kept)
+
+
+def margin(limit: Limit, values: Float[Tensor, "*draws s"], unit: float) -> Float[Tensor, "*draws"]:
+    r"""Return the margin by which a limit is kept with its probability, from draws over P_x.
+
+    .. math:: P(f(x') \text{ is within}) \ge p \iff q_{1-p}(\min(f(x') - low, high - f(x'))) \ge 0
+
+    The quantile on the right has a slope where the share on the left is 0 or 1.
+    """
+    low, high = limit.bounds
+    rooms = [] if low is None else [values - low / unit]
+    rooms += [] if high is None else [high / unit - values]
+    return cast(Tensor, Quantile(limit.probability).of(torch.stack(rooms).amin(0)))
+
+
+def _scale(draws: MeasureModel) -> float:
+    """Return the standard deviation of the observed values of a model, in its units."""
+    transform: Any = draws.model.outcome_transform
+    return float(transform.stdvs.squeeze())
+
+
+# -- what goes together
+
+
+def check_settings(outcomes: Mapping[str, Want], acquisition: Any, build: SurrogateFactory) -> None:
+    """Refuse settings of an optimizer that do not go together.
+
+    Args:
+        outcomes: What is wanted of each outcome.
+        acquisition: The acquisition, or its name.
+        build: The surrogate.
+    """
+    for want in outcomes.values():
+        check_knows_f(build, want.measure, is_single=len(outcomes) == 1)
+    if len(outcomes) > 1 and acquisition != "default":
+        raise ValueError(
+            "With limits or several objectives, designs are chosen by the expected improvement of "
+            "the front: leave acquisition out."
+        )
+    [first, *_] = outcomes.values()
+    if isinstance(find_acquisition(acquisition), TheoryUCB) and first.measure != Mean():
+        raise ValueError(
+            "acquisition='ucb-theory' takes its β from a theorem about the mean. With "
+            f"measure={first.measure} use 'ucb-random', 'ucb' or 'ei'."
+        )
+
+
+def check_knows_f(build: SurrogateFactory, measure: Measure, is_single: bool = True) -> None:
+    """Refuse a surrogate without a model of f itself where draws of f are needed.
+
+    A user's own surrogate can be checked only when it has built its model.
+    """
+    if build in _WITHOUT_F and not (is_single and isinstance(measure, Mean)):
+        raise ValueError(
+            f"{build.__name__} has no model of f itself, which limits, several objectives and "
+            "every measure but the mean need. Use surrogate='default', 'ugp' or 'mmd'."
+        )
