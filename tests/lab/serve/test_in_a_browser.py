@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 CARDS = "document.querySelectorAll('.card').length"
-TOO_WIDE = "document.documentElement.scrollWidth - window.innerWidth"
+WIDTH = "document.documentElement.scrollWidth"  # a phone shows a wider page smaller
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,8 @@ def test_a_day_with_two_tabs(browser, server):
     assert outcomes(file)[0] == ("ok", 7.0)
     browser.wait("document.querySelector('[data-part=recent]').innerText.includes('7 µm')")
 
-    for tab in (browser, other):
-        assert tab.run(TOO_WIDE) <= 0
+    for tab, width in ((browser, 1200), (other, 390)):
+        assert tab.run(WIDTH) <= width
         # the browser writes down refused forms; they are what is tested here
         tab.problems[:] = [p for p in tab.problems if "status of 4" not in p.get("text", "")]
         check_silent(tab, url)
@@ -119,7 +119,7 @@ def test_charts_are_drawn_without_complaint(browser, server):
         browser.resize(width, 900)
         browser.open(f"{url}report")
         browser.wait("document.querySelectorAll('.chart .main-svg').length >= 10", 120)
-        assert browser.run(TOO_WIDE) <= 0
+        assert browser.run(WIDTH) <= width
     check_silent(browser, url)
 
 

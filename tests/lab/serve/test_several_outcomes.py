@@ -106,5 +106,5 @@ def test_the_best_observed_value_is_the_one_in_the_middle_of_the_limits(ann, fil
     tell(file, {"value": lambda x: 4 * x})
     page = ann.get()
     assert "best observed 2 mm" in page.words
-    assert "between 1.5 and 3 is in spec" in page.words
+    assert "between 1.5 and 3 mm is in spec" in page.words
     assert page.text.count('class="limit"') == 2

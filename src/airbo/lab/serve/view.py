@@ -24,7 +24,7 @@ from airbo.lab.serve.forms import (
 )
 from airbo.outcomes import Want
 
-WIDTH, HEIGHT, EDGE = 600.0, 150.0, 10.0
+WIDTH, HEIGHT, EDGE = 400.0, 140.0, 8.0
 """The small chart of values, in its own units."""
 MOST_DOTS = 200
 """Values that the small chart shows: the latest ones."""
@@ -63,6 +63,7 @@ def environment() -> Environment:
         "asset": asset,
         "small_chart": small_chart,
         "measured": measured,
+        "label": words.label,
         "with_unit": words.with_unit,
     }
     return made
@@ -169,10 +170,10 @@ def small_chart(what: Quantity, experiments: Sequence[Experiment]) -> SmallChart
         value, text = what.of(e), f"{e.number}: {what.words(e) or e.outcome}"
         y = HEIGHT - EDGE / 2 if value is None else height(value)
         dots.append(Dot(e.number, text, EDGE + i * step, y, value is None))
-    lines = "; lines: limits" if bounds else ""
+    dashed = " (dashed)" if bounds else ""
     return SmallChart(
         f"{what.name} of experiments {done[0].number} to {done[-1].number}: "
-        f"{what.want.better(what.unit)}{lines}.",
+        f"{what.want.better(what.unit)}{dashed}.",
         words.with_unit(low, what.unit),
         words.with_unit(high, what.unit),
         dots,
