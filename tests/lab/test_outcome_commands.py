@@ -14,6 +14,7 @@ from airbo import (
     TooLittleDataWarning,
 )
 from airbo.lab.cli.app import app
+from airbo.words import ppm
 from tests.lab.test_outcomes import SEAM
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -132,7 +133,7 @@ def test_recommend_shows_limits_with_their_probabilities(airbo):
     data = json.loads(airbo("recommend", "--json").stdout)
     quality = data["outcomes"]["leak"]["capability"]
     assert f"Cpk {quality['cpk']:.2f} (" in said
-    assert f"{quality['ppm']:,.0f} ppm out of spec" in said
+    assert f"{ppm(quality['ppm'])} ppm out of spec" in said
     assert quality["share_interval"][0] <= quality["share"] <= quality["share_interval"][1]
     assert quality["share"] == data["outcomes"]["leak"]["within"]
     assert data["outcomes"]["strength"]["capability"] is None

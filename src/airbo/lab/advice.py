@@ -9,8 +9,9 @@ from airbo.lab.digits import as_held, digits_of
 from airbo.lab.errors import CampaignError
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
-from airbo.measures import Mean
+from airbo.measures import InSpec, Mean
 from airbo.observed import VALUE
+from airbo.outcomes import objectives
 from airbo.uncertainty.by_name import read_uncertainty
 from airbo.words import quoted
 
@@ -106,10 +107,15 @@ class Adviser:
         return replace(best, design=design)
 
     def _named(self, best: "Recommendation") -> "Recommendation":
-        """Give the only outcome its name."""
-        if [*best.outcomes] != [VALUE]:
-            return best
-        return replace(best, outcomes={self.settings.value_name: best.outcomes[VALUE]})
+        """Give the only outcome its name, and a share in spec one number."""
+        found = dict(best.outcomes)
+        if [*found] == [VALUE]:
+            found = {self.settings.value_name: found[VALUE]}
+        for name, want in objectives(self.settings.outcomes).items():
+            capability = found[name].capability
+            if isinstance(want.measure, InSpec) and capability is not None:
+                found[name] = replace(found[name], mean=capability.share)
+        return replace(best, mean=found[self.settings.value_name].mean, outcomes=found)
 
 
 def modelled(settings: Settings, experiments: Sequence[Experiment]) -> list[Experiment]:

@@ -66,7 +66,8 @@ def test_the_day_goes_as_the_page_says(tmp_path, monkeypatch):
         for line in lines:
             assert words_of(line) in printed, f"{command}: {line!r} is not in {printed!r}"
     page = (tmp_path / "campaign.html").read_text(encoding="utf-8")
-    assert "The best designs tried" in page
+    assert "Experiments" in page
+    assert "new batch of steel" in page
 
 
 def test_every_command_has_its_place_on_a_page():

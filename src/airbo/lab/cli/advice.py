@@ -120,13 +120,13 @@ def show_best(
     """Say which design to use where one value decides, and what to expect of it."""
     from airbo import measures
     from airbo.analysis.words import MEAN_ONLY, outlook_sentences
-    from airbo.lab.cli.views import what_to_expect
+    from airbo.lab.cli.views import unit_of_measure, what_to_expect
     from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}.")
     out.show(what_to_expect(settings, best))
-    data: dict[str, Any] = {"design": best.design, "mean": best.mean, "std": best.std,
-                            "unit": settings.value_unit}  # fmt: skip
+    unit = unit_of_measure(settings.measure, settings.value_unit)
+    data: dict[str, Any] = {"design": best.design, "mean": best.mean, "std": best.std, "unit": unit}
     data["outcomes"] = as_recommended(best)["outcomes"]
     if outlook is not None:
         out.show(

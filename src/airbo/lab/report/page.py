@@ -130,9 +130,10 @@ def _cell(cell: str, title: str) -> str:
     return f'<td{number} data-title="{escape(title)}">{escape(cell)}</td>'
 
 
-def folded(summary: str, content: str) -> str:
-    """Return content that is shown when a reader asks for it."""
-    return f"<details><summary>{escape(summary)}</summary>{content}</details>"
+def folded(summary: str, content: str, is_open: bool = False) -> str:
+    """Return content that a reader can unfold; on a phone nothing is unfolded at first."""
+    state = " open" if is_open else ""
+    return f"<details{state}><summary>{escape(summary)}</summary>{content}</details>"
 
 
 # -- charts

@@ -34,7 +34,8 @@ def experiments_section(findings: Findings, record: "Record | None") -> Section 
     header = ["number", *(words.label(n, words.unit_of(p)) for n, p in parameters.items())]
     header += [*(outcome.label for outcome in findings.parts), "remarks"]
     shown = rows[-MOST_EXPERIMENTS:]
-    parts.append(page.table(header, [row for row, _ in shown], _faded(shown)))
+    listed = page.table(header, [row for row, _ in shown], _faded(shown))
+    parts.append(page.folded(words.plural(len(shown), "experiment"), listed, is_open=True))
     return Section("experiments", "Experiments", tuple(parts))
 
 

@@ -41,6 +41,10 @@ const drawCharts = (() => {
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll(document));
 
+  if (innerWidth < narrow) {
+    document.querySelectorAll("details[open]").forEach((part) => { part.open = false; });
+  }
+
   function drawAll(root) {
     if (!window.Plotly) { return; }
     root.querySelectorAll(".chart:not([hidden])").forEach(drawOne);
