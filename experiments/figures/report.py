@@ -91,7 +91,7 @@ def compare_surrogates(std: float = 0.06, n: int = 40) -> None:
             for x in (optimizer.recommend().design["x"], 0.3):
                 X = torch.full((2, 1), x, dtype=torch.float64)
                 both = [optimizer.uncertainty, halved]
-                _, change = Beliefs.of(optimizer).compare(X, both)
+                _, change = Beliefs.of(optimizer.outcome_model()).compare(X, both)
                 before, after = (
                     sum(two_peaks(x + factor * std * z) for z in draws) / len(draws)
                     for factor in (1.0, 0.5)

@@ -35,14 +35,14 @@ def test_expected_values_are_those_of_the_optimizer(found):
     F = found.findings.cube.round(torch.from_numpy(rng.random((37, 4))))
     designs = found.findings.cube.to_designs(found.findings.cube.unfold(F))
     ours = found.beliefs.expected(found.findings.cube.columns(designs))
-    theirs = found.optimizer.predict(designs)
+    theirs = found.findings.optimizer.predict(designs)
     np.testing.assert_allclose(ours.mean, theirs["mean"], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(ours.std, theirs["std"], rtol=1e-4)
 
 
 def test_less_is_more_turned_over():
     up = outcome(one(n=5))
-    down = outcome(flipped(up.optimizer))
+    down = outcome(flipped(up.findings.optimizer))
     assert down.findings.best.design == up.findings.best.design
     assert down.findings.best.mean == pytest.approx(-up.findings.best.mean)
     a, b = Slice(up, "x"), Slice(down, "x")
@@ -106,7 +106,7 @@ def test_what_nobody_tried_is_faded():
 def test_all_observations_stand_on_every_slice_the_nearest_ones_darkest(found):
     for name in found.findings.space.names:
         observed = traces(parameter_figure(Slice(found, name)))["observed"]
-        table = found.optimizer.observations.dropna(subset="value")
+        table = found.findings.optimizer.observations.dropna(subset="value")
         assert list(observed.y) == pytest.approx(list(table["value"]))
         at_best = int(
             np.argmax(
@@ -182,9 +182,12 @@ def test_earlier_recommendations_are_those_of_an_optimizer_that_knew_no_more(fou
     assert [e.n for e in earlier] == [1, 5, 9]
     for e in earlier:
         young = airbo.Optimizer(
-            found.findings.space, found.optimizer.uncertainty, surrogate="ugp", n_initial=11
+            found.findings.space,
+            found.findings.optimizer.uncertainty,
+            surrogate="ugp",
+            n_initial=11,
         )
-        young.tell(found.optimizer.observations[: e.n])
+        young.tell(found.findings.optimizer.observations[: e.n])
         best = outcome(young).findings.best
         assert e.design == best.design
         assert float(e.then.mean) == pytest.approx(best.mean)

@@ -222,7 +222,7 @@ def _interval(c: Capability) -> str:
 
 def _single_runs(outcome: OutcomeFindings) -> list[Tile]:
     """Show where single runs lie, if the experiments are run as the design is used."""
-    optimizer = outcome.optimizer
+    optimizer = outcome.findings.optimizer
     if optimizer.deployment != optimizer.uncertainty:
         return []
     single: Estimate = outcome.beliefs.expected(outcome.findings.center, noise=True)[0]

@@ -1,6 +1,5 @@
 """What a model expects of designs, as its user counts them."""
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,10 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from airbo.in_cube import in_cube
-from airbo.models import UncertainInputGP
-from airbo.observed import OK, STATUS, VALUE
-from airbo.optimizer import Optimizer
-from airbo.optimizer.surrogate import value_unit
+from airbo.optimizer.goal import OutcomeModel
 from airbo.space.cube import Cube
 from airbo.uncertainty import InputUncertainty
 
@@ -45,21 +41,18 @@ class Beliefs:
     model: GPyTorchModel
     unit: float
     """Factor from values of the model to the user's; negative if smaller is better."""
+    where: InputUncertainty | None = None
+    """Where designs land, in the cube; by default as in use."""
 
     @classmethod
-    def of(cls, optimizer: Optimizer) -> "Beliefs":
-        """Take the model of an optimizer that has seen a value."""
-        table = optimizer.observations
-        values = table.loc[table[STATUS] == OK, VALUE]
-        sign = 1 if optimizer.direction == "maximize" else -1
-        unit = sign * value_unit([float(value) for value in values])
-        return cls(Cube(optimizer.space), optimizer.model, unit)
+    def of(cls, outcome: OutcomeModel) -> "Beliefs":
+        """Take the model of an outcome."""
+        surrogate = outcome.surrogate
+        return cls(surrogate.points.cube, outcome.model, surrogate.sign * outcome.unit)
 
     def under(self, uncertainty: InputUncertainty) -> "Beliefs":
         """Return the beliefs of the same model about designs under another uncertainty."""
-        model = copy.deepcopy(self._over_distributions)
-        model.deployment = in_cube(self.cube.space, uncertainty)
-        return replace(self, model=model)
+        return replace(self, where=in_cube(self.cube.space, uncertainty))
 
     def expected(self, X: Float[Tensor, "n d"], noise: bool = False) -> Estimate:
         """Return the expected value of designs in columns.
@@ -82,7 +75,7 @@ class Beliefs:
         """
         each = [in_cube(self.cube.space, u) for u in uncertainties]
         with torch.no_grad():
-            joint = self._over_distributions.posterior(self.cube.from_columns(X), uncertainty=each)
+            joint: Any = self.model.posterior(self.cube.from_columns(X), uncertainty=each)
             mean, C = joint.mean.squeeze(-1).numpy(), joint.distribution.covariance_matrix.numpy()
         variances = np.array([C[1, 1], C[0, 0] + C[1, 1] - 2 * C[0, 1]])
         stds = abs(self.unit) * np.sqrt(variances.clip(min=0))
@@ -90,18 +83,12 @@ class Beliefs:
         both = Estimate(means, stds)
         return both[0], both[1]
 
-    @property
-    def _over_distributions(self) -> UncertainInputGP:
-        if not isinstance(self.model, UncertainInputGP):
-            kind = type(self.model).__name__
-            raise TypeError(f"{kind} does not know where designs land; use surrogate='ugp'.")
-        return self.model
-
     def _portion(self, X: Tensor, noise: bool) -> tuple[Tensor, Tensor]:
         missing = -len(X) % _TOGETHER
         padded = torch.cat([X, X[-1:].expand(missing, -1)])
         Z = self.cube.from_columns(padded).unflatten(0, (-1, _TOGETHER))
         with torch.no_grad():
-            posterior = self.model.posterior(Z, observation_noise=noise)
+            under = {} if self.where is None else {"uncertainty": self.where}
+            posterior = self.model.posterior(Z, observation_noise=noise, **under)
             mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
         return mean[: len(X)], variance[: len(X)].clamp_min(0)

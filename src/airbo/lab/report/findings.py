@@ -24,9 +24,9 @@ from airbo.measures import Mean
 from airbo.models import ERBFGP, UGP
 from airbo.observed import INFEASIBLE, OK, STATUS, VALUE
 from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
-from airbo.optimizer.in_use import values_in_use
+from airbo.optimizer.goal import OutcomeModel
 from airbo.optimizer.recommendation import OutcomeEstimate
-from airbo.outcomes import Aim, Maximize, Minimize, Want, objectives
+from airbo.outcomes import Want, objectives
 from airbo.space import Space
 from airbo.space.cube import Cube
 from airbo.space.parameters import Parameter
@@ -66,10 +66,7 @@ class Findings:
     @property
     def outcomes(self) -> Mapping[str, Want]:
         """What is wanted of each outcome."""
-        if self.optimizer.outcomes is not None:
-            return self.optimizer.outcomes
-        kind = Maximize if self.optimizer.direction == "maximize" else Minimize
-        return {VALUE: kind(self.optimizer.measure)}
+        return self.optimizer.outcomes
 
     @property
     def is_single(self) -> bool:
@@ -119,11 +116,7 @@ class Findings:
     @cached_property
     def expected(self) -> Mapping[str, OutcomeEstimate]:
         """What the model predicts for each outcome of the recommended design."""
-        best = self.best
-        if best.outcomes:
-            return best.outcomes
-        [name] = self.outcomes
-        return {name: OutcomeEstimate(best.mean, best.std, capability=best.capability)}
+        return self.best.outcomes
 
     @cached_property
     def front(self) -> list[Recommendation]:
@@ -282,13 +275,12 @@ class OutcomeFindings:
     @property
     def values(self) -> Any:
         """The observed values, one per experiment; NaN where it failed or was not measured."""
-        table = self.findings.optimizer.observations
-        return table[self.name if self.name in table.columns else VALUE]
+        return self.findings.optimizer.observations[self.name]
 
     @cached_property
-    def optimizer(self) -> Optimizer:
-        """An optimizer of the mean of this outcome alone."""
-        return self.findings.optimizer.of_outcome(self.name)
+    def model(self) -> OutcomeModel:
+        """The fitted model."""
+        return self.findings.optimizer.outcome_model(self.name)
 
     @cached_property
     def known(self) -> Any:
@@ -307,16 +299,13 @@ class OutcomeFindings:
 
     @cached_property
     def here(self) -> Estimate:
-        """The expected value at the recommended design."""
-        found: words.MeanAndStd = self.findings.expected[self.name]
-        if isinstance(self.want, Aim) and not isinstance(self.want.measure, Mean):
-            found = self.optimizer.evaluate(self.findings.best.design)  # what decides is no mean
-        return Estimate(np.array(found.mean), np.array(found.std))
+        """The expected value at the recommended design, also where a measure decides."""
+        return self.beliefs.expected(self.findings.center)[0]
 
     @cached_property
     def beliefs(self) -> Beliefs:
-        """The model of the optimizer."""
-        return Beliefs.of(self.optimizer)
+        """What the model says of any designs."""
+        return Beliefs.of(self.model)
 
     @cached_property
     def what_if(self) -> Beliefs | None:
@@ -334,16 +323,14 @@ class OutcomeFindings:
     @property
     def in_use(self) -> Array[Tensor, "S s"]:
         """Draws of the values at the recommended design, over where it lands."""
-        optimizer = self.findings.optimizer
-        name = None if self.findings.is_single else self.name
-        return values_in_use(optimizer, self.findings.best.design, name)
+        return self.model.values(self.findings.best.design)
 
     @cached_property
     def outlook(self) -> Outlook:
         """What further experiments can bring, and what the recommendation is based on."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TooLittleDataWarning)  # ``is_doubtful`` says it
-            return look_ahead(self.optimizer)
+            return look_ahead(self.findings.optimizer.of_outcome(self.name))
 
     @property
     def limits(self) -> list[float]:

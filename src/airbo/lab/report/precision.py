@@ -66,7 +66,7 @@ def precision_section(outcome: OutcomeFindings) -> Section:
         exact = page.text("Designs are hit exactly in use: there is no precision to gain.")
         return Section(key, title, (exact,))
     if outcome.what_if is None:
-        surrogate = style.code(outcome.optimizer.surrogate)
+        surrogate = style.code(outcome.findings.optimizer.surrogate)
         cannot = (
             f"The surrogate of this optimization ({surrogate}) cannot say what other uncertainties "
             "would do. The default can."

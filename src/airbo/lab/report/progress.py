@@ -84,7 +84,7 @@ def _state(outcome: OutcomeFindings, n: int, today: bool) -> tuple[int, Design, 
     if not today:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TooLittleDataWarning)
-            best = outcome.optimizer.as_of(n).recommend()
+            best = outcome.findings.optimizer.as_of(n).recommend()
     return n, best.design, Estimate(np.array(best.mean), np.array(best.std))
 
 

@@ -1,5 +1,6 @@
 """Whether the model of an outcome can be believed, and which parameters it says matter."""
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -102,7 +103,7 @@ def trust_section(findings: Findings) -> Section:
 def left_out(outcome: OutcomeFindings) -> LeftOut | None:
     """Predict every design from the others; None if the model cannot, or has too few."""
     findings, beliefs = outcome.findings, outcome.beliefs
-    model: Any = beliefs.model
+    model: Any = copy.deepcopy(beliefs.model)  # leaving out is a matter of fitting
     if len(model.train_targets) < 2:
         return None
     try:
