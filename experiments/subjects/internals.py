@@ -25,13 +25,15 @@ from airbo.optimizer.search import (
     without_numerical_warnings,
 )
 from airbo.problems.expectation import estimate
-from airbo.problems.measured import estimate_measure
+from airbo.problems.measured import N_IN_PART, N_PARTS, estimate_measure
 from airbo.problems.optimum import Function, Optimum, best_point
 from airbo.seeds import reproducible
 from airbo.space.cube import Cube
 
 __all__ = [
     "MODE",
+    "N_IN_PART",
+    "N_PARTS",
     "N_RAW",
     "N_RESTARTS",
     "PORTION",
