@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.analysis import Handover, Outlook
-    from airbo.coordinates import NamedUncertainty
     from airbo.optimizer import Optimizer, Recommendation
+    from airbo.uncertainty.in_cube import NamedUncertainty
 
 INTERRUPTED = timedelta(hours=1)
 """An ask that takes longer than this was interrupted."""

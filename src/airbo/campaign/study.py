@@ -260,7 +260,7 @@ def digits_of(settings: Settings) -> dict[str, Digits]:
     """Return the digits that the machine can hold, by name: from how far it misses a design."""
     import torch
 
-    from airbo.coordinates import by_columns
+    from airbo.uncertainty.in_cube import by_columns
 
     space = settings.space
     low, high = (torch.tensor(bounds, dtype=torch.float64) for bounds in space.bounds)

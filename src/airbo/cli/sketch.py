@@ -13,9 +13,9 @@ from torch import Tensor
 from airbo.campaign.config import Settings
 from airbo.campaign.storage import write_whole
 from airbo.cli.views import heading, text_table
-from airbo.coordinates import by_columns
 from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
+from airbo.uncertainty.in_cube import by_columns
 from airbo.words import number, with_unit
 
 N_LANDINGS, N_BARS = 2048, 24

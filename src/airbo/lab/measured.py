@@ -57,7 +57,7 @@ def beliefs(settings: Settings, measured: MeasuredInputs) -> "list[Belief]":
     """Say for each measured parameter whether the uncertainty in the file is believable."""
     import numpy as np
 
-    from airbo.coordinates import by_columns
+    from airbo.uncertainty.in_cube import by_columns
     from airbo.uncertainty.learning.belief import believe
 
     space = settings.space

@@ -11,12 +11,12 @@ from scipy.stats import norm
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from airbo.coordinates import by_columns
 from airbo.optimizer import Design
 from airbo.report import style
 from airbo.report.beliefs import Beliefs, Estimate
 from airbo.report.findings import Findings
 from airbo.uncertainty import Exact, InputUncertainty, Product
+from airbo.uncertainty.in_cube import by_columns
 from airbo.words import label, listed, plus_minus
 
 FACTORS = (0.5, 2.0)

@@ -28,6 +28,7 @@ from airbo.uncertainty.gaussians import (
     in_strata,
     midpoints,
 )
+from airbo.uncertainty.kinds import KINDS, Show
 from airbo.uncertainty.parameters import Numbers, check_at_least, parameter
 
 if TYPE_CHECKING:
@@ -92,10 +93,11 @@ def _deviation_sums(u: "InputUncertainty", d: int, r: Resolution) -> tuple[Mixtu
 class InputUncertainty(ABC):
     r"""The distribution :math:`P_x` of the executed input x' when the design x is asked for.
 
-    Kinds are frozen values that are checked when they are made. They implement ``n_base`` and
-    ``_perturb``. All else has a default that works by sampling; a kind says it in closed form where
-    it can: ``_mean``, ``_covariance``, ``_cdf``, ``_gaussians``, and ``scaled``, ``on_columns`` and
-    ``is_bounded``.
+    Kinds are frozen values that are checked when they are made. They implement ``is_additive`` and
+    ``_perturb``, and ``n_base`` unless a sample takes one number per column. All else has a default
+    that works by sampling; a kind says it in closed form where it can: ``_mean``, ``_covariance``,
+    ``_cdf``, ``_gaussians``, ``_scaled``, ``on_columns``, ``is_bounded`` and ``words``.
+    ``airbo.testing.check_uncertainty`` says whether a kind keeps the laws.
     """
 
     @property
@@ -123,9 +125,9 @@ class InputUncertainty(ABC):
         """Whether the columns of x' given x are independent, column j made from base column j."""
         return False
 
-    @abstractmethod
     def n_base(self, d: int) -> int:
         """Return how many uniform numbers one sample of a design with ``d`` columns takes."""
+        return d
 
     @abstractmethod
     def _perturb(
@@ -301,13 +303,18 @@ class InputUncertainty(ABC):
         return Clipped(self, low, high)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a description out of plain lists, numbers and strings; see ``from_dict``."""
+        """Return a description out of plain lists, numbers and strings; ``from_dict`` reads it."""
         kind = type(self).__name__
         values = ((f.name, getattr(self, f.name)) for f in _fields(self))
         return {"kind": kind} | {n: _plain(v, f"{kind}.{n}") for n, v in values if v is not None}
 
+    def words(self, show: Show) -> str:
+        """Say to a person what the deviation is like; ``show`` writes its numbers."""
+        name = type(self).__name__
+        return KINDS[name].say(vars(self), show) if name in KINDS else f"as the class {name} says"
+
     def to_json(self) -> str:
-        """Return the description as JSON; see ``from_json``."""
+        """Return the description as JSON; ``from_json`` reads it."""
         return json.dumps(self.to_dict())
 
     @cached_property

@@ -48,20 +48,9 @@ from airbo.uncertainty.parameters import (
 class Exact(InputUncertainty):
     """The executed input is the design."""
 
-    @property
-    def is_exact(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def is_additive(self) -> bool:
-        """True, with δ = 0."""
-        return True
-
-    @property
-    def independent_columns(self) -> bool:
-        """True: constants are independent."""
-        return True
+    is_exact: ClassVar[bool] = True
+    is_additive: ClassVar[bool] = True  # with δ = 0
+    independent_columns: ClassVar[bool] = True  # constants are independent
 
     def n_base(self, d: int) -> int:
         """Return 0: nothing is drawn."""
@@ -104,6 +93,8 @@ class ColumnUncertainty(InputUncertainty):
     parameters in the order of the fields.
     """
 
+    independent_columns: ClassVar[bool] = True
+
     @abstractmethod
     def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         """Return the u-quantile of the deviation."""
@@ -141,15 +132,6 @@ class ColumnUncertainty(InputUncertainty):
     def is_additive(self) -> bool:
         """True for constant parameters."""
         return not any(is_varying(p, 1) for p in self._parameters().values())
-
-    @property
-    def independent_columns(self) -> bool:
-        """True."""
-        return True
-
-    def n_base(self, d: int) -> int:
-        """Return d: one number per column."""
-        return d
 
     def _per_design(self, X: Tensor) -> list[Tensor]:
         return [per_design(p, X, name, 1) for name, p in self._parameters().items()]
@@ -348,6 +330,10 @@ class LogNormal(InputUncertainty):
     sigma: Numbers
     """Standard deviation of the logarithm, one for all columns or one per column."""
 
+    is_additive: ClassVar[bool] = False
+    is_multiplicative: ClassVar[bool] = True  # x' / x does not depend on x
+    independent_columns: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Refuse negative deviations."""
         object.__setattr__(self, "sigma", parameter(self.sigma, "sigma", 1))
@@ -359,25 +345,6 @@ class LogNormal(InputUncertainty):
     def dim(self) -> int | None:
         """Length of the vector, if it is one."""
         return common_dim({"sigma": self.sigma})
-
-    @property
-    def is_additive(self) -> bool:
-        """False."""
-        return False
-
-    @property
-    def is_multiplicative(self) -> bool:
-        """True: x' / x does not depend on x."""
-        return True
-
-    @property
-    def independent_columns(self) -> bool:
-        """True."""
-        return True
-
-    def n_base(self, d: int) -> int:
-        """Return d: one number per column."""
-        return d
 
     def log_std(self, X: Tensor) -> Float[Tensor, "..."]:
         """Return the standard deviation of the logarithm for designs like ``X``."""

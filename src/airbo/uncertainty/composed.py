@@ -4,7 +4,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -174,8 +174,54 @@ def _whole_numbers(columns: Sequence[int]) -> tuple[int, ...]:
         raise TypeError(f"columns must be tuples of whole numbers, got {columns!r}.") from error
 
 
+class Wrapper(InputUncertainty):
+    """Another uncertainty, seen differently: what is not said here is as for that one."""
+
+    held: ClassVar[str] = "uncertainty"
+    """The field that holds the other one."""
+
+    @property
+    def inside(self) -> InputUncertainty:
+        """The other one."""
+        held: InputUncertainty = getattr(self, self.held)
+        return held
+
+    @property
+    def dim(self) -> int | None:
+        """That of the uncertainty inside."""
+        return self.inside.dim
+
+    @property
+    def is_additive(self) -> bool:
+        """As for the uncertainty inside."""
+        return self.inside.is_additive
+
+    @property
+    def independent_columns(self) -> bool:
+        """As for the uncertainty inside."""
+        return self.inside.independent_columns
+
+    def n_base(self, d: int) -> int:
+        """Return the number that the uncertainty inside takes."""
+        return self.inside.n_base(d)
+
+    def check_dim(self, d: int) -> None:
+        """Refuse what the uncertainty inside cannot act on."""
+        super().check_dim(d)
+        self.inside.check_dim(d)
+
+    def is_bounded(self, d: int) -> bool:
+        """As for the uncertainty inside."""
+        return self.inside.is_bounded(d)
+
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        """Choose parameters of its own, and of the uncertainty inside."""
+        own = self.inside.on_columns(columns)
+        return None if own is None else with_columns(self, columns, **{self.held: own})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Relative(InputUncertainty):
+class Relative(Wrapper):
     r"""The deviation is a share of the design.
 
     .. math:: x' = x \, (1 + \delta)
@@ -187,6 +233,10 @@ class Relative(InputUncertainty):
     share: InputUncertainty
     """Distribution of the share δ: any uncertainty that does not change with the design."""
 
+    held: ClassVar[str] = "share"
+    is_additive: ClassVar[bool] = False  # the deviation grows with the design
+    is_multiplicative: ClassVar[bool] = True  # x' / x = 1 + δ does not depend on x
+
     def __post_init__(self) -> None:
         """Refuse a share that depends on the design."""
         if not isinstance(self.share, InputUncertainty):
@@ -195,34 +245,6 @@ class Relative(InputUncertainty):
             raise ValueError(
                 f"The share in Relative must be the same for all designs, got {self.share}."
             )
-
-    @property
-    def dim(self) -> int | None:
-        """That of the share."""
-        return self.share.dim
-
-    @property
-    def is_additive(self) -> bool:
-        """False: the deviation grows with the design."""
-        return False
-
-    @property
-    def is_multiplicative(self) -> bool:
-        """True: x' / x = 1 + δ does not depend on x."""
-        return True
-
-    @property
-    def independent_columns(self) -> bool:
-        """As for the share."""
-        return self.share.independent_columns
-
-    def n_base(self, d: int) -> int:
-        """Return the number that the share takes."""
-        return self.share.n_base(d)
-
-    def check_dim(self, d: int) -> None:
-        """Refuse what the share cannot act on."""
-        self.share.check_dim(d)
 
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
@@ -235,15 +257,6 @@ class Relative(InputUncertainty):
 
     def _covariance(self, X: Tensor) -> Tensor:
         return X.unsqueeze(-1) * X.unsqueeze(-2) * self.share.covariance(torch.zeros_like(X))
-
-    def is_bounded(self, d: int) -> bool:
-        """As for the share."""
-        return self.share.is_bounded(d)
-
-    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        """Choose columns of the share."""
-        share = self.share.on_columns(columns)
-        return None if share is None else Relative(share)
 
     def _scaled(self, factor: float) -> InputUncertainty:
         return Relative(self.share._scaled(factor))
@@ -265,45 +278,6 @@ class Relative(InputUncertainty):
                 spread = spread * outer
             landed.append(spread_out(share.columns, share.weights, means, spread))
         return landed
-
-
-class Wrapper(InputUncertainty):
-    """Another uncertainty, seen differently: what is not said here is as for that one."""
-
-    uncertainty: InputUncertainty
-
-    @property
-    def dim(self) -> int | None:
-        """That of the uncertainty inside."""
-        return self.uncertainty.dim
-
-    @property
-    def is_additive(self) -> bool:
-        """As for the uncertainty inside."""
-        return self.uncertainty.is_additive
-
-    @property
-    def independent_columns(self) -> bool:
-        """As for the uncertainty inside."""
-        return self.uncertainty.independent_columns
-
-    def n_base(self, d: int) -> int:
-        """Return the number that the uncertainty inside takes."""
-        return self.uncertainty.n_base(d)
-
-    def check_dim(self, d: int) -> None:
-        """Refuse what the uncertainty inside cannot act on."""
-        super().check_dim(d)
-        self.uncertainty.check_dim(d)
-
-    def is_bounded(self, d: int) -> bool:
-        """As for the uncertainty inside."""
-        return self.uncertainty.is_bounded(d)
-
-    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        """Choose parameters of its own, and of the uncertainty inside."""
-        inside = self.uncertainty.on_columns(columns)
-        return None if inside is None else with_columns(self, columns, uncertainty=inside)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -394,6 +368,8 @@ class Rounded(Wrapper):
     columns: Sequence[int] | None = None
     """Which columns are rounded; None: all of them."""
 
+    is_additive: ClassVar[bool] = False  # where a deviation is rounded to depends on the design
+
     def __post_init__(self) -> None:
         """Refuse limits in the wrong order."""
         for name in ("low", "high"):
@@ -401,11 +377,6 @@ class Rounded(Wrapper):
         check_order(self.low, self.high)
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(int(c) for c in self.columns))
-
-    @property
-    def is_additive(self) -> bool:
-        """False: where a deviation is rounded to depends on the design."""
-        return False
 
     def _limits(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return which columns are rounded, and limits for all; infinite where they are not."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -21,6 +22,8 @@ class Empirical(InputUncertainty):
 
     deviations: Numbers
     """Logged deviations (N d); (N) for one column."""
+
+    is_additive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse samples that are empty or not finite."""
@@ -48,11 +51,6 @@ class Empirical(InputUncertainty):
     def dim(self) -> int:
         """Number of logged columns."""
         return len(self.deviations[0])
-
-    @property
-    def is_additive(self) -> bool:
-        """True."""
-        return True
 
     @property
     def independent_columns(self) -> bool:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -71,10 +72,6 @@ class Normal(InputUncertainty):
     def independent_columns(self) -> bool:
         """True for standard deviations, False for a matrix."""
         return self.cov is None
-
-    def n_base(self, d: int) -> int:
-        """Return d: one number per column."""
-        return d
 
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
@@ -209,23 +206,23 @@ class GaussianMixture(InputUncertainty):
         return total.expand(*X.shape, X.shape[-1])
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        if not self.is_additive:
-            return super()._cdf(X, t)
-        # Σ_k w_k Φ((t - x - m_k) / s_k)
-        means, covs, weights = (self._get(name, X) for name in _MAX_NDIM)
-        away = (t - X).unsqueeze(-1) - means.squeeze(-1)  # (..., n, limits, k)
-        return (normal_cdf(away, covs[:, 0, 0].sqrt()) * weights).sum(dim=-1)
+        # P(x' < t) = Σ_k w_k Φ((t - x - m_k) / s_k)
+        w = self._get("weights", X).unsqueeze(-2)  # (..., 1, k)
+        m = self._get("means", X).squeeze(-1).unsqueeze(-2)
+        s = self._get("covs", X)[..., 0, 0].unsqueeze(-2)
+        away = (t - X).unsqueeze(-1) - m  # (..., n, limits, k)
+        return (w * normal_cdf(away, s.sqrt())).sum(dim=-1)
 
     def _scaled(self, factor: float) -> InputUncertainty:
         return replace(self, means=times(self.means, factor), covs=times(self.covs, factor**2))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        if not self.is_additive:
-            return [self._in_cells(X, r)]
         means, covs, weights = (self._get(name, X) for name in _MAX_NDIM)
+        landed = X.unsqueeze(-2) + means  # (..., n, k, d)
         diagonals = covs.diagonal(dim1=-2, dim2=-1)
         spread = diagonals if torch.equal(diagonals.diag_embed(), covs) else covs
-        return [around(X, weights, means, spread)]
+        spread = spread.expand(*landed.shape, *spread.shape[diagonals.ndim :])
+        return [spread_out(range(X.shape[-1]), weights, landed, spread)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,6 +231,8 @@ class Ring(InputUncertainty):
 
     radius: Numbers
     """Distance from the design; inside Varying a tensor (*batch n 1)."""
+
+    dim: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Refuse a radius that is negative or not one number."""
@@ -244,11 +243,6 @@ class Ring(InputUncertainty):
                 f"got shape {tuple(self.radius.shape)}."
             )
         check_at_least(self.radius, "radius")
-
-    @property
-    def dim(self) -> int:
-        """Two columns."""
-        return 2
 
     @property
     def is_additive(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, seed_from
 from airbo.uncertainty.gaussians import Mixture, Resolution, choose, coarsest, joined, parts_within
+from airbo.uncertainty.kinds import Show
 from airbo.uncertainty.parameters import Numbers, parameter
 
 NumpyFunction = Callable[[np.ndarray, int, np.random.Generator], Any]
@@ -35,16 +36,13 @@ class Varying(InputUncertainty):
     probe: Numbers = 0.5
     """A design, or one number for all columns, at which ``fn`` can be called."""
 
+    is_additive: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
         if not callable(self.fn) or isinstance(self.fn, InputUncertainty):
             raise TypeError(f"Varying needs a function of the designs, got {self.fn!r}.")
         object.__setattr__(self, "probe", parameter(self.probe, "probe", 1))
-
-    @property
-    def is_additive(self) -> bool:
-        """False."""
-        return False
 
     def at(self, X: Float[Tensor, "*batch n d"]) -> InputUncertainty:
         """Return the uncertainty at these designs."""
@@ -102,6 +100,10 @@ class Varying(InputUncertainty):
 
     def _covariance(self, X: Tensor) -> Tensor:
         return self.at(X).covariance(X)
+
+    def words(self, show: Show) -> str:
+        """Say that there is a function."""
+        return "changes with the design, by a function"
 
     def to_dict(self) -> dict[str, Any]:
         """Refuse: a function cannot be saved."""
@@ -330,6 +332,10 @@ class Sampler(InputUncertainty):
         if not torch.isfinite(samples).all():
             raise ValueError("The sampler returned samples that are nan or infinite.")
         return samples.to(X)
+
+    def words(self, show: Show) -> str:
+        """Say that there is a program."""
+        return "drawn by a program"
 
     def to_dict(self) -> dict[str, Any]:
         """Refuse: a function cannot be saved."""

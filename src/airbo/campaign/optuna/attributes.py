@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial
 
-from airbo.uncertainty.spec import from_dict
+from airbo.uncertainty import from_dict
 from airbo.words import nearest
 
 if TYPE_CHECKING:
-    from airbo.coordinates import ByName
     from airbo.uncertainty import InputUncertainty
+    from airbo.uncertainty.in_cube import ByName
 
 DESIGN = "airbo:design"
 """System attribute: the design of a trial, set as soon as it is chosen."""

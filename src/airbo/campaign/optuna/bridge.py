@@ -7,12 +7,12 @@ from typing import Any
 
 from airbo.campaign.optuna.attributes import OUTCOMES, group, odd_outcomes, within
 from airbo.campaign.optuna.trials import FinishedTrial, Trials
-from airbo.coordinates import ByName
 from airbo.measures import Measure
 from airbo.measures.posterior import Noise
 from airbo.optimizer import Optimizer
 from airbo.optimizer.surrogate import SurrogateFactory
 from airbo.outcomes import Want
+from airbo.uncertainty.in_cube import ByName
 
 _logger = logging.getLogger(__name__)
 

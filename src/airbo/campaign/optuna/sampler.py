@@ -26,7 +26,6 @@ from airbo.campaign.optuna.counting import Counted
 from airbo.campaign.optuna.search_space import SearchSpace
 from airbo.campaign.optuna.trials import Trials, has_rival
 from airbo.campaign.optuna.wanted import Wants
-from airbo.coordinates import ByName, by_columns
 from airbo.digits import Digits, as_held
 from airbo.measures import Mean, Measure
 from airbo.measures.kinds import check_kept_share
@@ -36,6 +35,7 @@ from airbo.optimizer import Optimizer
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
 from airbo.outcomes import Want, check_outcomes, first_objective, named_outcomes
 from airbo.space import Design, Space
+from airbo.uncertainty.in_cube import ByName, by_columns
 
 MAX_TRIES = 4
 """How often to choose again when another worker has just chosen the same parameters."""

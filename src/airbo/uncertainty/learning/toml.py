@@ -9,7 +9,7 @@ from airbo.uncertainty.columns import LogNormal, Uniform
 from airbo.uncertainty.composed import Relative
 from airbo.uncertainty.empirical import Empirical
 from airbo.uncertainty.external import SciPy
-from airbo.uncertainty.fields import percent_of
+from airbo.uncertainty.kinds import percent_of
 from airbo.uncertainty.normal import Normal
 from airbo.uncertainty.varying import Piecewise
 
