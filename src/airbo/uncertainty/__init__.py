@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from airbo.uncertainty.kinds import KINDS, from_dict, from_json
 
 if TYPE_CHECKING:
+    from airbo.calibrate import learn
     from airbo.uncertainty.base import InputUncertainty, base_draws
     from airbo.uncertainty.columns import Beta, ChiSquared, Exact, LogNormal, Uniform
     from airbo.uncertainty.composed import Clipped, Product, Relative, Rounded, Scaled
     from airbo.uncertainty.conditional import conditional
     from airbo.uncertainty.empirical import Empirical
     from airbo.uncertainty.external import SciPy, Torch
-    from airbo.uncertainty.learning import learn
     from airbo.uncertainty.normal import GaussianMixture, Normal, Ring
     from airbo.uncertainty.varying import Piecewise, Sampler, Varying
 
@@ -63,12 +63,13 @@ _HOMES = {kind.name: kind.module for kind in KINDS.values()} | {
     "Varying": "varying",
     "base_draws": "base",
     "conditional": "conditional",
-    "learn": "learning",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a class when it is used: descriptions can be read without PyTorch."""
+    if name == "learn":  # it stands on the uncertainties, and is wanted here
+        return importlib.import_module("airbo.calibrate").learn
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
