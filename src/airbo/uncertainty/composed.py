@@ -85,6 +85,7 @@ class Product(InputUncertainty):
 
     def layout(self, d: int) -> tuple[tuple[int, ...], ...]:
         """Return the columns of each block, for designs with ``d`` columns."""
+        # blocks side by side; the one without a size takes what remains
         if self.columns is not None:
             return tuple(map(tuple, self.columns))
         sizes = [block.dim for block in self.blocks]
@@ -131,6 +132,7 @@ class Product(InputUncertainty):
         return torch.cat(parts, dim=-1)[..., self._order(X.shape[-1])]
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # block diagonal: blocks are independent
         d = X.shape[-1]
         result = X.new_zeros(*X.shape, d)
         for block, own, _ in self._shares(d):
@@ -157,9 +159,11 @@ class Product(InputUncertainty):
         return all(block.is_bounded(len(own)) for block, own in parts)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # c δ block by block
         return replace(self, blocks=tuple(block._scaled(factor) for block in self.blocks))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # P_x = Π_b P_b, and every P_b is a sum of Gaussians over its own columns
         return [
             replace(part, columns=tuple(own[c] for c in part.columns))
             for block, own in self.independent_blocks(X.shape[-1])
@@ -249,16 +253,20 @@ class Relative(Wrapper):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x (1 + δ)
         share = self.share.perturb(torch.zeros_like(X[..., :1, :]), base)  # (..., 1, s, d)
         return X.unsqueeze(-2) * (1 + share)
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x (1 + E δ)
         return X * (1 + self.share.mean(torch.zeros_like(X)))
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = diag(x) Cov δ diag(x)
         return X.unsqueeze(-1) * X.unsqueeze(-2) * self.share.covariance(torch.zeros_like(X))
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # x' - x = x δ, so c (x' - x) = x (c δ)
         return Relative(self.share._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -322,6 +330,7 @@ class Clipped(Wrapper):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = min(max(x̃, l), h) with x̃ from the uncertainty inside
         samples = self.uncertainty.perturb(X, base)
         for name, limit in self._limits().items():
             bound = per_design(limit, X, name, 1)
@@ -334,6 +343,7 @@ class Clipped(Wrapper):
         return len(self._limits()) == 2 or self.uncertainty.is_bounded(d)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # deviations of x̃ are scaled; the limits stay where they are
         return replace(self, uncertainty=self.uncertainty._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -390,6 +400,7 @@ class Rounded(Wrapper):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # a design outside [l, h] is moved inside, rounded there, and moved back
         own, low, high = self._limits(X)
         inside = torch.minimum(torch.maximum(X, low), high)
         landed = self.uncertainty.perturb(inside, base)
@@ -417,6 +428,7 @@ class Rounded(Wrapper):
         return values + (X - inside), likely
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = Σ_v v P(x' = v)
         found = self.landings(X)
         if found is None:
             return super()._mean(X)
@@ -424,6 +436,7 @@ class Rounded(Wrapper):
         return (values * likely).sum(dim=-1, keepdim=True)
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Var x' = Σ_v (v - E x')² P(x' = v)
         found = self.landings(X)
         if found is None:
             return super()._covariance(X)
@@ -449,6 +462,7 @@ class Rounded(Wrapper):
         return Rounded(inside, **limits, columns=None if len(own) == len(columns) else tuple(own))
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # deviations are scaled before they are rounded
         return replace(self, uncertainty=self.uncertainty._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -494,16 +508,20 @@ class Scaled(Wrapper):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x + c (x̃ - x)
         x = X.unsqueeze(-2)
         return x + self.factor * (self.uncertainty.perturb(X, base) - x)
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x + c (E x̃ - x)
         return X + self.factor * (self.uncertainty.mean(X) - X)
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = c² Cov x̃
         return self.factor**2 * self.uncertainty.covariance(X)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # c₂ (c₁ δ) = (c₁ c₂) δ
         return Scaled(self.uncertainty, self.factor * factor)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -513,6 +531,7 @@ class Scaled(Wrapper):
         return self.uncertainty.cdf(X, X + (t - X) / self.factor)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # x̃ ~ Σ w N(m, C), so x' ~ Σ w N(x + c (m - x), c² C)
         landed = []
         for part in self.uncertainty.landing(X, r):
             x = X[..., list(part.columns)].unsqueeze(-2)

@@ -66,6 +66,7 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
 
 def _on_integers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     """Let whole numbers land on whole numbers within their range; nothing else changes."""
+    # a block with a whole number in it is rounded in these columns
     integers = set(space.integer_columns) & set(uncertainty.uncertain_columns(space.d))
     if not integers:
         return uncertainty
@@ -103,6 +104,7 @@ def check_logs(
     space: Space, uncertainty: InputUncertainty, X: Float[Tensor, "n {space.d}"]
 ) -> None:
     """Refuse an uncertainty under which a design may land where a parameter has no logarithm."""
+    # log x' must exist, also for draws far out in the tails
     for column in set(space.log_columns) & set(uncertainty.uncertain_columns(space.d)):
         lowest = uncertainty.perturb(X, _wide_draws(uncertainty.n_base(space.d)))[..., column].min()
         if lowest <= 0:
@@ -236,9 +238,11 @@ class InCube(Wrapper):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # z' = cube(x') with x' ~ P_x at x = cube⁻¹(z)
         return self.axes.from_columns(self.uncertainty.perturb(self.axes.to_columns(X), base))
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E z' = cube(E x') where the cube is linear
         if not self.axes.is_linear:
             return super()._mean(X)
         return self.axes.from_columns(self.uncertainty.mean(self.axes.to_columns(X)))
@@ -256,6 +260,7 @@ class InCube(Wrapper):
         return None if inside is None else InCube(inside, self.axes.of(columns))
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # deviations are scaled in the user's units
         return replace(self, uncertainty=self.uncertainty.scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -287,6 +292,7 @@ class InCube(Wrapper):
 
 def _on_linear(part: Mixture, axes: Axes) -> Mixture:
     """Translate a sum from user units to linear axes of the unit cube."""
+    # z = (x - low) / width, so N(m, C) becomes N((m - low) / width, C_ij / (width_i width_j))
     means, spread = axes.from_columns(part.means), part.spread
     if spread is not None:
         widths = means.new_tensor(axes.widths)

@@ -692,6 +692,9 @@ def _decode(value: Any) -> Any:
     return [_decode(v) for v in value] if isinstance(value, list) else value
 
 
+_OURS = "airbo.uncertainty."
+
+
 def _class_of(description: Any) -> Any:
     """Return the class that a description names: one of ours, or one that a program defined."""
     from airbo.uncertainty.base import InputUncertainty
@@ -700,7 +703,7 @@ def _class_of(description: Any) -> Any:
     for found in known:
         known += found.__subclasses__()
     name = description.get("kind") if isinstance(description, Mapping) else None
-    theirs = [u for u in known if u.__name__ == name and not u.__module__.startswith("airbo.")]
+    theirs = [u for u in known if u.__name__ == name and not u.__module__.startswith(_OURS)]
     if theirs and name not in KINDS:
         return theirs[-1]
     kind = kind_of(description)

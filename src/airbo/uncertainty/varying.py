@@ -46,6 +46,7 @@ class Varying(InputUncertainty):
 
     def at(self, X: Float[Tensor, "*batch n d"]) -> InputUncertainty:
         """Return the uncertainty at these designs."""
+        # the parameters of fn(X) are tensors over the designs: design i gets its own P_x
         try:
             uncertainty = self.fn(X)
         except Exception as error:
@@ -117,6 +118,7 @@ class Varying(InputUncertainty):
         return self.at(self._probe_design(d)).is_bounded(d)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # c δ at every design: the function is followed by scaled(c)
         return replace(self, fn=_ScaledFunction(self.fn, factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -201,6 +203,7 @@ class Piecewise(InputUncertainty):
 
     def select(self, X: Float[Tensor, "*batch n d"]) -> Int64[Tensor, "*batch n"]:
         """Return the number of the piece that holds at each design."""
+        # piece i where edges[i-1] <= x_column < edges[i]
         edges = torch.tensor(self.edges, dtype=torch.float64).to(X)
         return torch.bucketize(X[..., self.column].detach().contiguous(), edges, right=True)
 
@@ -241,11 +244,13 @@ class Piecewise(InputUncertainty):
         return replace(self, pieces=tuple(piece._scaled(factor) for piece in self.pieces))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t) of the piece that holds at x
         options = torch.stack([piece.cdf(X, t) for piece in self.pieces])
         chosen = self.select(X).unsqueeze(-1).expand_as(t)
         return options.gather(0, chosen.unsqueeze(0)).squeeze(0)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # pieces may split the columns differently: take the finest groups that fit all of them
         options = [piece.landing(X, r) for piece in self.pieces]
         groups = coarsest([part.columns for option in options for part in option])
         return [
@@ -356,6 +361,7 @@ class _FromNumpy:
             raise TypeError(f"from_numpy needs a function fn(x, size, rng), got {self.fn!r}.")
 
     def __call__(self, X: Tensor, base: Tensor) -> Tensor:
+        # x' = x + (drawn - x), with the bracket held constant for gradients
         seed, size, d = seed_from(base), base.shape[0], X.shape[-1]
         rows = X.detach().double().cpu().numpy().reshape(-1, d)
         drawn = np.empty((len(rows), size, d))
