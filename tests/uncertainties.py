@@ -47,10 +47,6 @@ def mixed_blocks(x):
     return unc.Product([unc.Normal(0.1 + x[..., :1] ** 2), unc.Uniform(-0.1, 0.1)])
 
 
-def torch_laplace(x):
-    return unc.Torch(torch.distributions.Laplace(0.1 * x, 0.1 + x**2))
-
-
 def stretched(X, base):
     return X.unsqueeze(-2) * (1 + 0.1 * base)
 
@@ -119,7 +115,6 @@ UNSAVEABLE = [
     (unc.Varying(moving_mixture), 2),
     (unc.Varying(growing_ring), 2),
     (unc.Varying(mixed_blocks), 2),
-    (unc.Varying(torch_laplace), 2),
     (unc.Varying(proportional_normal).clipped(-0.5, 0.5), 2),
     (unc.Product([unc.Varying(proportional_normal), unc.Ring(0.1)]), 4),
     (unc.Piecewise([0.0], [unc.Varying(proportional_normal), unc.Exact()]), 2),

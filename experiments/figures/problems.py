@@ -24,13 +24,13 @@ from airbo.problems import (
     Hartmann,
     Hills,
     Problem,
-    RobotPush,
     Wave,
 )
 from airbo.uncertainty import base_draws
 from experiments.figures.uncertainties import draw_density
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
-from experiments.subjects.internals import GOALS, Function, estimate
+from experiments.subjects.internals import Function, estimate
+from experiments.subjects.push import GOALS, RobotPush
 
 N_ROUGH = 2**11
 """Samples per point of a landscape: more than the eye can tell."""

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from airbo.problems import RELIABLE
 from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Step, Task
 from experiments.harness.palette import style
 from experiments.measures.cases import GROUPS
 from experiments.measures.reliable_loops import METHODS
-from experiments.subjects.internals import LEVEL, ReliableDesign
+from experiments.subjects.reliability import LEVEL, RELIABLE, ReliableDesign
 
 ON_LOG_SCALE = ("welded-beam", "spring")
 """Parts whose dimensions range over a factor of 40 or more; they are also tried on a log scale."""

@@ -33,7 +33,8 @@ from torch import Tensor
 
 import airbo
 from airbo.uncertainty import base_draws
-from experiments.subjects.internals import LEVEL, N_RAW, ReliableDesign, initial_point, reproducible
+from experiments.subjects.internals import N_RAW, initial_point, reproducible
+from experiments.subjects.reliability import LEVEL, ReliableDesign
 
 CONFIDENCE = 0.8
 """How sure a method has to be that a design is reliable before it recommends it."""

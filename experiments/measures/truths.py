@@ -7,9 +7,8 @@ import torch
 from scipy.optimize import differential_evolution, minimize
 from torch import Tensor
 
-from airbo.problems import RELIABLE
 from airbo.uncertainty import base_draws
-from experiments.subjects.internals import LEVEL, ReliableDesign
+from experiments.subjects.reliability import LEVEL, RELIABLE, ReliableDesign
 
 N_SAMPLES, N_ROUGH = 2**13, 2**8
 SAFE = 0.0005

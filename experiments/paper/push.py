@@ -8,13 +8,12 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from airbo.problems import RobotPush
 from airbo.uncertainty import base_draws
 from experiments.harness import draw, table
 from experiments.harness.experiment import Results
 from experiments.harness.palette import shown
 from experiments.paper.optimization import Optimization
-from experiments.subjects.internals import GOALS, QUADRANTS
+from experiments.subjects.push import GOALS, QUADRANTS, RobotPush
 
 HAND = (0.3, 1.0)
 """Half the sides of the rectangle that pushes."""

@@ -26,6 +26,7 @@ from airbo.problems import Problem
 from airbo.seeds import stream, stream_seed
 from experiments.subjects import published, tolerances
 from experiments.subjects.landscapes import Formula, box, known, landscape
+from experiments.subjects.push import RobotPush
 
 TRUTHS = Path(__file__).with_name("truths.json")
 Design = list[float]
@@ -199,7 +200,7 @@ CASES: dict[str, Case] = {
         Case("rkhs-beta", "skewed", problems.RKHS(unc.Beta(0.4, 0.2, scale=0.1))),
         Case("double-peak", "paper", problems.problem("double-peak")),
         Case("bumped-bowl", "paper", problems.problem("bumped-bowl")),
-        Case("push", "paper", problems.problem("push")),
+        Case("push", "paper", RobotPush()),
         # tolerances in percent
         Case("circuit", "percent", tolerances.Circuit()),
         Case("spring", "percent", tolerances.Spring()),

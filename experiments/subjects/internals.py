@@ -23,21 +23,18 @@ from airbo.optimizer.search import (
     without_numerical_warnings,
 )
 from airbo.problems.expectation import estimate
-from airbo.problems.measured import estimate_measure
+from airbo.problems.measured import N_IN_PART, N_PARTS, estimate_measure
 from airbo.problems.optimum import Function, Optimum, best_point
-from airbo.problems.push import GOALS, QUADRANTS
-from airbo.problems.reliability import LEVEL, ReliableDesign
 from airbo.seeds import reproducible
 from airbo.space.cube import Cube
 
 __all__ = [
-    "GOALS",
-    "LEVEL",
     "MODE",
+    "N_IN_PART",
+    "N_PARTS",
     "N_RAW",
     "N_RESTARTS",
     "PORTION",
-    "QUADRANTS",
     "SPREAD",
     "STEPS",
     "Cube",
@@ -48,7 +45,6 @@ __all__ = [
     "Measure",
     "Optimum",
     "Parts",
-    "ReliableDesign",
     "SampledEmbedding",
     "UnseenInputLikelihood",
     "best_point",

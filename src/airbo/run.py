@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from airbo.coordinates import NamedUncertainty
 from airbo.observed import whole_number
 from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
 from airbo.outcomes import check_outcomes, objectives
 from airbo.space import Space
+from airbo.uncertainty.in_cube import NamedUncertainty
 from airbo.words import quoted
 
 if TYPE_CHECKING:

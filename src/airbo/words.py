@@ -6,8 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from airbo.space import Space, closest
 from airbo.space.parameters import Categorical, Float, Integer, Parameter
-from airbo.uncertainty.kinds import is_exact
-from airbo.uncertainty.sayings import said
+from airbo.uncertainty.kinds import is_exact, said
 
 
 @runtime_checkable

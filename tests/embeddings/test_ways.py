@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.coordinates import by_columns
 from airbo.embeddings import Quadrature, RationalQuadraticSum, ScaleMixtureKernel, inner_product
-from airbo.in_cube import in_cube
 from airbo.uncertainty import base_draws
+from airbo.uncertainty.in_cube import by_columns, in_cube
 
 PROMISED = 1e-4
 """Largest error, as a share of the base kernel at distance 0."""

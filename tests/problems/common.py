@@ -1,9 +1,6 @@
 """What the tests of several problems share."""
 
-from airbo.problems import Hartmann, RobotPush
-
-PAPER = RobotPush()
-"""One for all tests: it remembers its optima."""
+from airbo.problems import Hartmann
 
 HARTMANN = Hartmann()
-"""The same, in six dimensions."""
+"""One for all tests: it remembers its optima."""

@@ -15,7 +15,7 @@ from airbo.problems import (
 from airbo.problems.expectation import estimate, expectation
 from airbo.problems.optimum import best_point
 from airbo.uncertainty import Beta, Exact, Normal, base_draws
-from tests.problems.common import HARTMANN, PAPER
+from tests.problems.common import HARTMANN
 
 BETA = Beta(0.4, 0.2, scale=0.1)
 ALL_PROBLEMS = [
@@ -27,7 +27,6 @@ ALL_PROBLEMS = [
     Wave(BETA),
     BumpedBowl(),
     BumpedBowl(3, Normal(0.2)),
-    pytest.param(PAPER, marks=pytest.mark.needs("Box2D")),
     Hills(),
     Cliff(),
     Branin(),
@@ -154,7 +153,7 @@ def test_closed_forms_and_quadrature_have_no_standard_error(problem):
 
 @pytest.mark.parametrize(
     "problem",
-    [DoublePeak(Normal(0.03)), BumpedBowl(3, Normal(0.2)), PAPER, Cliff(), HARTMANN],
+    [DoublePeak(Normal(0.03)), BumpedBowl(3, Normal(0.2)), Cliff(), HARTMANN],
     ids=repr,
 )
 def test_another_sample_agrees_within_the_standard_error(problem):

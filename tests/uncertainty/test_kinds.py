@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from airbo import uncertainty as unc
-from airbo.uncertainty.kinds import KINDS, check_width, clipped, described, width_of
-from airbo.uncertainty.sayings import said
+from airbo.uncertainty.kinds import KINDS, check_width, clipped, described, said, width_of
 from tests.uncertainties import SAVEABLE
 
 
@@ -106,7 +105,7 @@ def test_every_class_that_can_be_saved_has_a_kind():
 
 def test_reading_descriptions_needs_no_pytorch():
     code = (
-        "import sys; from airbo.uncertainty import kinds, spec; import airbo.uncertainty;"
+        "import sys; from airbo.uncertainty import from_dict, kinds; import airbo.uncertainty;"
         "kinds.described({'kind': 'Normal', 'std': 1});"
         "assert not {'torch', 'numpy', 'pandas'} & set(sys.modules)"
     )

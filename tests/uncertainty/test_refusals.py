@@ -62,11 +62,11 @@ PRINTED = [[0.1**2, -(0.3**2)], [-(0.3**2), 0.1**2]]
             lambda: unc.Torch(
                 torch.distributions.MultivariateNormal(torch.zeros(3, 2), torch.eye(2))
             ),
-            "one event dimension and no batch",
+            "must draw vectors",
         ),
         (
             lambda: unc.Torch(torch.distributions.Gamma(torch.ones(3, 2), torch.ones(3, 2))),
-            "Gamma has no icdf",
+            "must draw vectors",
         ),
         (lambda: unc.Product([]), "at least one block"),
         (lambda: unc.Product([unc.Exact()], [(0,), (1,)]), "1 blocks need as many columns, got 2"),

@@ -5,8 +5,7 @@ import torch
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.coordinates import by_columns
-from airbo.in_cube import in_cube
+from airbo.uncertainty.in_cube import by_columns, in_cube
 from tests.uncertainties import double
 
 ONE_COLUMN = [

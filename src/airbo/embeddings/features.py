@@ -10,9 +10,9 @@ from gpytorch.module import Module
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.in_cube import in_axes
 from airbo.space.cube import Axes
 from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty.in_cube import in_axes
 
 MAX_DESIGNS = 4096
 """Number of designs whose features are computed at a time."""

@@ -25,9 +25,9 @@ from airbo.words import same_unit
 if TYPE_CHECKING:
     import pandas as pd
 
-    from airbo.coordinates import NamedUncertainty
     from airbo.lab.tables import ExperimentTable, Imported
     from airbo.optimizer import Optimizer, Recommendation
+    from airbo.uncertainty.in_cube import NamedUncertainty
 
 Done = Literal["told", "already told", "corrected", "added"]
 C = TypeVar("C", bound="Campaign")

@@ -62,7 +62,7 @@ def digits_of(space: Space, uncertainty: Any) -> dict[str, Digits]:
     """
     import torch
 
-    from airbo.coordinates import by_columns
+    from airbo.uncertainty.in_cube import by_columns
 
     low, high = (torch.tensor(bounds, dtype=torch.float64) for bounds in space.bounds)
     X = torch.stack([low, (low + high) / 2, high])

@@ -624,8 +624,8 @@ class FileUncertainty:
 
     def built(self, space: Space) -> "InputUncertainty | None":
         """Make the uncertainty, or note what is wrong with it and return None."""
-        from airbo.coordinates import by_columns
-        from airbo.uncertainty.spec import from_dict
+        from airbo.uncertainty import from_dict
+        from airbo.uncertainty.in_cube import by_columns
 
         try:
             made = from_dict(self.description)

@@ -13,7 +13,7 @@ from airbo.words import hit
 if TYPE_CHECKING:
     import pandas as pd
 
-    from airbo.uncertainty.learning.belief import Belief
+    from airbo.calibrate import Belief
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def beliefs(settings: Settings, measured: MeasuredInputs) -> "list[Belief]":
     """Say for each measured parameter whether the uncertainty in the file is believable."""
     import numpy as np
 
-    from airbo.coordinates import by_columns
-    from airbo.uncertainty.learning.belief import believe
+    from airbo.calibrate import believe
+    from airbo.uncertainty.in_cube import by_columns
 
     space = settings.space
     uncertainty = by_columns(space, settings.uncertainty)

@@ -11,7 +11,6 @@ from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model_list_gp_regression import ModelListGP
 
 from airbo.acquisition import find_acquisition
-from airbo.coordinates import NamedUncertainty, by_columns
 from airbo.measures import Measure
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import Noise
@@ -35,6 +34,7 @@ from airbo.outcomes import (
 from airbo.seeds import reproducible
 from airbo.space import Design, Space, n_initial_for
 from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty.in_cube import NamedUncertainty, by_columns
 
 if TYPE_CHECKING:
     import pandas as pd

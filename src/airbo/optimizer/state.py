@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 from airbo.acquisition import OWN
-from airbo.coordinates import NamedUncertainty, by_columns
 from airbo.optimizer.record import Observation
 from airbo.outcomes import outcomes_from_dict, outcomes_to_dict
 from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty, from_dict
+from airbo.uncertainty.in_cube import NamedUncertainty, by_columns
 
 VERSION = 2
 IN_CODE = "given in code"

@@ -17,8 +17,6 @@ from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from airbo.acquisition import promising
-from airbo.coordinates import check_logs
-from airbo.in_cube import in_cube
 from airbo.models import (
     ERBFGP,
     MMDGP,
@@ -35,6 +33,7 @@ from airbo.observed import Direction
 from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, conditional
+from airbo.uncertainty.in_cube import check_logs, in_cube
 
 SurrogateFactory = Callable[..., GPyTorchModel]
 

@@ -8,14 +8,11 @@ from airbo.problems.double_peak import DoublePeak
 from airbo.problems.hartmann import Hartmann
 from airbo.problems.hills import Hills
 from airbo.problems.optimum import Optimum
-from airbo.problems.push import RobotPush
-from airbo.problems.reliability import RELIABLE, ReliableDesign
 from airbo.problems.rkhs import RKHS
 from airbo.problems.wave import Wave
 
 __all__ = [
     "PROBLEMS",
-    "RELIABLE",
     "RKHS",
     "Branin",
     "BumpedBowl",
@@ -25,15 +22,12 @@ __all__ = [
     "Hills",
     "Optimum",
     "Problem",
-    "ReliableDesign",
-    "RobotPush",
     "Wave",
     "problem",
 ]
 
 PROBLEMS: dict[str, type[Problem]] = {
-    kind.name: kind
-    for kind in (RKHS, DoublePeak, BumpedBowl, RobotPush, Wave, Hills, Cliff, Branin, Hartmann)
+    kind.name: kind for kind in (RKHS, DoublePeak, BumpedBowl, Wave, Hills, Cliff, Branin, Hartmann)
 }
 
 

@@ -11,8 +11,8 @@
 
 :class:`Space` checks designs and translates them to columns and back, in plain Python, so that a
 program that only checks a design need not import PyTorch. :class:`airbo.space.cube.Cube` translates
-columns to the unit cube and back, in tensors. :mod:`airbo.coordinates` does the same for P_x: from
-names to columns, and from columns to the cube.
+columns to the unit cube and back, in tensors. :mod:`airbo.uncertainty.in_cube` does the same for
+P_x: from names to columns, and from columns to the cube.
 
 The optimizer translates a design once on its way in and the chosen one once on its way out.
 Models that are used without it take columns and ``bounds``, which say where the cube lies.

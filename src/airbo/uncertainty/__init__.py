@@ -16,16 +16,17 @@ True
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from airbo.uncertainty.kinds import KINDS, from_dict, from_json
+
 if TYPE_CHECKING:
+    from airbo.calibrate import learn
     from airbo.uncertainty.base import InputUncertainty, base_draws
     from airbo.uncertainty.columns import Beta, ChiSquared, Exact, LogNormal, Uniform
     from airbo.uncertainty.composed import Clipped, Product, Relative, Rounded, Scaled
     from airbo.uncertainty.conditional import conditional
     from airbo.uncertainty.empirical import Empirical
     from airbo.uncertainty.external import SciPy, Torch
-    from airbo.uncertainty.learning import learn
     from airbo.uncertainty.normal import GaussianMixture, Normal, Ring
-    from airbo.uncertainty.spec import from_dict, from_json
     from airbo.uncertainty.varying import Piecewise, Sampler, Varying
 
 __all__ = [
@@ -56,37 +57,19 @@ __all__ = [
     "learn",
 ]
 
-_HOMES = {
-    "Beta": "columns",
-    "ChiSquared": "columns",
-    "Exact": "columns",
-    "Ring": "normal",
-    "Uniform": "columns",
+_HOMES = {kind.name: kind.module for kind in KINDS.values()} | {
     "InputUncertainty": "base",
-    "base_draws": "base",
-    "Clipped": "composed",
-    "Empirical": "empirical",
-    "SciPy": "external",
-    "Torch": "external",
-    "Normal": "normal",
-    "learn": "learning",
-    "conditional": "conditional",
-    "GaussianMixture": "normal",
-    "Product": "composed",
-    "LogNormal": "columns",
-    "Relative": "composed",
-    "Rounded": "composed",
     "Sampler": "varying",
-    "Scaled": "composed",
-    "from_dict": "spec",
-    "from_json": "spec",
-    "Piecewise": "varying",
     "Varying": "varying",
+    "base_draws": "base",
+    "conditional": "conditional",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a class when it is used: descriptions can be read without PyTorch."""
+    if name == "learn":  # it stands on the uncertainties, and is wanted here
+        return importlib.import_module("airbo.calibrate").learn
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -28,6 +28,7 @@ from airbo.uncertainty.gaussians import (
     in_strata,
     midpoints,
 )
+from airbo.uncertainty.kinds import KINDS, Show
 from airbo.uncertainty.parameters import Numbers, check_at_least, parameter
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def base_draws(
     The numbers depend on the arguments alone; global random states are neither read nor changed.
     Beyond the 21,201 columns of the Sobol engine, the numbers come from a seeded generator instead.
     """
+    # scrambled Sobol points are multiples of 2⁻³⁰; half a cell is added, so that none is 0
     if n_samples < 1 or n_base < 0:
         raise ValueError(f"Need n_samples >= 1 and n_base >= 0, got {n_samples} and {n_base}.")
     if n_base == 0:
@@ -92,10 +94,11 @@ def _deviation_sums(u: "InputUncertainty", d: int, r: Resolution) -> tuple[Mixtu
 class InputUncertainty(ABC):
     r"""The distribution :math:`P_x` of the executed input x' when the design x is asked for.
 
-    Kinds are frozen values that are checked when they are made. They implement ``n_base`` and
-    ``_perturb``. All else has a default that works by sampling; a kind says it in closed form where
-    it can: ``_mean``, ``_covariance``, ``_cdf``, ``_gaussians``, and ``scaled``, ``on_columns`` and
-    ``is_bounded``.
+    Kinds are frozen values that are checked when they are made. They implement ``is_additive`` and
+    ``_perturb``, and ``n_base`` unless a sample takes one number per column. All else has a default
+    that works by sampling; a kind says it in closed form where it can: ``_mean``, ``_covariance``,
+    ``_cdf``, ``_gaussians``, ``_scaled``, ``on_columns``, ``is_bounded`` and ``words``.
+    ``airbo.testing.check_uncertainty`` says whether a kind keeps the laws.
     """
 
     @property
@@ -123,9 +126,9 @@ class InputUncertainty(ABC):
         """Whether the columns of x' given x are independent, column j made from base column j."""
         return False
 
-    @abstractmethod
     def n_base(self, d: int) -> int:
         """Return how many uniform numbers one sample of a design with ``d`` columns takes."""
+        return d
 
     @abstractmethod
     def _perturb(
@@ -162,12 +165,14 @@ class InputUncertainty(ABC):
 
     def _mean(self, X: Tensor) -> Tensor:
         """Estimate the mean from fixed Sobol draws."""
+        # E x' ≈ (1/s) Σ_i x'_i over fixed Sobol draws; where x' = x + δ, once for all designs
         if self.is_additive:
             return X + self._moment_samples(X.new_zeros(1, X.shape[-1])).mean(dim=-2)
         return self._moment_samples(X).mean(dim=-2)
 
     def _covariance(self, X: Tensor) -> Tensor:
         """Estimate the covariance from fixed Sobol draws."""
+        # Cov x' ≈ (1/s) Σ_i (x'_i - x̄')(x'_i - x̄')ᵀ
         d = X.shape[-1]
         samples = self._moment_samples(X.new_zeros(1, d) if self.is_additive else X)
         centred = samples - samples.mean(dim=-2, keepdim=True)
@@ -188,6 +193,7 @@ class InputUncertainty(ABC):
         return self._cdf(X, t.expand(*X.shape[:-1], t.shape[-1]))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t) ≈ the share of samples below t, by bisection in the sorted samples
         samples = self._moment_samples(X).squeeze(-1)  # (..., n, s)
         ordered = samples.detach().sort(dim=-1).values
         return torch.searchsorted(ordered, t.detach().contiguous()).to(X) / _MOMENT_DRAWS
@@ -207,6 +213,7 @@ class InputUncertainty(ABC):
 
         The columns of all blocks are those of the design; some blocks may be ``Exact``.
         """
+        # columns that can be taken one by one are blocks of their own
         alone = [self.on_columns([c]) for c in range(d)] if d > 1 else []
         if not alone or None in alone:
             return [(self, tuple(range(d)))]
@@ -271,6 +278,7 @@ class InputUncertainty(ABC):
 
     def _in_cells(self, X: Tensor, r: Resolution) -> Mixture:
         """Cut the base draws into cells and give each the moments of its samples."""
+        # the samples of cell c become N(mean_c, cov_c), with the weight of the cell
         d = X.shape[-1]
         if self.is_additive:
             draws = base_draws(N_FINE, self.n_base(d), dtype=X.dtype, device=X.device)
@@ -281,6 +289,7 @@ class InputUncertainty(ABC):
 
     def characteristic(self, W: Float[Tensor, "*shape d m"]) -> Tensor:
         """Return E exp(i ω·δ) of an additive deviation δ for every column ω of W, (*shape 1 m)."""
+        # φ(ω) = Π_b φ_b(ω_b) over independent blocks b, each a sum of Gaussians
         parts = self.gaussians(W.new_zeros(1, W.shape[-2]), _FINEST)
         return math.prod(
             (part.characteristic(W[..., list(part.columns), :]) for part in parts),
@@ -301,13 +310,18 @@ class InputUncertainty(ABC):
         return Clipped(self, low, high)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a description out of plain lists, numbers and strings; see ``from_dict``."""
+        """Return a description out of plain lists, numbers and strings; ``from_dict`` reads it."""
         kind = type(self).__name__
         values = ((f.name, getattr(self, f.name)) for f in _fields(self))
         return {"kind": kind} | {n: _plain(v, f"{kind}.{n}") for n, v in values if v is not None}
 
+    def words(self, show: Show) -> str:
+        """Say to a person what the deviation is like; ``show`` writes its numbers."""
+        name = type(self).__name__
+        return KINDS[name].say(vars(self), show) if name in KINDS else f"as the class {name} says"
+
     def to_json(self) -> str:
-        """Return the description as JSON; see ``from_json``."""
+        """Return the description as JSON; ``from_json`` reads it."""
         return json.dumps(self.to_dict())
 
     @cached_property

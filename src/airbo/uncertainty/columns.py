@@ -48,20 +48,9 @@ from airbo.uncertainty.parameters import (
 class Exact(InputUncertainty):
     """The executed input is the design."""
 
-    @property
-    def is_exact(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def is_additive(self) -> bool:
-        """True, with δ = 0."""
-        return True
-
-    @property
-    def independent_columns(self) -> bool:
-        """True: constants are independent."""
-        return True
+    is_exact: ClassVar[bool] = True
+    is_additive: ClassVar[bool] = True  # with δ = 0
+    independent_columns: ClassVar[bool] = True  # constants are independent
 
     def n_base(self, d: int) -> int:
         """Return 0: nothing is drawn."""
@@ -70,6 +59,7 @@ class Exact(InputUncertainty):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x
         return X.unsqueeze(-2).expand(*X.shape[:-1], base.shape[0], X.shape[-1])
 
     def _mean(self, X: Tensor) -> Tensor:
@@ -79,6 +69,7 @@ class Exact(InputUncertainty):
         return torch.diag_embed(torch.zeros_like(X))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x < t) is 1 above x and 0 elsewhere
         return as_step(t - X)
 
     def is_bounded(self, d: int) -> bool:
@@ -93,6 +84,7 @@ class Exact(InputUncertainty):
         return self
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # one point, with weight 1
         return [around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1]))]
 
 
@@ -103,6 +95,8 @@ class ColumnUncertainty(InputUncertainty):
     numbers into deviations, ``_moments``, ``_below`` and ``_standard``; the first three get the
     parameters in the order of the fields.
     """
+
+    independent_columns: ClassVar[bool] = True
 
     @abstractmethod
     def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
@@ -142,15 +136,6 @@ class ColumnUncertainty(InputUncertainty):
         """True for constant parameters."""
         return not any(is_varying(p, 1) for p in self._parameters().values())
 
-    @property
-    def independent_columns(self) -> bool:
-        """True."""
-        return True
-
-    def n_base(self, d: int) -> int:
-        """Return d: one number per column."""
-        return d
-
     def _per_design(self, X: Tensor) -> list[Tensor]:
         return [per_design(p, X, name, 1) for name, p in self._parameters().items()]
 
@@ -162,12 +147,15 @@ class ColumnUncertainty(InputUncertainty):
         return X.unsqueeze(-2) + self._deviation(base, parameters)
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x + E δ
         return X + self._moments(self._per_design(X))[0]
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = diag(Var δ_j): columns are independent
         return torch.diag_embed(self._moments(self._per_design(X))[1].expand(X.shape))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t) = P(δ < t - x)
         return self._below(t - X, self._per_design(X))
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty:
@@ -181,6 +169,8 @@ class ColumnUncertainty(InputUncertainty):
         return replace(this, **lengths)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # δ = loc + scale · B with B of a fixed shape, whose Gauss rule has nodes b_j, weights w_j:
+        # P_x = Σ_j w_j at the points x + loc + scale · b_j
         standard = self._standard()
         if standard is None:
             return super()._gaussians(X, r)
@@ -194,6 +184,7 @@ class ColumnUncertainty(InputUncertainty):
 
 @lru_cache(maxsize=256)
 def _standard_rule(shape: InputUncertainty, n: int) -> tuple[NDArray[np.float64], ...]:
+    # the shape at 2048 equally likely levels u, and the Gauss rule of these values
     origin = torch.zeros(1, 1, dtype=torch.float64)
     return gauss_rule(shape.perturb(origin, midpoints(1)).numpy().ravel(), n)
 
@@ -202,6 +193,7 @@ def _in_units(
     deviation: Tensor, loc: Tensor, scale: Tensor, F: Callable[[Tensor], Tensor]
 ) -> Tensor:
     """Return F((δ - loc) / scale), a step where the scale is 0."""
+    # z = (δ - loc) / scale
     z = (deviation - loc) / torch.where(scale > 0, scale, 1.0)
     return torch.where(scale > 0, F(z), as_step(deviation - loc))
 
@@ -229,18 +221,22 @@ class Uniform(ColumnUncertainty):
         check_order(self.low, self.high)
 
     def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        # Q(u) = l + (h - l) u
         low, high = parameters
         return low + (high - low) * u
 
     def _moments(self, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        # E δ = (l + h) / 2, Var δ = (h - l)² / 12
         low, high = parameters
         return (low + high) / 2, (high - low) ** 2 / 12
 
     def _below(self, deviation: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        # P(δ < t) = (t - l) / (h - l), between 0 and 1
         low, high = parameters
         return _in_units(deviation, low, high - low, lambda z: z.clamp(0, 1))
 
     def _standard(self) -> tuple[InputUncertainty, Numbers, Numbers]:
+        # δ = l + (h - l) · B with B uniform in (0, 1)
         low, high = (as_tensor(p) for p in (self.low, self.high))
         return Uniform(0.0, 1.0), low, high - low
 
@@ -273,16 +269,19 @@ class Beta(ColumnUncertainty):
         check_at_least(self.scale, "scale")
 
     def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        # Q(u) = loc + scale · I⁻¹(u; a, b), I the regularized incomplete beta function
         a, b, loc, scale = parameters
         return loc + scale * beta_quantile(u, a, b)
 
     def _moments(self, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        # E B = a / (a + b), Var B = ab / ((a + b)² (a + b + 1))
         a, b, loc, scale = parameters
         mean = a / (a + b)
         variance = mean * (1 - mean) / (a + b + 1)
         return loc + scale * mean, scale**2 * variance
 
     def _below(self, deviation: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        # P(B < z) = I(z; a, b)
         a, b, loc, scale = parameters
         inside = lambda a, b, z: special.betainc(a, b, np.clip(z, 0, 1))  # noqa: E731
         return _in_units(deviation, loc, scale, lambda z: _from_scipy(inside, a, b, z))
@@ -317,14 +316,17 @@ class ChiSquared(ColumnUncertainty):
         check_at_least(self.scale, "scale")
 
     def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        # Q(u) = loc + scale · 2 P⁻¹(df/2, u), P the regularized incomplete gamma function
         df, loc, scale = parameters
         return loc + scale * chi_squared_quantile(u, df)
 
     def _moments(self, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        # E C = df, Var C = 2 df
         df, loc, scale = parameters
         return loc + scale * df, 2 * scale**2 * df
 
     def _below(self, deviation: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        # P(C < z) = P(df/2, z/2)
         df, loc, scale = parameters
         above = lambda df, z: special.chdtr(df, np.maximum(z, 0))  # noqa: E731
         return _in_units(deviation, loc, scale, lambda z: _from_scipy(above, df, z))
@@ -348,6 +350,10 @@ class LogNormal(InputUncertainty):
     sigma: Numbers
     """Standard deviation of the logarithm, one for all columns or one per column."""
 
+    is_additive: ClassVar[bool] = False
+    is_multiplicative: ClassVar[bool] = True  # x' / x does not depend on x
+    independent_columns: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Refuse negative deviations."""
         object.__setattr__(self, "sigma", parameter(self.sigma, "sigma", 1))
@@ -360,25 +366,6 @@ class LogNormal(InputUncertainty):
         """Length of the vector, if it is one."""
         return common_dim({"sigma": self.sigma})
 
-    @property
-    def is_additive(self) -> bool:
-        """False."""
-        return False
-
-    @property
-    def is_multiplicative(self) -> bool:
-        """True: x' / x does not depend on x."""
-        return True
-
-    @property
-    def independent_columns(self) -> bool:
-        """True."""
-        return True
-
-    def n_base(self, d: int) -> int:
-        """Return d: one number per column."""
-        return d
-
     def log_std(self, X: Tensor) -> Float[Tensor, "..."]:
         """Return the standard deviation of the logarithm for designs like ``X``."""
         return per_design(self.sigma, X, "sigma", 1)
@@ -386,9 +373,11 @@ class LogNormal(InputUncertainty):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x exp(σ z)
         return X.unsqueeze(-2) * torch.exp(self.log_std(X) * torch.special.ndtri(base))
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E e^δ = e^(σ²/2)
         return X * torch.exp(self.log_std(X).square() / 2)
 
     def _covariance(self, X: Tensor) -> Tensor:

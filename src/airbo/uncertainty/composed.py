@@ -4,7 +4,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -85,6 +85,7 @@ class Product(InputUncertainty):
 
     def layout(self, d: int) -> tuple[tuple[int, ...], ...]:
         """Return the columns of each block, for designs with ``d`` columns."""
+        # blocks side by side; the one without a size takes what remains
         if self.columns is not None:
             return tuple(map(tuple, self.columns))
         sizes = [block.dim for block in self.blocks]
@@ -131,6 +132,7 @@ class Product(InputUncertainty):
         return torch.cat(parts, dim=-1)[..., self._order(X.shape[-1])]
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # block diagonal: blocks are independent
         d = X.shape[-1]
         result = X.new_zeros(*X.shape, d)
         for block, own, _ in self._shares(d):
@@ -157,9 +159,11 @@ class Product(InputUncertainty):
         return all(block.is_bounded(len(own)) for block, own in parts)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # c δ block by block
         return replace(self, blocks=tuple(block._scaled(factor) for block in self.blocks))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # P_x = Π_b P_b, and every P_b is a sum of Gaussians over its own columns
         return [
             replace(part, columns=tuple(own[c] for c in part.columns))
             for block, own in self.independent_blocks(X.shape[-1])
@@ -174,8 +178,54 @@ def _whole_numbers(columns: Sequence[int]) -> tuple[int, ...]:
         raise TypeError(f"columns must be tuples of whole numbers, got {columns!r}.") from error
 
 
+class Wrapper(InputUncertainty):
+    """Another uncertainty, seen differently: what is not said here is as for that one."""
+
+    held: ClassVar[str] = "uncertainty"
+    """The field that holds the other one."""
+
+    @property
+    def inside(self) -> InputUncertainty:
+        """The other one."""
+        held: InputUncertainty = getattr(self, self.held)
+        return held
+
+    @property
+    def dim(self) -> int | None:
+        """That of the uncertainty inside."""
+        return self.inside.dim
+
+    @property
+    def is_additive(self) -> bool:
+        """As for the uncertainty inside."""
+        return self.inside.is_additive
+
+    @property
+    def independent_columns(self) -> bool:
+        """As for the uncertainty inside."""
+        return self.inside.independent_columns
+
+    def n_base(self, d: int) -> int:
+        """Return the number that the uncertainty inside takes."""
+        return self.inside.n_base(d)
+
+    def check_dim(self, d: int) -> None:
+        """Refuse what the uncertainty inside cannot act on."""
+        super().check_dim(d)
+        self.inside.check_dim(d)
+
+    def is_bounded(self, d: int) -> bool:
+        """As for the uncertainty inside."""
+        return self.inside.is_bounded(d)
+
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        """Choose parameters of its own, and of the uncertainty inside."""
+        own = self.inside.on_columns(columns)
+        return None if own is None else with_columns(self, columns, **{self.held: own})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Relative(InputUncertainty):
+class Relative(Wrapper):
     r"""The deviation is a share of the design.
 
     .. math:: x' = x \, (1 + \delta)
@@ -187,6 +237,10 @@ class Relative(InputUncertainty):
     share: InputUncertainty
     """Distribution of the share δ: any uncertainty that does not change with the design."""
 
+    held: ClassVar[str] = "share"
+    is_additive: ClassVar[bool] = False  # the deviation grows with the design
+    is_multiplicative: ClassVar[bool] = True  # x' / x = 1 + δ does not depend on x
+
     def __post_init__(self) -> None:
         """Refuse a share that depends on the design."""
         if not isinstance(self.share, InputUncertainty):
@@ -196,56 +250,23 @@ class Relative(InputUncertainty):
                 f"The share in Relative must be the same for all designs, got {self.share}."
             )
 
-    @property
-    def dim(self) -> int | None:
-        """That of the share."""
-        return self.share.dim
-
-    @property
-    def is_additive(self) -> bool:
-        """False: the deviation grows with the design."""
-        return False
-
-    @property
-    def is_multiplicative(self) -> bool:
-        """True: x' / x = 1 + δ does not depend on x."""
-        return True
-
-    @property
-    def independent_columns(self) -> bool:
-        """As for the share."""
-        return self.share.independent_columns
-
-    def n_base(self, d: int) -> int:
-        """Return the number that the share takes."""
-        return self.share.n_base(d)
-
-    def check_dim(self, d: int) -> None:
-        """Refuse what the share cannot act on."""
-        self.share.check_dim(d)
-
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x (1 + δ)
         share = self.share.perturb(torch.zeros_like(X[..., :1, :]), base)  # (..., 1, s, d)
         return X.unsqueeze(-2) * (1 + share)
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x (1 + E δ)
         return X * (1 + self.share.mean(torch.zeros_like(X)))
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = diag(x) Cov δ diag(x)
         return X.unsqueeze(-1) * X.unsqueeze(-2) * self.share.covariance(torch.zeros_like(X))
 
-    def is_bounded(self, d: int) -> bool:
-        """As for the share."""
-        return self.share.is_bounded(d)
-
-    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        """Choose columns of the share."""
-        share = self.share.on_columns(columns)
-        return None if share is None else Relative(share)
-
     def _scaled(self, factor: float) -> InputUncertainty:
+        # x' - x = x δ, so c (x' - x) = x (c δ)
         return Relative(self.share._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -265,45 +286,6 @@ class Relative(InputUncertainty):
                 spread = spread * outer
             landed.append(spread_out(share.columns, share.weights, means, spread))
         return landed
-
-
-class Wrapper(InputUncertainty):
-    """Another uncertainty, seen differently: what is not said here is as for that one."""
-
-    uncertainty: InputUncertainty
-
-    @property
-    def dim(self) -> int | None:
-        """That of the uncertainty inside."""
-        return self.uncertainty.dim
-
-    @property
-    def is_additive(self) -> bool:
-        """As for the uncertainty inside."""
-        return self.uncertainty.is_additive
-
-    @property
-    def independent_columns(self) -> bool:
-        """As for the uncertainty inside."""
-        return self.uncertainty.independent_columns
-
-    def n_base(self, d: int) -> int:
-        """Return the number that the uncertainty inside takes."""
-        return self.uncertainty.n_base(d)
-
-    def check_dim(self, d: int) -> None:
-        """Refuse what the uncertainty inside cannot act on."""
-        super().check_dim(d)
-        self.uncertainty.check_dim(d)
-
-    def is_bounded(self, d: int) -> bool:
-        """As for the uncertainty inside."""
-        return self.uncertainty.is_bounded(d)
-
-    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        """Choose parameters of its own, and of the uncertainty inside."""
-        inside = self.uncertainty.on_columns(columns)
-        return None if inside is None else with_columns(self, columns, uncertainty=inside)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -348,6 +330,7 @@ class Clipped(Wrapper):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = min(max(x̃, l), h) with x̃ from the uncertainty inside
         samples = self.uncertainty.perturb(X, base)
         for name, limit in self._limits().items():
             bound = per_design(limit, X, name, 1)
@@ -360,6 +343,7 @@ class Clipped(Wrapper):
         return len(self._limits()) == 2 or self.uncertainty.is_bounded(d)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # deviations of x̃ are scaled; the limits stay where they are
         return replace(self, uncertainty=self.uncertainty._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -394,6 +378,8 @@ class Rounded(Wrapper):
     columns: Sequence[int] | None = None
     """Which columns are rounded; None: all of them."""
 
+    is_additive: ClassVar[bool] = False  # where a deviation is rounded to depends on the design
+
     def __post_init__(self) -> None:
         """Refuse limits in the wrong order."""
         for name in ("low", "high"):
@@ -401,11 +387,6 @@ class Rounded(Wrapper):
         check_order(self.low, self.high)
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(int(c) for c in self.columns))
-
-    @property
-    def is_additive(self) -> bool:
-        """False: where a deviation is rounded to depends on the design."""
-        return False
 
     def _limits(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return which columns are rounded, and limits for all; infinite where they are not."""
@@ -419,6 +400,7 @@ class Rounded(Wrapper):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # a design outside [l, h] is moved inside, rounded there, and moved back
         own, low, high = self._limits(X)
         inside = torch.minimum(torch.maximum(X, low), high)
         landed = self.uncertainty.perturb(inside, base)
@@ -446,6 +428,7 @@ class Rounded(Wrapper):
         return values + (X - inside), likely
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = Σ_v v P(x' = v)
         found = self.landings(X)
         if found is None:
             return super()._mean(X)
@@ -453,6 +436,7 @@ class Rounded(Wrapper):
         return (values * likely).sum(dim=-1, keepdim=True)
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Var x' = Σ_v (v - E x')² P(x' = v)
         found = self.landings(X)
         if found is None:
             return super()._covariance(X)
@@ -478,6 +462,7 @@ class Rounded(Wrapper):
         return Rounded(inside, **limits, columns=None if len(own) == len(columns) else tuple(own))
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # deviations are scaled before they are rounded
         return replace(self, uncertainty=self.uncertainty._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -523,16 +508,20 @@ class Scaled(Wrapper):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x + c (x̃ - x)
         x = X.unsqueeze(-2)
         return x + self.factor * (self.uncertainty.perturb(X, base) - x)
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x + c (E x̃ - x)
         return X + self.factor * (self.uncertainty.mean(X) - X)
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = c² Cov x̃
         return self.factor**2 * self.uncertainty.covariance(X)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # c₂ (c₁ δ) = (c₁ c₂) δ
         return Scaled(self.uncertainty, self.factor * factor)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -542,6 +531,7 @@ class Scaled(Wrapper):
         return self.uncertainty.cdf(X, X + (t - X) / self.factor)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # x̃ ~ Σ w N(m, C), so x' ~ Σ w N(x + c (m - x), c² C)
         landed = []
         for part in self.uncertainty.landing(X, r):
             x = X[..., list(part.columns)].unsqueeze(-2)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -21,6 +22,8 @@ class Empirical(InputUncertainty):
 
     deviations: Numbers
     """Logged deviations (N d); (N) for one column."""
+
+    is_additive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse samples that are empty or not finite."""
@@ -50,11 +53,6 @@ class Empirical(InputUncertainty):
         return len(self.deviations[0])
 
     @property
-    def is_additive(self) -> bool:
-        """True."""
-        return True
-
-    @property
     def independent_columns(self) -> bool:
         """True for one column; logged columns belong together."""
         return self.dim == 1
@@ -66,6 +64,7 @@ class Empirical(InputUncertainty):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s 1"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x + δ_i with i = ⌊u N⌋
         rows = self._rows.to(X)
         picked = (base[:, 0] * len(rows)).long().clamp_max(len(rows) - 1)
         return X.unsqueeze(-2) + rows[picked]
@@ -75,13 +74,16 @@ class Empirical(InputUncertainty):
         return as_tensor(self.deviations)
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x + Σ_i δ_i / N
         return X + self._rows.mean(dim=0).to(X)
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = Σ_i (δ_i - δ̄)(δ_i - δ̄)ᵀ / N
         centred = self._rows - self._rows.mean(dim=0)
         return (centred.mT @ centred / len(centred)).to(X).expand(*X.shape, X.shape[-1])
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t): the share of δ_i < t - x
         ordered = self._rows.to(X).flatten().sort().values
         return torch.searchsorted(ordered, (t - X).detach().contiguous()).to(X) / len(ordered)
 
@@ -93,6 +95,7 @@ class Empirical(InputUncertainty):
         return Empirical(times(self.deviations, factor))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # few rows are points; many are a Gauss rule in one column, and cells in several
         rows = self._rows.to(X)
         if len(rows) <= r.cells:
             return [around(X, X.new_full((len(rows),), 1 / len(rows)), rows)]

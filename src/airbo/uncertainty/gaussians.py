@@ -438,16 +438,21 @@ def gauss_rule(
         return values, counts / counts.sum()
     center, width = values.mean(), np.ptp(values) / 2
     t = (values - center) / width
-    basis = [np.sqrt(counts / counts.sum())]
-    alpha, beta = [], []
-    for _ in range(n):
-        q = t * basis[-1]
-        alpha.append(q @ basis[-1])
-        for _twice in range(2):
-            q = q - np.stack(basis).T @ (np.stack(basis) @ q)
-        beta.append(np.linalg.norm(q))
-        basis.append(q / beta[-1])
-    nodes, vectors = np.linalg.eigh(np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1))
+
+    # orthonormal polynomials p_k of t under the samples: t p_k = β_k p_k+1 + α_k p_k + β_k-1 p_k-1
+    Q, alpha, beta = np.empty((n + 1, len(t))), np.empty(n), np.empty(n)
+    Q[0] = np.sqrt(counts / counts.sum())
+    for k in range(n):
+        q = t * Q[k]
+        alpha[k] = q @ Q[k]
+        for _twice in range(2):  # rounding errors would make them lose their orthogonality
+            q -= (Q[: k + 1] @ q) @ Q[: k + 1]
+        beta[k] = np.linalg.norm(q)
+        Q[k + 1] = q / beta[k]
+
+    # nodes are the eigenvalues of the tridiagonal matrix, weights come from its eigenvectors
+    J = np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1)
+    nodes, vectors = np.linalg.eigh(J)
     return center + width * nodes, vectors[0] ** 2
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -72,13 +73,10 @@ class Normal(InputUncertainty):
         """True for standard deviations, False for a matrix."""
         return self.cov is None
 
-    def n_base(self, d: int) -> int:
-        """Return d: one number per column."""
-        return d
-
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x + σ z, or x + R z with R Rᵀ = C
         z = torch.special.ndtri(base)
         if self.cov is None:
             std = per_design(self.std, X, "std", 1)
@@ -87,14 +85,17 @@ class Normal(InputUncertainty):
         return X.unsqueeze(-2) + torch.einsum("...ij,sj->...si", square_root(self.cov).to(X), z)
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x
         return X
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = C, or diag(σ²)
         if self.cov is not None:
             return per_design(self.cov, X, "cov", 2).expand(*X.shape, X.shape[-1])
         return torch.diag_embed((per_design(self.std, X, "std", 1) ** 2).expand(X.shape))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t) = Φ((t - x) / σ)
         return normal_cdf(t - X, self.covariance(X).squeeze(-1).sqrt())
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
@@ -102,11 +103,13 @@ class Normal(InputUncertainty):
         return with_columns(self, columns) if self.cov is None else None
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # c δ has the standard deviation c σ and the covariance c² C
         if self.cov is not None:
             return Normal(cov=times(self.cov, factor**2))
         return Normal(times(self.std, factor))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # P_x = N(x, C): one Gaussian with weight 1
         C = self.covariance(X).unsqueeze(-3)  # (..., n, 1, d, d)
         spread = C if self.std is None else C.diagonal(dim1=-2, dim2=-1)
         return [replace(around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1])), spread=spread)]
@@ -196,6 +199,7 @@ class GaussianMixture(InputUncertainty):
         return per_design(getattr(self, name), X, name, _MAX_NDIM[name])
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x + m̄ with m̄ = Σ_k w_k m_k
         return X + self._centre(X)
 
     def _centre(self, X: Tensor) -> Tensor:
@@ -209,23 +213,25 @@ class GaussianMixture(InputUncertainty):
         return total.expand(*X.shape, X.shape[-1])
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        if not self.is_additive:
-            return super()._cdf(X, t)
-        # Σ_k w_k Φ((t - x - m_k) / s_k)
-        means, covs, weights = (self._get(name, X) for name in _MAX_NDIM)
-        away = (t - X).unsqueeze(-1) - means.squeeze(-1)  # (..., n, limits, k)
-        return (normal_cdf(away, covs[:, 0, 0].sqrt()) * weights).sum(dim=-1)
+        # P(x' < t) = Σ_k w_k Φ((t - x - m_k) / s_k)
+        w = self._get("weights", X).unsqueeze(-2)  # (..., 1, k)
+        m = self._get("means", X).squeeze(-1).unsqueeze(-2)
+        s = self._get("covs", X)[..., 0, 0].unsqueeze(-2)
+        away = (t - X).unsqueeze(-1) - m  # (..., n, limits, k)
+        return (w * normal_cdf(away, s.sqrt())).sum(dim=-1)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # c δ comes from normals with means c m_k and covariances c² C_k
         return replace(self, means=times(self.means, factor), covs=times(self.covs, factor**2))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        if not self.is_additive:
-            return [self._in_cells(X, r)]
+        # P_x = Σ_k w_k N(x + m_k, C_k), as it is
         means, covs, weights = (self._get(name, X) for name in _MAX_NDIM)
+        landed = X.unsqueeze(-2) + means  # (..., n, k, d)
         diagonals = covs.diagonal(dim1=-2, dim2=-1)
         spread = diagonals if torch.equal(diagonals.diag_embed(), covs) else covs
-        return [around(X, weights, means, spread)]
+        spread = spread.expand(*landed.shape, *spread.shape[diagonals.ndim :])
+        return [spread_out(range(X.shape[-1]), weights, landed, spread)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,6 +240,8 @@ class Ring(InputUncertainty):
 
     radius: Numbers
     """Distance from the design; inside Varying a tensor (*batch n 1)."""
+
+    dim: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Refuse a radius that is negative or not one number."""
@@ -244,11 +252,6 @@ class Ring(InputUncertainty):
                 f"got shape {tuple(self.radius.shape)}."
             )
         check_at_least(self.radius, "radius")
-
-    @property
-    def dim(self) -> int:
-        """Two columns."""
-        return 2
 
     @property
     def is_additive(self) -> bool:
@@ -262,15 +265,18 @@ class Ring(InputUncertainty):
     def _perturb(
         self, X: Float[Tensor, "*batch n 2"], base: Float[Tensor, "s 1"]
     ) -> Float[Tensor, "*batch n s 2"]:
+        # x' = x + ϱ (cos 2πu, sin 2πu)
         angle = 2 * math.pi * base
         unit = torch.cat([angle.cos(), angle.sin()], dim=-1)  # (s, 2)
         radius = self._radius(X)
         return X.unsqueeze(-2) + (radius.unsqueeze(-2) if radius.ndim else radius) * unit
 
     def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x, since all angles are equally likely
         return X
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # E cos² = E sin² = ½ and E sin cos = 0, so Cov x' = ϱ²/2 I
         return torch.diag_embed((self._radius(X) ** 2 / 2).expand(X.shape))
 
     def _radius(self, X: Tensor) -> Tensor:
@@ -284,6 +290,7 @@ class Ring(InputUncertainty):
         return Ring(times(self.radius, factor))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # equal weights at equal angles: exact for all polynomials of a degree below their number
         circle = self.perturb(X, midpoints(1, r.angles).to(X))  # equal angles
         return [spread_out((0, 1), X.new_full((r.angles,), 1 / r.angles), circle)]
 
@@ -319,6 +326,7 @@ def check_covariance(cov: Numbers, name: str) -> None:
 
 def _standardized(C: Tensor) -> tuple[Tensor, Tensor]:
     """Return correlations and deviations; a variance that is not positive stays as it is."""
+    # C_ij / (s_i s_j) with s_i = √C_ii
     variances = C.diagonal(dim1=-2, dim2=-1)
     std = torch.where(variances > 0, variances, torch.ones_like(variances)).sqrt()
     return C / std.unsqueeze(-1) / std.unsqueeze(-2), std
@@ -335,6 +343,7 @@ def square_root(cov: Numbers) -> Tensor:
 
 
 def _cholesky(C: Tensor) -> Tensor:
+    # C + ε I = L Lᵀ
     scale = C.detach().diagonal(dim1=-2, dim2=-1).mean(dim=-1)[..., None, None]
     jitter = 100 * torch.finfo(C.dtype).eps * scale + 1e-30  # so that singular ones pass
     return torch.linalg.cholesky(C + jitter * torch.eye(C.shape[-1]).to(C))
@@ -342,6 +351,7 @@ def _cholesky(C: Tensor) -> Tensor:
 
 @lru_cache(maxsize=64)
 def _root(cov: Numbers) -> Tensor:
+    # with correlations V Λ Vᵀ: R = diag(s) V √Λ Vᵀ, so that R Rᵀ = C
     correlations, std = _standardized(as_tensor(cov))
     eigenvalues, V = torch.linalg.eigh(correlations)
     root = V @ torch.diag_embed(eigenvalues.clamp_min(0).sqrt()) @ V.mT

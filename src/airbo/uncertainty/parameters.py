@@ -22,6 +22,7 @@ def parameter(value: Any, name: str, max_ndim: int) -> Numbers:
         name: Its name in messages.
         max_ndim: Number of dimensions of the largest constant: 0 scalar, 1 vector, 2 matrix.
     """
+    # made from designs inside Varying: it keeps its gradient
     if isinstance(value, Tensor) and (value.requires_grad or value.ndim > max_ndim):
         if not torch.isfinite(value).all():
             raise ValueError(f"{name} must be finite, got a tensor with nan or infinite entries.")
@@ -118,11 +119,13 @@ def times(p: Numbers, factor: Any) -> Numbers:
 
 def as_step(deviation: Tensor) -> Tensor:
     """Return the distribution function of the number 0."""
+    # P(0 < t) is 1 for t > 0 and 0 elsewhere
     return (deviation > 0).to(deviation)
 
 
 def normal_cdf(deviation: Tensor, std: Tensor) -> Tensor:
     """Return Φ(deviation / std), a step where the standard deviation is 0."""
+    # the inner where keeps 0/0 out of gradients
     exact = std <= 0
     z = deviation / torch.where(exact, 1.0, std)
     return torch.where(exact, as_step(deviation), torch.special.ndtr(z))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, seed_from
 from airbo.uncertainty.gaussians import Mixture, Resolution, choose, coarsest, joined, parts_within
+from airbo.uncertainty.kinds import Show
 from airbo.uncertainty.parameters import Numbers, parameter
 
 NumpyFunction = Callable[[np.ndarray, int, np.random.Generator], Any]
@@ -35,19 +36,17 @@ class Varying(InputUncertainty):
     probe: Numbers = 0.5
     """A design, or one number for all columns, at which ``fn`` can be called."""
 
+    is_additive: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         """Refuse what cannot be called."""
         if not callable(self.fn) or isinstance(self.fn, InputUncertainty):
             raise TypeError(f"Varying needs a function of the designs, got {self.fn!r}.")
         object.__setattr__(self, "probe", parameter(self.probe, "probe", 1))
 
-    @property
-    def is_additive(self) -> bool:
-        """False."""
-        return False
-
     def at(self, X: Float[Tensor, "*batch n d"]) -> InputUncertainty:
         """Return the uncertainty at these designs."""
+        # the parameters of fn(X) are tensors over the designs: design i gets its own P_x
         try:
             uncertainty = self.fn(X)
         except Exception as error:
@@ -103,6 +102,10 @@ class Varying(InputUncertainty):
     def _covariance(self, X: Tensor) -> Tensor:
         return self.at(X).covariance(X)
 
+    def words(self, show: Show) -> str:
+        """Say that there is a function."""
+        return "changes with the design, by a function"
+
     def to_dict(self) -> dict[str, Any]:
         """Refuse: a function cannot be saved."""
         raise TypeError(
@@ -115,6 +118,7 @@ class Varying(InputUncertainty):
         return self.at(self._probe_design(d)).is_bounded(d)
 
     def _scaled(self, factor: float) -> InputUncertainty:
+        # c δ at every design: the function is followed by scaled(c)
         return replace(self, fn=_ScaledFunction(self.fn, factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -199,6 +203,7 @@ class Piecewise(InputUncertainty):
 
     def select(self, X: Float[Tensor, "*batch n d"]) -> Int64[Tensor, "*batch n"]:
         """Return the number of the piece that holds at each design."""
+        # piece i where edges[i-1] <= x_column < edges[i]
         edges = torch.tensor(self.edges, dtype=torch.float64).to(X)
         return torch.bucketize(X[..., self.column].detach().contiguous(), edges, right=True)
 
@@ -239,11 +244,13 @@ class Piecewise(InputUncertainty):
         return replace(self, pieces=tuple(piece._scaled(factor) for piece in self.pieces))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t) of the piece that holds at x
         options = torch.stack([piece.cdf(X, t) for piece in self.pieces])
         chosen = self.select(X).unsqueeze(-1).expand_as(t)
         return options.gather(0, chosen.unsqueeze(0)).squeeze(0)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # pieces may split the columns differently: take the finest groups that fit all of them
         options = [piece.landing(X, r) for piece in self.pieces]
         groups = coarsest([part.columns for option in options for part in option])
         return [
@@ -331,6 +338,10 @@ class Sampler(InputUncertainty):
             raise ValueError("The sampler returned samples that are nan or infinite.")
         return samples.to(X)
 
+    def words(self, show: Show) -> str:
+        """Say that there is a program."""
+        return "drawn by a program"
+
     def to_dict(self) -> dict[str, Any]:
         """Refuse: a function cannot be saved."""
         raise TypeError(
@@ -350,6 +361,7 @@ class _FromNumpy:
             raise TypeError(f"from_numpy needs a function fn(x, size, rng), got {self.fn!r}.")
 
     def __call__(self, X: Tensor, base: Tensor) -> Tensor:
+        # x' = x + (drawn - x), with the bracket held constant for gradients
         seed, size, d = seed_from(base), base.shape[0], X.shape[-1]
         rows = X.detach().double().cpu().numpy().reshape(-1, d)
         drawn = np.empty((len(rows), size, d))

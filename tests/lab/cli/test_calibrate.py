@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from airbo import uncertainty as unc
+from airbo.calibrate import believe
+from airbo.calibrate import learned as learning
 from airbo.lab import Settings
 from airbo.lab.cli.app import app
-from airbo.uncertainty.learning import compare
-from airbo.uncertainty.learning.belief import believe
 
 CAMPAIGN = """\
 name = "mixing"
@@ -31,7 +31,7 @@ high = 50.0
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "110")
-    monkeypatch.setattr(compare, "N_FOLDS", 2)  # what is printed does not depend on it
+    monkeypatch.setattr(learning, "N_FOLDS", 2)  # what is printed does not depend on it
     return tmp_path
 
 

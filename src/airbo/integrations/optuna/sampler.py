@@ -16,7 +16,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from airbo.acquisition import find_acquisition
-from airbo.coordinates import ByName
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.integrations.optuna.trials import (
     OUTCOMES,
@@ -41,6 +40,7 @@ from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
 from airbo.outcomes import Maximize, Want, check_outcomes, first_objective, named_outcomes
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty.in_cube import ByName
 
 MAX_TRIES = 4
 """How often to choose again when another worker has just chosen the same parameters."""

@@ -16,7 +16,6 @@ from optuna.distributions import CategoricalDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from airbo.coordinates import ByName, by_columns
 from airbo.integrations.optuna.search_space import SearchSpace
 from airbo.measures import Measure
 from airbo.observed import is_usable
@@ -24,8 +23,8 @@ from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
 from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives
 from airbo.space import Design
-from airbo.uncertainty import InputUncertainty
-from airbo.uncertainty.spec import from_dict
+from airbo.uncertainty import InputUncertainty, from_dict
+from airbo.uncertainty.in_cube import ByName, by_columns
 from airbo.words import nearest
 
 EXECUTED = "executed"

@@ -10,8 +10,7 @@ from airbo.lab.cli.command import DEFAULT, AsJson, File, Output, open_campaign, 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from airbo.uncertainty.learning import Learned
-    from airbo.uncertainty.learning.logfile import Log
+    from airbo.calibrate import Learned, Log
 
 _SHOWN = 6
 """Candidates in the table, for each parameter; all of them are in --json."""
@@ -110,9 +109,9 @@ def calibrate_campaign(
 def _learned(
     path: Path, pairs: list[str], lag: int | None, settled: bool, keep_outliers: bool
 ) -> tuple["Log", "Learned"]:
+    from airbo.calibrate import read_log
     from airbo.lab.errors import CampaignError, StorageError
     from airbo.uncertainty import learn
-    from airbo.uncertainty.learning.logfile import read_log
 
     try:
         log = read_log(path, pairs)

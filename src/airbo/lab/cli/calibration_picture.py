@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from airbo.calibrate import Learned, Sample
 from airbo.uncertainty import InputUncertainty, base_draws
-from airbo.uncertainty.learning import Learned
-from airbo.uncertainty.learning.sample import Sample
 
 _Array = NDArray[np.float64]
 

@@ -10,12 +10,12 @@ from jaxtyping import Float
 from rich.table import Table
 from torch import Tensor
 
-from airbo.coordinates import by_columns
 from airbo.lab.cli.views import heading, text_table
 from airbo.lab.file import Settings
 from airbo.lab.tables import write_whole
 from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
+from airbo.uncertainty.in_cube import by_columns
 from airbo.words import number, with_unit
 
 N_LANDINGS, N_BARS = 2048, 24

@@ -152,7 +152,7 @@ def _deviation(text: str, name: str) -> str:
 
 def _length(text: str, what: str) -> str:
     """Return a number in the unit of the parameter, or in percent of its value."""
-    from airbo.uncertainty.fields import in_percent
+    from airbo.uncertainty.kinds import in_percent
 
     if "%" not in text:
         return _number(text, what)

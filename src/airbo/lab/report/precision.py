@@ -11,13 +11,13 @@ from scipy.stats import norm
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from airbo.coordinates import by_columns
 from airbo.lab.report import page, style
 from airbo.lab.report.beliefs import Beliefs, Estimate
 from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
 from airbo.optimizer import Design
 from airbo.uncertainty import Exact, InputUncertainty, Product
+from airbo.uncertainty.in_cube import by_columns
 from airbo.words import listed, number, plus_minus
 
 FACTORS = (0.5, 2.0)

@@ -7,9 +7,8 @@ import scipy.special
 import scipy.stats
 import torch
 
-from airbo.uncertainty.base import InputUncertainty, base_draws
-from airbo.uncertainty.learning.resolution import bin_width
-from airbo.uncertainty.learning.sample import Array
+from airbo.calibrate.sample import Array, bin_width
+from airbo.uncertainty import InputUncertainty, base_draws
 
 UNLIKELY = 0.01
 """Below this probability, chance no longer explains a difference."""

@@ -3,16 +3,29 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.stats
+import scipy.signal
+import torch
 
-from airbo.uncertainty.learning.compare import Verdict
-from airbo.uncertainty.learning.joint import Dependence, Together
-from airbo.uncertainty.learning.models import Proportional, Same, ShareFactor, Steps
-from airbo.uncertainty.learning.sample import Array, Rows, Sample, mean_and_error
-from airbo.uncertainty.learning.series import Drift, Lag, Settling
-from airbo.uncertainty.learning.shapes import Flat, Logged, Normals, Point, Shape, Skewed
+from airbo.calibrate.families import is_log
+from airbo.calibrate.sample import Array, Drift, Lag, Rows, Sample, Settling, mean_and_error
+from airbo.uncertainty import (
+    ChiSquared,
+    Exact,
+    GaussianMixture,
+    InputUncertainty,
+    LogNormal,
+    Normal,
+    Piecewise,
+    Relative,
+    SciPy,
+    Uniform,
+)
+
+if TYPE_CHECKING:
+    from airbo.calibrate.learned import Candidate
 
 _MOST_ROWS = 8
 
@@ -45,130 +58,135 @@ def share(value: float) -> str:
 # -- bias, shape and scale of one parameter
 
 
-def aspects(judged: Verdict) -> list[Finding]:
-    """Say what the chosen model is: its bias, its shape, and how it depends on the asked value."""
-    model, names = judged.model, (judged.sample.name,)
-    where = f"{short(judged.sample.x.min())} to {short(judged.sample.x.max())}"
-    if isinstance(model, Steps) and model.edges:
-        return [
-            Finding("varying", names, f"the deviation changes over the range: {_pieces(model)}")
-        ]
-    percent = isinstance(model, Proportional | ShareFactor)
-    assert isinstance(model, Same | Proportional | ShareFactor | Steps)
-    shape = model.shapes[0] if isinstance(model, Steps) else model.shape
-    found = [*_bias(shape, percent, judged.sample, names), _shaped(shape, percent, names)]
-    if isinstance(model, ShareFactor):
-        std = share(float(model.shape.stds[0]))
-        found[-1] = Finding("log-normal", names, f"log-normal, std {std}")
+def aspects(sample: Sample, law: InputUncertainty) -> list[Finding]:
+    """Say what the chosen law is: its bias, its shape, and how it depends on the asked value."""
+    names = (sample.name,)
+    where = f"{short(sample.x.min())} to {short(sample.x.max())}"
+    if isinstance(law, Piecewise):
+        text = f"the deviation changes over the range: {_pieces(law)}"
+        return [Finding("varying", names, text)]
+    percent = isinstance(law, Relative | LogNormal)
+    shape = law.share if isinstance(law, Relative) else law
+    centre = 0.0 if isinstance(law, LogNormal) else _moments(shape)[0]
+    found = [_bias(centre, percent, sample, names), _shaped(shape, percent, names)]
     if percent:
         found.append(Finding("relative", names, f"in percent of the asked value ({where})"))
-    elif isinstance(model, Same | Steps):
+    else:
         found.append(Finding("constant", names, f"the same over the range {where}"))
     return found
 
 
-def _bias(shape: Shape, percent: bool, sample: Sample, names: tuple[str, ...]) -> list[Finding]:
+def _moments(shape: InputUncertainty) -> tuple[float, float]:
+    """Return mean and standard deviation of a deviation."""
+    origin = torch.zeros(1, 1, dtype=torch.float64)
+    return shape.mean(origin).item(), shape.covariance(origin).item() ** 0.5
+
+
+def _bias(centre: float, percent: bool, sample: Sample, names: tuple[str, ...]) -> Finding:
     show = share if percent else short
-    centre = centre_of(shape)
     away = sample.x != 0
     values = sample.d[away] / sample.x[away] if percent else sample.d
     mean, error = mean_and_error(values)
     if abs(mean) <= 4 * error or abs(mean) < 0.02 * float(values.std()):
-        return [Finding("no bias", names, "no bias")]
+        return Finding("no bias", names, "no bias")
     side = "above" if mean > 0 else "below"
     if centre != 0:
         text = f"on average {show(abs(centre))} {side} the asked value (bias)"
-        return [Finding("bias", names, text)]
+        return Finding("bias", names, text)
     text = (
         f"on average {show(abs(mean))} {side} the asked value, "
         "too little beside the spread to count as a bias"
     )
-    return [Finding("small bias", names, text)]
+    return Finding("small bias", names, text)
 
 
-def centre_of(shape: Shape) -> float:
-    """Return the mean of a shape."""
-    if isinstance(shape, Normals | Skewed):
-        return shape.mean
-    if isinstance(shape, Flat):
-        return (shape.low + shape.high) / 2
-    if isinstance(shape, Logged):
-        return shape.smooth.mean
-    return shape.value if isinstance(shape, Point) else 0.0
-
-
-def _shaped(shape: Shape, percent: bool, names: tuple[str, ...]) -> Finding:
+def _shaped(shape: InputUncertainty, percent: bool, names: tuple[str, ...]) -> Finding:
     show = share if percent else short
-    if isinstance(shape, Point):
+    if isinstance(shape, Exact):
         return Finding("exact", names, "no spread at all")
-    if isinstance(shape, Flat):
+    if isinstance(shape, LogNormal):
+        return Finding("log-normal", names, f"log-normal, std {share(shape.sigma)}")
+    if isinstance(shape, Uniform):
         text = f"uniform between {show(shape.low)} and {show(shape.high)}"
         return Finding("uniform", names, text)
-    if isinstance(shape, Skewed):
-        side = "higher" if shape.skew > 0 else "lower"
-        text = f"skewed, with a tail to {side} values (std {show(shape.std)})"
+    if isinstance(shape, ChiSquared | SciPy):
+        side = "higher" if isinstance(shape, ChiSquared) else "lower"
+        text = f"skewed, with a tail to {side} values (std {show(_moments(shape)[1])})"
         return Finding("skewed", names, text)
-    if isinstance(shape, Logged):
+    assert isinstance(shape, Normal | GaussianMixture)
+    if is_log(shape):
         return _log(shape, show, names)
-    assert isinstance(shape, Normals)
     return _normals(shape, show, names)
 
 
-def _normals(shape: Normals, show: Shown, names: tuple[str, ...]) -> Finding:
-    if len(shape.means) == 1:
-        return Finding("normal", names, f"normal with std {show(shape.std)}")
-    modes = shape.modes
+def _normals(shape: Normal | GaussianMixture, show: Shown, names: tuple[str, ...]) -> Finding:
+    std = _moments(shape)[1]
+    if isinstance(shape, Normal) or len(shape.weights) == 1:
+        if std == 0:
+            return Finding("exact", names, "no spread at all")
+        return Finding("normal", names, f"normal with std {show(std)}")
+    weights, means, stds = _components(shape)
+    modes = _modes(weights, means, stds)
     if len(modes) > 1:
-        count = {2: "two"}.get(len(modes), str(len(modes)))
         listed = " and ".join(show(m) for m in modes)
-        return Finding(
-            "two-moded" if len(modes) == 2 else "several modes", names,
-            f"{count} modes, at deviations of {listed} (std {show(shape.std)} in all)",
-        )  # fmt: skip
-    parts = " and ".join(
-        f"{share(w)} of std {show(s)}" for w, s in zip(shape.weights, shape.stds, strict=True)
-    )
-    apart = abs(_skewness(shape)) > 0.5
-    kind = "skewed" if apart else "heavy-tailed"
-    word = "skewed, a mixture of normals" if apart else "heavy-tailed, a mixture of normals"
-    return Finding(kind, names, f"{word}: {parts}")
+        text = f"two modes, at deviations of {listed} (std {show(std)} in all)"
+        return Finding("two-moded", names, text)
+    parts = " and ".join(f"{share(w)} of std {show(s)}" for w, s in zip(weights, stds, strict=True))
+    # E (δ - μ)³ / σ³ of a mixture
+    away = means - weights @ means
+    skewness = float(weights @ (away**3 + 3 * away * stds**2)) / std**3
+    kind = "skewed" if abs(skewness) > 0.5 else "heavy-tailed"
+    return Finding(kind, names, f"{kind}, a mixture of normals: {parts}")
 
 
-def _skewness(shape: Normals) -> float:
-    away = shape.means - shape.mean
-    return float(shape.weights @ (away**3 + 3 * away * shape.stds**2)) / shape.std**3
+def _components(shape: InputUncertainty) -> tuple[Array, Array, Array]:
+    """Return weights, means and standard deviations of normals."""
+    assert isinstance(shape, GaussianMixture)
+    variances = np.array(shape.covs)[:, 0, 0]
+    return np.array(shape.weights), np.array(shape.means)[:, 0], np.sqrt(variances)
 
 
-def _log(shape: Logged, show: Shown, names: tuple[str, ...]) -> Finding:
-    values = np.repeat(shape.values, shape.counts.astype(int))
-    low, high = np.quantile(values, [0.05, 0.95])
+def _modes(weights: Array, means: Array, stds: Array) -> Array:
+    """Return where the density of normals has clear maxima."""
+    grid = np.unique((means[:, None] + stds[:, None] * np.linspace(-4, 4, 401)).ravel())
+    z = (grid[:, None] - means) / stds
+    p = np.exp(-(z**2) / 2) @ (weights / stds)
+    peaks, _ = scipy.signal.find_peaks(np.pad(p, 1), prominence=0.05 * float(p.max()))
+    return grid[peaks - 1]
+
+
+def _log(shape: InputUncertainty, show: Shown, names: tuple[str, ...]) -> Finding:
+    weights, values, _ = _components(shape)
+    low, high = values[np.searchsorted(weights.cumsum(), [0.05, 0.95])]
     text = (
-        f"{_character(values)}; no simple shape describes it, so the log itself is proposed "
-        f"(90% of the deviations lie between {show(low)} and {show(high)})"
+        f"{_character(weights, values)}; no simple shape describes it, so the log itself is "
+        f"proposed (90% of the deviations lie between {show(low)} and {show(high)})"
     )
     return Finding("log", names, text)
 
 
-def _character(values: Array) -> str:
-    skew, kurtosis = float(scipy.stats.skew(values)), float(scipy.stats.kurtosis(values))
+def _character(weights: Array, values: Array) -> str:
+    z = values - weights @ values
+    std = float(np.sqrt(weights @ z**2))
+    skew, kurtosis = float(weights @ z**3) / std**3, float(weights @ z**4) / std**4 - 3
     tails = f"heavy-tailed (excess kurtosis {short(kurtosis)})" if kurtosis > 2 else ""
     side = f"skewed (skewness {short(skew)})" if abs(skew) > 1 else ""
     return " and ".join(word for word in (tails, side) if word) or "irregular"
 
 
-def _pieces(model: Steps) -> str:
-    ends = [None, *model.edges, None]
+def _pieces(law: Piecewise) -> str:
+    ends = [None, *law.edges, None]
     said = []
-    for (low, high), shape in zip(pairwise(ends), model.shapes, strict=True):
+    for (low, high), shape in zip(pairwise(ends), law.pieces, strict=True):
         if low is None:
             where = f"below {short(high or 0.0)}"
         elif high is None:
             where = f"from {short(low)} on"
         else:
             where = f"from {short(low)} to {short(high)}"
-        assert isinstance(shape, Normals)
-        kind = _normals(shape, short, ()).kind
-        said.append(f"{where} {kind}, mean {short(shape.mean)}, std {short(shape.std)}")
+        assert isinstance(shape, Normal | GaussianMixture)
+        kind, (mean, std) = _normals(shape, short, ()).kind, _moments(shape)
+        said.append(f"{where} {kind}, mean {short(mean)}, std {short(std)}")
     return "; ".join(said)
 
 
@@ -260,26 +278,26 @@ def few(name: str, n: int) -> Finding:
     )
 
 
-def together(pair: Dependence) -> Finding:
+def together(names: tuple[str, str], correlation: float, of_sizes: float) -> Finding:
     """Name two parameters that depend on each other."""
-    one, other = pair.names
-    if pair.correlation:
-        said = f"deviate together (correlation {pair.correlation:.2f})"
+    one, other = names
+    if correlation:
+        said = f"deviate together (correlation {correlation:.2f})"
     else:
-        said = f"deviate at the same time (correlation of the sizes {pair.of_sizes:.2f})"
-    return Finding("dependence", pair.names, f"{one} and {other} {said}.")
+        said = f"deviate at the same time (correlation of the sizes {of_sizes:.2f})"
+    return Finding("dependence", names, f"{one} and {other} {said}.")
 
 
-def grouped(group: Together) -> Finding:
+def grouped(chosen: "Candidate") -> Finding:
     """Say what is proposed for parameters that depend on each other."""
-    listed = ", ".join(group.names)
-    if group.chosen.name == "independent":
+    listed = ", ".join(chosen.parameters)
+    if chosen.name == "independent":
         return Finding(
-            "independent anyway", group.names,
+            "independent anyway", chosen.parameters,
             f"{listed}: what fits each of them alone describes the log better than any joint "
             "candidate, so they are proposed as independent.",
         )  # fmt: skip
-    return Finding("group", group.names, f"{listed}: proposed together ({group.chosen.name}).")
+    return Finding("group", chosen.parameters, f"{listed}: proposed together ({chosen.name}).")
 
 
 def _rows(n: int) -> str:

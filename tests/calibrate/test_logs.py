@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from airbo.uncertainty.learning.logfile import log_of, read_log
-from airbo.uncertainty.learning.pairs import find_pairs, named_pairs
+from airbo.calibrate import log_of, read_log
+from airbo.calibrate.logs import find_pairs, named_pairs
 
 
 @pytest.mark.parametrize(

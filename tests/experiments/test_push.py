@@ -6,20 +6,18 @@ from math import cos, pi, sin
 import pytest
 import torch
 
-from airbo.problems import RobotPush
-from airbo.problems.push import n_steps
-from airbo.problems.push_table import (
+from airbo.uncertainty import Normal, base_draws
+from experiments.subjects.push import RobotPush, n_steps
+from experiments.subjects.push_table import (
     FARTHEST_START,
     FREE_STRIDE,
     JOINT_STRIDE,
     LONGEST,
     ball_distance,
 )
-from airbo.problems.push_world import push, push_once
-from airbo.uncertainty import Normal, base_draws
-from tests.problems.common import PAPER
+from experiments.subjects.push_world import push, push_once
 
-PUBLISHED = RobotPush("published")
+PAPER, PUBLISHED = RobotPush(), RobotPush("published")
 with_box2d = pytest.mark.needs("Box2D")
 
 

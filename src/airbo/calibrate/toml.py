@@ -4,16 +4,18 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from airbo.uncertainty.base import InputUncertainty
-from airbo.uncertainty.columns import LogNormal, Uniform
-from airbo.uncertainty.composed import Relative
-from airbo.uncertainty.empirical import Empirical
-from airbo.uncertainty.external import SciPy
-from airbo.uncertainty.fields import percent_of
-from airbo.uncertainty.normal import Normal
-from airbo.uncertainty.varying import Piecewise
+from airbo.uncertainty import (
+    Empirical,
+    InputUncertainty,
+    LogNormal,
+    Normal,
+    Piecewise,
+    Relative,
+    SciPy,
+    Uniform,
+)
+from airbo.uncertainty.kinds import KINDS, percent_of
 
-_WORDS = {"GaussianMixture": "gaussian-mixture", "ChiSquared": "chi-squared"}
 _WIDTH = 96
 
 
@@ -74,7 +76,7 @@ def _fields(uncertainty: InputUncertainty) -> dict[str, Any]:
     for key, value in vars(uncertainty).items():
         if isinstance(value, InputUncertainty):
             described[key] = _fields(value)
-    return {"kind": _WORDS.get(kind, kind.lower()), **described}
+    return {"kind": KINDS[kind].word, **described}
 
 
 def _value(value: Any) -> str:

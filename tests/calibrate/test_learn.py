@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from airbo import uncertainty as unc
-from airbo.uncertainty.learning import compare
-from airbo.uncertainty.learning.resolution import step_of
+from airbo.calibrate import learned as learning
+from airbo.calibrate.sample import step_of
 
 N = 1000
 
@@ -27,7 +27,7 @@ def asked(rng):
 @pytest.fixture
 def two_folds(monkeypatch):
     """Fit candidates twice instead of five times, where any choice will do."""
-    monkeypatch.setattr(compare, "N_FOLDS", 2)
+    monkeypatch.setattr(learning, "N_FOLDS", 2)
 
 
 def kinds(learned):

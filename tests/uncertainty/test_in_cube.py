@@ -5,10 +5,9 @@ import torch
 
 from airbo import Float, Integer, Space
 from airbo import uncertainty as unc
-from airbo.coordinates import by_columns
 from airbo.embeddings import Empirical, Nystrom, Quadrature, default_base_kernel
-from airbo.in_cube import InCube, in_cube
 from airbo.space.cube import Cube
+from airbo.uncertainty.in_cube import InCube, by_columns, in_cube
 
 MIXED = Space(
     {"x": (10.0, 30.0), "t": ["A", "B", "C"], "d": Float(0.01, 1.0, log=True), "n": Integer(1, 5)}

@@ -1,6 +1,6 @@
 """A table of how far a push moves the ball: fast, and without a simulator.
 
-``python -m airbo.problems.push_table`` remakes the table, in about two minutes.
+``python -m experiments.subjects.push_table`` remakes the table, in about two minutes.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from airbo.problems.push_world import TIME_STEP, push_once
+from experiments.subjects.push_world import TIME_STEP, push_once
 
 FILE = Path(__file__).with_name("push_table.npz")
 

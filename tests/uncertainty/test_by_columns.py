@@ -3,11 +3,11 @@ import torch
 
 from airbo import Float, Integer, Optimizer, Space
 from airbo import uncertainty as unc
-from airbo.coordinates import (
+from airbo.space.cube import Cube
+from airbo.uncertainty.in_cube import (
     by_columns,
     check_logs,
 )
-from airbo.space.cube import Cube
 
 MIXED = Space(
     {"x": (10.0, 30.0), "t": ["A", "B", "C"], "d": Float(0.01, 1.0, log=True), "n": Integer(1, 5)}

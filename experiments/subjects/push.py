@@ -9,11 +9,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from airbo.observed import Direction
-from airbo.problems.base import Problem
-from airbo.problems.optimum import Optimum, best_point
-from airbo.problems.push_table import ball_distance
-from airbo.problems.push_world import STEPS_PER_UNIT, push
+from airbo.problems import Optimum, Problem
 from airbo.uncertainty import GaussianMixture, InputUncertainty
+from experiments.subjects.internals import best_point
+from experiments.subjects.push_table import ball_distance
+from experiments.subjects.push_world import STEPS_PER_UNIT, push
 
 
 class Goal(NamedTuple):

@@ -17,9 +17,9 @@ from botorch.test_functions.synthetic import (
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.problems.measured import N_IN_PART, N_PARTS
-from airbo.problems.optimum import Optimum
+from airbo.problems import Optimum
 from airbo.uncertainty import InputUncertainty, Normal, Relative, base_draws
+from experiments.subjects.internals import N_IN_PART, N_PARTS
 
 LEVEL = 0.95
 """The probability with which every limit must hold."""

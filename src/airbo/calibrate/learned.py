@@ -1,0 +1,426 @@
+"""Learn an uncertainty from asked and actual values.
+
+Candidates (``families``) are compared by how likely they make rows that they have not seen. Normals
+decide first whether deviations are the same everywhere or in percent; if they are sure, the other
+shapes are fitted on that scale alone. Where the deviations of some parameters depend on each other,
+these parameters are described together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from airbo.calibrate import families as fam
+from airbo.calibrate import sample as rows_of
+from airbo.calibrate import words
+from airbo.calibrate.sample import Array, Rows, Sample, blocks, evenly, mean_and_error, spread
+from airbo.calibrate.toml import written
+from airbo.calibrate.words import Finding
+from airbo.uncertainty import InputUncertainty, LogNormal, Product, Relative
+
+N_FOLDS = 5
+ALIKE = 0.01
+"""Differences below this, in nats per value, matter to nobody."""
+_MOST_ROWS = 5000
+"""Rows that candidates are compared on, picked evenly; the choice is fitted to all of them."""
+_TOGETHER = 0.2
+"""Correlations below this are left out."""
+_ASPECTS = {
+    "bias", "no bias", "small bias", "constant", "relative", "varying", "normal", "uniform",
+    "skewed", "heavy-tailed", "two-moded", "log", "log-normal", "exact",
+}  # fmt: skip
+"""Kinds that are parts of the first sentence about a parameter."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One kind of uncertainty, and how well it describes rows that it was not fitted to."""
+
+    parameters: tuple[str, ...]
+    """What it is for."""
+    name: str
+    log_likelihood: float
+    """Held-out log likelihood per value, in nats; the larger, the better."""
+    difference: float
+    """The same, minus that of the best candidate: 0 or less."""
+    standard_error: float
+    """Of the difference."""
+    n_numbers: int
+    """How many numbers were fitted: simpler candidates have fewer."""
+    chosen: bool
+    """Whether this is the proposal: the simplest one as good as the best."""
+    uncertainty: InputUncertainty
+    """The candidate, fitted to all rows."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a log of asked and actual values tells."""
+
+    uncertainty: InputUncertainty
+    """The proposal, for the parameters in the order of the columns."""
+    by_parameter: dict[str | tuple[str, ...], InputUncertainty]
+    """The same by parameter, or by group of parameters that are missed together."""
+    candidates: tuple[Candidate, ...]
+    """Everything that was compared, parameter by parameter, the best first."""
+    findings: tuple[Finding, ...]
+    """Everything that was found, each with a kind and a text."""
+    text: str
+    """The proposal in a few sentences."""
+    toml: str
+    """The proposal as a campaign file holds it."""
+    samples: tuple[Sample, ...]
+    """What it was learned from."""
+    outliers: tuple[Sample, ...]
+    """Values far off, one sample per parameter."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def learn(
+    asked: Any,
+    actual: Any,
+    *,
+    names: Sequence[str] | None = None,
+    lag: int | None = None,
+    settled: bool = False,
+    keep_outliers: bool = False,
+    seed: int = 0,
+) -> Learned:
+    """Learn an uncertainty from a log of asked and actual values.
+
+    Candidates are compared by the likelihood of rows that they were not fitted to. Neighbouring
+    rows stay in one fold. Of those within one standard error of the best, the simplest is chosen.
+
+    >>> import numpy as np
+    >>> from airbo import uncertainty as unc
+    >>> rng = np.random.default_rng(0)
+    >>> asked = rng.uniform(20, 80, size=500)
+    >>> learned = unc.learn({"flow": asked}, {"flow": asked * rng.normal(1, 0.05, size=500)})
+    >>> learned.uncertainty
+    Relative(share=Normal(std=0.0469...))
+    >>> print(learned.text)
+    flow: no bias, normal with std 4.69%, in percent of the asked value (20 to 79.8).
+
+    Args:
+        asked: Asked values: an array (n) or (n d), a column, a table, or a dict of columns; the
+            rows in the order of time. Rows without a number are skipped.
+        actual: Actual values, in the same form. Columns are paired by name, else by position.
+        names: What to call the parameters.
+        lag: How many rows later the actual values follow; by default it is looked for.
+        settled: Whether to leave out the rows in which the machine is on its way to a new value.
+        keep_outliers: Whether values far off count; by default they are named and left out.
+        seed: Of the little randomness there is: how rounded values of groups are spread.
+    """
+    found: list[Finding] = []
+    prepared = [
+        _prepared(sample, found, lag, settled, keep_outliers)
+        for sample in rows_of.samples(asked, actual, names)
+    ]
+    verdicts = [_judged(sample) for sample, _ in prepared]
+    for v in verdicts:
+        found += [*words.aspects(v.sample, v.law), *_in_time(v)]
+    pairs = _dependences(verdicts)
+    found += [words.together(*pair) for pair in pairs]
+    by_name = {v.sample.name: v for v in verdicts}
+    groups = [
+        _joint([by_name[name] for name in own], seed) for own in _groups(list(by_name), pairs)
+    ]
+    found += [words.grouped(_chosen(group)) for group in groups]
+    proposal = _proposal(verdicts, groups)
+    return Learned(
+        uncertainty=_assembled(proposal, list(by_name)),
+        by_parameter=proposal,
+        candidates=tuple(c for own in [*(v.candidates for v in verdicts), *groups] for c in own),
+        findings=tuple(found),
+        text=_text(list(by_name), found),
+        toml=written(proposal),
+        samples=tuple(sample for sample, _ in prepared),
+        outliers=tuple(far for _, far in prepared),
+    )
+
+
+def _prepared(
+    sample: Sample, found: list[Finding], lag: int | None, settled: bool, keep_outliers: bool
+) -> tuple[Sample, Sample]:
+    """Shift and select rows, and name what was found on the way; return also the values far off."""
+    name, n_rows = sample.name, int(sample.rows.max()) + 1
+    if len(sample) < n_rows:
+        found.append(words.missing(name, n_rows - len(sample), n_rows))
+    step = rows_of.step_of(sample.x + sample.d)
+    sample = replace(sample, width=rows_of.bin_width(sample.d))
+
+    late = rows_of.find_lag(sample)
+    if late is not None:
+        found.append(words.lag(name, late, used=lag is None or lag == late.rows))
+    sample = rows_of.shifted(sample, (late.rows if late else 0) if lag is None else lag)
+
+    moving = rows_of.find_settling(sample)
+    if moving is not None:
+        found.append(words.settling(name, moving, settled))
+    if moving is not None and settled:
+        age = rows_of.since_change(sample.x)
+        sample = sample.at((age < 0) | (age >= moving.rows))
+
+    sample = replace(sample, width=rows_of.bin_width(sample.d))
+    far = rows_of.far_off(sample)
+    if len(far):
+        found.append(words.outliers(sample, far, keep_outliers))
+    apart = sample.at(far)
+    if not keep_outliers:
+        sample = sample.at(np.setdiff1d(np.arange(len(sample)), far))
+    if step > 0.2 * (spread(sample.d) or step):
+        ties = float(np.mean(np.abs(sample.d) < step / 1000))
+        found.append(words.quantized(name, step, ties))
+    if len(sample) < fam.FEWEST_FOR_SHAPE:
+        found.append(words.few(name, len(sample)))
+    return replace(sample, width=rows_of.bin_width(sample.d)), apart
+
+
+# -- one parameter
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What one parameter looks like."""
+
+    sample: Sample
+    candidates: tuple[Candidate, ...]
+    law: InputUncertainty
+    """The chosen one, as it was compared."""
+    rows: Rows
+    """The rows that candidates were compared on."""
+    scores: Array
+    """Its held-out log likelihood, row by row."""
+
+    def normal_scores(self) -> Array:
+        """Return the deviations as numbers that would be standard normal under the proposal."""
+        # z = Φ⁻¹(P(δ < d - w/2) + ½ P(d ± w/2)), w the step to which d was rounded
+        s, half = self.sample, self.sample.width / 2
+        below = fam.probability(self.law, s.x, np.full_like(s.d, -1e300), s.d - half)
+        inside = fam.probability(self.law, s.x, s.d - half, s.d + half)
+        u = np.clip(below + inside / 2, 0.5 / len(s), 1 - 0.5 / len(s))
+        return np.asarray(scipy.special.ndtri(u))
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A candidate under comparison."""
+
+    name: str
+    law: InputUncertainty
+    """Fitted to all rows."""
+    scores: Array
+    """Held-out log likelihood per value, row by row."""
+
+    @property
+    def score(self) -> float:
+        return float(self.scores.mean())
+
+
+def _judged(sample: Sample) -> _Verdict:
+    """Compare all candidates for one parameter."""
+    chosen = evenly(np.arange(len(sample)), _MOST_ROWS)
+    some = sample.at(chosen)
+    scored = [_held_out(family, sample, some) for family in fam.families(sample)]
+    others = fam.shaped_families(sample, _scales(scored)) if len(scored) > 1 else []
+    for family in others:
+        # steps that find no edge are another candidate again
+        other = _held_out(family, sample, some)
+        if other.law not in [s.law for s in scored]:
+            scored.append(other)
+    best = _simplest(scored)
+    candidates = _ranked((sample.name,), scored, best)
+    return _Verdict(sample, candidates, best.law, sample.rows[chosen], best.scores)
+
+
+def _scales(normals: Sequence[_Scored]) -> list[bool]:
+    """Say whether deviations are in percent (True) or not, as normals tell; both in doubt."""
+    best = {
+        relative: max(own, key=lambda s: s.score).scores
+        for relative in (False, True)
+        if (own := [s for s in normals if isinstance(s.law, Relative) is relative])
+    }
+    if len(best) < 2:
+        return list(best)
+    # values far off weigh much under normals: below two standard errors nothing is decided
+    gain, error = mean_and_error(best[True] - best[False])
+    return [gain > 0] if abs(gain) > 2 * error else [False, True]
+
+
+def _folds(n: int) -> Rows:
+    """Return the fold of each row: neighbours share one, since they often deviate alike."""
+    return blocks(n) % min(N_FOLDS, n)
+
+
+def _held_out(family: fam.Family, sample: Sample, some: Sample) -> _Scored:
+    scores, of = np.empty(len(some)), _folds(len(some))
+    for fold in np.unique(of):
+        test = of == fold
+        scores[test] = fam.log_density(family.fit(some.at(~test)), some, some.at(test))
+    return _Scored(family.name, family.fit(sample), scores)
+
+
+def _simplest(scored: Sequence[_Scored]) -> _Scored:
+    """Return the simplest candidate that is as good as the best: within one standard error."""
+    top = max(scored, key=lambda s: s.score).scores
+
+    def is_as_good(s: _Scored) -> bool:
+        difference, error = mean_and_error(s.scores - top)
+        return difference >= -max(error, ALIKE) or s.scores is top
+
+    return min(filter(is_as_good, scored), key=lambda s: (fam.n_numbers(s.law), -s.score))
+
+
+def _ranked(
+    names: tuple[str, ...], scored: Sequence[_Scored], chosen: _Scored
+) -> tuple[Candidate, ...]:
+    """Return the candidates, the best first."""
+    top = max(scored, key=lambda s: s.score)
+    found = []
+    for s in sorted(scored, key=lambda s: -s.score):
+        difference, error = (0.0, 0.0) if s is top else mean_and_error(s.scores - top.scores)
+        n, proposal = fam.n_numbers(s.law), fam.proposed(s.law)
+        found.append(Candidate(names, s.name, s.score, difference, error, n, s is chosen, proposal))
+    return tuple(found)
+
+
+def _chosen(candidates: Sequence[Candidate]) -> Candidate:
+    return next(c for c in candidates if c.chosen)
+
+
+def _in_time(v: _Verdict) -> list[Finding]:
+    name, scores = v.sample.name, v.normal_scores()
+    moved = rows_of.find_drift(v.sample, scores)
+    alike = rows_of.autocorrelation(scores)
+    found = [] if moved is None else [words.drift(name, moved)]
+    if alike > 0.3 and len(scores) >= fam.FEWEST_FOR_SHAPE:
+        found.append(words.resembling(name, alike, len(scores)))
+    return found
+
+
+# -- parameters that are missed together
+
+
+def _dependences(verdicts: Sequence[_Verdict]) -> list[tuple[tuple[str, str], float, float]]:
+    """Compare the normal scores of all pairs of parameters, over the rows that both have.
+
+    Returns pairs that depend on each other, with the correlations of their deviations and of the
+    sizes of these, whatever their signs.
+    """
+    found = []
+    for i, one in enumerate(verdicts):
+        for other in verdicts[i + 1 :]:
+            _, a, b = np.intersect1d(one.sample.rows, other.sample.rows, return_indices=True)
+            if len(a) < fam.FEWEST_FOR_SHAPE:
+                continue
+            z, y = one.normal_scores()[a], other.normal_scores()[b]
+            signed, sizes = _correlation(z, y), _correlation(np.abs(z), np.abs(y))
+            if signed or sizes:
+                found.append(((one.sample.name, other.sample.name), signed, sizes))
+    return found
+
+
+def _correlation(a: Array, b: Array) -> float:
+    """Return a correlation, 0 where it is small or could be chance."""
+    # r is the mean of a b / (s_a s_b), so it has the standard error of a mean
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((a @ a) * (b @ b))) / len(a)
+    if scale == 0:
+        return 0.0
+    r, error = mean_and_error(a * b / scale)
+    return r if abs(r) > max(_TOGETHER, rows_of.SIGNIFICANT * error) else 0.0
+
+
+def _groups(
+    names: Sequence[str], pairs: Sequence[tuple[tuple[str, str], float, float]]
+) -> list[tuple[str, ...]]:
+    """Put parameters together that depend on each other, directly or through others."""
+    group = {name: {name} for name in names}
+    for (one, other), _, _ in pairs:
+        merged = group[one] | group[other]
+        group |= dict.fromkeys(merged, merged)
+    found = {tuple(name for name in names if name in own) for own in group.values()}
+    return sorted((own for own in found if len(own) > 1), key=lambda own: names.index(own[0]))
+
+
+def _joint(verdicts: Sequence[_Verdict], seed: int) -> tuple[Candidate, ...]:
+    """Compare joint candidates for some parameters with independent ones."""
+    rows = verdicts[0].rows
+    for v in verdicts[1:]:
+        rows = np.intersect1d(rows, v.rows)
+    own = [np.searchsorted(v.sample.rows, rows) for v in verdicts]
+    X, D = (
+        np.column_stack([getattr(v.sample, k)[i] for v, i in zip(verdicts, own, strict=True)])
+        for k in ("x", "d")
+    )
+    # rounded values are spread over their step, so that they have a density
+    rng = np.random.default_rng(seed)
+    D = D + rng.uniform(-0.5, 0.5, D.shape) * [v.sample.width for v in verdicts]
+
+    alone = [v.scores[np.searchsorted(v.rows, rows)] for v in verdicts]
+    each = [_chosen(v.candidates).uncertainty for v in verdicts]
+    independent = Product(each, [[j] for j in range(len(each))])
+    scored = [_Scored("independent", independent, np.mean(alone, axis=0))]
+    percent = any(isinstance(v.law, Relative | LogNormal) for v in verdicts)
+    for relative in [False, True] if percent and bool((X != 0).all()) else [False]:
+        scored += [_joint_held_out(f, D, X, relative) for f in fam.JOINT_FAMILIES]
+    return _ranked(tuple(v.sample.name for v in verdicts), scored, _simplest(scored))
+
+
+def _joint_held_out(family: fam.JointFamily, D: Array, X: Array, relative: bool) -> _Scored:
+    """Fit to deviations (n k), or to shares of the asked values; see ``families.log_density``."""
+    n, of, scores = len(D), _folds(len(D)), np.empty(len(D))
+    scales = X if relative else np.ones_like(X)
+    wide = float(np.log(3 * np.ptp(D, axis=0) + 1e-300).sum())
+    for fold in np.unique(of):
+        test = of == fold
+        law = family.fit((D / scales)[~test])
+        # the density of d = s x is that of s, divided by |x|
+        log_p = fam.joint_log_density(law, (D / scales)[test])
+        log_p = log_p - np.log(np.abs(scales[test])).sum(axis=1)
+        scores[test] = np.logaddexp(log_p + np.log1p(-1 / n), -np.log(n) - wide)
+    law = family.fit(D / scales)
+    name = f"joint, relative: {family.name}" if relative else f"joint: {family.name}"
+    return _Scored(name, Relative(law) if relative else law, scores / D.shape[1])
+
+
+# -- the answer
+
+
+def _proposal(
+    verdicts: Sequence[_Verdict], groups: Sequence[tuple[Candidate, ...]]
+) -> dict[str | tuple[str, ...], InputUncertainty]:
+    joined = [c for c in map(_chosen, groups) if c.name != "independent"]
+    grouped = {name for c in joined for name in c.parameters}
+    found: dict[str | tuple[str, ...], InputUncertainty] = {
+        v.sample.name: _chosen(v.candidates).uncertainty
+        for v in verdicts
+        if v.sample.name not in grouped
+    }
+    return found | {c.parameters: c.uncertainty for c in joined}
+
+
+def _assembled(
+    proposal: dict[str | tuple[str, ...], InputUncertainty], names: list[str]
+) -> InputUncertainty:
+    if len(proposal) == 1:
+        return next(iter(proposal.values()))
+    own = [(key,) if isinstance(key, str) else key for key in proposal]
+    columns = [[names.index(name) for name in key] for key in own]
+    return Product(list(proposal.values()), columns)
+
+
+def _text(names: Sequence[str], found: Sequence[Finding]) -> str:
+    lines = []
+    for name in names:
+        own = [f for f in found if f.parameters == (name,)]
+        first = ", ".join(f.text for f in own if f.kind in _ASPECTS)
+        rest = [f.text[0].upper() + f.text[1:] for f in own if f.kind not in _ASPECTS]
+        lines.append(" ".join([f"{name}: {first}.", *rest]))
+    shared = [f.text for f in found if len(f.parameters) > 1]
+    return "\n".join([*lines, *shared])

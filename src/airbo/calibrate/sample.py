@@ -1,0 +1,320 @@
+"""What is learned from: asked values and deviations of one parameter, in the order of the rows.
+
+Notation: x asked values (n), d deviations, actual - asked (n). Rows stand in the order of time, and
+neighbours often deviate alike. So errors of means come from the means of 20 blocks of neighbours,
+and everything that is found here has to exceed four such errors.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+N_BLOCKS = 20
+"""Neighbouring rows stay together in this many blocks, of which folds are made."""
+_FEWEST = 3
+_TIED = 0.05
+"""Values of a log without steps are hardly ever equal."""
+_ON_GRID = 0.98
+_CONTINUOUS = 1e-3
+"""Width within which a density is measured, in deviations, where there are no steps."""
+_LONGEST_LAG = 50
+_WORTH = 0.8
+"""A lag has to shrink the mean deviation to this share."""
+_FAR = 5.0
+"""Far off: this many times as far as the farthest of the usual rows."""
+_RARE = 0.01
+_STILL_MOVING = 4.0
+SIGNIFICANT = 4.0
+"""Standard errors that no chance explains."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Deviations of one parameter."""
+
+    name: str
+    rows: Rows
+    """Where each value stands in the log, counted from 0."""
+    x: Array
+    """Asked values."""
+    d: Array
+    """Deviations: actual minus asked."""
+    labels: NDArray[Any]
+    """What each row is called in messages: by the index of a table, else counted from 0."""
+    width: float = 0.0
+    """Deviations are known up to this much: the step of a log that was rounded."""
+
+    def __len__(self) -> int:
+        return len(self.d)
+
+    def at(self, chosen: NDArray[Any]) -> "Sample":
+        """Return some of the rows."""
+        fields = ("rows", "x", "d", "labels")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in fields})
+
+
+def blocks(n: int) -> Rows:
+    """Return the number of the block that each of n rows belongs to."""
+    return (np.arange(n) * min(N_BLOCKS, n)) // max(n, 1)
+
+
+def mean_and_error(values: Array) -> tuple[float, float]:
+    """Return the mean of a series and its standard error, from the means of blocks."""
+    of = blocks(len(values))
+    means = np.bincount(of, values) / np.bincount(of)
+    error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.inf
+    return float(values.mean()), float(error)
+
+
+def spread(values: Array) -> float:
+    """Return a standard deviation that single values far off hardly change; 0 only for ties."""
+    low, high = np.quantile(values, [0.1, 0.9])
+    return float((high - low) / 2.563) or float(np.abs(values - np.median(values)).mean())
+
+
+def evenly(rows: NDArray[Any], n: int) -> NDArray[Any]:
+    """Pick rows evenly along the log, n at most."""
+    return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).astype(int)]
+
+
+def samples(asked: Any, actual: Any, names: Sequence[str] | None) -> list[Sample]:
+    """Pair asked and actual values, whatever they come in."""
+    table, other = _columns(asked, "asked"), _columns(actual, "actual")
+    if len(table) != len(other):
+        raise ValueError(
+            f"asked has {len(table)} columns and actual has {len(other)}; each needs its partner."
+        )
+    if set(table) != set(other):
+        other = dict(zip(table, other.values(), strict=True))
+    if not table:
+        raise ValueError("asked has no columns.")
+    called = list(table) if names is None else list(names)
+    if len(called) != len(table):
+        raise ValueError(f"There are {len(table)} columns, but {len(called)} names.")
+    has_index = isinstance(asked, pd.DataFrame | pd.Series)
+    labels = np.asarray(asked.index) if has_index else np.arange(len(next(iter(table.values()))))
+    return [
+        _sample(str(name), table[key], other[key], labels)
+        for name, key in zip(called, table, strict=True)
+    ]
+
+
+def _sample(name: str, asked: Array, actual: Array, labels: NDArray[Any]) -> Sample:
+    if len(asked) != len(actual):
+        raise ValueError(f"{name}: {len(asked)} values were asked, but {len(actual)} are actual.")
+    for what, values in (("asked", asked), ("actual", actual)):
+        if np.isinf(values).any():
+            row = int(np.flatnonzero(np.isinf(values))[0])
+            raise ValueError(f"{name}, row {labels[row]}: the {what} value is infinite.")
+    there = np.flatnonzero(~np.isnan(asked) & ~np.isnan(actual))
+    if len(there) < _FEWEST:
+        raise ValueError(
+            f"{name}: {len(there)} rows have an asked and an actual value; "
+            f"{_FEWEST} are needed, and some dozens to learn a shape."
+        )
+    x, d = asked[there], actual[there] - asked[there]
+    largest = float(np.abs(x).max()) or 1.0
+    d = np.round(d, 11 - int(np.ceil(np.log10(largest))))  # digits that subtraction leaves
+    return Sample(name, there, x, d, labels[there])
+
+
+def _columns(values: Any, what: str) -> dict[Any, Array]:
+    if isinstance(values, pd.DataFrame):
+        return {name: _numbers(values[name], f"{what}[{name!r}]") for name in values.columns}
+    if isinstance(values, pd.Series):
+        return {values.name or "x": _numbers(values, what)}
+    if isinstance(values, Mapping):
+        return {name: _numbers(column, f"{what}[{name!r}]") for name, column in values.items()}
+    array = _numbers(values, what, 2)
+    if array.ndim == 1:
+        return {"x": array}
+    return {f"x{j + 1}": array[:, j] for j in range(array.shape[1])}
+
+
+def _numbers(values: Any, what: str, max_ndim: int = 1) -> Array:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{what} must hold numbers: {error}.") from None
+    if not 1 <= array.ndim <= max_ndim:
+        raise ValueError(f"{what} must have 1 or {max_ndim} dimensions, got {array.ndim}.")
+    return array
+
+
+# -- steps in which values were logged or can be set
+
+
+def step_of(values: Array) -> float:
+    """Return the step that almost all values are multiples of, 0 where there is none.
+
+    Where steps differ over the range (a fixed number of digits), it is the step at most rows.
+    """
+    unique, counts = np.unique(_rounded(values), return_counts=True)
+    if len(unique) < 2 or 1 - len(unique) / len(values) < _TIED:
+        return 0.0
+    gaps = np.diff(unique)
+    for step in _candidates(gaps):
+        off = np.abs(unique / step - np.round(unique / step))
+        if counts[off < 1e-3].sum() >= _ON_GRID * counts.sum():
+            return step
+    # the gap beside each value, seen from most rows
+    beside = np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))
+    order = np.argsort(beside)
+    middle = np.searchsorted(counts[order].cumsum(), counts.sum() / 2)
+    return float(beside[order][middle])
+
+
+def bin_width(deviations: Array) -> float:
+    """Return the width within which the probability of a deviation is measured."""
+    step = step_of(deviations)
+    return step or _CONTINUOUS * (spread(deviations) or 1.0)
+
+
+def _rounded(values: Array) -> Array:
+    """Drop digits that are only left by subtraction."""
+    largest = float(np.abs(values).max()) or 1.0
+    return np.round(values, 10 - int(np.ceil(np.log10(largest))))
+
+
+def _candidates(gaps: Array) -> list[float]:
+    """Return steps to try, the largest first: round numbers, and the usual gap itself."""
+    smallest, usual = float(gaps.min()), float(np.median(gaps))
+    powers = range(int(np.floor(np.log10(smallest))), int(np.ceil(np.log10(usual))) + 1)
+    found = {m * 10.0**p for p in powers for m in (1, 2, 2.5, 5)} | {smallest, usual}
+    return sorted((s for s in found if 0.999 * smallest <= s <= 1.001 * usual), reverse=True)
+
+
+# -- what the order of the rows tells: lag, settling, values far off, drift
+
+
+@dataclass(frozen=True)
+class Lag:
+    """Actual values follow the asked ones some rows later."""
+
+    rows: int
+    before: float
+    """Mean size of the deviation with the rows as they are."""
+    after: float
+    """The same with the rows shifted."""
+
+
+def find_lag(sample: Sample) -> Lag | None:
+    """Look for the shift that makes deviations smallest, if one is clearly better than none."""
+    asked, actual = sample.x, sample.x + sample.d
+    longest = min(_LONGEST_LAG, len(sample) // 10)
+    if longest < 1 or np.ptp(asked) == 0:
+        return None
+    n = len(sample) - longest
+    sizes = [_sizes(actual[lag : lag + n] - asked[:n]) for lag in range(longest + 1)]
+    means = [float(size.mean()) for size in sizes]
+    best = int(np.argmin(means))
+    gain, error = mean_and_error(sizes[0] - sizes[best])
+    if best == 0 or means[best] > _WORTH * means[0] or gain < SIGNIFICANT * error:
+        return None
+    return Lag(best, means[0], means[best])
+
+
+def _sizes(deviations: Array) -> Array:
+    return np.abs(deviations - np.median(deviations))
+
+
+def shifted(sample: Sample, lag: int) -> Sample:
+    """Compare every asked value with the actual value some rows later."""
+    if lag == 0:
+        return sample
+    actual = sample.x + sample.d
+    early = sample.at(np.arange(len(sample) - lag))
+    return replace(early, d=actual[lag:] - early.x)
+
+
+@dataclass(frozen=True)
+class Settling:
+    """After a change of the asked value the machine is on its way for some rows."""
+
+    rows: int
+    moving: float
+    """Mean size of the deviation on the way."""
+    settled: float
+    """The same afterwards."""
+    n_moving: int
+
+
+def find_settling(sample: Sample) -> Settling | None:
+    """Compare deviations right after a change of the asked value with later ones."""
+    age = since_change(sample.x)
+    changes = int((age == 0).sum())
+    if changes < 3 or changes > 0.3 * len(sample):
+        return None
+    size = _sizes(sample.d)
+    late = age > min(np.median(age[age >= 0]), 100) if (age >= 0).any() else age < 0
+    if late.sum() < 10:
+        return None
+    settled = float(size[late].mean())
+    level = max(2 * settled, spread(sample.d), sample.width)
+    by_age = [float(size[age == k].mean()) for k in range(int(min(age.max(), 100)) + 1)]
+    rows = next((k for k, mean in enumerate(by_age) if mean <= level), len(by_age))
+    moving = (age >= 0) & (age < rows)
+    if rows == 0 or float(size[moving].mean()) < _STILL_MOVING * max(settled, sample.width / 2):
+        return None
+    return Settling(rows, float(size[moving].mean()), settled, int(moving.sum()))
+
+
+def since_change(x: Array) -> Rows:
+    """Return how many rows ago the asked value changed; -1 before the first change."""
+    changed = np.abs(np.diff(x, prepend=x[0])) > 0.01 * np.ptp(x)
+    last = np.maximum.accumulate(np.where(changed, np.arange(len(x)), -1))
+    return np.where(last < 0, -1, np.arange(len(x)) - last).astype(np.int64)
+
+
+def far_off(sample: Sample) -> Rows:
+    """Return the places of values far off: a few, much farther than all others."""
+    size = _sizes(sample.d)
+    few = max(int(np.ceil(_RARE * len(sample))), 2)
+    usual = float(np.sort(size)[-few - 1]) if len(sample) > 2 * few else 0.0
+    limit = _FAR * max(usual, sample.width)
+    return np.flatnonzero(size > limit) if usual > 0 or limit > 0 else np.array([], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Deviations move over time."""
+
+    first: float
+    """Their median in the first tenth of the rows."""
+    last: float
+    """The same in the last tenth."""
+
+
+def find_drift(sample: Sample, normal_scores: Array) -> Drift | None:
+    """Look for a trend in what the asked values do not explain.
+
+    Args:
+        sample: The rows, for the numbers in the message.
+        normal_scores: The deviations as the model sees them: standard normal without a drift.
+    """
+    n = len(sample)
+    if n < 40:
+        return None
+    time = np.linspace(-1, 1, n)
+    slope, _ = mean_and_error(3 * time * (normal_scores - normal_scores.mean()))
+    centred = normal_scores - normal_scores.mean() - slope * time
+    _, noise = mean_and_error(3 * time * centred)
+    # 2 · slope: how far the scores move over the log, in standard deviations
+    if abs(2 * slope) < 0.5 or abs(slope) < SIGNIFICANT * noise:
+        return None
+    tenth = n // 10
+    return Drift(float(np.median(sample.d[:tenth])), float(np.median(sample.d[-tenth:])))
+
+
+def autocorrelation(normal_scores: Array) -> float:
+    """Return the correlation of each score with the next one."""
+    z = normal_scores - normal_scores.mean()
+    power = float(z @ z)
+    return float(z[1:] @ z[:-1]) / power if power > 0 else 0.0

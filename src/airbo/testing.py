@@ -1,0 +1,436 @@
+"""Laws for authors of new parts.
+
+A kind of uncertainty says many things about one distribution: samples, moments, a distribution
+function, sums of Gaussians. airbo uses whichever is at hand, so they have to agree.
+
+Notation: x a design (d), x' ~ P_x an executed input, δ = x' - x; X designs (n d); u base draws
+(s r); ω a frequency (d); φ(ω) = E exp(i ω·x') the characteristic function.
+"""
+
+import copy
+import math
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, is_dataclass
+from dataclasses import fields as fields_of
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Complex, Float
+from torch import Tensor
+
+from airbo.uncertainty import Clipped, InputUncertainty, Rounded, base_draws, from_json
+from airbo.uncertainty.gaussians import Resolution
+
+N_SAMPLES = 2**13
+ERRORS = 5.0
+"""Standard errors by which an estimate may be off: chance does that once in a million."""
+N_DEFAULT = 4096
+"""Draws of the moments and the distribution function of a kind that has no closed form."""
+GAUSSIANS = Resolution(24)
+BLUR = 0.02
+"""What so many Gaussians may be off, in units of φ. Together with the error of the samples, which
+may be 0.055, a clipped function of the design is off by 0.049, most kinds by less than 0.002."""
+
+
+def check_uncertainty(
+    uncertainty: InputUncertainty, d: int | None = None, designs: Tensor | None = None
+) -> None:
+    """Check that an uncertainty keeps the laws that airbo relies on.
+
+    Samples, moments, distribution function, characteristic function and Gaussians have to say the
+    same. A batch has to equal a loop, and what is saved has to come back.
+
+    >>> from airbo import uncertainty as unc
+    >>> check_uncertainty(unc.Beta(0.4, 0.2, scale=0.1))
+
+    A kind of your own is a frozen dataclass with ``is_additive`` and ``_perturb``:
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, eq=False, repr=False)
+    ... class Backlash(unc.InputUncertainty):
+    ...     play: float
+    ...     is_additive = True
+    ...     def _perturb(self, X, base):
+    ...         return X.unsqueeze(-2) + self.play * (base > 0.5)
+    >>> check_uncertainty(Backlash(0.1))
+
+    Args:
+        uncertainty: What to check.
+        d: Number of columns; by default what the uncertainty says, or 2.
+        designs: Where to check it (n d); by default three designs between -1 and 1.
+
+    Raises:
+        AssertionError: If it breaks a law. The message names every law that it breaks.
+    """
+    if designs is None:
+        d = d or uncertainty.dim or 2
+        generator = torch.Generator().manual_seed(1)
+        designs = 2 * torch.rand(3, d, generator=generator, dtype=torch.float64) - 1
+    subject = _Subject(uncertainty, designs.double())
+    broken = [f"{law}: {text}" for law in _LAWS for text in _messages(law, subject)]
+    if broken:
+        raise AssertionError(
+            f"{uncertainty!r} breaks {len(broken)} law(s):\n  " + "\n  ".join(broken)
+        )
+
+
+def _messages(law: str, subject: "_Subject") -> Iterator[str]:
+    """Yield what is wrong; an exception is wrong, too."""
+    try:
+        yield from _LAWS[law](subject)
+    except Exception as error:
+        yield f"raised {type(error).__name__}: {error}"
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """An uncertainty, and designs to look at it."""
+
+    u: InputUncertainty
+    X: Float[Tensor, "n d"]
+
+    @property
+    def d(self) -> int:
+        return self.X.shape[-1]
+
+    def draws(self, n: int, seed: int = 0) -> Float[Tensor, "{n} r"]:
+        return base_draws(n, self.u.n_base(self.d), seed)
+
+    @cached_property
+    def samples(self) -> Float[Tensor, "n s d"]:
+        return self.u.perturb(self.X, self.draws(N_SAMPLES, seed=3)).detach()
+
+    @cached_property
+    def frequencies(self) -> Float[Tensor, "d m"]:
+        """Return some ω, as large as one over the widths of the columns."""
+        width = self.samples.std(dim=1).amax(dim=0).clamp_min(1e-6)  # (d)
+        generator = torch.Generator().manual_seed(2)
+        return torch.randn(self.d, 6, generator=generator, dtype=torch.float64) / width.unsqueeze(
+            -1
+        )
+
+    def seen(self, points: Float[Tensor, "*n s d"]) -> Complex[Tensor, "*n m"]:
+        """Return the mean of exp(i ω·x') over samples."""
+        angle = points @ self.frequencies
+        return torch.complex(angle.cos().mean(dim=-2), angle.sin().mean(dim=-2))
+
+
+def _farthest(a: Tensor, b: Tensor) -> float:
+    return float((a - b).abs().max()) if a.numel() else 0.0
+
+
+# -- samples
+
+
+def _shapes(s: _Subject) -> Iterator[str]:
+    """Samples and moments have the shape and the type of the designs, and are finite."""
+    for dtype in (torch.float64, torch.float32):
+        X = s.X.to(dtype).expand(2, -1, -1)
+        found = {"perturb": (s.u.perturb(X, s.draws(16)), (*X.shape[:-1], 16, s.d))}
+        if _has_moments(s):
+            found |= {
+                "mean": (s.u.mean(X), X.shape),
+                "covariance": (s.u.covariance(X), (*X.shape, s.d)),
+            }
+        for name, (value, shape) in found.items():
+            if value.shape != torch.Size(shape) or value.dtype != dtype:
+                yield (
+                    f"{name} of designs {tuple(X.shape)} in {dtype} should be {tuple(shape)} of "
+                    f"that type, got {tuple(value.shape)} in {value.dtype}."
+                )
+            elif not torch.isfinite(value).all():
+                yield f"{name} in {dtype} is not finite everywhere."
+
+
+def _batches(s: _Subject) -> Iterator[str]:
+    """Many designs at once equal the designs one by one."""
+    base = s.draws(16)
+    ways: dict[str, Callable[[Tensor], Tensor]] = {"perturb": lambda X: s.u.perturb(X, base)}
+    if _has_moments(s):
+        ways |= {"mean": s.u.mean, "covariance": s.u.covariance}
+    for name, compute in ways.items():
+        looped = torch.cat([compute(x) for x in s.X.split(1)])
+        if not torch.allclose(compute(s.X.expand(2, -1, -1)), looped.expand(2, *looped.shape)):
+            yield f"{name} of a design depends on the other designs of the batch."
+
+
+def _repeats(s: _Subject) -> Iterator[str]:
+    """The same base draws give the same samples, and other draws others."""
+    before = torch.get_rng_state(), _numpy_state()
+    first, again = (s.u.perturb(s.X, s.draws(16)) for _ in range(2))
+    if not torch.equal(first, again):
+        yield "the same base draws gave other samples."
+    if not (torch.equal(torch.get_rng_state(), before[0]) and _numpy_state() == before[1]):
+        yield "it changed the global random state."
+    if torch.equal(first, s.u.perturb(s.X, s.draws(16, seed=1))) is not s.u.is_exact and (
+        float(s.samples.std(dim=1).max()) > 0
+    ):
+        yield "other base draws gave the same samples."
+    more = torch.cat([s.draws(16), torch.rand(16, 2, dtype=torch.float64)], dim=1)
+    if not torch.equal(first, s.u.perturb(s.X, more)):
+        yield "it used more base numbers than n_base says."
+
+
+def _numpy_state() -> bytes:
+    state: Any = np.random.get_state()
+    return bytes(state[1].tobytes())
+
+
+def _gradients(s: _Subject) -> Iterator[str]:
+    """Gradients of samples with respect to designs are those of finite differences."""
+    X, base = s.X.clone().requires_grad_(), s.draws(8)
+    right = torch.autograd.gradcheck(
+        lambda x: s.u.perturb(x, base), X, atol=1e-5, raise_exception=False
+    )
+    if not right:
+        yield "the gradient of perturb is not that of finite differences."
+
+
+# -- one distribution, said in several ways
+
+
+def _has_moments(s: _Subject) -> bool:
+    try:
+        s.u.covariance(s.X)
+    except ValueError as error:
+        if "no finite" in str(error):  # such as a Cauchy distribution
+            return False
+        raise
+    return True
+
+
+def _moments(s: _Subject) -> Iterator[str]:
+    """Mean and covariance are those of the samples."""
+    if not _has_moments(s):
+        return
+    centred = s.samples - s.samples.mean(dim=-2, keepdim=True)
+    products = centred.unsqueeze(-1) * centred.unsqueeze(-2)  # (n, s, d, d)
+    error = ERRORS * math.sqrt(1 / N_SAMPLES + 1 / N_DEFAULT)
+    for name, said, seen, spread in (
+        ("mean", s.u.mean(s.X), s.samples.mean(dim=1), s.samples.std(dim=1)),
+        ("covariance", s.u.covariance(s.X), products.mean(dim=1), products.std(dim=1)),
+    ):
+        away = (said - seen).abs() - error * spread
+        if bool((away > 1e-12).any()):
+            worst = int(away.flatten().argmax())
+            yield (
+                f"{name} says {said.flatten()[worst]:.4g}, the samples say "
+                f"{seen.flatten()[worst]:.4g}."
+            )
+
+
+def _distribution_function(s: _Subject) -> Iterator[str]:
+    """P(x' < t) is the share of the samples below t, for one column."""
+    try:
+        s.u.check_dim(1)
+        s.u.n_base(1)
+    except ValueError:  # it needs more columns
+        return
+    one = _Subject(s.u, s.X[:, :1])
+    landed = one.samples.squeeze(-1)  # (n, s)
+    levels = torch.tensor([0.02, 0.3, 0.7, 0.98], dtype=torch.float64)
+    # a little beside the quantiles, where no jump of a discrete distribution is
+    t = landed.quantile(levels, dim=1).T + 0.0123 * landed.std(dim=1, keepdim=True)  # (n, 4)
+    said = one.u.cdf(one.X, t)
+    seen = (landed.unsqueeze(-1) < t.unsqueeze(-2)).double().mean(dim=1)
+    error = ERRORS * 0.5 * math.sqrt(1 / N_SAMPLES + 1 / N_DEFAULT)
+    if _farthest(said, seen) > error:
+        yield f"cdf is off by {_farthest(said, seen):.3g} from the share of samples below."
+
+
+def _characteristic_function(s: _Subject) -> Iterator[str]:
+    """Of an additive deviation, φ(ω) is the mean of exp(i ω·δ) over samples."""
+    if s.u.is_additive:
+        said = s.u.characteristic(s.frequencies)
+        seen = s.seen(s.samples[:1] - s.X[:1].unsqueeze(1))
+        error = ERRORS / math.sqrt(N_SAMPLES) + BLUR
+        if _farthest(said, seen) > error:
+            yield f"characteristic is off by {_farthest(said, seen):.3g} from the samples."
+
+
+def _gaussians(s: _Subject) -> Iterator[str]:
+    """The Gaussians that stand for P_x have the characteristic function of the samples."""
+    parts = s.u.landing(s.X, GAUSSIANS)
+    if sorted(c for part in parts for c in part.columns) != list(range(s.d)):
+        yield f"the columns of its Gaussians are {[p.columns for p in parts]}, not all {s.d} once."
+        return
+    for part in parts:
+        if _farthest(part.weights.sum(-1), torch.ones(())) > 1e-9:
+            yield f"the weights of the Gaussians of columns {part.columns} do not sum to 1."
+    # φ(ω) = Π_b φ_b(ω_b) over independent blocks b
+    said = math.prod(
+        (part.characteristic(s.frequencies[list(part.columns)]) for part in parts),
+        start=torch.ones((), dtype=torch.complex128),
+    )
+    error = ERRORS / math.sqrt(N_SAMPLES) + BLUR
+    away = _farthest(said, s.seen(s.samples))
+    if away > error:
+        yield f"its Gaussians are off by {away:.3g} from the samples, in units of φ."
+
+
+def _bounds(s: _Subject) -> Iterator[str]:
+    """Where it says that it has bounds, rare draws lie hardly farther out than common ones."""
+    if not s.u.is_bounded(s.d) or _has_limits(s.u):
+        return
+    reach = []
+    for tail in (1e-3, 1e-15):
+        base = s.draws(512, seed=5)
+        ends = torch.where(base < 0.5, tail, 1 - tail)  # all base numbers at their ends
+        samples = torch.cat([s.u.perturb(s.X, b) for b in (base, ends)], dim=1)
+        reach.append((samples - s.X.unsqueeze(1)).abs().amax(dim=(0, 1)))
+    # the quantiles of a normal at these two levels are 3.1 and 7.9 standard deviations out
+    if bool((reach[1] > 2 * reach[0] + 1e-12).any()):
+        yield "is_bounded says True, but draws in the tails lie more than twice as far out."
+
+
+# -- what it says about its columns
+
+
+def _claims(s: _Subject) -> Iterator[str]:
+    """It is additive, multiplicative or exact only if its samples are."""
+    base, shift = s.draws(16), torch.linspace(0.5, 2.5, s.d, dtype=torch.float64)
+    samples = s.u.perturb(s.X, base)
+    if s.u.is_additive and not torch.allclose(
+        s.u.perturb(s.X + shift, base), samples + shift.to(samples)
+    ):
+        yield "is_additive says True, but deviations change with the design."
+    if s.u.is_multiplicative and not torch.allclose(s.u.perturb(3 * s.X, base), 3 * samples):
+        yield "is_multiplicative says True, but x' / x changes with the design."
+    if s.u.is_exact and not torch.equal(samples, s.X.unsqueeze(1).expand_as(samples)):
+        yield "is_exact says True, but samples are not the design."
+
+
+def _own_numbers(s: _Subject) -> Iterator[str]:
+    """An independent column is made from its own base number only."""
+    base = s.draws(16)
+    if not s.u.independent_columns or not base.shape[1]:
+        return
+    if base.shape[1] != s.d:
+        yield f"independent_columns needs n_base(d) = d, got {base.shape[1]} for d = {s.d}."
+        return
+    for j in range(s.d):
+        other = 1 - base
+        other[:, j] = base[:, j]
+        if not torch.allclose(s.u.perturb(s.X, other)[..., j], s.u.perturb(s.X, base)[..., j]):
+            yield f"column {j} is made from the base numbers of other columns."
+
+
+def _blocks(s: _Subject) -> Iterator[str]:
+    """Its independent blocks have the moments that it has in their columns, and no others."""
+    blocks = s.u.independent_blocks(s.d)
+    if sorted(c for _, own in blocks for c in own) != list(range(s.d)):
+        yield f"its blocks have the columns {[own for _, own in blocks]}, not each of {s.d} once."
+        return
+    if not _has_moments(s):
+        return
+    whole = torch.zeros(*s.X.shape, s.d, dtype=torch.float64)
+    for block, own in blocks:
+        rows, columns = torch.meshgrid(torch.tensor(own), torch.tensor(own), indexing="ij")
+        whole[..., rows, columns] = block.covariance(s.X[:, list(own)])
+    spread = s.samples.std(dim=1)
+    limit = 2 * ERRORS / math.sqrt(N_DEFAULT) * spread.unsqueeze(-1) * spread.unsqueeze(-2)
+    if bool(((whole - s.u.covariance(s.X)).abs() > limit + 1e-12).any()):
+        yield "the covariances of its independent blocks are not its own."
+
+
+def _refusals(s: _Subject) -> Iterator[str]:
+    """Designs with a wrong number of columns and too few base numbers are refused."""
+    needed = s.u.n_base(s.d)
+    wrong: dict[str, Callable[[], Any]] = {}
+    if s.u.dim is not None:
+        wider = torch.cat([s.X, s.X[:, :1]], dim=1)
+        wrong["a design with a column more"] = lambda: s.u.perturb(wider, base_draws(4, needed + 9))
+    if needed:
+        few = base_draws(4, needed - 1)
+        wrong["base draws with a number less"] = lambda: s.u.perturb(s.X, few)
+    for what, attempt in wrong.items():
+        try:
+            attempt()
+        except ValueError:
+            continue
+        yield f"{what} is not refused with a ValueError."
+
+
+# -- multiples, copies, words
+
+
+def _scales(s: _Subject) -> Iterator[str]:
+    """Scaling multiplies every deviation; the limits of Clipped and Rounded do not move."""
+    base = s.draws(32)
+
+    def deviations(factor: float) -> Tensor:
+        return s.u.scaled(factor).perturb(s.X, base) - s.X.unsqueeze(1)
+
+    plain = s.u.perturb(s.X, base) - s.X.unsqueeze(1)
+    for factor in (1.0,) if _has_limits(s.u) else (0.0, 0.5, 1.0, 2.0):
+        if not torch.allclose(deviations(factor), factor * plain, atol=1e-9, rtol=1e-6):
+            yield f"scaled({factor:g}) does not multiply the deviations by {factor:g}."
+
+
+def _has_limits(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_has_limits, value))
+    if isinstance(value, Clipped | Rounded) or not isinstance(value, InputUncertainty):
+        return isinstance(value, InputUncertainty)
+    held: list[str] = [f.name for f in fields_of(value)] if is_dataclass(value) else []
+    return any(_has_limits(getattr(value, name)) for name in held)
+
+
+def _is_saveable(u: InputUncertainty) -> bool:
+    try:
+        u.to_json()
+    except TypeError as error:
+        if "cannot be saved" in str(error):
+            return False
+        raise
+    return True
+
+
+def _copies(s: _Subject) -> Iterator[str]:
+    """Saved, pickled or copied, it is the same, and lands in the same places."""
+    found = {"a deep copy": copy.deepcopy(s.u)}
+    if _is_saveable(s.u):
+        found["what JSON gives back"] = from_json(s.u.to_json())
+        own = type(s.u)
+        if getattr(sys.modules.get(own.__module__), own.__name__, None) is own:  # can be imported
+            found["what pickle gives back"] = pickle.loads(pickle.dumps(s.u))  # noqa: S301
+    base = s.draws(16)
+    for what, other in found.items():
+        if other != s.u or hash(other) != hash(s.u):
+            yield f"{what} is not equal to it."
+        elif not torch.equal(other.perturb(s.X, base), s.u.perturb(s.X, base)):
+            yield f"{what} has other samples."
+    if s.u == object() or s.u == s.u.scaled(0.5).clipped(low=-1e9):
+        yield "it is equal to another uncertainty."
+
+
+def _words(s: _Subject) -> Iterator[str]:
+    """It can be said in one line."""
+    text = s.u.words(lambda numbers, unit=True: str(numbers))
+    if not text.strip() or "\n" in text:
+        yield f"words should be one line, got {text!r}."
+
+
+_LAWS: dict[str, Callable[[_Subject], Iterator[str]]] = {
+    "shapes": _shapes,
+    "batch = loop": _batches,
+    "same draws, same samples": _repeats,
+    "gradients": _gradients,
+    "moments = samples": _moments,
+    "cdf = samples": _distribution_function,
+    "characteristic function = samples": _characteristic_function,
+    "Gaussians = samples": _gaussians,
+    "bounds": _bounds,
+    "claims": _claims,
+    "own base numbers": _own_numbers,
+    "independent blocks": _blocks,
+    "refusals": _refusals,
+    "scaled": _scales,
+    "copies": _copies,
+    "words": _words,
+}
+"""By name; each yields a message for whatever breaks it."""

@@ -1,0 +1,300 @@
+"""P_x from the names of parameters to the unit cube that models see.
+
+Names, in the user's units -> columns of the space -> the unit cube:
+
+    x   a row of columns in the user's units (d); whole numbers and categories are columns, too
+    z   the same in the cube (m): every column scaled to [0, 1], linearly or on a log scale
+    P   the law of x' given x;  z' = cube(x') with x' ~ P_x is its law in the cube
+
+``by_columns`` joins uncertainties by name into one over all columns, ``in_cube`` wraps each of its
+independent blocks in an ``InCube``.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from airbo.space import Space
+from airbo.space.cube import Axes, Cube
+from airbo.uncertainty.base import InputUncertainty, base_draws
+from airbo.uncertainty.columns import Exact, LogNormal
+from airbo.uncertainty.composed import Product, Rounded, Wrapper
+from airbo.uncertainty.gaussians import Mixture, Resolution, moved, split
+from airbo.uncertainty.normal import Normal
+
+ByName = (
+    Mapping[str, InputUncertainty]
+    | Mapping[tuple[str, ...], InputUncertainty]
+    | Mapping[str | tuple[str, ...], InputUncertainty]
+)
+"""Uncertainties by parameter name or group of names."""
+NamedUncertainty = InputUncertainty | ByName | None
+"""One uncertainty over all parameters in order, or one per name or group of names; None: exact."""
+
+
+def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
+    """Translate names into columns; parameters that are not named are hit exactly."""
+    if given is None:
+        return Exact()
+    if isinstance(given, InputUncertainty):
+        given.check_dim(space.d)
+        uncertainty = given
+    elif isinstance(given, Mapping):
+        uncertainty = _product(space, given)
+    else:
+        raise TypeError(
+            "uncertainty must be an airbo.uncertainty, a dict of them by parameter name, or None, "
+            f"got {given!r}."
+        )
+    for column in uncertainty.uncertain_columns(space.d):
+        if column in space.categorical_columns:
+            raise ValueError(
+                f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
+                "not supported. Leave it out to have it hit exactly."
+            )
+    uncertainty = _on_integers(space, uncertainty)
+    X = _corners(space)
+    _check_rows(uncertainty, X)
+    check_logs(space, uncertainty, X)
+    return uncertainty
+
+
+def _on_integers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
+    """Let whole numbers land on whole numbers within their range; nothing else changes."""
+    # a block with a whole number in it is rounded in these columns
+    integers = set(space.integer_columns) & set(uncertainty.uncertain_columns(space.d))
+    if not integers:
+        return uncertainty
+    parts = uncertainty.independent_blocks(space.d)
+    blocks = [_rounded(block, own, space, integers) for block, own in parts]
+    columns = [own for _, own in parts]
+    return blocks[0] if len(blocks) == 1 and columns[0] == (0,) else Product(blocks, columns)
+
+
+def _rounded(
+    block: InputUncertainty, own: tuple[int, ...], space: Space, integers: set[int]
+) -> InputUncertainty:
+    whole = tuple(i for i, c in enumerate(own) if c in integers)
+    if not whole or isinstance(block, Rounded):
+        return block
+    low, high = (tuple(ends[own[i]] for i in whole) for ends in space.bounds)
+    if len(whole) == 1:
+        return Rounded(block, low[0], high[0], None if len(own) == 1 else whole)
+    return Rounded(block, low, high, None if len(whole) == len(own) else whole)
+
+
+def _check_rows(uncertainty: InputUncertainty, X: Float[Tensor, "n d"]) -> None:
+    """Refuse a broken function, and one that does not look at every design by itself."""
+    base = base_draws(4, uncertainty.n_base(X.shape[-1]))
+    together = uncertainty.perturb(X, base)
+    alone = torch.cat([uncertainty.perturb(x, base) for x in X.split(1)])
+    if not torch.allclose(together, alone):
+        raise ValueError(
+            "A design lands elsewhere when other designs are looked at with it. A function in "
+            "Varying or Sampler gets many designs at once, one per row: take x[..., 0], not x[0]."
+        )
+
+
+def check_logs(
+    space: Space, uncertainty: InputUncertainty, X: Float[Tensor, "n {space.d}"]
+) -> None:
+    """Refuse an uncertainty under which a design may land where a parameter has no logarithm."""
+    # log x' must exist, also for draws far out in the tails
+    for column in set(space.log_columns) & set(uncertainty.uncertain_columns(space.d)):
+        lowest = uncertainty.perturb(X, _wide_draws(uncertainty.n_base(space.d)))[..., column].min()
+        if lowest <= 0:
+            name = space.names[column]
+            raise ValueError(
+                f"Parameter {name!r} is logarithmic and its executed input must stay > 0, but the "
+                f"uncertainty takes it to {lowest.item():.3g}. Limit the uncertainty with "
+                ".clipped(low=...), or make the parameter linear."
+            )
+
+
+def _corners(space: Space) -> Float[Tensor, "n {space.d}"]:
+    """Return designs at the bounds and between, with logarithmic parameters at their least."""
+    low, high = torch.tensor(space.bounds, dtype=torch.float64)
+    X = torch.stack([low, (low + high) / 2, high])
+    X[:, space.log_columns] = low[list(space.log_columns)]
+    return X
+
+
+def _wide_draws(n_base: int) -> Float[Tensor, "s {n_base}"]:
+    """Return base draws that reach the tails: each number alone, and all of them together."""
+    tail = 1e-5  # as far out as the nodes that models integrate with
+    middle, ends = torch.full((n_base, n_base), 0.5), torch.eye(n_base, dtype=torch.bool)
+    rows = [middle.masked_fill(ends, t) for t in (tail, 1 - tail)]
+    rows += [torch.full((1, n_base), t) for t in (tail, 1 - tail)]
+    return torch.cat([torch.cat(rows).double(), base_draws(512, n_base)])
+
+
+def _product(space: Space, given: ByName) -> InputUncertainty:
+    blocks, columns = [], []
+    named: set[int] = set()
+    for names, uncertainty in given.items():
+        group = (names,) if isinstance(names, str) else tuple(names)
+        own = tuple(_column(space, name) for name in group)
+        if not isinstance(uncertainty, InputUncertainty):
+            raise TypeError(
+                f"The uncertainty of {names!r} must be an airbo.uncertainty, got {uncertainty!r}."
+            )
+        if named & set(own) or len(set(own)) < len(own):
+            raise ValueError(f"Parameter(s) {names!r} have more than one uncertainty.")
+        try:
+            uncertainty.check_dim(len(own))
+        except ValueError as error:
+            raise ValueError(f"The uncertainty of {names!r} does not fit: {error}") from None
+        named |= set(own)
+        blocks.append(uncertainty)
+        columns.append(own)
+    rest = tuple(c for c in range(space.d) if c not in named)
+    if not blocks:
+        return Exact()
+    if rest:
+        blocks.append(Exact())
+        columns.append(rest)
+    return Product(blocks, columns)
+
+
+def _column(space: Space, name: str) -> int:
+    if name not in space.names:
+        raise ValueError(f"uncertainty names an unknown parameter {name!r}{space.hint(name)}")
+    return space.names.index(name)
+
+
+# -- the unit cube
+
+
+@lru_cache(maxsize=256)
+def in_cube(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
+    """Translate an uncertainty over the columns of a space into the unit cube.
+
+    Blocks that are independent of each other are translated one by one. Categories, and columns
+    that are set exactly, stay exact in the cube.
+    """
+    cube = Cube(space)
+    return _translated(uncertainty, cube.axes, [cube.position(c) for c in range(space.d)], cube.m)
+
+
+@lru_cache(maxsize=256)
+def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
+    """Translate an uncertainty over columns into the unit cube that axes span."""
+    d = len(axes.names)
+    unit = (0.0,) * d, (1.0,) * d
+    if (axes.low, axes.high) == unit and axes.is_linear:
+        return uncertainty
+    return _translated(uncertainty, axes, list(range(d)), d)
+
+
+def _translated(
+    uncertainty: InputUncertainty, axes: Axes, position: Sequence[int], m: int
+) -> InputUncertainty:
+    """Translate block by block; column c of a design is column ``position[c]`` of ``m``."""
+    blocks: list[InputUncertainty] = []
+    columns: list[tuple[int, ...]] = []
+    for block, own in uncertainty.independent_blocks(len(position)):
+        if not block.is_exact:
+            blocks.append(InCube(block, axes.of(own)))
+            columns.append(tuple(position[c] for c in own))
+    rest = tuple(sorted(set(range(m)).difference(*columns)))
+    if not blocks:
+        return Exact()
+    if rest:
+        return Product([*blocks, Exact()], [*columns, rest])
+    return blocks[0] if columns == [tuple(range(m))] else Product(blocks, columns)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InCube(Wrapper):
+    """An uncertainty in user units, seen in the unit cube: z' = cube(x'), x' ~ P_x, x = cube⁻¹(z).
+
+    The uncertainty keeps its own units, whatever it is: a constant shift of x is not a constant
+    shift of log x, and an uncertainty that is a function of the design needs it in user units.
+    """
+
+    uncertainty: InputUncertainty
+    """P_x in user units."""
+
+    axes: Axes
+    """How its columns are scaled."""
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return len(self.axes.names)
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether z' = z + δ: x' = x + δ on linear scales, log x' = log x + log ε on log scales."""
+        if all(self.axes.log):
+            return self.uncertainty.is_multiplicative
+        return self.axes.is_linear and self.uncertainty.is_additive
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        # z' = cube(x') with x' ~ P_x at x = cube⁻¹(z)
+        return self.axes.from_columns(self.uncertainty.perturb(self.axes.to_columns(X), base))
+
+    def _mean(self, X: Tensor) -> Tensor:
+        # E z' = cube(E x') where the cube is linear
+        if not self.axes.is_linear:
+            return super()._mean(X)
+        return self.axes.from_columns(self.uncertainty.mean(self.axes.to_columns(X)))
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        if not self.axes.is_linear:
+            return super()._covariance(X)
+        # Cov z' = W⁻¹ Cov x' W⁻¹ with W = diag(widths)
+        width = X.new_tensor(self.axes.widths)
+        return self.uncertainty.covariance(self.axes.to_columns(X)) / width.outer(width)
+
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        """Choose columns inside, and their axes."""
+        inside = self.uncertainty.on_columns(columns)
+        return None if inside is None else InCube(inside, self.axes.of(columns))
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        # deviations are scaled in the user's units
+        return replace(self, uncertainty=self.uncertainty.scaled(factor))
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # scales grow, so z' < t where x' < cube⁻¹(t)
+        limits = self.axes.to_columns(t.unsqueeze(-1)).squeeze(-1)
+        return self.uncertainty.cdf(self.axes.to_columns(X), limits)
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        axes = self.axes
+        if axes.is_linear:
+            parts = self.uncertainty.landing(axes.to_columns(X), r)
+            return [_on_linear(part, axes.of(part.columns)) for part in parts]
+        if self.is_additive and isinstance(self.uncertainty, LogNormal):
+            # log x' = log x + δ: normal on the log scale
+            ends = zip(axes.low, axes.high, strict=True)
+            width = X.new_tensor([math.log(high / low) for low, high in ends])
+            std = self.uncertainty.log_std(X) / width
+            return Normal(std.expand_as(width))._gaussians(X, r)
+        if self.independent_columns and not self.is_additive and X.shape[-1] == 1:
+            [part] = self.uncertainty.landing(axes.to_columns(X), r)
+            if part.kind == 0 or part.n_components == 1:
+                # the outermost points, which hardly count, must have a logarithm, too
+                least = torch.tensor(axes.low, dtype=torch.float64).to(X) * 1e-6
+                place = lambda x: axes.from_columns(torch.maximum(x, least))  # noqa: E731
+                return [moved(split(part, r.pieces), place)]
+        # strata and cells are cut on the log scale, where a Gaussian stands for each of them
+        return super()._gaussians(X, r)
+
+
+def _on_linear(part: Mixture, axes: Axes) -> Mixture:
+    """Translate a sum from user units to linear axes of the unit cube."""
+    # z = (x - low) / width, so N(m, C) becomes N((m - low) / width, C_ij / (width_i width_j))
+    means, spread = axes.from_columns(part.means), part.spread
+    if spread is not None:
+        widths = means.new_tensor(axes.widths)
+        spread = spread / (widths.square() if part.kind == 1 else widths.outer(widths))
+    return replace(part, means=means, spread=spread)

@@ -1,0 +1,162 @@
+"""Every law that authors of new parts can check finds what breaks it."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from airbo import uncertainty as unc
+from airbo.testing import check_uncertainty
+from airbo.uncertainty.gaussians import Mixture
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shift(unc.InputUncertainty):
+    """A right kind, which those below break in one place each: a normal with a bias."""
+
+    std: float = 0.2
+
+    is_additive = True
+    independent_columns = True
+
+    def _perturb(self, X, base):
+        return X.unsqueeze(-2) + 0.1 + self.std * torch.special.ndtri(base)
+
+
+class WrongShape(Shift):
+    def _mean(self, X):
+        return X[..., :1] + 0.1
+
+
+class SeesOthers(Shift):
+    def _perturb(self, X, base):
+        return super()._perturb(X, base) + X.flatten(0, -2).std(dim=0, correction=0)
+
+
+class Global(Shift):
+    def _perturb(self, X, base):
+        return super()._perturb(X, base) + torch.randn(1).to(X)
+
+
+class NoGradient(Shift):
+    def _perturb(self, X, base):
+        return (
+            super()._perturb(X, base) - X.unsqueeze(-2).detach() + X.unsqueeze(-2).square().detach()
+        )
+
+
+class Biased(Shift):
+    def _mean(self, X):
+        return X
+
+
+class WrongCdf(Shift):
+    def _cdf(self, X, t):
+        return torch.special.ndtr((t - X) / self.std)
+
+
+class WrongWaves(Shift):
+    def characteristic(self, W):
+        return super().characteristic(2 * W)
+
+
+class WrongGaussians(Shift):
+    def _gaussians(self, X, r):
+        weights = X.new_ones(*X.shape[:-1], 1)
+        return [
+            Mixture(
+                (c,),
+                weights,
+                X[..., [c]].unsqueeze(-2),
+                0.01 * torch.ones_like(X[..., [c]]).unsqueeze(-2),
+            )
+            for c in range(X.shape[-1])
+        ]
+
+
+class Endless(Shift):
+    def is_bounded(self, d):
+        return True
+
+
+class NotAdditive(Shift):
+    def _perturb(self, X, base):
+        return X.unsqueeze(-2) * (1 + self.std * torch.special.ndtri(base))
+
+
+class SharedNumbers(Shift):
+    def _perturb(self, X, base):
+        return super()._perturb(X, base.flip(-1))
+
+
+class WrongBlocks(Shift):
+    def on_columns(self, columns):
+        return Shift(2 * self.std)
+
+
+class Careless(Shift):
+    @property
+    def dim(self):
+        return 2
+
+    def check_dim(self, d):
+        pass
+
+
+class WrongMultiple(Shift):
+    def _scaled(self, factor):
+        return type(self)(factor * self.std)
+
+
+class Forgetful(Shift):
+    def to_dict(self):
+        return {"kind": "Forgetful", "std": 0.3}
+
+
+class Talkative(Shift):
+    def words(self, show):
+        return "normal\nwith a bias"
+
+
+BROKEN = {
+    WrongShape: "shapes: mean of designs",
+    SeesOthers: "batch = loop: perturb of a design depends on the other designs",
+    Global: "same draws, same samples: the same base draws gave other samples",
+    NoGradient: "gradients: the gradient of perturb",
+    Biased: "moments = samples: mean says",
+    WrongCdf: "cdf = samples: cdf is off",
+    WrongWaves: "characteristic function = samples: characteristic is off",
+    WrongGaussians: "Gaussians = samples: its Gaussians are off",
+    Endless: "bounds: is_bounded says True",
+    NotAdditive: "claims: is_additive says True",
+    SharedNumbers: "own base numbers: column 0 is made from",
+    WrongBlocks: "independent blocks: the covariances",
+    Careless: "refusals: a design with a column more",
+    WrongMultiple: r"scaled: scaled\(0\) does not multiply",
+    Forgetful: "copies: what JSON gives back is not equal",
+    Talkative: "words: words should be one line",
+}
+
+
+def test_a_kind_of_ones_own_keeps_the_laws():
+    check_uncertainty(Shift())
+    check_uncertainty(Shift(), d=1)
+    check_uncertainty(Shift(), designs=torch.tensor([[100.0, 200.0, 300.0]]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), BROKEN.items(), ids=lambda v: getattr(v, "__name__", "")
+)
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_what_breaks_a_law_is_named(kind, message):
+    with pytest.raises(AssertionError, match=message):
+        check_uncertainty(kind())
+
+
+def test_a_law_that_raises_is_broken():
+    class Fails(Shift):
+        def _cdf(self, X, t):
+            raise RuntimeError("not today")
+
+    with pytest.raises(AssertionError, match="cdf = samples: raised RuntimeError: not today"):
+        check_uncertainty(Fails())
