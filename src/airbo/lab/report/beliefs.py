@@ -88,7 +88,7 @@ class Beliefs:
         padded = torch.cat([X, X[-1:].expand(missing, -1)])
         Z = self.cube.from_columns(padded).unflatten(0, (-1, _TOGETHER))
         with torch.no_grad():
-            under = {} if self.where is None else {"uncertainty": self.where}
+            under: dict[str, Any] = {} if self.where is None else {"uncertainty": self.where}
             posterior = self.model.posterior(Z, observation_noise=noise, **under)
             mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
         return mean[: len(X)], variance[: len(X)].clamp_min(0)
