@@ -75,7 +75,8 @@ class Beliefs:
         """
         each = [in_cube(self.cube.space, u) for u in uncertainties]
         with torch.no_grad():
-            joint: Any = self.model.posterior(self.cube.from_columns(X), uncertainty=each)
+            model: Any = self.model
+            joint = model.posterior(self.cube.from_columns(X), uncertainty=each)
             mean, C = joint.mean.squeeze(-1).numpy(), joint.distribution.covariance_matrix.numpy()
         variances = np.array([C[1, 1], C[0, 0] + C[1, 1] - 2 * C[0, 1]])
         stds = abs(self.unit) * np.sqrt(variances.clip(min=0))
@@ -88,7 +89,8 @@ class Beliefs:
         padded = torch.cat([X, X[-1:].expand(missing, -1)])
         Z = self.cube.from_columns(padded).unflatten(0, (-1, _TOGETHER))
         with torch.no_grad():
+            model: Any = self.model
             under = {} if self.where is None else {"uncertainty": self.where}
-            posterior = self.model.posterior(Z, observation_noise=noise, **under)
+            posterior = model.posterior(Z, observation_noise=noise, **under)
             mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
         return mean[: len(X)], variance[: len(X)].clamp_min(0)
