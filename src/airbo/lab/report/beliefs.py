@@ -11,10 +11,10 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from airbo.in_cube import in_cube
 from airbo.optimizer.goal import OutcomeModel
 from airbo.space.cube import Cube
 from airbo.uncertainty import InputUncertainty
-from airbo.uncertainty.in_cube import in_cube
 
 _TOGETHER = 16
 """Designs that are predicted jointly; the cost grows with the square of their number."""
@@ -75,7 +75,8 @@ class Beliefs:
         """
         each = [in_cube(self.cube.space, u) for u in uncertainties]
         with torch.no_grad():
-            joint: Any = self.model.posterior(self.cube.from_columns(X), uncertainty=each)
+            model: Any = self.model
+            joint = model.posterior(self.cube.from_columns(X), uncertainty=each)
             mean, C = joint.mean.squeeze(-1).numpy(), joint.distribution.covariance_matrix.numpy()
         variances = np.array([C[1, 1], C[0, 0] + C[1, 1] - 2 * C[0, 1]])
         stds = abs(self.unit) * np.sqrt(variances.clip(min=0))
@@ -88,7 +89,8 @@ class Beliefs:
         padded = torch.cat([X, X[-1:].expand(missing, -1)])
         Z = self.cube.from_columns(padded).unflatten(0, (-1, _TOGETHER))
         with torch.no_grad():
-            under: dict[str, Any] = {} if self.where is None else {"uncertainty": self.where}
-            posterior = self.model.posterior(Z, observation_noise=noise, **under)
+            model: Any = self.model
+            under = {} if self.where is None else {"uncertainty": self.where}
+            posterior = model.posterior(Z, observation_noise=noise, **under)
             mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
         return mean[: len(X)], variance[: len(X)].clamp_min(0)
