@@ -11,10 +11,10 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from airbo.in_cube import in_cube
 from airbo.optimizer.goal import OutcomeModel
 from airbo.space.cube import Cube
 from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty.in_cube import in_cube
 
 _TOGETHER = 16
 """Designs that are predicted jointly; the cost grows with the square of their number."""
