@@ -3,24 +3,24 @@
 Needs Chromium on the PATH.
 """
 
+import json
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
 from airbo.lab import Campaign
-from airbo.lab.serve.guard import Access
-from airbo.lab.serve.server import answer, listen
 from experiments.figures.report import removed
 from experiments.harness.places import IMAGES
 
 IMAGE = IMAGES / "serve.png"
-WIDTH, HEIGHT = 1180, 860
+WIDTH, HEIGHT = 1280, 1000
 SECONDS = 20
 """How long the model may take for the recommendation."""
 FILE = """\
@@ -68,15 +68,27 @@ def take_picture(url: str, path: Path) -> None:
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=120)
 
 
+@contextmanager
+def serving(path: Path) -> Iterator[str]:
+    """Serve a campaign; give the address."""
+    command = [sys.executable, "-m", "airbo.lab.cli", "serve", "--port", "0", "--json"]
+    command += ["--file", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield json.loads(server.stdout.readline())["url"]
+        finally:
+            server.terminate()
+
+
 def main() -> None:
     """Begin a campaign, serve it, and photograph the page."""
+    image = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGE
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "campaign.toml"
         begin(path)
-        listening = listen("127.0.0.1", 0, Access.of("127.0.0.1"))
-        threading.Thread(target=answer, args=(path, listening), daemon=True).start()
-        image = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGE
-        take_picture(listening.link_to_work, image.resolve())
+        with serving(path) as url:
+            take_picture(url, image.resolve())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Who gets in, and who does not."""
 
+import random
 import re
+import string
 
 import pytest
 
@@ -216,6 +218,29 @@ def test_a_number_that_no_experiment_can_have_is_no_page(ann, number):
     assert ann.request("GET", f"/experiment/{number}").status == 404
     form = ann.get().forms["/ask"]
     assert ann.post(f"/tell/{number}", form).status in (404, 405)
+
+
+def test_random_requests_break_nothing(app, live):
+    rng = random.Random(0)
+    odd = ["\x00", "€", "%ff", "../", "{", "'", "9" * 30, ";", "=", "?", "/", "tell", "experiment"]
+
+    def text(n=6):
+        return "".join(rng.choices([*odd, *string.printable], k=rng.randrange(n)))
+
+    kinds = ["GET", "POST", "HEAD", "PUT", text()]
+    names = ["cookie", "content-type", "origin", "sec-fetch-site", "accept-encoding"]
+    paths = [*PAGES, *POSTS, "/static/0/", "/experiment/", "/nothing"]
+    for _ in range(300):
+        headers = [(name, text().encode().decode("latin-1")) for name in rng.sample(names, 2)]
+        if rng.random() < 0.5:
+            headers = [("origin", "http://127.0.0.1:8000"),
+                       ("content-type", "application/x-www-form-urlencoded")]  # fmt: skip
+        body = "&".join(f"{text()}={text()}" for _ in range(3)).encode()
+        path = rng.choice(paths) + rng.choice(["", text(), f"?token={text()}"])
+        answer = Visitor(app).request(rng.choice(kinds), path, body, headers)
+        assert answer.status < 500, (path, headers, body)
+    live.wait()
+    assert live.look().snapshot.status.n_ok == 0
 
 
 def test_entering_leads_nowhere_else(live):

@@ -10,6 +10,7 @@ import pytest
 from airbo.lab import Campaign, CampaignError
 from airbo.lab.serve.view import clock
 from airbo.lab.store import Store
+from tests.lab.serve.client import Visitor
 
 VALUE = "outcome:roughness"
 DESIGN = {"speed": 120.0, "depth": 0.5, "passes": 2, "tool": "B"}
@@ -19,6 +20,13 @@ OWN = {f"design:{name}": str(value) for name, value in DESIGN.items()}
 def ask(visitor, live, n=1):
     visitor.send("/ask", n=str(n))
     live.wait()
+
+
+def run(threads):
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def outcomes(file):
@@ -127,7 +135,7 @@ def test_a_number_that_looks_like_a_slip_is_questioned(ann, live, file):
     assert outcomes(file) == {0: ("ok", 1.0)}
 
 
-@pytest.mark.parametrize("n", ["0", "-1", "21", "x", "1.5", "²", "9" * 30])
+@pytest.mark.parametrize("n", ["0", "-1", "21", "x", "1.5", "²", "9" * 30, "0000000019999999"])
 def test_asking_for_a_senseless_number_asks_for_nothing(ann, live, file, n):
     assert ann.send("/ask", n=n).status == 422
     live.wait()
@@ -153,12 +161,27 @@ def test_a_form_sent_twice_counts_once(ann, file):
 
 def test_a_form_sent_many_times_at_once_counts_once(app, file, ann):
     form = ann.get().forms["/add"] | OWN | {VALUE: "2", "again": "yes"}
-    threads = [threading.Thread(target=ann.post, args=("/add", form)) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run([threading.Thread(target=ann.post, args=("/add", form)) for _ in range(6)])
     assert outcomes(file) == {0: ("ok", 2.0)}
+
+
+def test_tabs_that_send_everything_twice_at_once_lose_and_double_nothing(app, live, file):
+    n_tabs, n_each = 4, 5
+
+    def work(tab):
+        visitor = Visitor(app)
+        for i in range(n_each):
+            number = tab * n_each + i
+            design = OWN | {"design:speed": str(50 + number)}
+            form = visitor.get().forms["/add"] | design | {VALUE: str(1 + number / 100)}
+            twice = [threading.Thread(target=visitor.post, args=("/add", form)) for _ in range(2)]
+            run(twice)
+
+    run([threading.Thread(target=work, args=(tab,)) for tab in range(n_tabs)])
+    with Campaign.open(file) as campaign:
+        told = [e.outcomes["roughness"] for e in campaign.experiments]
+        assert [e.number for e in campaign.experiments] == list(range(n_tabs * n_each))
+    assert sorted(told) == [1 + number / 100 for number in range(n_tabs * n_each)]
 
 
 def test_asking_twice_with_one_form_asks_once(ann, live, file):

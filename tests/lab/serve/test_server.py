@@ -5,6 +5,7 @@ import os
 import random
 import re
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -198,3 +199,41 @@ def test_other_addresses_print_a_link_with_a_token(tmp_path):
         port = urlsplit(url).port
         for query, status in (("", 401), ("?token=abcdef", 303), ("?token=abc", 403)):
             assert request("127.0.0.1", port, "GET", f"/{query}").status == status
+
+
+def test_behind_a_proxy_the_link_is_the_proxys_and_its_forms_count(tmp_path):
+    file = begun(tmp_path, 1)
+    origin = "https://lab.example"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = free.getsockname()  # where the proxy passes on what browsers send it
+    options = ["--origin", origin, "--port", str(place[1])]
+    with serving(file, *options, AIRBO_TOKEN="abcdef") as (_, link):
+        assert link == f"{origin}/?token=abcdef"
+        entered = request(*place, "GET", "/?token=abcdef", Host="lab.example")
+        cookies = [v.partition(";") for k, v in entered.headers if k == "set-cookie"]
+        assert all(rest.endswith("Secure") for _, _, rest in cookies)
+        sent = {"Host": "lab.example", "Cookie": "; ".join(first for first, _, _ in cookies)}
+        form = request(*place, "GET", "/", **sent).forms["/tell/0"] | {"outcome:roughness": "1.5"}
+        sent |= {"Content-Type": "application/x-www-form-urlencoded"}
+        for own, status in (("http://127.0.0.1:8000", 403), (origin, 303)):
+            answer = request(*place, "POST", "/tell/0", urlencode(form), Origin=own, **sent)
+            assert answer.status == status
+    assert told(file) == {0: 1.5}
+
+
+@pytest.mark.slow
+def test_two_hundred_clients_at_once_all_get_an_answer(tmp_path):
+    file = begun(tmp_path, 5)
+    with serving(file) as (_, url):
+        place, statuses = (urlsplit(url).hostname, urlsplit(url).port), []
+
+        def look(path):
+            statuses.append(request(*place, "GET", path).status)
+
+        clients = [threading.Thread(target=look, args=(p,)) for p in ["/", "/live"] * 100]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+    assert statuses == [200] * 200

@@ -99,6 +99,8 @@ def _serve(
         f"Open {listening.link_to_work}",
         "Press Ctrl-C to stop. Everything that you reported is stored.",
     )
+    if origin is not None:
+        out.show(f"The proxy passes requests on to {listening.own_link}")
     if listening.link_to_look:
         out.show(f"To look only: {listening.link_to_look}")
     if access.everywhere and certificate is None and origin is None:

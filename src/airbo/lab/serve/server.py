@@ -33,12 +33,17 @@ class Listening:
         """The port, even if any free one was requested."""
         return int(self.socket.getsockname()[1])
 
-    def link(self, token: str | None) -> str:
-        """Return the address of the page."""
+    @property
+    def own_link(self) -> str:
+        """The address of the server itself."""
         name = socket.gethostname() if self.host in WILDCARDS else self.host
         place = f"[{name}]" if ":" in name else name
+        return f"{self.scheme}://{place}:{self.port}"
+
+    def link(self, token: str | None) -> str:
+        """Return the address of the page, as browsers show it."""
         ending = "" if token is None else f"?{TOKEN}={quote(token, safe='')}"
-        return f"{self.access.origin or f'{self.scheme}://{place}:{self.port}'}/{ending}"
+        return f"{self.access.origin or self.own_link}/{ending}"
 
     @property
     def link_to_work(self) -> str:
