@@ -1,6 +1,7 @@
 """Values, designs and uncertainties as people write and read them: the one place for words."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -71,6 +72,36 @@ def _is_same_number(choice: Any, text: str) -> bool:
         return not isinstance(choice, str) and float(text) == choice
     except ValueError:
         return False
+
+
+_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+
+
+def typed_number(text: str, what: str, unit: str | None = None) -> float:
+    """Read a number as people type it, or say in a ``ValueError`` what is wrong.
+
+    >>> typed_number("55,4", "yield"), typed_number(" 62.1%", "yield", "%"), typed_number("−2", "x")
+    (55.4, 62.1, -2.0)
+    """
+    plain = text.strip().replace("−", "-").removesuffix(unit or "").strip()
+    if _EITHER.fullmatch(plain):
+        point, whole = plain.replace(",", "."), plain.replace(",", "")
+        raise ValueError(f"{what}: {plain} can mean {point} or {whole}. Write one of them.")
+    return number_of(plain.replace(",", ".") if _COMMA.fullmatch(plain) else plain, what)
+
+
+def typed_value(space: Space, name: str, text: str) -> Any:
+    """Read the value of a parameter as people type it; see ``value_of``."""
+    parameter = space.parameters.get(name)
+    if parameter is None or isinstance(parameter, Categorical):
+        return value_of(space, name, text)
+    number = typed_number(text, name, unit_of(parameter))
+    if isinstance(parameter, Integer):
+        if not number.is_integer():
+            raise ValueError(f"{name} must be a whole number, got {text!r}.")
+        return int(number)
+    return number
 
 
 def number_of(text: str, what: str) -> float:

@@ -25,6 +25,7 @@ from airbo.words import same_unit
 if TYPE_CHECKING:
     import pandas as pd
 
+    from airbo.lab.prediction import Prediction
     from airbo.lab.tables import ExperimentTable, Imported
     from airbo.optimizer import Optimizer, Recommendation
     from airbo.uncertainty.in_cube import NamedUncertainty
@@ -353,6 +354,7 @@ class Campaign:
         allow_outside: bool = False,
         sure: bool = False,
         infeasible: bool = False,
+        note: str | None = None,
         key: str | None = None,
     ) -> list[Told]:
         """Report several experiments; if anything is wrong with one, none of them is stored.
@@ -367,6 +369,7 @@ class Campaign:
             allow_outside: As for ``tell``.
             sure: As for ``tell``.
             infeasible: As for ``fail``.
+            note: What to write about each of them, as ``note`` does.
             key: As for ``tell``.
         """
         again = again or key is not None
@@ -381,7 +384,7 @@ class Campaign:
                 check_plausible(self.settings, record, found)
             return found
 
-        return self._tell(entries, again, key)
+        return self._tell(entries, again, key, note)
 
     def fail(
         self,
@@ -389,6 +392,7 @@ class Campaign:
         *,
         correct: bool = False,
         infeasible: bool = False,
+        why: str | None = None,
         key: str | None = None,
     ) -> Told:
         """Report that an experiment was tried and gave no value.
@@ -397,9 +401,12 @@ class Campaign:
             what: As for ``tell``.
             correct: As for ``tell``.
             infeasible: Whether it failed because its design cannot be used.
+            why: The reason, as a note on the experiment.
             key: As for ``tell``.
         """
-        [told] = self.tell_all([(what, None)], correct=correct, infeasible=infeasible, key=key)
+        [told] = self.tell_all(
+            [(what, None)], correct=correct, infeasible=infeasible, note=why, key=key
+        )
         return told
 
     def give_up(self, number: int, *, correct: bool = False, key: str | None = None) -> Told:
@@ -414,7 +421,12 @@ class Campaign:
         return told
 
     def give_up_all(
-        self, numbers: Sequence[int], *, correct: bool = False, key: str | None = None
+        self,
+        numbers: Sequence[int],
+        *,
+        correct: bool = False,
+        note: str | None = None,
+        key: str | None = None,
     ) -> list[Told]:
         """Give up several experiments; if anything is wrong with one, none of them is given up."""
 
@@ -422,12 +434,17 @@ class Campaign:
             reader = EntryReader.of(self.settings, record)
             return [reader.abandoned(number, correct) for number in numbers]
 
-        return self._tell(entries, False, key)
+        return self._tell(entries, False, key, note)
 
     def _tell(
-        self, entries: Callable[[Record], list[Entry]], again: bool, key: str | None
+        self,
+        entries: Callable[[Record], list[Entry]],
+        again: bool,
+        key: str | None,
+        note: str | None,
     ) -> list[Told]:
-        """Store what is said that is not known yet."""
+        """Store what is said that is not known yet, with a note on each experiment."""
+        note = None if note is None else _text(note)
         said: list[tuple[Entry, int, bool]] = []
         """Each entry, its number, and whether it is new."""
 
@@ -447,6 +464,9 @@ class Campaign:
                     said.append((entry, entry.experiment.number, not entry.is_known))
                 if said[-1][2]:
                     facts.append(entry.fact(said[-1][1], self.settings))
+                known = () if entry.experiment is None else entry.experiment.notes
+                if note is not None and same is None and note not in known:
+                    facts.append(events.Noted(said[-1][1], note))
             return facts
 
         call, record, _ = self._change(key, decide)
@@ -628,6 +648,17 @@ class Campaign:
     def front(self, policy: Policy | None = None) -> "list[Recommendation]":
         """Return the designs that no other one beats by all objectives; see ``Optimizer.front``."""
         return self.adviser().front(policy)
+
+    def predict(
+        self, *designs: Mapping[str, Any], allow_outside: bool = False
+    ) -> "list[Prediction]":
+        """Return what to expect at designs: of every outcome, on average and in a single run.
+
+        Args:
+            designs: What a design does not name is set as recommended.
+            allow_outside: Whether designs may lie outside the ranges.
+        """
+        return self.adviser().predict(designs, allow_outside)
 
     def modelled(self, record: Record | None = None) -> list[Experiment]:
         """Return the experiments that ``optimizer`` was told, in that order."""
