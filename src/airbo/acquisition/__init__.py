@@ -2,7 +2,7 @@
 
 from airbo.acquisition.gain import ExpectedGain
 from airbo.acquisition.information import InformationAbout
-from airbo.acquisition.situation import Acquisition, Situation, believing, promising
+from airbo.acquisition.situation import Acquisition, Situation, most_promising, with_pending
 from airbo.acquisition.strategies import (
     ACQUISITIONS,
     EI,
@@ -28,7 +28,7 @@ __all__ = [
     "RandomizedUCB",
     "Situation",
     "TheoryUCB",
-    "believing",
     "find_acquisition",
-    "promising",
+    "most_promising",
+    "with_pending",
 ]

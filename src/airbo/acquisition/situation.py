@@ -34,7 +34,7 @@ class Acquisition(Protocol):
         """Build the function whose maximum is the next design."""
 
 
-def promising(model: Model, Z: Float[Tensor, "n m"], most: int) -> Int[Tensor, "k"]:
+def most_promising(model: Model, Z: Float[Tensor, "n m"], most: int) -> Int[Tensor, "k"]:
     """Return the positions of the points that may be best: those with the largest mean + std."""
     if len(Z) <= most:
         return torch.arange(len(Z))
@@ -44,7 +44,7 @@ def promising(model: Model, Z: Float[Tensor, "n m"], most: int) -> Int[Tensor, "
     return torch.cat(bounds).topk(most).indices
 
 
-def believing(model: Any, situation: Situation) -> Model:
+def with_pending(model: Any, situation: Situation) -> Model:
     """Return the model as if each pending design had given its expected value.
 
     The posterior mean stays the same. The standard deviation shrinks around pending designs, so
@@ -54,7 +54,7 @@ def believing(model: Any, situation: Situation) -> Model:
     if X is None:
         return model
     if isinstance(model, MeasureModel):
-        return model.believing(X, situation.uncertainty)
+        return model.with_pending(X, situation.uncertainty)
     under: dict[str, Any] = {}
     if isinstance(model, UncertainInputGP):
         under["uncertainty"] = situation.uncertainty or model.features.uncertainties[0]

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.acquisition.gain import ExpectedGain
-from airbo.acquisition.situation import Acquisition, Situation, believing, promising
+from airbo.acquisition.situation import Acquisition, Situation, most_promising, with_pending
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
 
@@ -37,7 +37,7 @@ class UCB:
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the bound; the ``beta`` of BoTorch is the square of the paper's β."""
-        return UpperConfidenceBound(believing(model, situation), beta=self.beta**2)
+        return UpperConfidenceBound(with_pending(model, situation), beta=self.beta**2)
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Balanced:
         explores = torch.rand(()).item() >= self.share
         if explores or not isinstance(model, UncertainInputGP):
             return RandomizedUCB(self.mean_square)(model, situation)
-        informed = cast(UncertainInputGP, believing(model, situation))
-        known = situation.X_observed[promising(informed, situation.X_observed, MOST_KNOWN)]
+        informed = cast(UncertainInputGP, with_pending(model, situation))
+        known = situation.X_observed[most_promising(informed, situation.X_observed, MOST_KNOWN)]
         return ExpectedGain(informed, known, situation.uncertainty)
 
 
@@ -162,7 +162,7 @@ class FromFactory:
         """Call the factory with the arguments that it has."""
         wanted = set(list(inspect.signature(self.factory).parameters)[1:]) & set(_OFFERED)
         if "X_pending" not in wanted:
-            model = believing(model, situation)
+            model = with_pending(model, situation)
         given = {name: _OFFERED[name](model, situation) for name in wanted}
         made = self.factory(model, **given)
         if not isinstance(made, AcquisitionFunction):

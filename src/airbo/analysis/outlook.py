@@ -22,7 +22,7 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from airbo.acquisition import RandomizedUCB, promising
+from airbo.acquisition import RandomizedUCB, most_promising
 from airbo.measures import Mean
 from airbo.observed import Direction
 from airbo.optimizer import Optimizer, Recommendation
@@ -44,7 +44,7 @@ MAX_NUMBERS = 2**23
 N_TRUTHS = 2048
 """Number of drawn truths from which the probability is estimated."""
 N_PROMISING, N_AROUND, N_ELSEWHERE = 64, 32, 32
-"""Numbers of simulated designs: promising, close to the recommended one, and elsewhere."""
+"""Numbers of simulated designs: most_promising, close to the recommended one, and elsewhere."""
 MOST_TRIED = 256
 """Tried designs that are simulated: the most promising ones."""
 AROUND = 0.05
@@ -156,7 +156,7 @@ class _Look:
         cube, points = self.history.points.cube, self.history.points
         best = points.of([self.best.design])
         tried = points.of([d for d in self.history.tried if d != self.best.design])
-        tried = tried[promising(self.model, tried, MOST_TRIED)]
+        tried = tried[most_promising(self.model, tried, MOST_TRIED)]
         pool = free_designs(cube, best[:0])
         mean, std = self._moments(pool)
         ranked = (mean + 2 * std).argsort(descending=True)

@@ -43,12 +43,14 @@ class Capability:
     @classmethod
     def of(cls, limits: InSpec, values: Float[Tensor, "S s"]) -> "Capability":
         """Summarize draws of the values at executed inputs."""
-        share = limits.of(values)
+        # of each draw of f: its share in spec, and μ and σ over the executed inputs
+        share = limits.of(values)  # (S,)
         mean, std = values.mean(-1), values.std(-1, correction=0)
         # (high - μ) / 3σ and (μ - low) / 3σ, for the limits that there are
         gaps = [sign * (mean - limit) for sign, limit in limits.sides]
         cpk = torch.stack(gaps).amin(0) / (3 * std.clamp_min(1e-300))
         cpk = cpk.clamp(-MOST_CPK, MOST_CPK)
+        # ppm = 10⁶ (1 - share), so the ends of its interval change places
         low, high = around_mean(share)
         missed = (1e6 * (1 - high), 1e6 * (1 - low))
         mean_share = share.mean().item()

@@ -19,7 +19,7 @@ from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from airbo.acquisition import Acquisition, InformationAbout, Situation, believing, promising
+from airbo.acquisition import Acquisition, InformationAbout, Situation, most_promising, with_pending
 from airbo.acquisition.gain import ExpectedGain
 from airbo.acquisition.improvement import LogImprovement
 from airbo.embeddings.features import Nominal
@@ -97,7 +97,7 @@ def next_design(
     with without_numerical_warnings():
         if len(outcomes) == 1:
             measured = outcomes[0].of_measure(SEARCH)
-            X = X[promising(measured, X, MOST_ROWS)]
+            X = X[most_promising(measured, X, MOST_ROWS)]
             situation = Situation(X, waiting if len(waiting) else None, experiments)
             function = acquisition(measured, situation)
         else:
@@ -108,7 +108,7 @@ def next_design(
         models = [o.model for o in outcomes if knows_where_inputs_land(o.model)]
         if experiments == deployment or isinstance(function, ExpectedGain) or not models:
             return Z  # the maximum is an experiment already
-        informed = [cast(UncertainInputGP, believing(model, situation)) for model in models]
+        informed = [cast(UncertainInputGP, with_pending(model, situation)) for model in models]
         teaching = InformationAbout(informed, Z, deployment, experiments)
         return best_design(teaching, points.cube, start=Z, **taken)
 

@@ -16,7 +16,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
-from airbo.acquisition import promising
+from airbo.acquisition import most_promising
 from airbo.models import (
     ERBFGP,
     MMDGP,
@@ -115,7 +115,7 @@ class Surrogate:
         Z = self.points.of([known[rows[row][0]].design for row in others.tolist()])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericalWarning)
-            best = others[promising(first, Z, MOST_ROWS - len(drawn))]
+            best = others[most_promising(first, Z, MOST_ROWS - len(drawn))]
         part = some([*drawn.tolist(), *best.tolist()])
         warn_of_part(
             len(part), len(known), "observations", "half at random, half where values may be best"
