@@ -148,6 +148,7 @@ def _prepared(
     sample: Sample, found: list[Finding], lag: int | None, settled: bool, keep_outliers: bool
 ) -> tuple[Sample, Sample]:
     """Shift and select rows, and name what was found on the way; return also the values far off."""
+    # the order matters: a lag looks like spread, and rows on the way look like values far off
     name, n_rows = sample.name, int(sample.rows.max()) + 1
     if len(sample) < n_rows:
         found.append(words.missing(name, n_rows - len(sample), n_rows))
@@ -254,10 +255,12 @@ def _scales(normals: Sequence[_Scored]) -> list[bool]:
 
 def _folds(n: int) -> Rows:
     """Return the fold of each row: neighbours share one, since they often deviate alike."""
+    # block b belongs to fold b mod 5
     return blocks(n) % min(N_FOLDS, n)
 
 
 def _held_out(family: fam.Family, sample: Sample, some: Sample) -> _Scored:
+    # each fold is judged by what the others say; the law itself is fitted to all rows
     scores, of = np.empty(len(some)), _folds(len(some))
     for fold in np.unique(of):
         test = of == fold
@@ -267,6 +270,7 @@ def _held_out(family: fam.Family, sample: Sample, some: Sample) -> _Scored:
 
 def _simplest(scored: Sequence[_Scored]) -> _Scored:
     """Return the simplest candidate that is as good as the best: within one standard error."""
+    # as good as the best: the difference is within its standard error, or below 0.01 nats
     top = max(scored, key=lambda s: s.score).scores
 
     def is_as_good(s: _Scored) -> bool:
@@ -340,6 +344,7 @@ def _groups(
     names: Sequence[str], pairs: Sequence[tuple[tuple[str, str], float, float]]
 ) -> list[tuple[str, ...]]:
     """Put parameters together that depend on each other, directly or through others."""
+    # pairs that share a parameter are merged
     group = {name: {name} for name in names}
     for (one, other), _, _ in pairs:
         merged = group[one] | group[other]

@@ -68,6 +68,7 @@ class External(InputUncertainty):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x + Q(u), or x + a draw that the base draws only seed
         if self.has_quantiles:
             return X.unsqueeze(-2) + self._quantiles(base).to(X)
         return X.unsqueeze(-2) + self._draw(len(base), X.shape[-1], seed_from(base)).to(X)
@@ -183,6 +184,7 @@ class SciPy(External):
         return torch.as_tensor(drawn.reshape(n, d))
 
     def _moment(self, order: int) -> Tensor | None:
+        # SciPy gives variances of univariate and covariances of multivariate distributions
         name = "mean" if order == 1 else "var" if self.has_quantiles else "cov"
         value = getattr(self.frozen, name, None)
         value = value() if callable(value) else value
@@ -192,6 +194,7 @@ class SciPy(External):
         return moment if self.has_quantiles else moment.reshape(self._shape * order)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t) = F(t - x)
         if not self.has_quantiles or self._sorted_draws is not None:
             return super()._cdf(X, t)
         deviation = (t - X).detach().double().cpu().numpy()
