@@ -232,7 +232,7 @@ def _sizes(deviations: Array) -> Array:
     return np.abs(deviations - np.median(deviations))
 
 
-def shifted(sample: Sample, lag: int) -> Sample:
+def shift_rows(sample: Sample, lag: int) -> Sample:
     """Compare every asked value with the actual value some rows later."""
     if lag == 0:
         return sample

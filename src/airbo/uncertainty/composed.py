@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, with_columns
-from airbo.uncertainty.gaussians import Mixture, Resolution, spread_out
+from airbo.uncertainty.gaussians import Mixture, Resolution, with_same_weights
 from airbo.uncertainty.parameters import (
     Numbers,
     as_step,
@@ -287,7 +287,7 @@ class Relative(Wrapper):
             if spread is not None:
                 outer = x.square() if share.kind == 1 else x.unsqueeze(-1) * x.unsqueeze(-2)
                 spread = spread * outer
-            landed.append(spread_out(share.columns, share.weights, means, spread))
+            landed.append(with_same_weights(share.columns, share.weights, means, spread))
         return landed
 
 

@@ -272,7 +272,7 @@ def split(mixture: Mixture, n: int) -> Mixture:
     return replace(mixture, weights=shares, means=means, spread=inner)
 
 
-def moved(mixture: Mixture, place: Callable[[Tensor], Tensor]) -> Mixture:
+def bend(mixture: Mixture, place: Callable[[Tensor], Tensor]) -> Mixture:
     """Move a one-column sum along a curve; each Gaussian keeps its mean and its variance there."""
     if mixture.spread is None:
         return replace(mixture, means=place(mixture.means))
@@ -344,7 +344,7 @@ def _where(mask: Tensor, a: Mixture, b: Mixture) -> Mixture:
 # -- sums around designs
 
 
-def spread_out(
+def with_same_weights(
     columns: Sequence[int], weights: Tensor, means: Tensor, variances: Tensor | None = None
 ) -> Mixture:
     """Return a sum with the same weights for all designs."""
@@ -360,7 +360,7 @@ def around(
     """Put the same weighted Gaussians around every design."""
     if spread is not None:
         spread = spread.expand(*X.shape[:-1], *spread.shape)
-    return spread_out(range(X.shape[-1]), weights, X.unsqueeze(-2) + deviations, spread)
+    return with_same_weights(range(X.shape[-1]), weights, X.unsqueeze(-2) + deviations, spread)
 
 
 def midpoints(d: int, n: int = N_FINE) -> Float[Tensor, "{n} {d}"]:
@@ -395,7 +395,7 @@ def in_strata(
     strata = perturb(X, draws.to(X)).unflatten(-2, (n, -1))  # (..., n, j, draws, d)
     means, variances = strata.mean(dim=-2), strata.var(dim=-2, correction=0)
     return [
-        spread_out((c,), weights.to(X), m, v)
+        with_same_weights((c,), weights.to(X), m, v)
         for c, (m, v) in enumerate(zip(means.split(1, -1), variances.split(1, -1), strict=True))
     ]
 
@@ -408,7 +408,7 @@ def in_cells(samples: Float[Tensor, "*batch n s d"], cells: Int64[Tensor, "j c"]
     away = own - means.unsqueeze(-2)
     covariances = away.mT @ away / own.shape[-2]
     weights = samples.new_full((len(cells),), 1 / len(cells))
-    return spread_out(range(samples.shape[-1]), weights, means, covariances)
+    return with_same_weights(range(samples.shape[-1]), weights, means, covariances)
 
 
 # -- few points, or cells, in place of many samples
