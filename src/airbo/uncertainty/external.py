@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, seed_from
-from airbo.uncertainty.kinds import Show, said
+from airbo.uncertainty.kinds import Show, from_dict, said
 from airbo.uncertainty.parameters import parameter
 
 _N_DRAWS = 2**13
@@ -104,6 +104,13 @@ class External(InputUncertainty):
             return self.to_json()
         except TypeError:  # no two of them are known to be equal
             return id(vars(self)[next(iter(vars(self)))])
+
+    def __reduce__(self) -> Any:
+        """Pickle name and parameters: some distributions do not work any more after pickling."""
+        try:
+            return from_dict, (self.to_dict(),)
+        except TypeError:
+            return super().__reduce__()
 
     def words(self, show: Show) -> str:
         """Say its name, if it can be saved."""
@@ -320,15 +327,21 @@ class Torch(External):
         names = [n for n in self.distribution.arg_constraints if n not in again]
         if not names or getattr(torch.distributions, made.__name__, None) is not made:
             raise TypeError(f"{made.__name__} cannot be saved: it is not made from parameters.")
-        values = {n: torch.as_tensor(getattr(self.distribution, n)).tolist() for n in names}
-        return {"kind": "Torch", "name": made.__name__, "parameters": values}
+        values = {n: torch.as_tensor(getattr(self.distribution, n)) for n in names}
+        plain = {n: value.tolist() for n, value in values.items()}
+        dtype = str(values[names[0]].dtype).removeprefix("torch.")
+        return {"kind": "Torch", "name": made.__name__, "parameters": plain, "dtype": dtype}
 
     @classmethod
-    def from_fields(cls, name: str, parameters: Mapping[str, Any]) -> "Torch":
+    def from_fields(
+        cls, name: str, parameters: Mapping[str, Any], dtype: str = "float64"
+    ) -> "Torch":
         """Rebuild from what ``to_dict`` gave."""
         made = getattr(torch.distributions, str(name), None)
         if not (isinstance(made, type) and issubclass(made, torch.distributions.Distribution)):
             raise ValueError(f"torch.distributions has no distribution named {name!r}.")
+        precision = {"float32": torch.float32, "float64": torch.float64}.get(dtype)
+        if precision is None:
+            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
         build: Any = made  # every distribution has parameters of its own
-        values = {n: torch.tensor(p, dtype=torch.float64) for n, p in parameters.items()}
-        return cls(build(**values))
+        return cls(build(**{n: torch.tensor(p, dtype=precision) for n, p in parameters.items()}))
