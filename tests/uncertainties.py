@@ -88,6 +88,8 @@ SAVEABLE = [
     (unc.Torch(torch.distributions.Normal(double([0.0, 0.1]), double([0.1, 0.3]))), 2),
     (unc.Torch(torch.distributions.StudentT(double(9.0), double(0.0), double(0.1))), 2),
     (unc.Torch(torch.distributions.MultivariateNormal(double([0.0, 0.1]), double(COV))), 2),
+    (unc.Torch(torch.distributions.Gamma(torch.tensor(2.0), torch.tensor(30.0))), 2),
+    (unc.Torch(torch.distributions.Gumbel(0.0, 0.2)), 1),
     (unc.Product([unc.Ring(0.5), unc.Normal(0.1)]), 5),
     (unc.Product([unc.Normal(0.1), unc.Exact(), unc.Beta(0.4, 0.2, scale=0.1)]), 3),
     (unc.Product([unc.Ring(0.5), unc.Uniform(0, 1), unc.Exact()], [(3, 0), (1,), (2,)]), 4),

@@ -10,7 +10,7 @@ from airbo.embeddings.features import Features
 from airbo.embeddings.sampled import STEPS, SampledEmbedding, nystrom_weights
 from airbo.kernels.constraints import positive
 from airbo.measures.kinds import Measure
-from airbo.measures.spread import corrected
+from airbo.measures.spread import with_local_spread
 from airbo.models.data import Given, Parts
 from airbo.models.draws import FunctionDraws
 from airbo.models.likelihoods import UnseenInputLikelihood
@@ -48,7 +48,6 @@ __all__ = [
     "SampledEmbedding",
     "UnseenInputLikelihood",
     "best_point",
-    "corrected",
     "estimate",
     "estimate_measure",
     "initial_point",
@@ -59,5 +58,6 @@ __all__ = [
     "positive",
     "reproducible",
     "scaled",
+    "with_local_spread",
     "without_numerical_warnings",
 ]

@@ -19,8 +19,8 @@ from airbo.acquisition import (
     RandomizedUCB,
     Situation,
     TheoryUCB,
-    believing,
     find_acquisition,
+    with_pending,
 )
 from airbo.optimizer.search import without_numerical_warnings
 from airbo.theory import information_gain
@@ -115,7 +115,7 @@ def test_a_beta_that_makes_no_sense_is_refused(beta):
 
 
 def test_believing_keeps_the_mean_and_takes_the_deviation_at_pending_designs():
-    believer = believing(MODEL, BUSY)
+    believer = with_pending(MODEL, BUSY)
     before, after = MODEL.posterior(X.squeeze(-1)), believer.posterior(X.squeeze(-1))
     torch.testing.assert_close(after.mean, before.mean, atol=1e-6, rtol=1e-6)
     assert (after.variance <= before.variance + 1e-9).all()
@@ -124,7 +124,7 @@ def test_believing_keeps_the_mean_and_takes_the_deviation_at_pending_designs():
 
 
 def test_without_pending_designs_there_is_nothing_to_believe():
-    assert believing(MODEL, ALONE) is MODEL
+    assert with_pending(MODEL, ALONE) is MODEL
 
 
 def test_pending_designs_are_believed_under_their_own_uncertainty():
@@ -136,13 +136,13 @@ def test_pending_designs_are_believed_under_their_own_uncertainty():
         model = ERBFGP(data, data.sin(), unc.Exact(), box(1))
         return make(model).posterior(data, uncertainty=P).variance.detach()
 
-    believed = posterior(lambda model: believing(model, Situation(data, pending, P)))
+    believed = posterior(lambda model: with_pending(model, Situation(data, pending, P)))
     expected = posterior(
         lambda model: model.condition_on_observations(
             pending, model.posterior(pending, uncertainty=P).mean, uncertainty=P
         )
     )
-    exact = posterior(lambda model: believing(model, Situation(data, pending)))
+    exact = posterior(lambda model: with_pending(model, Situation(data, pending)))
     torch.testing.assert_close(believed, expected)
     assert not torch.allclose(believed, exact)
 

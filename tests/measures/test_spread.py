@@ -9,7 +9,7 @@ import torch
 from airbo import uncertainty as unc
 from airbo.measures import CVaR
 from airbo.measures.posterior import Effort, MeasureModel
-from airbo.measures.spread import corrected, local_roughness, unknown_share
+from airbo.measures.spread import local_roughness, unknown_share, with_local_spread
 from airbo.models import MMDGP, UGP, ExpectationGP, RelevanceGP
 from airbo.models.draws import FunctionDraws
 from airbo.models.surprise import Surprises
@@ -42,15 +42,15 @@ def half_flat(kind=ExpectationGP, flat=0.0):
 @KINDS
 def test_means_over_the_uncertainty_are_left_alone(kind):
     drawn = drawn_at(surrogate(kind, P, 2, n=9), designs(3, 2))
-    torch.testing.assert_close(corrected(drawn).mean(-1), plain(drawn).mean(-1))
-    assert not torch.allclose(corrected(drawn), plain(drawn))
+    torch.testing.assert_close(with_local_spread(drawn).mean(-1), plain(drawn).mean(-1))
+    assert not torch.allclose(with_local_spread(drawn), plain(drawn))
 
 
 def test_a_function_that_is_known_within_the_uncertainty_is_not_touched():
     drawn = drawn_at(surrogate(ExpectationGP, P, 2, n=9), designs(3, 2))
     known = replace(drawn, deviations=1e-6 * drawn.deviations)
     assert (unknown_share(known) < 1e-5).all()
-    torch.testing.assert_close(corrected(known), plain(known), rtol=0, atol=1e-4)
+    torch.testing.assert_close(with_local_spread(known), plain(known), rtol=0, atol=1e-4)
 
 
 @KINDS
@@ -60,7 +60,7 @@ def test_f_varies_less_where_neighbours_are_flat_than_where_they_are_rough(kind)
     assert local_roughness(flat) < 0.8 * local_roughness(rough)
     # the same draws, so only the neighbours differ
     same = replace(flat, near=rough.near)
-    assert corrected(flat).std(-1).mean() < 0.9 * corrected(same).std(-1).mean()
+    assert with_local_spread(flat).std(-1).mean() < 0.9 * with_local_spread(same).std(-1).mean()
 
 
 def test_far_from_all_observations_f_is_as_rough_as_the_model_says():
@@ -93,9 +93,9 @@ def test_values_that_are_only_believed_say_nothing_about_roughness():
     model, X = half_flat().eval(), torch.tensor([[1.0]], dtype=torch.float64)
     pending = torch.tensor([[0.9], [1.1]], dtype=torch.float64)
     measured = MeasureModel(model, CVaR(0.8), P, effort=Effort(8, 8))
-    once = measured.believing(pending)
-    for believing in (once, once.believing(pending)):
-        near = [m._draws(P.perturb(X, m._base)).near for m in (measured, believing)]
+    once = measured.with_pending(pending)
+    for with_pending in (once, once.with_pending(pending)):
+        near = [m._draws(P.perturb(X, m._base)).near for m in (measured, with_pending)]
         torch.testing.assert_close(near[0], near[1])
 
 
@@ -103,7 +103,7 @@ def test_values_that_are_only_believed_say_nothing_about_roughness():
 def test_gradients_of_corrected_values_are_finite(kind):
     model = surrogate(kind, P, 2, n=9)
     X = torch.cat([designs(3, 2), model.train_inputs[0][:1, :2]]).requires_grad_(True)
-    corrected(drawn_at(model, X)).std(-1).sum().backward()
+    with_local_spread(drawn_at(model, X)).std(-1).sum().backward()
     assert torch.isfinite(X.grad).all()
 
 

@@ -75,7 +75,7 @@ ACQUISITIONS = {
 }
 
 
-def promising(model, n):
+def most_promising(model, n):
     with torch.no_grad():
         return CANDIDATES[model.posterior(CANDIDATES).mean.squeeze(-1).argsort()[-n:]]
 
@@ -99,7 +99,7 @@ def test_an_acquisition_function_sees_the_gaussian_process_that_it_would_see_wit
         acquisition = make(model)
         q = acquisition.get_augmented_q_batch_size(1) if make is ACQUISITIONS["qKG"] else 1
         torch.manual_seed(1)
-        found.append(value_and_gradient(acquisition, promising(model, 3 * q).reshape(3, q, 2)))
+        found.append(value_and_gradient(acquisition, most_promising(model, 3 * q).reshape(3, q, 2)))
     (values, gradients), (expected, expected_gradients) = found
     torch.testing.assert_close(values, expected, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(gradients, expected_gradients, atol=1e-4, rtol=1e-3)

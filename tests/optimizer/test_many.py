@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from airbo import uncertainty as unc
-from airbo.acquisition import promising
+from airbo.acquisition import most_promising
 from airbo.analysis import outlook
 from airbo.integrations.optuna import UNCERTAINTY, AIRBOSampler, describe_uncertainty
 from airbo.optimizer import optimizer as optimizer_module
@@ -119,9 +119,9 @@ def test_the_promising_points_are_those_with_the_largest_bounds():
     Z = torch.linspace(0, 1, 50, dtype=torch.float64).unsqueeze(-1)
     posterior = optimizer.model.posterior(Z.unsqueeze(-2))
     bounds = posterior.mean.flatten() + posterior.variance.flatten().sqrt()
-    found = promising(optimizer.model, Z, 7)
+    found = most_promising(optimizer.model, Z, 7)
     assert set(found.tolist()) == set(bounds.argsort()[-7:].tolist())
-    assert promising(optimizer.model, Z, 50).tolist() == list(range(50))
+    assert most_promising(optimizer.model, Z, 50).tolist() == list(range(50))
 
 
 @pytest.mark.usefixtures("few_rows")

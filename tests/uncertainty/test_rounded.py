@@ -53,6 +53,13 @@ def test_a_distribution_function_counts_what_lies_below(inside):
             )
 
 
+def test_a_distribution_function_does_not_count_what_lies_at_the_limit_itself():
+    in_percent = unc.Relative(unc.Empirical([0.0, 0.5]))  # -2 lands at -2 and -3
+    design, limits = double([[-2.0], [2.0]]), double([-3.0, -2.0, 2.0, 3.0])
+    below = [[0.0, 0.5, 1.0, 1.0], [0.0, 0.0, 0.0, 0.5]]
+    assert in_percent.cdf(design, limits).tolist() == below
+
+
 def test_a_design_outside_the_range_lands_around_itself():
     P = unc.Rounded(unc.Normal(1.0), 1, 5)
     base = unc.base_draws(256, 1)

@@ -34,6 +34,7 @@ def test_a_description_is_short_and_readable():
         ({"kind": "SciPy", "name": "ttest_ind"}, "no univariate distribution named 'ttest_ind'"),
         ({"kind": "SciPy", "name": "__class__"}, "no univariate distribution"),
         ({"kind": "Torch", "name": "kl", "parameters": {}}, "no distribution named 'kl'"),
+        ({"kind": "Torch", "name": "Normal", "parameters": {}, "dtype": "load"}, "dtype must be"),
     ],
 )
 def test_bad_descriptions_are_refused(description, message):

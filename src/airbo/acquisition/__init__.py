@@ -1,18 +1,20 @@
 """What to try next: acquisition functions by name, including those that BoTorch lacks."""
 
-from airbo.acquisition.gain import ExpectedGain
-from airbo.acquisition.information import InformationAbout
-from airbo.acquisition.situation import Acquisition, Situation, believing, promising
+from airbo.acquisition.gain import ExpectedGain, InformationAbout
 from airbo.acquisition.strategies import (
     ACQUISITIONS,
     EI,
     OWN,
     UCB,
+    Acquisition,
     Balanced,
     FromFactory,
     RandomizedUCB,
+    Situation,
     TheoryUCB,
     find_acquisition,
+    most_promising,
+    with_pending,
 )
 
 __all__ = [
@@ -28,7 +30,7 @@ __all__ = [
     "RandomizedUCB",
     "Situation",
     "TheoryUCB",
-    "believing",
     "find_acquisition",
-    "promising",
+    "most_promising",
+    "with_pending",
 ]

@@ -2,6 +2,12 @@ r"""What a design adds to the ones that are known, where there are limits or sev
 
 Both are read off joint draws of the outcomes. A draw says of every design what it is worth by each
 objective, and by how much it keeps its limits.
+
+Notation
+    s draws, n designs, k objectives, c limits, b boxes
+    Y (s n k)            objectives of designs, in units of what designs differ by
+    margins (s n c)      >= 0 where a limit is kept
+    lower, upper (s b k) boxes that fill what the known designs leave undominated
 """
 
 import math
@@ -84,8 +90,10 @@ class LogImprovement(AcquisitionFunction):
             drawn = _in_portions(draws, known)
             Y = drawn.objectives  # (s, n, k)
             unit = _span(Y)
+            # the front counts from a little below the worst known design, as expected
             reference = Y.mean(0).amin(0) / unit - 0.1
             lower, upper = boxes(Y / unit, drawn.feasible, reference)
+        # draws in which no known design keeps all limits: there, any that does gains 1
         first = ~drawn.feasible.any(-1)
         buffers = {"unit": unit, "lower": lower, "upper": upper, "first": first}
         for name, value in buffers.items():
@@ -104,7 +112,10 @@ class LogImprovement(AcquisitionFunction):
         areas = logsumexp(fatmin(sides, dim=0, tau=SMOOTH).sum(-1), dim=-1)
         areas = torch.where(self.first.reshape(-1, *batch), 0.0, areas)
 
+        # log Π_c 1[margin_c >= 0], smoothed
         kept = log_fatmoid(drawn.margins.squeeze(-2), tau=SMOOTH).sum(-1)
+
+        # log (1/S) Σ_s area_s kept_s
         return logmeanexp(areas + kept, dim=0)
 
 
@@ -123,9 +134,11 @@ class FeasibleValue(AcquisitionFunction):
     def forward(self, X: Float[Tensor, "*batch 1 m"]) -> Float[Tensor, "*batch"]:
         """Return the value of every single design of a batch."""
         drawn = self.draws(X)
+        # log confidence - log P(limits are kept), where that is positive
         kept = log_fatmoid(drawn.margins, tau=SMOOTH).sum(-1)  # (s, *batch, 1)
         lack = math.log(self.confidence) - logmeanexp(kept, dim=0)
         missing = torch.nn.functional.softplus(lack, beta=20.0)
+        # E y / unit, less the penalty
         worth = drawn.objectives.mean(0)[..., 0] / self.unit[0]
         return (worth - PENALTY * missing).squeeze(-1)
 
@@ -139,6 +152,7 @@ def _in_portions(draws: Draws, known: Float[Tensor, "n m"]) -> Sampled:
 
 def _span(Y: Float[Tensor, "s n k"]) -> Float[Tensor, " k"]:
     """Return by how much designs differ in each objective; if they do not, how much draws do."""
+    # max_i E y_i - min_i E y_i, unless that is rounding
     expected = Y.mean(0)
     span = expected.amax(0) - expected.amin(0)
     scatter = (Y - expected).square().mean((0, 1)).sqrt()
@@ -152,10 +166,12 @@ def boxes(
     Y: Float[Tensor, "s n k"], feasible: Bool[Tensor, "s n"], reference: Float[Tensor, "k"]
 ) -> tuple[Float[Tensor, "s b k"], Float[Tensor, "s b k"]]:
     """Return lower and upper corners of what feasible designs leave undominated in each draw."""
+    # one objective: everything above the best feasible design
     if Y.shape[-1] == 1:
         worth = torch.where(feasible, Y.squeeze(-1), reference).amax(-1)
         lower = worth.clamp(min=reference.item()).reshape(-1, 1, 1)
         return lower, torch.full_like(lower, 1e8)
+    # several: the hypercells that the feasible front of each draw leaves
     parts = [
         FastNondominatedPartitioning(ref_point=reference, Y=y[kept])
         for y, kept in zip(Y, feasible, strict=True)

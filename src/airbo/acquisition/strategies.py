@@ -1,10 +1,17 @@
-"""Acquisition functions by name, including those that BoTorch lacks."""
+"""Acquisition functions by name, including those that BoTorch lacks.
+
+Notation
+    Z (n m)        points of the unit cube
+    μ, σ           posterior mean and standard deviation of what is maximized, in use
+    β              weight of σ in an upper confidence bound μ + βσ
+    X_pending      designs without a value, which the next design should keep away from
+"""
 
 import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -12,16 +19,74 @@ from botorch.acquisition.analytic import LogExpectedImprovement, UpperConfidence
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import Model
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from airbo.acquisition.gain import ExpectedGain
-from airbo.acquisition.situation import Acquisition, Situation, believing, promising
+from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
+from airbo.uncertainty import InputUncertainty
 
 MOST_KNOWN = 64
 """Designs that a further experiment may make the recommended one."""
+
+
+# -- what the optimizer knows
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What the optimizer knows when it chooses the next design, in the unit cube."""
+
+    X_observed: Float[Tensor, "n m"]
+    """Designs with an observed value."""
+    X_pending: Float[Tensor, "p m"] | None = None
+    """Designs without a value: proposed and not told yet, or failed."""
+    uncertainty: InputUncertainty | None = None
+    """The uncertainty of pending designs; None: that of most observations."""
+
+
+@runtime_checkable
+class Acquisition(Protocol):
+    """Builds a BoTorch acquisition function for a fitted model."""
+
+    def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
+        """Build the function whose maximum is the next design."""
+
+
+def most_promising(model: Model, Z: Float[Tensor, "n m"], most: int) -> Int[Tensor, "k"]:
+    """Return the positions of the points that may be best: those with the largest mean + std."""
+    if len(Z) <= most:
+        return torch.arange(len(Z))
+    with torch.no_grad():
+        parts: list[Any] = [model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
+        # μ + σ, point by point: joint posteriors of many points would cost their square
+        bounds = [p.mean.flatten() + p.variance.flatten().clamp_min(0).sqrt() for p in parts]
+    return torch.cat(bounds).topk(most).indices
+
+
+def with_pending(model: Any, situation: Situation) -> Model:
+    """Return the model as if each pending design had given its expected value.
+
+    The posterior mean stays the same. The standard deviation shrinks around pending designs, so
+    that the next design goes elsewhere.
+    """
+    X = situation.X_pending
+    if X is None:
+        return model
+    if isinstance(model, MeasureModel):
+        return model.with_pending(X, situation.uncertainty)
+    under: dict[str, Any] = {}
+    if isinstance(model, UncertainInputGP):
+        under["uncertainty"] = situation.uncertainty or model.features.uncertainties[0]
+    # y = μ(X): a value that was expected leaves μ as it is, and takes away variance
+    with torch.no_grad():
+        expected = model.posterior(X, **under).mean
+    return cast(Model, model.condition_on_observations(X, expected, **under))
+
+
+# -- strategies
 
 
 @dataclass(frozen=True)
@@ -37,7 +102,7 @@ class UCB:
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the bound; the ``beta`` of BoTorch is the square of the paper's β."""
-        return UpperConfidenceBound(believing(model, situation), beta=self.beta**2)
+        return UpperConfidenceBound(with_pending(model, situation), beta=self.beta**2)
 
 
 @dataclass(frozen=True)
@@ -64,6 +129,7 @@ class RandomizedUCB:
 
     def draw_beta(self) -> float:
         """Draw β from torch's generator, which the optimizer seeds."""
+        # β² ~ Exp with this mean
         square = self.mean_square * torch.empty((), dtype=torch.float64).exponential_().item()
         return math.sqrt(square)
 
@@ -90,11 +156,13 @@ class Balanced:
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Toss the coin with torch's generator, which the optimizer seeds."""
+        # explore: μ + βσ with a random β
         explores = torch.rand(()).item() >= self.share
         if explores or not isinstance(model, UncertainInputGP):
             return RandomizedUCB(self.mean_square)(model, situation)
-        informed = cast(UncertainInputGP, believing(model, situation))
-        known = situation.X_observed[promising(informed, situation.X_observed, MOST_KNOWN)]
+        # exploit: E max_i μ_i after one more experiment, over the best known designs and itself
+        informed = cast(UncertainInputGP, with_pending(model, situation))
+        known = situation.X_observed[most_promising(informed, situation.X_observed, MOST_KNOWN)]
         return ExpectedGain(informed, known, situation.uncertainty)
 
 
@@ -119,6 +187,7 @@ class TheoryUCB:
 
     def beta(self, model: GPyTorchModel) -> float:
         """Return β_n for a fitted model."""
+        # β_n = b + noise_ratio √(2 (γ_n + 1 + ln 1/δ)), γ_n the information gain of the data
         b = rkhs_norm(model) if self.b is None else self.b
         return ucb_beta(model_information_gain(model), b, self.noise_ratio, self.delta)
 
@@ -162,7 +231,7 @@ class FromFactory:
         """Call the factory with the arguments that it has."""
         wanted = set(list(inspect.signature(self.factory).parameters)[1:]) & set(_OFFERED)
         if "X_pending" not in wanted:
-            model = believing(model, situation)
+            model = with_pending(model, situation)
         given = {name: _OFFERED[name](model, situation) for name in wanted}
         made = self.factory(model, **given)
         if not isinstance(made, AcquisitionFunction):

@@ -155,10 +155,12 @@ class _Landed:
     def of(
         cls, u: InputUncertainty, X: Float[Tensor, "1 d"], groups: Sequence[tuple[int, ...]]
     ) -> "_Landed":
+        # two independent executed inputs a, b, and a with its error halved
         r = u.n_base(X.shape[-1])
         base = base_draws(N_EXECUTED, 2 * r + 1)
         a, b = (u.perturb(X, base[:, some])[0] for some in (slice(0, r), slice(r, 2 * r)))
         half = X + HALVED * (a - X)
+        # group i exchanged: a⁽ⁱ⁾ = a with b_i, b⁽ⁱ⁾ = b with a_i; and a with half of its error in i
         pairs = ((a, b), (b, a), (a, half))
         mixed = [_mixed(one, other, group) for one, other in pairs for group in groups]
         n_of_P = 2 + 2 * len(groups)
@@ -203,6 +205,7 @@ class _Parts:
     ) -> Contribution:
         """Summarize a group whose halved errors stand in a row."""
         halved, today = self.values[:, row], self.values[:, 0]
+        # sd with errors halved / sd today, of each draw of f
         ratio = halved.std(-1, correction=0) / today.std(-1, correction=0).clamp_min(1e-150)
         found = Contribution(parameters, Likely.of(share), Likely.of(ratio))
         if self.limits is None:
@@ -221,6 +224,7 @@ def first_order_index(
     a_i: Float[Tensor, "S N"], b_i: Float[Tensor, "S N"],
 ) -> Float[Tensor, " S"]:  # fmt: skip
     """Estimate S_i of every draw from values at executed inputs, see the top of this file."""
+    # S_i = 2 E (f(a⁽ⁱ⁾) - f(a)) (f(b) - f(b⁽ⁱ⁾)) / E (f(a) - f(b))² + (f(a⁽ⁱ⁾) - f(b⁽ⁱ⁾))²
     alone = 2 * ((a_i - a) * (b - b_i)).mean(-1)
     whole = ((a - b).square() + (a_i - b_i).square()).mean(-1)  # 4 Var f
     return (alone / whole.clamp_min(1e-300)).clamp(0, 1)

@@ -22,7 +22,7 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from airbo.acquisition import RandomizedUCB, promising
+from airbo.acquisition import RandomizedUCB, most_promising
 from airbo.measures import Mean
 from airbo.observed import Direction
 from airbo.optimizer import Optimizer, Recommendation
@@ -44,7 +44,7 @@ MAX_NUMBERS = 2**23
 N_TRUTHS = 2048
 """Number of drawn truths from which the probability is estimated."""
 N_PROMISING, N_AROUND, N_ELSEWHERE = 64, 32, 32
-"""Numbers of simulated designs: promising, close to the recommended one, and elsewhere."""
+"""Numbers of simulated designs: most_promising, close to the recommended one, and elsewhere."""
 MOST_TRIED = 256
 """Tried designs that are simulated: the most promising ones."""
 AROUND = 0.05
@@ -156,7 +156,8 @@ class _Look:
         cube, points = self.history.points.cube, self.history.points
         best = points.of([self.best.design])
         tried = points.of([d for d in self.history.tried if d != self.best.design])
-        tried = tried[promising(self.model, tried, MOST_TRIED)]
+        tried = tried[most_promising(self.model, tried, MOST_TRIED)]
+        # the best of many random designs by μ + 2σ, and some of the others
         pool = free_designs(cube, best[:0])
         mean, std = self._moments(pool)
         ranked = (mean + 2 * std).argsort(descending=True)
@@ -170,6 +171,7 @@ class _Look:
     def _around(self, best: Float[Tensor, "1 m"]) -> Float[Tensor, "n m"]:
         """Return designs near the recommended one that are allowed."""
         cube, points = self.history.points.cube, self.history.points
+        # x* + AROUND · N(0, 1), in the folded cube
         F = cube.fold(best) + AROUND * torch.randn(N_AROUND, cube.space.d, dtype=torch.float64)
         designs = cube.to_designs(cube.unfold(cube.round(F.clamp(0, 1))))
         return points.of([design for design in designs if cube.space.meets(design)])
@@ -201,6 +203,7 @@ def confirmations(std: float, spread: float, tolerance: float) -> int:
     """
     if std <= tolerance or tolerance <= 0:
         return 0
+    # 1/std² + k/spread² >= 1/tolerance²  ⇔  k >= spread² (1/tolerance² - 1/std²)
     wanted = spread**2 * (1 / tolerance**2 - 1 / std**2)
     return min(max(1, math.ceil(wanted)), MOST_CONFIRMATIONS)
 
@@ -223,6 +226,7 @@ class _Joint:
 
     def draw(self, n: int) -> Float[Tensor, "s j"]:
         """Draw truths."""
+        # g = μ + L z, L Lᵀ = C
         jitter = 1e-10 + 1e-8 * self.covariance.diagonal().mean()
         eye = torch.eye(len(self.mean), dtype=self.mean.dtype)
         L = torch.linalg.cholesky(self.covariance + jitter * eye)
@@ -230,6 +234,7 @@ class _Joint:
 
     def probability(self, tolerance: float) -> float:
         """Return the share of truths in which the first design is best within the tolerance."""
+        # P(max_i g_i - g_0 <= tolerance)
         truths = self.draw(N_TRUTHS)[:, self.use]
         regret = truths.amax(-1) - truths[:, 0]
         return regret.le(tolerance).double().mean().item()
@@ -275,6 +280,7 @@ def _joint(look: _Look, Z: Float[Tensor, "n m"], tried: Bool[Tensor, " n"]) -> _
     noise = _noise(look, Z)
     if not _is_used_otherwise(look):
         return _Joint(*_moments(model.posterior(Z)), noise, slice(0, len(Z)), tried)
+    # F_P and F_Q of the same designs, jointly: experiments teach the first, use is the second
     under = [surrogate.experiments_in_cube] * len(Z) + [surrogate.deployment_in_cube] * len(Z)
     posterior = model.posterior(torch.cat([Z, Z]), uncertainty=under)
     return _Joint(*_moments(posterior), noise, slice(len(Z), 2 * len(Z)), tried)
@@ -292,6 +298,7 @@ def _is_used_otherwise(look: _Look) -> bool:
 
 def _noise(look: _Look, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
     """Return the variance of single experiments around their expected value."""
+    # Var y(x) - Var F(x): what one experiment scatters beyond what the model does not know
     single, expected = (
         look.model.posterior(Z.unsqueeze(-2), observation_noise=noisy).variance.flatten()
         for noisy in (True, False)

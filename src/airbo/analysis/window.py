@@ -94,6 +94,7 @@ class Specification:
 
     def probability(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
         """Return P(in spec) at points of the folded cube; 0 where a constraint is not met."""
+        # (1/S s) Σ 1[f(x') is within all limits]; 0 where a constraint is not met
         size = max(1, MAX_AT_ONCE // max(limit.n_values for limit in self.limits))
         with torch.no_grad():
             parts = [self._portion(some) for some in F.split(size)]
@@ -234,6 +235,7 @@ class _Search:
 
     def alone(self) -> Box:
         """Return how far each number can go while all others stay."""
+        # along the grid from the design, to the last value inside and the first outside
         box = self.at.repeat(2, 1)
         outside = box.clone()
         for c in self.numbers:
@@ -251,6 +253,7 @@ class _Search:
         """Move all ends towards the first value that is outside, by halving."""
         steps = [c for c in self.cube.space.n_values if self.cube.space.n_values[c] <= N_VALUES]
         outside[:, steps] = box[:, steps]
+        # bisection of all ends at once
         for _ in range(N_HALVINGS):
             middle = (box + outside) / 2
             F = self.at.repeat(2 * len(self.numbers), 1)
@@ -269,6 +272,7 @@ class _Search:
 
         All sides shrink alike until the box fits; then each grows as far as it can.
         """
+        # ends are at + share · room, with shares from 0 (the design) to 1 (the range alone)
         room = alone - self.at
         shares = torch.zeros_like(room)
         shares = self._grown(shares, torch.ones_like(shares), room)
@@ -288,6 +292,7 @@ class _Search:
         """Grow one box towards a larger one as far as it fits."""
         if self._fits(self.at + wanted * room):
             return wanted
+        # bisection between a box that fits and one that does not
         fits, fails = 0.0, 1.0
         for _ in range(N_HALVINGS):
             middle = (fits + fails) / 2

@@ -88,6 +88,7 @@ def _levels(
 
     None: the parameter is hit exactly.
     """
+    # u = F(x' - w/2) + v P(x' ± w/2) with v uniform: exactly uniform if P is right, also for steps
     draws = base_draws(_N_DRAWS, uncertainty.n_base(designs.shape[1]))
     random = np.random.default_rng(0).uniform(size=len(actual))
     levels, spread = [], 0.0
@@ -120,6 +121,7 @@ def _about_place(d: Array, z: Array) -> str:
 
 
 def _about_spread(z: Array) -> str:
+    # √(mean z²) is 1 if the spread is right
     ratio = float(np.sqrt((z**2).mean()))
     if ratio > 1:
         return f"the deviations are about {ratio:.2g} times as large"
@@ -127,5 +129,6 @@ def _about_spread(z: Array) -> str:
 
 
 def _two_sided(total: float, n: int) -> float:
+    # Σ z² is chi-squared with n degrees of freedom
     upper = float(scipy.special.chdtrc(n, total))
     return 2 * min(upper, 1 - upper)

@@ -115,7 +115,7 @@ class FittedNumbers:
 
 def centred_normal(v: FittedNumbers) -> InputUncertainty:
     """Fit a normal without bias."""
-    return Normal(rounded(v.std(0.0)))
+    return Normal(few_digits(v.std(0.0)))
 
 
 def one_normal(v: FittedNumbers) -> InputUncertainty:
@@ -127,7 +127,7 @@ def uniform(v: FittedNumbers) -> InputUncertainty:
     """Fit limits: a little beyond the outermost numbers."""
     low, high = float(v.values[0]), float(v.values[-1])
     beyond = (high - low) / max(v.n - 1, 1) + v.width / 2
-    return Uniform(rounded(low - beyond), rounded(high + beyond))
+    return Uniform(few_digits(low - beyond), few_digits(high + beyond))
 
 
 def skewed(v: FittedNumbers) -> InputUncertainty:
@@ -148,10 +148,12 @@ def skewed(v: FittedNumbers) -> InputUncertainty:
     gamma, mu, sigma = options[int(np.argmax(likely))]
     if gamma < 0:
         kwds = {"skew": gamma, "loc": mu, "scale": sigma}
-        return SciPy.from_fields("pearson3", kwds={k: rounded(value) for k, value in kwds.items()})
+        return SciPy.from_fields(
+            "pearson3", kwds={k: few_digits(value) for k, value in kwds.items()}
+        )
     # the same as a chi-squared number: df = 8/γ², loc = μ - 2σ/γ, scale = σγ/4
-    loc, scale = rounded(mu - 2 * sigma / gamma), rounded(sigma * gamma / 4)
-    return ChiSquared(rounded(8 / gamma**2), loc=loc, scale=scale)
+    loc, scale = few_digits(mu - 2 * sigma / gamma), few_digits(sigma * gamma / 4)
+    return ChiSquared(few_digits(8 / gamma**2), loc=loc, scale=scale)
 
 
 def _with_end(v: FittedNumbers, sign: float) -> tuple[float, float, float]:
@@ -172,7 +174,7 @@ def two_normals(v: FittedNumbers) -> InputUncertainty:
     return _mixture(*fit_normals(v.values[:, None], v.counts, np.array([v.width**2 / 12]), least))
 
 
-def logged(v: FittedNumbers) -> InputUncertainty:
+def kernel_density(v: FittedNumbers) -> InputUncertainty:
     """Blur each number by Silverman's width, less where many are close, more where it is alone."""
     # Silverman's width: 0.9 min(s, IQR / 1.34) n^(-1/5)
     cumulative = v.counts.cumsum() / v.n
@@ -286,7 +288,7 @@ def families(sample: Sample) -> list[Family]:
     largest = float(np.abs(sample.x).max())
     if np.ptp(sample.d) <= 1e-9 * largest:
         middle = float(np.median(sample.d))
-        shift = GaussianMixture([[rounded(middle)]], [[0.0]])
+        shift = GaussianMixture([[few_digits(middle)]], [[0.0]])
         hit = Exact() if abs(middle) <= 1e-9 * largest else shift
         return [Family("always the same", lambda _: hit)]
     normals: list[tuple[str, Fit]] = [("normal, no bias", centred_normal), ("normal", one_normal)]
@@ -302,7 +304,7 @@ def shaped_families(sample: Sample, scales: Sequence[bool]) -> list[Family]:
         return []
     shapes: list[tuple[str, Fit]] = [
         ("uniform", uniform), ("skewed", skewed), ("two normals", two_normals),
-        ("the log itself", logged),
+        ("the log itself", kernel_density),
     ]  # fmt: skip
     found = [Family(name, _same(fit)) for name, fit in shapes if False in scales]
     found += [Family(f"relative, {name}", _relative(fit)) for name, fit in shapes if True in scales]
@@ -334,7 +336,7 @@ def _relative(fit: Fit) -> Callable[[Sample], InputUncertainty]:
 def _log_normal(sample: Sample) -> InputUncertainty:
     logs = np.log(np.maximum(1 + sample.d / sample.x, 1e-12))
     width = sample.width / float(np.median(np.abs(sample.x)))
-    return LogNormal(rounded(FittedNumbers.of(logs, width).std(0.0)))
+    return LogNormal(few_digits(FittedNumbers.of(logs, width).std(0.0)))
 
 
 def _steps(sample: Sample) -> InputUncertainty:
@@ -396,7 +398,7 @@ def _places(x: Array, least: int) -> list[int]:
 def _between(low: float, high: float) -> float:
     """Return the number with the fewest digits in (low, high]."""
     for digits in range(1, 17):
-        middle = rounded((low + high) / 2, digits)
+        middle = few_digits((low + high) / 2, digits)
         if low < middle <= high:
             return middle
     return high
@@ -446,29 +448,29 @@ def n_numbers(u: InputUncertainty) -> int:
 # -- proposals, as a file should hold them
 
 
-def rounded(value: float, digits: int = 4) -> float:
+def few_digits(value: float, digits: int = 4) -> float:
     """Return a number with a few significant digits."""
     return float(f"{value:.{digits}g}")
 
 
-def beside(value: float, spread: float) -> float:
+def digits_beside(value: float, spread: float) -> float:
     """Return a number without the digits that nobody sees beside a spread."""
     if not spread > 0:
-        return rounded(value)
-    return rounded(round(value, 3 - int(np.floor(np.log10(spread))))) + 0.0  # never -0.0
+        return few_digits(value)
+    return few_digits(round(value, 3 - int(np.floor(np.log10(spread))))) + 0.0  # never -0.0
 
 
 def _mixture(weights: Array, means: Array, covs: Array) -> GaussianMixture:
     """Return normals with few digits, whose weights sum to 1."""
-    w = np.array([rounded(v) for v in weights])
+    w = np.array([few_digits(v) for v in weights])
     w[w.argmax()] += 1 - w.sum()
     stds = np.sqrt(np.diagonal(covs, axis1=1, axis2=2))
     near = [
-        [beside(v, s) for v, s in zip(m, own, strict=True)]
+        [digits_beside(v, s) for v, s in zip(m, own, strict=True)]
         for m, own in zip(means, stds, strict=True)
     ]
     digits = 4 if means.shape[1] == 1 else 6  # a matrix has to stay positive definite
-    few = [[[rounded(v, digits) for v in row] for row in cov] for cov in covs]
+    few = [[[few_digits(v, digits) for v in row] for row in cov] for cov in covs]
     return GaussianMixture(near, few, [round(v, 8) for v in w])
 
 
@@ -477,21 +479,21 @@ def is_log(u: InputUncertainty) -> TypeGuard[GaussianMixture]:
     return isinstance(u, GaussianMixture) and len(u.weights) > _FEW
 
 
-def proposed(u: InputUncertainty) -> InputUncertainty:
+def proposal(u: InputUncertainty) -> InputUncertainty:
     """Return what to propose: logged numbers instead of the narrow normals around them."""
     if isinstance(u, Relative):
-        return Relative(proposed(u.share))
+        return Relative(proposal(u.share))
     if not is_log(u):
         return u
     means, weights = np.array(u.means), np.array(u.weights)
     if u.dim > 1:
-        return Empirical([[rounded(v) for v in row] for row in means])
+        return Empirical([[few_digits(v) for v in row] for row in means])
     # evenly spaced quantiles
     n = min(N_LOGGED, round(1 / weights.min()))
     at = np.searchsorted(weights.cumsum(), (np.arange(n) + 0.5) / n, side="right")
     picked = means[np.minimum(at, len(means) - 1), 0]
     std = math.sqrt(float(u.covariance(torch.zeros(1, 1, dtype=torch.float64))))
-    return Empirical([beside(v, std) for v in picked])
+    return Empirical([digits_beside(v, std) for v in picked])
 
 
 # -- parameters that are missed together
@@ -511,7 +513,7 @@ def _joint_normal(D: Array, has_bias: bool) -> InputUncertainty:
     C = (D - mean).T @ (D - mean) / len(D)
     C = C + 1e-9 * np.diag(np.diag(C) + 1e-300)
     if not has_bias:
-        return Normal(cov=[[rounded(v, 6) for v in row] for row in C])
+        return Normal(cov=[[few_digits(v, 6) for v in row] for row in C])
     return _mixture(np.ones(1), mean[None], C[None])
 
 

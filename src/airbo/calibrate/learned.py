@@ -17,7 +17,7 @@ from airbo.calibrate import families as fam
 from airbo.calibrate import sample as rows_of
 from airbo.calibrate import words
 from airbo.calibrate.sample import Array, Rows, Sample, blocks, evenly, mean_and_error, spread
-from airbo.calibrate.toml import written
+from airbo.calibrate.toml import to_toml
 from airbo.calibrate.words import Finding
 from airbo.uncertainty import InputUncertainty, LogNormal, Product, Relative
 
@@ -118,36 +118,37 @@ def learn(
     """
     found: list[Finding] = []
     prepared = [
-        _prepared(sample, found, lag, settled, keep_outliers)
+        _prepare(sample, found, lag, settled, keep_outliers)
         for sample in rows_of.samples(asked, actual, names)
     ]
-    verdicts = [_judged(sample) for sample, _ in prepared]
-    for v in verdicts:
+    choices = [_compare(sample) for sample, _ in prepared]
+    for v in choices:
         found += [*words.aspects(v.sample, v.law), *_in_time(v)]
-    pairs = _dependences(verdicts)
+    pairs = _dependences(choices)
     found += [words.together(*pair) for pair in pairs]
-    by_name = {v.sample.name: v for v in verdicts}
+    by_name = {v.sample.name: v for v in choices}
     groups = [
         _joint([by_name[name] for name in own], seed) for own in _groups(list(by_name), pairs)
     ]
     found += [words.grouped(_chosen(group)) for group in groups]
-    proposal = _proposal(verdicts, groups)
+    proposal = _proposal(choices, groups)
     return Learned(
-        uncertainty=_assembled(proposal, list(by_name)),
+        uncertainty=_assemble(proposal, list(by_name)),
         by_parameter=proposal,
-        candidates=tuple(c for own in [*(v.candidates for v in verdicts), *groups] for c in own),
+        candidates=tuple(c for own in [*(v.candidates for v in choices), *groups] for c in own),
         findings=tuple(found),
         text=_text(list(by_name), found),
-        toml=written(proposal),
+        toml=to_toml(proposal),
         samples=tuple(sample for sample, _ in prepared),
         outliers=tuple(far for _, far in prepared),
     )
 
 
-def _prepared(
+def _prepare(
     sample: Sample, found: list[Finding], lag: int | None, settled: bool, keep_outliers: bool
 ) -> tuple[Sample, Sample]:
     """Shift and select rows, and name what was found on the way; return also the values far off."""
+    # the order matters: a lag looks like spread, and rows on the way look like values far off
     name, n_rows = sample.name, int(sample.rows.max()) + 1
     if len(sample) < n_rows:
         found.append(words.missing(name, n_rows - len(sample), n_rows))
@@ -157,7 +158,7 @@ def _prepared(
     late = rows_of.find_lag(sample)
     if late is not None:
         found.append(words.lag(name, late, used=lag is None or lag == late.rows))
-    sample = rows_of.shifted(sample, (late.rows if late else 0) if lag is None else lag)
+    sample = rows_of.shift_rows(sample, (late.rows if late else 0) if lag is None else lag)
 
     moving = rows_of.find_settling(sample)
     if moving is not None:
@@ -185,7 +186,7 @@ def _prepared(
 
 
 @dataclass(frozen=True)
-class _Verdict:
+class _Choice:
     """What one parameter looks like."""
 
     sample: Sample
@@ -208,7 +209,7 @@ class _Verdict:
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _Score:
     """A candidate under comparison."""
 
     name: str
@@ -222,23 +223,23 @@ class _Scored:
         return float(self.scores.mean())
 
 
-def _judged(sample: Sample) -> _Verdict:
+def _compare(sample: Sample) -> _Choice:
     """Compare all candidates for one parameter."""
     chosen = evenly(np.arange(len(sample)), _MOST_ROWS)
     some = sample.at(chosen)
-    scored = [_held_out(family, sample, some) for family in fam.families(sample)]
+    scored = [_score(family, sample, some) for family in fam.families(sample)]
     others = fam.shaped_families(sample, _scales(scored)) if len(scored) > 1 else []
     for family in others:
         # steps that find no edge are another candidate again
-        other = _held_out(family, sample, some)
+        other = _score(family, sample, some)
         if other.law not in [s.law for s in scored]:
             scored.append(other)
     best = _simplest(scored)
-    candidates = _ranked((sample.name,), scored, best)
-    return _Verdict(sample, candidates, best.law, sample.rows[chosen], best.scores)
+    candidates = _rank((sample.name,), scored, best)
+    return _Choice(sample, candidates, best.law, sample.rows[chosen], best.scores)
 
 
-def _scales(normals: Sequence[_Scored]) -> list[bool]:
+def _scales(normals: Sequence[_Score]) -> list[bool]:
     """Say whether deviations are in percent (True) or not, as normals tell; both in doubt."""
     best = {
         relative: max(own, key=lambda s: s.score).scores
@@ -254,37 +255,40 @@ def _scales(normals: Sequence[_Scored]) -> list[bool]:
 
 def _folds(n: int) -> Rows:
     """Return the fold of each row: neighbours share one, since they often deviate alike."""
+    # block b belongs to fold b mod 5
     return blocks(n) % min(N_FOLDS, n)
 
 
-def _held_out(family: fam.Family, sample: Sample, some: Sample) -> _Scored:
+def _score(family: fam.Family, sample: Sample, some: Sample) -> _Score:
+    # each fold is judged by what the others say; the law itself is fitted to all rows
     scores, of = np.empty(len(some)), _folds(len(some))
     for fold in np.unique(of):
         test = of == fold
         scores[test] = fam.log_density(family.fit(some.at(~test)), some, some.at(test))
-    return _Scored(family.name, family.fit(sample), scores)
+    return _Score(family.name, family.fit(sample), scores)
 
 
-def _simplest(scored: Sequence[_Scored]) -> _Scored:
+def _simplest(scored: Sequence[_Score]) -> _Score:
     """Return the simplest candidate that is as good as the best: within one standard error."""
+    # as good as the best: the difference is within its standard error, or below 0.01 nats
     top = max(scored, key=lambda s: s.score).scores
 
-    def is_as_good(s: _Scored) -> bool:
+    def is_as_good(s: _Score) -> bool:
         difference, error = mean_and_error(s.scores - top)
         return difference >= -max(error, ALIKE) or s.scores is top
 
     return min(filter(is_as_good, scored), key=lambda s: (fam.n_numbers(s.law), -s.score))
 
 
-def _ranked(
-    names: tuple[str, ...], scored: Sequence[_Scored], chosen: _Scored
+def _rank(
+    names: tuple[str, ...], scored: Sequence[_Score], chosen: _Score
 ) -> tuple[Candidate, ...]:
     """Return the candidates, the best first."""
     top = max(scored, key=lambda s: s.score)
     found = []
     for s in sorted(scored, key=lambda s: -s.score):
         difference, error = (0.0, 0.0) if s is top else mean_and_error(s.scores - top.scores)
-        n, proposal = fam.n_numbers(s.law), fam.proposed(s.law)
+        n, proposal = fam.n_numbers(s.law), fam.proposal(s.law)
         found.append(Candidate(names, s.name, s.score, difference, error, n, s is chosen, proposal))
     return tuple(found)
 
@@ -293,7 +297,7 @@ def _chosen(candidates: Sequence[Candidate]) -> Candidate:
     return next(c for c in candidates if c.chosen)
 
 
-def _in_time(v: _Verdict) -> list[Finding]:
+def _in_time(v: _Choice) -> list[Finding]:
     name, scores = v.sample.name, v.normal_scores()
     moved = rows_of.find_drift(v.sample, scores)
     alike = rows_of.autocorrelation(scores)
@@ -306,15 +310,15 @@ def _in_time(v: _Verdict) -> list[Finding]:
 # -- parameters that are missed together
 
 
-def _dependences(verdicts: Sequence[_Verdict]) -> list[tuple[tuple[str, str], float, float]]:
+def _dependences(choices: Sequence[_Choice]) -> list[tuple[tuple[str, str], float, float]]:
     """Compare the normal scores of all pairs of parameters, over the rows that both have.
 
     Returns pairs that depend on each other, with the correlations of their deviations and of the
     sizes of these, whatever their signs.
     """
     found = []
-    for i, one in enumerate(verdicts):
-        for other in verdicts[i + 1 :]:
+    for i, one in enumerate(choices):
+        for other in choices[i + 1 :]:
             _, a, b = np.intersect1d(one.sample.rows, other.sample.rows, return_indices=True)
             if len(a) < fam.FEWEST_FOR_SHAPE:
                 continue
@@ -340,6 +344,7 @@ def _groups(
     names: Sequence[str], pairs: Sequence[tuple[tuple[str, str], float, float]]
 ) -> list[tuple[str, ...]]:
     """Put parameters together that depend on each other, directly or through others."""
+    # pairs that share a parameter are merged
     group = {name: {name} for name in names}
     for (one, other), _, _ in pairs:
         merged = group[one] | group[other]
@@ -348,31 +353,31 @@ def _groups(
     return sorted((own for own in found if len(own) > 1), key=lambda own: names.index(own[0]))
 
 
-def _joint(verdicts: Sequence[_Verdict], seed: int) -> tuple[Candidate, ...]:
+def _joint(choices: Sequence[_Choice], seed: int) -> tuple[Candidate, ...]:
     """Compare joint candidates for some parameters with independent ones."""
-    rows = verdicts[0].rows
-    for v in verdicts[1:]:
+    rows = choices[0].rows
+    for v in choices[1:]:
         rows = np.intersect1d(rows, v.rows)
-    own = [np.searchsorted(v.sample.rows, rows) for v in verdicts]
+    own = [np.searchsorted(v.sample.rows, rows) for v in choices]
     X, D = (
-        np.column_stack([getattr(v.sample, k)[i] for v, i in zip(verdicts, own, strict=True)])
+        np.column_stack([getattr(v.sample, k)[i] for v, i in zip(choices, own, strict=True)])
         for k in ("x", "d")
     )
     # rounded values are spread over their step, so that they have a density
     rng = np.random.default_rng(seed)
-    D = D + rng.uniform(-0.5, 0.5, D.shape) * [v.sample.width for v in verdicts]
+    D = D + rng.uniform(-0.5, 0.5, D.shape) * [v.sample.width for v in choices]
 
-    alone = [v.scores[np.searchsorted(v.rows, rows)] for v in verdicts]
-    each = [_chosen(v.candidates).uncertainty for v in verdicts]
+    alone = [v.scores[np.searchsorted(v.rows, rows)] for v in choices]
+    each = [_chosen(v.candidates).uncertainty for v in choices]
     independent = Product(each, [[j] for j in range(len(each))])
-    scored = [_Scored("independent", independent, np.mean(alone, axis=0))]
-    percent = any(isinstance(v.law, Relative | LogNormal) for v in verdicts)
+    scored = [_Score("independent", independent, np.mean(alone, axis=0))]
+    percent = any(isinstance(v.law, Relative | LogNormal) for v in choices)
     for relative in [False, True] if percent and bool((X != 0).all()) else [False]:
-        scored += [_joint_held_out(f, D, X, relative) for f in fam.JOINT_FAMILIES]
-    return _ranked(tuple(v.sample.name for v in verdicts), scored, _simplest(scored))
+        scored += [_joint_score(f, D, X, relative) for f in fam.JOINT_FAMILIES]
+    return _rank(tuple(v.sample.name for v in choices), scored, _simplest(scored))
 
 
-def _joint_held_out(family: fam.JointFamily, D: Array, X: Array, relative: bool) -> _Scored:
+def _joint_score(family: fam.JointFamily, D: Array, X: Array, relative: bool) -> _Score:
     """Fit to deviations (n k), or to shares of the asked values; see ``families.log_density``."""
     n, of, scores = len(D), _folds(len(D)), np.empty(len(D))
     scales = X if relative else np.ones_like(X)
@@ -386,26 +391,26 @@ def _joint_held_out(family: fam.JointFamily, D: Array, X: Array, relative: bool)
         scores[test] = np.logaddexp(log_p + np.log1p(-1 / n), -np.log(n) - wide)
     law = family.fit(D / scales)
     name = f"joint, relative: {family.name}" if relative else f"joint: {family.name}"
-    return _Scored(name, Relative(law) if relative else law, scores / D.shape[1])
+    return _Score(name, Relative(law) if relative else law, scores / D.shape[1])
 
 
 # -- the answer
 
 
 def _proposal(
-    verdicts: Sequence[_Verdict], groups: Sequence[tuple[Candidate, ...]]
+    choices: Sequence[_Choice], groups: Sequence[tuple[Candidate, ...]]
 ) -> dict[str | tuple[str, ...], InputUncertainty]:
     joined = [c for c in map(_chosen, groups) if c.name != "independent"]
     grouped = {name for c in joined for name in c.parameters}
     found: dict[str | tuple[str, ...], InputUncertainty] = {
         v.sample.name: _chosen(v.candidates).uncertainty
-        for v in verdicts
+        for v in choices
         if v.sample.name not in grouped
     }
     return found | {c.parameters: c.uncertainty for c in joined}
 
 
-def _assembled(
+def _assemble(
     proposal: dict[str | tuple[str, ...], InputUncertainty], names: list[str]
 ) -> InputUncertainty:
     if len(proposal) == 1:

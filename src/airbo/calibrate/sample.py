@@ -62,11 +62,13 @@ class Sample:
 
 def blocks(n: int) -> Rows:
     """Return the number of the block that each of n rows belongs to."""
+    # row i of n belongs to block ⌊20 i / n⌋
     return (np.arange(n) * min(N_BLOCKS, n)) // max(n, 1)
 
 
 def mean_and_error(values: Array) -> tuple[float, float]:
     """Return the mean of a series and its standard error, from the means of blocks."""
+    # the standard error of a mean of k block means is their standard deviation / √k
     of = blocks(len(values))
     means = np.bincount(of, values) / np.bincount(of)
     error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.inf
@@ -75,6 +77,7 @@ def mean_and_error(values: Array) -> tuple[float, float]:
 
 def spread(values: Array) -> float:
     """Return a standard deviation that single values far off hardly change; 0 only for ties."""
+    # the 10% and 90% quantiles of a normal are 2.563 standard deviations apart
     low, high = np.quantile(values, [0.1, 0.9])
     return float((high - low) / 2.563) or float(np.abs(values - np.median(values)).mean())
 
@@ -156,6 +159,7 @@ def step_of(values: Array) -> float:
 
     Where steps differ over the range (a fixed number of digits), it is the step at most rows.
     """
+    # a log without steps has hardly any ties; one with steps has values k · step
     unique, counts = np.unique(_rounded(values), return_counts=True)
     if len(unique) < 2 or 1 - len(unique) / len(values) < _TIED:
         return 0.0
@@ -185,6 +189,7 @@ def _rounded(values: Array) -> Array:
 
 def _candidates(gaps: Array) -> list[float]:
     """Return steps to try, the largest first: round numbers, and the usual gap itself."""
+    # steps that people set: 1, 2, 2.5 or 5 times a power of ten
     smallest, usual = float(gaps.min()), float(np.median(gaps))
     powers = range(int(np.floor(np.log10(smallest))), int(np.ceil(np.log10(usual))) + 1)
     found = {m * 10.0**p for p in powers for m in (1, 2, 2.5, 5)} | {smallest, usual}
@@ -207,6 +212,7 @@ class Lag:
 
 def find_lag(sample: Sample) -> Lag | None:
     """Look for the shift that makes deviations smallest, if one is clearly better than none."""
+    # the mean size of actual[i + lag] - asked[i], over the same rows for every lag
     asked, actual = sample.x, sample.x + sample.d
     longest = min(_LONGEST_LAG, len(sample) // 10)
     if longest < 1 or np.ptp(asked) == 0:
@@ -222,10 +228,11 @@ def find_lag(sample: Sample) -> Lag | None:
 
 
 def _sizes(deviations: Array) -> Array:
+    # |d - median d|: a constant bias is no size
     return np.abs(deviations - np.median(deviations))
 
 
-def shifted(sample: Sample, lag: int) -> Sample:
+def shift_rows(sample: Sample, lag: int) -> Sample:
     """Compare every asked value with the actual value some rows later."""
     if lag == 0:
         return sample
@@ -248,6 +255,7 @@ class Settling:
 
 def find_settling(sample: Sample) -> Settling | None:
     """Compare deviations right after a change of the asked value with later ones."""
+    # the mean size by age, which is the number of rows since the asked value changed
     age = since_change(sample.x)
     changes = int((age == 0).sum())
     if changes < 3 or changes > 0.3 * len(sample):
@@ -268,6 +276,7 @@ def find_settling(sample: Sample) -> Settling | None:
 
 def since_change(x: Array) -> Rows:
     """Return how many rows ago the asked value changed; -1 before the first change."""
+    # a change is more than 1% of the range of asked values
     changed = np.abs(np.diff(x, prepend=x[0])) > 0.01 * np.ptp(x)
     last = np.maximum.accumulate(np.where(changed, np.arange(len(x)), -1))
     return np.where(last < 0, -1, np.arange(len(x)) - last).astype(np.int64)
@@ -275,6 +284,7 @@ def since_change(x: Array) -> Rows:
 
 def far_off(sample: Sample) -> Rows:
     """Return the places of values far off: a few, much farther than all others."""
+    # farther than 5 times the size that 99 of 100 rows keep
     size = _sizes(sample.d)
     few = max(int(np.ceil(_RARE * len(sample))), 2)
     usual = float(np.sort(size)[-few - 1]) if len(sample) > 2 * few else 0.0
@@ -299,6 +309,7 @@ def find_drift(sample: Sample, normal_scores: Array) -> Drift | None:
         sample: The rows, for the numbers in the message.
         normal_scores: The deviations as the model sees them: standard normal without a drift.
     """
+    # least squares over time t in [-1, 1]: E t² = 1/3, so the slope is E 3 t z
     n = len(sample)
     if n < 40:
         return None
@@ -315,6 +326,7 @@ def find_drift(sample: Sample, normal_scores: Array) -> Drift | None:
 
 def autocorrelation(normal_scores: Array) -> float:
     """Return the correlation of each score with the next one."""
+    # Σ z_i z_i+1 / Σ z_i²
     z = normal_scores - normal_scores.mean()
     power = float(z @ z)
     return float(z[1:] @ z[:-1]) / power if power > 0 else 0.0

@@ -19,7 +19,7 @@ from airbo.uncertainty.kinds import KINDS, percent_of
 _WIDTH = 96
 
 
-def written(uncertainties: Mapping[str | tuple[str, ...], InputUncertainty]) -> str:
+def to_toml(uncertainties: Mapping[str | tuple[str, ...], InputUncertainty]) -> str:
     """Return tables for a campaign file: one per parameter, and one per group.
 
     They have headers of their own, so that they can stand anywhere in a file that describes the

@@ -17,9 +17,10 @@ from airbo.measures.kinds import (
     Target,
     Worst,
     check_measure,
+    from_text,
     measure_from,
+    to_text,
 )
-from airbo.measures.text import from_text, to_text
 
 __all__ = [
     "CVaR",

@@ -89,6 +89,7 @@ class MeanStd(Measure):
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Return E f - k sd f."""
+        # sd² = E (f - E f)²
         mean = values.mean(-1)
         variance = (values - mean[..., None]).square().mean(-1)
         # the root has no slope at 0, where P_x is a point
@@ -112,6 +113,7 @@ class Quantile(Measure):
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Interpolate between sorted values, each in the middle of its step."""
+        # F⁻¹(1 - level): value i of s stands at (i + ½) / s
         ordered, s = values.sort(-1).values, values.shape[-1]
         at = min(max((1 - self.level) * s - 0.5, 0.0), s - 1.0)
         i = min(int(at), s - 2) if s > 1 else 0
@@ -135,6 +137,7 @@ class CVaR(Measure):
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Average the lowest values; the last of them counts with what is left of the share."""
+        # (Σ of the lowest k values, and of a part of the next one) / share, k the whole of share
         ordered = values.sort(-1).values
         share = (1 - self.level) * values.shape[-1]
         if share <= 1:
@@ -209,6 +212,7 @@ class InSpec(Measure):
 
     def smooth(self, values: Float[Any, "*batch s"], scale: float) -> Float[Any, "*batch"]:
         """Count with soft limits: also far outside, nearer is better."""
+        # Π_sides sigmoid(distance into spec / width), narrow enough for both sides of an interval
         width = SOFT * scale
         if self.low is not None and self.high is not None:
             width = min(width, 0.1 * (self.high - self.low))
@@ -219,6 +223,7 @@ class InSpec(Measure):
 
     def inside(self, sign: int, unit: float) -> "InSpec":
         """Scale the limits, and swap them where values are flipped."""
+        # low <= f <= high  ⇔  low / unit <= y <= high / unit, turned round where sign is -1
         low, high = (None if v is None else sign * v / unit for v in (self.low, self.high))
         return InSpec(low, high) if sign > 0 else InSpec(high, low)
 
@@ -352,3 +357,71 @@ def _share_meant(level: object) -> str:
         if isinstance(level, str) and 0 < number < 1:
             return f" Write {number:g} without quotes."
     return ""
+
+
+# -- as people type them, in a campaign file or after a flag: cvar:0.9
+
+_WORDS: dict[str, type[Measure]] = {
+    "mean": Mean,
+    "mean-std": MeanStd,
+    "quantile": Quantile,
+    "cvar": CVaR,
+    "worst": Worst,
+    "in-spec": InSpec,
+    "target": Target,
+}
+_EXAMPLES = {"in-spec": "in-spec:0.5..2", "target": "target:50"}
+
+
+def from_text(text: str) -> Measure:
+    """Read a measure: a word, and what belongs to it after a colon.
+
+    >>> from_text("cvar:0.9"), from_text("in-spec:..0.2"), from_text("worst")
+    (CVaR(level=0.9), InSpec(low=None, high=0.2), Worst())
+    """
+    word, colon, rest = text.strip().partition(":")
+    word = word.strip().lower()
+    if word not in _WORDS:
+        raise ValueError(f"There is no measure {word!r}; choose from {', '.join(_WORDS)}.")
+    kind = _WORDS[word]
+    if not colon:
+        if word in _EXAMPLES:
+            needed = "limits" if word == "in-spec" else "a number"
+            raise ValueError(f"{word} needs {needed}, as {_EXAMPLES[word]}.")
+        return kind()
+    if word == "in-spec":
+        low, dots, high = rest.partition("..")
+        if not dots:
+            raise ValueError(
+                "in-spec takes two limits with two dots between them, as in-spec:0.5..2, "
+                f"in-spec:..2 or in-spec:0.5.., got {rest.strip()!r}."
+            )
+        return InSpec(
+            *(_typed_number(word, part) if part.strip() else None for part in (low, high))
+        )
+    if word in ("mean", "worst"):
+        raise ValueError(f"{word} takes no number, got {rest.strip()!r}.")
+    return kind(_typed_number(word, rest))  # type: ignore[call-arg]
+
+
+def to_text(measure: Measure) -> str:
+    """Write a measure so that ``from_text`` reads it.
+
+    >>> to_text(CVaR(0.9)), to_text(InSpec(high=0.2))
+    ('cvar:0.9', 'in-spec:..0.2')
+    """
+    word = next(word for word, kind in _WORDS.items() if type(measure) is kind)
+    given = measure.to_dict()
+    if isinstance(measure, InSpec):
+        low, high = (str(given.get(name, "")).removesuffix(".0") for name in ("low", "high"))
+        return f"{word}:{low}..{high}"
+    numbers = [str(v).removesuffix(".0") for name, v in given.items() if name != "kind"]
+    return ":".join([word, *numbers])
+
+
+def _typed_number(word: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        hint = " Write 0.95 for 95%." if "%" in text else ""
+        raise ValueError(f"{word}: {text.strip()!r} is not a number.{hint}") from None

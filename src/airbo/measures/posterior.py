@@ -1,6 +1,17 @@
-"""What a model of f says about a measure: draws, as a BoTorch model whose acquisitions take it."""
+"""What a model of f says about a measure: draws, as a BoTorch model whose acquisitions take it.
 
-import copy
+Notation
+    X (*batch q d)       designs; r base draws stand for one executed input
+    base (s r + 1)       base draws of s executed inputs, and one column more for the noise
+    x' (*batch q s d)    executed inputs, the same base draws at every design
+    S = 2 p              draws of f, in p pairs of opposite deviations
+    values (S *batch q s)  draws of f(x'), y = f(x') + ζ where the noise belongs to the product
+    m(y) (S *batch q)    a measure of the values over their last dimension
+
+So the posterior of a measure is S draws, each a smooth function of the design. Their mean and
+variance are what BoTorch's acquisitions ask for.
+"""
+
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
@@ -14,13 +25,12 @@ from jaxtyping import Float
 from torch import Size, Tensor
 
 from airbo.measures.kinds import CVaR, Mean, Measure, Quantile, Worst
-from airbo.measures.landing import base_for, over
-from airbo.measures.spread import corrected
+from airbo.measures.spread import with_local_spread
 from airbo.models import UncertainInputGP
 from airbo.models.draws import FunctionDraws, check_has_function
 from airbo.models.likelihoods import unseen_input_noise
 from airbo.observed import check_choice
-from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty import InputUncertainty, base_draws
 
 Noise = Literal["measurement", "product"]
 """Whether observation noise belongs to the measurement, or to the product and so to its values."""
@@ -172,18 +182,19 @@ class MeasureModel(Model):
             n_believed: How many observations, the last ones, are what the model expects of designs.
         """
         super().__init__()
-        # draws make the model look at exact points, which must not change what others see of it
-        self.model: UncertainInputGP = copy.deepcopy(check_has_function(model))
+        self.model: UncertainInputGP = check_has_function(model)
         self.measure, self.noise, self.effort = measure, noise, effort
         self._n_believed = n_believed
         self.uncertainty = (
             uncertainty or self.model.deployment or self.model.features.uncertainties[0]
         )
         d = self.model.features.d
+        # the measure that is meant: noise and unbounded errors have no worst value
         self._measure = over(measure, self.uncertainty, d, noise == "product")
         n = effort.n_executed_for(self._measure)
         if self.uncertainty.n_base(d) == 0 and noise == "measurement":
             n = 1  # the executed input is the design
+        # one set of base draws for all designs: common random numbers make a draw smooth in X
         self._base = base_for(self._measure, self.uncertainty, d, n)
         self._deviation = noise_deviation(self.model) if noise == "product" else None
         self._draws = FunctionDraws(self.model, effort.n_pairs, n_believed)
@@ -226,14 +237,17 @@ class MeasureModel(Model):
             observation_noise: As in BoTorch; a measure has none.
             posterior_transform: As in BoTorch.
         """
+        # E f(x') of a draw has a closed form where expected waves have one
         expected = None
         if isinstance(self.measure, Mean):
-            expected = self._draws.expected(X, self.uncertainty)
+            expected = self._draws.expected(X, self.uncertainty)  # (S, *batch, q)
         if expected is not None:
             posterior = MeasurePosterior(expected.unsqueeze(-1))
         else:
-            values = self.values(X)
+            values = self.values(X)  # (S, *batch, q, s)
             draws, variance = self._measured(values).unsqueeze(-1), None
+            # an experiment at x teaches E f(x'), so a search counts what that explains of m(y):
+            # Var m - Var[m | E f(x')], not Var m, most of which no experiment here would remove
             if self._learns_means:
                 variance = explained_variance(draws, values.mean(-1).unsqueeze(-1))
             posterior = MeasurePosterior(draws, variance)
@@ -241,9 +255,11 @@ class MeasureModel(Model):
 
     def values(self, X: Float[Tensor, "*batch q d"]) -> Float[Tensor, "S *batch q s"]:
         """Return draws of the values at the executed inputs of designs."""
-        values = corrected(self._draws(self.uncertainty.perturb(X, self._base)))
+        # f(x') at x' = P_x(base)
+        values = with_local_spread(self._draws(self.uncertainty.perturb(X, self._base)))
         if self._deviation is None:
             return values
+        # y = f(x') + σ z, z = Φ⁻¹(u) from the last column of the base draws
         return values + self._deviation * torch.special.ndtri(self._base[:, -1])
 
     def at_executed(
@@ -256,7 +272,7 @@ class MeasureModel(Model):
             n: See above.
             z: Standard normal numbers, for noise where it counts.
         """
-        values = corrected(self._draws(X), n=n)
+        values = with_local_spread(self._draws(X), n=n)
         return values if self._deviation is None else values + self._deviation * z
 
     @property
@@ -266,7 +282,7 @@ class MeasureModel(Model):
             return torch.zeros((), dtype=torch.float64)
         return self._deviation.square()
 
-    def believing(
+    def with_pending(
         self, X: Float[Tensor, "p d"], under: InputUncertainty | None = None
     ) -> "MeasureModel":
         """Return the model as if designs had given what it expects of them.
@@ -276,6 +292,7 @@ class MeasureModel(Model):
             under: What they are tried under; by default as most observations were.
         """
         under = under or self.model.features.uncertainties[0]
+        # y = μ(X): the mean stays, the variance shrinks around X
         with torch.no_grad():
             expected = self.model.posterior(X, uncertainty=under).mean
         informed = self.model.condition_on_observations(X, expected, uncertainty=under)
@@ -298,6 +315,7 @@ def explained_variance(
     .. math:: \mathrm{Cov}(m, g)^2 / \mathrm{Var}\, g
     """
     m, g = draws - draws.mean(0), known - known.mean(0)
+    # Cov(m, g) over the S draws
     covariance = (m * g).sum(0) / (len(m) - 1)
     return covariance.square() / g.var(0).clamp_min(1e-300)
 
@@ -312,4 +330,31 @@ def noise_deviation(model: UncertainInputGP) -> Float[Tensor, ""]:
         )
     transform: Any = getattr(model, "outcome_transform", None)
     scale = 1.0 if transform is None else transform.stdvs.squeeze()
+    # σ of the standardized values, times their scale
     return noise.noise.detach().mean().sqrt() * scale
+
+
+# -- which executed inputs stand for P_x
+
+
+def base_for(
+    measure: Measure, uncertainty: InputUncertainty, d: int, n: int
+) -> Float[Tensor, "s r"]:
+    """Return base draws for executed inputs, with one more column, for noise.
+
+    Where the support is bounded, half of those for ``Worst`` lie on its faces and corners.
+    """
+    r = uncertainty.n_base(d)
+    base = base_draws(n, r + 1)
+    if not isinstance(measure, Worst):
+        return base
+    half = n // 2
+    # (¼, ¾) becomes (0, 1), and what lies outside becomes an edge
+    edges = (2 * base[:half, :r] - 0.5).clamp(0, 1)
+    return torch.cat([torch.cat([edges, base[:half, r:]], -1), base[half:]])
+
+
+def over(measure: Measure, uncertainty: InputUncertainty, d: int, noisy: bool) -> Measure:
+    """Return the measure that is meant where designs with ``d`` columns land like this."""
+    # noise has no bounds either
+    return measure.over(bounded=not noisy and uncertainty.is_bounded(d))

@@ -36,7 +36,7 @@ UNSURPRISED = 0.2
 """Number of observations as surprising as the average one that are near to every design."""
 
 
-def corrected(drawn: Drawn, n: int | None = None) -> Float[Tensor, "draws *batch s"]:
+def with_local_spread(drawn: Drawn, n: int | None = None) -> Float[Tensor, "draws *batch s"]:
     """Return values of all draws, with the spread within P_x that the model can answer for.
 
     Args:
@@ -45,18 +45,25 @@ def corrected(drawn: Drawn, n: int | None = None) -> Float[Tensor, "draws *batch
             functions are returned at the others.
     """
     e, mean = drawn.deviations, drawn.mean
+    # one executed input has no spread: f = μ ± e
     if mean.shape[-1] == 1:
         return torch.cat([mean + e, mean - e])
+
+    # means over P_x: μ̄ of the posterior mean, ē of each deviation
     level, within = mean[..., :n].mean(-1, keepdim=True), e[..., :n].mean(-1, keepdim=True)
     tau, c = (share(drawn, n).unsqueeze(-1) for share in (unknown_share, local_roughness))
+    # c r_i (e_i(x') - ē_i) around ē_i, which keeps the mean over P_x of every draw
     log_r = _log_roughness(e)
     e = within + c * log_r.exp() * (e - within)
+
+    # r_i^τ (μ(x') - μ̄) around μ̄
     known = level + (tau * log_r).exp() * (mean - level)
     return torch.cat([known + e, known - e])
 
 
 def unknown_share(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch"]:
     """Return how much of the prior's variance within P_x is left."""
+    # τ = Var_x' e / Var_x' g, both averaged over draws; g is the prior's
     both = (v[..., :n] for v in (drawn.deviations, drawn.prior))
     left, before = (v.var(-1, correction=0).mean(0) for v in both)
     return (left / before.clamp_min(1e-300)).clamp(1e-6, 1.0)
@@ -64,12 +71,14 @@ def unknown_share(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch"]
 
 def local_roughness(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch"]:
     """Return how much rougher f is here than on average, as observations nearby say."""
+    # c = (ν₀ + Σ_j w_j |z_j|) / (ν₀ + Σ_j w_j), with sums averaged over P_x
     count, surprise = drawn.near[..., :n, :].mean(-2).unbind(-1)
     return (UNSURPRISED + surprise) / (UNSURPRISED + count)
 
 
 def _log_roughness(e: Float[Tensor, "p *batch s"]) -> Tensor:
     """Return quantiles of log r, one per draw: draws are in no order."""
+    # u_i = (i + ½) / p: a stratified sample of r, the same for every design
     u = (torch.arange(len(e)).to(e) + 0.5) / len(e)
     z = torch.special.ndtri(u).reshape(-1, *[1] * (e.dim() - 1))
     return torch.where(z > 0, ROUGHER, FLATTER) * z

@@ -93,6 +93,7 @@ class Choice:
 
     def recommend(self) -> Recommendation:
         """Recommend the best design that keeps the limits, or the compromise of the front."""
+        # max y  s.t.  P(limits are kept) >= confidence
         found = self._candidates()
         safe = [c for c in found if c.holds >= self.confidence]
         if not safe:
@@ -140,6 +141,7 @@ class Choice:
         only = self.outcomes[0]
         if len(self.outcomes) > 1 or only.is_mean or len(designs) <= N_FINALISTS:
             return designs
+        # few draws rank many designs; many draws then compare the best few
         means, _ = only.predict(self.history.points.of(designs), COARSE)
         ranked = (means / only.factor).argsort(descending=True)
         return [designs[int(i)] for i in ranked[:N_FINALISTS]]
@@ -203,7 +205,8 @@ class Choice:
 
     def _compromise(self, front: Sequence[Candidate]) -> Recommendation:
         """Recommend the design whose largest loss in any objective is smallest."""
-        Y = torch.tensor([c.worth for c in front], dtype=torch.float64)
+        # min over designs of max over objectives of (best_j - y_j) / (best_j - worst_j)
+        Y = torch.tensor([c.worth for c in front], dtype=torch.float64)  # (n, k)
         best, span = Y.amax(0), Y.amax(0) - Y.amin(0)
         given_up = ((best - Y) / torch.where(span > 0, span, 1.0)).amax(-1)  # (n,)
         i = int(given_up.argmin())
@@ -219,6 +222,7 @@ class Choice:
 
     def _warn_if_blind(self, best: Recommendation) -> None:
         """Warn if the model knows too little to prefer one design to another."""
+        # σ of the best design against the range of μ over the tried ones
         means, _ = self.outcomes[0].predict(self.history.points.of(self.history.tried), COARSE)
         n = len(self.history.known)
         if n < 3 or best.std > (means.max() - means.min()).item():

@@ -156,6 +156,7 @@ class OutcomeModel:
             fresh: Whether they come from torch's generator as it stands; otherwise they are the
                 same every time, so that one question has one answer.
         """
+        # m(f) of the user's values becomes m(y), with limits in units of y
         inside = self.measure.inside(self.surrogate.sign, self.unit)
         stream = reproducible(self.goal.seed, "draws of f", self.goal.number)
         with nullcontext() if fresh else stream:
@@ -176,6 +177,7 @@ class OutcomeModel:
         self, Z: Float[Tensor, "n m"], effort: Effort = FINE
     ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         """Return mean and standard deviation of the measure of designs."""
+        # the mean over P_x of a Gaussian process is Gaussian; other measures are drawn
         if self.is_mean:
             with torch.no_grad():
                 posterior: Any = self.model.posterior(Z)
@@ -211,6 +213,7 @@ class OutcomeModel:
             means, stds = self.predict(Z)
             pairs = zip(means.tolist(), stds.tolist(), strict=True)
             return [OutcomeEstimate(mean, std) for mean, std in pairs], None
+        # in draw s, the share of executed inputs that keep the limit is as large as it should be
         means, stds = self.of_values().predict(Z)
         kept = self._drawn(Z, FINE) >= want.probability  # (S, n)
         rows = zip(means.tolist(), stds.tolist(), kept.double().mean(0).tolist(), strict=True)
@@ -236,6 +239,7 @@ class OutcomeModel:
 
         Capabilities are read off the same draws.
         """
+        # f = sign · unit · y
         with torch.no_grad():
             y = self.draws(FOR_SHARES).values(self.surrogate.points.of([design]))[:, 0]
         return self.surrogate.sign * self.unit * y
@@ -281,6 +285,7 @@ def margin(limit: Limit, values: Float[Tensor, "*draws s"], unit: float) -> Floa
 
     The quantile on the right has a slope where the share on the left is 0 or 1.
     """
+    # min(f - low, high - f) in units of y, and its quantile over the executed inputs
     low, high = limit.bounds
     rooms = [] if low is None else [values - low / unit]
     rooms += [] if high is None else [high / unit - values]

@@ -198,6 +198,7 @@ class Optimizer:
 
     def _ask_one(self) -> Design:
         history = self._history
+        # n_initial designs fill the space, pending and failed ones included; then models choose
         n = len(history.observations) + len(history.pending)
         with reproducible(self.seed, "ask", history.n_asked):
             if n < self.n_initial or not self._all_measured:
@@ -390,8 +391,10 @@ class Optimizer:
         if given is not None:
             check_choice("policy", given, "observed", "anywhere")
             return given
+        # the best design in use need not have been tried where use and experiments differ
         if self.deployment != self.uncertainty:
             return "anywhere"
+        # failures and few values make a model that is not trusted beyond what was tried
         n_known, n_told = len(self._history.known), len(self._history.observations)
         is_plain = len(self.outcomes) == 1 and n_known == n_told
         return None if is_plain and n_known > self.n_initial else "observed"

@@ -60,6 +60,7 @@ class Points:
 
     def of(self, designs: Sequence[Design]) -> Float[Tensor, "n {self.cube.m}"]:
         """Return designs as points of the cube."""
+        # many designs are asked about at every step, and most were translated before
         keys = [tuple(design.values()) for design in designs]
         new = {k: d for k, d in zip(keys, designs, strict=True) if k not in self._points}
         if new:
@@ -72,6 +73,7 @@ class Points:
 
     def columns(self, o: Observation) -> Float[Tensor, "1 {self.cube.space.d}"]:
         """Return the columns of a design, with measured values in place of the requested ones."""
+        # x'_j in the place of x_j where it was measured
         self.of([o.design])
         space, row = self.cube.space, [*self._columns[tuple(o.design.values())]]
         for name, value in o.executed.items():
@@ -157,6 +159,7 @@ class History:
     @property
     def tried(self) -> list[Design]:
         """Distinct designs with a value inside the space; if none is inside, all with a value."""
+        # |z - ½| <= ½ in every column, and all constraints hold
         distinct = self.designs
         inside = self.points.of(distinct).sub(0.5).abs().amax(-1) <= 0.5 + 1e-9
         meets = self.points.cube.space.meets
@@ -171,6 +174,7 @@ class History:
     @property
     def recently_failed(self) -> list[Design]:
         """Failed designs; each counts until as many new values have arrived as it has failures."""
+        # back from the last observation: a design that failed k times waits for k new values
         recent: dict[tuple[Any, ...], Design] = {}
         n_failures = Counter(tuple(o.design.values()) for o in self.observations if o.failed)
         n_values = 0

@@ -1,4 +1,10 @@
-"""The next point of the unit cube: an initial one, or one that maximizes an acquisition."""
+"""The next point of the unit cube: an initial one, or one that maximizes an acquisition.
+
+Notation
+    d, m       parameters of a design, columns of the unit cube: a category has one per choice
+    Z (n m)    points of the unit cube, which models see
+    F (n d)    the same in the folded cube, one column per parameter, which searches move in
+"""
 
 import math
 import warnings
@@ -19,7 +25,7 @@ from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from airbo.acquisition import Acquisition, InformationAbout, Situation, believing, promising
+from airbo.acquisition import Acquisition, InformationAbout, Situation, most_promising, with_pending
 from airbo.acquisition.gain import ExpectedGain
 from airbo.acquisition.improvement import LogImprovement
 from airbo.embeddings.features import Nominal
@@ -51,12 +57,14 @@ INITIAL = "initial designs"
 def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m"]:
     """Return the next point of the initial sequence, skipping designs that are taken."""
     points, cube = history.points, history.points.cube
+    # the sequence goes on where the last design was asked for; a design that is taken is skipped
     pending = points.of(history.pending)
     taken = torch.cat([pending, points.of([o.design for o in history.observations])])
     for F in islice(_initial_points(cube, kind, seed, history.n_asked), 100):
         Z = cube.unfold(F)
         if not near(Z, taken).any():
             return Z
+    # a small discrete space is full: a free design, or one that is not pending, or any
     for excluded in (taken, pending):
         free = free_designs(cube, excluded)
         if len(free):
@@ -72,6 +80,7 @@ def _initial_points(
     if not cube.space.constraints:
         return (cube.round(initial_point(kind, i, d, seed)) for i in count(start))
 
+    # points of the sequence that meet the constraints
     def uniform(first: int, last: int) -> Tensor:
         return initial_point(kind, first, d, seed, last - first)
 
@@ -95,9 +104,10 @@ def next_design(
     X = points.of(history.designs)
     function: AcquisitionFunction
     with without_numerical_warnings():
+        # argmax of the acquisition: the next design if it is used as it is tried
         if len(outcomes) == 1:
             measured = outcomes[0].of_measure(SEARCH)
-            X = X[promising(measured, X, MOST_ROWS)]
+            X = X[most_promising(measured, X, MOST_ROWS)]
             situation = Situation(X, waiting if len(waiting) else None, experiments)
             function = acquisition(measured, situation)
         else:
@@ -108,7 +118,8 @@ def next_design(
         models = [o.model for o in outcomes if knows_where_inputs_land(o.model)]
         if experiments == deployment or isinstance(function, ExpectedGain) or not models:
             return Z  # the maximum is an experiment already
-        informed = [cast(UncertainInputGP, believing(model, situation)) for model in models]
+        # argmax of the information about that design, by an experiment under P
+        informed = [cast(UncertainInputGP, with_pending(model, situation)) for model in models]
         teaching = InformationAbout(informed, Z, deployment, experiments)
         return best_design(teaching, points.cube, start=Z, **taken)
 
@@ -145,6 +156,7 @@ def best_design(
         avoid: Designs that must not be returned, nor any close to them, unless there are no others.
         start: Designs to start the search from, besides random ones.
     """
+    # the maximum, unless it is taken; then the best of many free designs
     with _constant(function):
         Z = _search(function, cube, start)
     nothing = Z[:0]
@@ -172,6 +184,7 @@ def near(
     Z: Float[Tensor, "n m"], others: Float[Tensor, "k m"], distance: float = SAME
 ) -> Bool[Tensor, "n"]:
     """Return which points of the unit cube lie within ``distance`` of one of the others."""
+    # max_j |z_j - z'_j|
     return torch.cdist(Z, others, p=math.inf).lt(distance).any(-1)
 
 
@@ -228,6 +241,7 @@ def _search(
 ) -> Float[Tensor, "1 m"]:
     if _is_small(cube):
         return best_of(function, spread_designs(cube))
+    # search the folded cube, round to a design, and compare with the given starts
     F = _search_within(function, cube) if cube.space.constraints else _search_folded(function, cube)
     Z = cube.unfold(cube.round(F))
     if start is None:
@@ -247,6 +261,7 @@ def _search_within(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
 
 def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
     """Let BoTorch search the folded cube."""
+    # categories and few steps are searched by exchange; many steps like floats, and rounded
     space = cube.space
     categories = {c: cube.values(c) for c in space.categorical_columns}
     few = [c for c, n in space.n_values.items() if n <= MAX_STEPPED and c not in categories]
@@ -280,13 +295,16 @@ def _starts(function: AcquisitionFunction, box: Float[Tensor, "2 d"]) -> Float[T
 
     Designs that keep all limits may lie in a thin band, which few random points hit.
     """
+    # the best of a Sobol sequence
     seed = int(torch.randint(2**31, ()))
     F = draw_sobol_samples(box, N_RAW_MEASURED, q=1, seed=seed).squeeze(-2)
     values = _values(function, F)
+    # around the best so far, closer and closer: f + width · N(0, 1)
     for width in CLOSER:
         best = F[values.topk(N_FAVOURITES).indices].repeat(N_CLOSE, 1)
         close = (best + width * torch.randn_like(best)).clamp(0, 1)
         F, values = torch.cat([F, close]), torch.cat([values, _values(function, close)])
+    # the best of all, no two of them close to each other
     chosen = F[:0]
     for f in F[values.argsort(descending=True)].split(1):
         if len(chosen) < N_RESTARTS_MEASURED and not near(f, chosen, NEARBY).any():

@@ -1,4 +1,11 @@
-"""From observations to a fitted model."""
+"""From observations to a fitted model.
+
+Notation
+    n observations, m columns of the unit cube
+    X (n m)    designs, with measured executed inputs in the place of requested ones
+    Y (n 1)    y = sign f / unit: larger is better
+    P_i        where the executed input of observation i may have been: ``around``, one for each
+"""
 
 import inspect
 import math
@@ -16,7 +23,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
-from airbo.acquisition import promising
+from airbo.acquisition import most_promising
 from airbo.models import (
     ERBFGP,
     MMDGP,
@@ -100,6 +107,7 @@ class Surrogate:
         others may be best: they are chosen by their designs, not by their own values, so that
         luck plays no part.
         """
+        # replicates are one row of a model, so they do not count twice against the limit
         unit = value_unit([o.value for o in known if o.value is not None])
         rows = replicates(known) if self._folds else [[i] for i in range(len(known))]
         if len(rows) <= MOST_ROWS:
@@ -108,14 +116,16 @@ class Surrogate:
         def some(chosen: Sequence[int]) -> list[Observation]:
             return [known[i] for i in sorted(i for row in chosen for i in rows[row])]
 
+        # a first model of half of the rows, at random
         drawn, others = torch.randperm(len(rows)).split(
             [MOST_ROWS // 2, len(rows) - MOST_ROWS // 2]
         )
         first = self._fit(some(drawn.tolist()), unit)
+        # the other half: designs with the largest μ + σ by that model
         Z = self.points.of([known[rows[row][0]].design for row in others.tolist()])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericalWarning)
-            best = others[promising(first, Z, MOST_ROWS - len(drawn))]
+            best = others[most_promising(first, Z, MOST_ROWS - len(drawn))]
         part = some([*drawn.tolist(), *best.tolist()])
         warn_of_part(
             len(part), len(known), "observations", "half at random, half where values may be best"
@@ -131,6 +141,7 @@ class Surrogate:
     def _fit(self, known: Sequence[Observation], unit: float) -> GPyTorchModel:
         X, around = self._landed_in_cube(known)
         values = [o.value for o in known if o.value is not None]
+        # y = sign f / unit
         Y = self.sign * torch.tensor(values, dtype=torch.float64).unsqueeze(-1) / unit
         offered = {
             "uncertainty": around,
@@ -155,6 +166,7 @@ class Surrogate:
 
     def _landed(self, o: Observation) -> tuple[Tensor, InputUncertainty]:
         """Return the executed input as far as it was measured, and the remaining uncertainty."""
+        # x'_j is known where it was measured; of the others, P given these
         uncertainty = self.uncertainty if o.uncertainty is None else o.uncertainty
         columns = self.points.columns(o)
         if not o.executed:
@@ -201,6 +213,7 @@ def value_unit(values: Sequence[float]) -> float:
 
     GPyTorch treats every variance below 1e-10 as a rounding error.
     """
+    # 10^k with 10^k <= max f - min f < 10^(k + 1)
     spread = max(values) - min(values)
     if spread >= 1e-3 or spread <= 1e-12 * max(map(abs, values)):
         return 1.0

@@ -1,4 +1,11 @@
-"""Points of the folded cube that meet the constraints of a space: spread evenly, or optimal."""
+"""Points of the folded cube that meet the constraints of a space: spread evenly, or optimal.
+
+Notation
+    F (n d)      points of the folded cube: every parameter from 0 to 1, on its own scale
+    X (n d)      the same in columns, in which constraints are linear: w · x <= b, or = b
+    U (n d)      uniform points
+    z (k)        the continuous parameters of one point, which a climb moves
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -55,6 +62,7 @@ class Within:
             seed: Seed of the points that are drawn if hardly any point of that sequence meets the
                 constraints.
         """
+        # rejection, as long as one point in N_BLOCK is accepted
         n_found = 0
         for block in range(MOST_BLOCKS):
             found = self.accepted(uniform(block * N_BLOCK, (block + 1) * N_BLOCK))
@@ -62,6 +70,7 @@ class Within:
             yield from (F[None] for F in found)
             if n_found <= block:
                 break
+        # beyond, points from inside the polytope
         for part in count():
             random = stream(seed, "initial designs inside constraints", part)
             yield from (F[None] for F in self._folded(self.polytope.spread(N_DRAWN, random)))
@@ -80,6 +89,7 @@ class Within:
         An equality removes one degree of freedom: its last parameter follows from the others. So
         the other parameters stay uniform.
         """
+        # stretch to the box around the polytope, solve equalities, keep what holds
         low, high = self.ends
         X = self.cube.axes.to_columns(self.cube.round(low + U * (high - low))).numpy()
         X = self.polytope.solved(X)
@@ -94,11 +104,13 @@ class Within:
         self, function: AcquisitionFunction, starts: Float[Tensor, "n d"]
     ) -> Float[Tensor, "1 d"]:
         """Maximize a function over the folded cube, starting from the best of some points."""
+        # climb in the continuous parameters, from the best starts
         values = self._values(function, starts)
         order = values.argsort(descending=True)[:N_CLIMBS]
         unit = max(float(values.max() - values.min()), 1e-12)
         climbed = torch.cat([self._climbed(function, F[None], unit) for F in starts[order]])
         F = self._chosen(function, torch.cat([starts[order], climbed]))
+        # then move to a better neighbour in one discrete parameter, climb, and so on
         for _ in range(N_MOVES):
             beside = self._beside(F)
             if not len(beside):
@@ -130,6 +142,7 @@ class Within:
             [slope] = torch.autograd.grad(value, point)
             return -value.item(), -slope[0, free].numpy()
 
+        # max function(z)  s.t.  w · x(z) <= b: nonlinear where a scale is logarithmic
         found: Any = minimize(
             cost,
             others[free],
@@ -141,6 +154,7 @@ class Within:
         )
         if not np.isfinite(found.x).all():
             return F
+        # the nearest point that meets the constraints exactly
         X = self.cube.axes.to_columns(torch.tensor(whole(found.x))[None]).numpy()
         fixed = {c: X[0, c] for c in self.cube.space.n_values}
         near = self.polytope.nearest(X[0], fixed)
@@ -162,6 +176,7 @@ class Within:
             if not weights[free].any():
                 continue
 
+            # (b - w · x) / scale >= 0, and its slope by z: -w_j x_j'(z_j) / scale
             def left(
                 z: FloatArray, w: FloatArray = weights, b: float = bound, s: float = scale
             ) -> float:
@@ -193,6 +208,7 @@ class Within:
         k = round((value - low) / step)
         if column in self.cube.space.categorical_columns:
             return [float(i) for i in range(n) if i != k]
+        # one step, and a tenth of the range
         jumps = {1, max(1, n // 10)}
         steps = {k + sign * jump for jump in jumps for sign in (1, -1)}
         return [low + i * step for i in sorted(steps) if 0 <= i < n]

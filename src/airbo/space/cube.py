@@ -63,6 +63,7 @@ class Axes:
 
     def to_columns(self, Z: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch c"]:
         """Return the numbers in user units: the inverse of :meth:`from_columns`."""
+        # x = low + z (high - low), or low (high / low)^z
         start, width = self._start_and_width.to(Z)
         scaled = start + Z * width
         if self.is_linear:
@@ -76,6 +77,7 @@ class Axes:
 
     @cached_property
     def _start_and_width(self) -> Float64[Tensor, "2 c"]:
+        # low and high - low, in logarithms for log scales
         ends = torch.tensor([self.low, self.high], dtype=torch.float64)
         ends = torch.where(self._is_log, torch.where(self._is_log, ends, 1.0).log(), ends)
         return torch.stack([ends[0], ends[1] - ends[0]])
@@ -162,6 +164,7 @@ class Cube:
 
     def unfold(self, F: Float[Tensor, "*batch {self.space.d}"]) -> Float[Tensor, "*batch {self.m}"]:
         """Spread every category over one column per choice."""
+        # category k of c becomes the k-th unit vector of length 1/√2 in c columns
         if not self.space.categorical_columns:
             return F
         parts = []
@@ -176,6 +179,7 @@ class Cube:
 
     def fold(self, Z: Float[Tensor, "*batch {self.m}"]) -> Float[Tensor, "*batch {self.space.d}"]:
         """Write every category as one number again: the inverse of :meth:`unfold`."""
+        # the largest of c columns is the category k, written as k / (c - 1)
         if not self.space.categorical_columns:
             return Z
         columns = []
@@ -190,6 +194,7 @@ class Cube:
         self, F: Float[Tensor, "*batch {self.space.d}"]
     ) -> Float[Tensor, "*batch {self.space.d}"]:
         """Move points of the folded cube to the nearest points that belong to a design."""
+        # to the nearest of n equally spaced values; on a log scale, to the nearest whole number
         F = F.clamp(0.0, 1.0)
         counts, log = self.space.n_values, self.space.log_columns
         even = [column for column in counts if column not in log]

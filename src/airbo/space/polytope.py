@@ -73,11 +73,13 @@ class Polytope:
 
         Not above 0 where it holds, and 0 where an equality does.
         """
+        # (w · x - b) / scale, and its size for an equality
         above: FloatArray = (X @ self._weights.T - self._bounds) / self._scales
         return np.where(self.is_equality, np.abs(above), above)
 
     def holds(self, X: FloatArray, slack: float = EXACT) -> NDArray[np.bool_]:
         """Say which rows (n x d) meet all constraints, bounds and steps."""
+        # inside the box, on the grid, and on the right side of every constraint
         inside = (self._start - slack * self._width <= X) & (self.high + slack * self._width >= X)
         k = (X - self._start) / self._unit
         on_grid = ~self._is_stepped | (np.abs(k - np.round(k)) <= 1e-6)
@@ -97,6 +99,7 @@ class Polytope:
 
         Continuous ones are taken first, and those that matter most.
         """
+        # Gaussian elimination over the equalities, in units of the box
         rows = (self._weights * self._width / self._scales[:, None])[self.is_equality].copy()
         chosen: list[int] = []
         for i, row in enumerate(rows):
@@ -112,6 +115,7 @@ class Polytope:
 
     def solved(self, X: FloatArray) -> FloatArray:
         """Return rows (n x d) with some columns replaced so that equalities hold."""
+        # W_p y_p = b - W_r x_r for the pivots p, given the rest r
         if not self._pivots:
             return X
         weights = self._weights[self.is_equality]
@@ -129,6 +133,7 @@ class Polytope:
 
         None of them could be left out.
         """
+        # leave out one constraint at a time; what can go without making the rest possible, goes
         if self._solved() is not None:
             return []
         rest = list(self.constraints)
@@ -149,6 +154,7 @@ class Polytope:
         Many points walk at a time. Each steps along the difference of two others, to anywhere
         between the ends of the polytope: thin ones take no longer, and equalities stay as they are.
         """
+        # hit and run along differences of points: uniform in the limit, also in a thin polytope
         corners = self._corners
         X = random.dirichlet(np.full(len(corners), 0.5), max(n, 64)) @ corners
         first = np.arange(len(X)) < len(X) // 2
@@ -164,6 +170,7 @@ class Polytope:
         self, X: FloatArray, D: FloatArray, random: np.random.Generator
     ) -> FloatArray:
         """Return points anywhere on the lines x + t D that are inside bounds and inequalities."""
+        # x + t D meets side i at t_i = room_i / speed_i; the segment ends at the nearest of them
         weights = self._weights[~self.is_equality]
         room = np.hstack(
             [X - self._start, self.high - X, self._bounds[~self.is_equality] - X @ weights.T]
@@ -185,6 +192,7 @@ class Polytope:
     @cached_property
     def _corners(self) -> FloatArray:
         """Some corners of the polytope, as if all columns were continuous."""
+        # the ends in every column, and in some random directions
         relaxed = replace(self, steps=(None,) * len(self.low))
         d = len(self.low)
         costs = [*np.eye(d), *-np.eye(d), *np.random.default_rng(0).normal(size=(2 * d, d))]

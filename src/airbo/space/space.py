@@ -186,6 +186,7 @@ class Space:
 
         The unit is the range of the parameter; different categories have the distance 1.
         """
+        # max over parameters of |a - b| / range, on log scales |log a/b| / log(high/low)
         rows = zip(*self.to_columns([a, b], allow_outside=True), strict=True)
         return max(_distance(p, *pair) for p, pair in zip(self._parameters, rows, strict=True))
 
@@ -346,6 +347,7 @@ def _parameter(name: str, given: Any) -> Parameter:
 
 def n_initial_for(d: int) -> int:
     """Return how many designs are spread over ``d`` parameters before the model chooses."""
+    # two designs per parameter and two more, between 5 and 20
     return min(20, max(5, 2 * (d + 1)))
 
 

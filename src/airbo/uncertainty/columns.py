@@ -23,11 +23,11 @@ from airbo.uncertainty.gaussians import (
     Mixture,
     Resolution,
     around,
+    bend,
     gauss_rule,
     midpoints,
-    moved,
     split,
-    spread_out,
+    with_same_weights,
 )
 from airbo.uncertainty.parameters import (
     Numbers,
@@ -37,10 +37,10 @@ from airbo.uncertainty.parameters import (
     check_order,
     common_dim,
     is_varying,
+    multiply,
     normal_cdf,
     parameter,
     per_design,
-    times,
 )
 
 
@@ -165,7 +165,7 @@ class ColumnUncertainty(InputUncertainty):
 
     def _scaled(self, factor: float) -> InputUncertainty:
         this: Any = self
-        lengths = {name: times(getattr(self, name), factor) for name in self.lengths}
+        lengths = {name: multiply(getattr(self, name), factor) for name in self.lengths}
         return replace(this, **lengths)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
@@ -179,7 +179,7 @@ class ColumnUncertainty(InputUncertainty):
         loc, scale = (per_design(p, X, "loc or scale", 1).expand_as(X) for p in place)
         means = (X + loc).unsqueeze(-2) + scale.unsqueeze(-2) * X.new_tensor(nodes).unsqueeze(-1)
         columns = enumerate(means.split(1, -1))
-        return [spread_out((c,), X.new_tensor(weights), m) for c, m in columns]
+        return [with_same_weights((c,), X.new_tensor(weights), m) for c, m in columns]
 
 
 @lru_cache(maxsize=256)
@@ -403,11 +403,11 @@ class LogNormal(InputUncertainty):
         for c, std in enumerate(self.log_std(X).double().expand(X.shape[-1])):
             # e^δ: δ is cut into narrow normals, and each is moved along the exponential
             log_factors = split(Mixture((0,), one, zero, zero + std.square()), r.pieces)
-            factors = moved(log_factors, torch.exp).to(X)  # x' / x
+            factors = bend(log_factors, torch.exp).to(X)  # x' / x
             x = X[..., [c]].unsqueeze(-2)
             assert factors.spread is not None
             spread = x.square() * factors.spread
-            landed.append(spread_out((c,), factors.weights, x * factors.means, spread))
+            landed.append(with_same_weights((c,), factors.weights, x * factors.means, spread))
         return landed
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, with_columns
-from airbo.uncertainty.gaussians import Mixture, Resolution, spread_out
+from airbo.uncertainty.gaussians import Mixture, Resolution, with_same_weights
 from airbo.uncertainty.parameters import (
     Numbers,
     as_step,
@@ -270,8 +270,11 @@ class Relative(Wrapper):
         return Relative(self.share._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        # x (1 + δ) < t: δ < t/x - 1 for x > 0, δ > t/x - 1 for x < 0
-        F = self.share.cdf(torch.zeros_like(X), t / torch.where(X == 0, 1.0, X) - 1)
+        # x (1 + δ) < t: δ < s for x > 0 and δ > s for x < 0, with s = t/x - 1
+        s = t / torch.where(X == 0, 1.0, X) - 1
+        # P(δ > s) = 1 - P(δ <= s), which is P(δ < the next number after s)
+        s = torch.where(X < 0, s.nextafter(torch.full_like(s, torch.inf)), s)
+        F = self.share.cdf(torch.zeros_like(X), s)
         return torch.where(X == 0, as_step(t), torch.where(X > 0, F, 1 - F))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
@@ -284,7 +287,7 @@ class Relative(Wrapper):
             if spread is not None:
                 outer = x.square() if share.kind == 1 else x.unsqueeze(-1) * x.unsqueeze(-2)
                 spread = spread * outer
-            landed.append(spread_out(share.columns, share.weights, means, spread))
+            landed.append(with_same_weights(share.columns, share.weights, means, spread))
         return landed
 
 

@@ -78,6 +78,7 @@ def _conditional(
     design: tuple[float, ...],
     measured: tuple[tuple[int, float], ...],
 ) -> tuple[tuple[float, ...], InputUncertainty]:
+    # blocks are independent: each is known, or untouched, or conditioned on its own columns
     x = torch.tensor(design, dtype=torch.float64)
     landed = x.clone()
     for c, value in measured:
@@ -113,6 +114,7 @@ def _conditional(
 
 def _on_circle(ring: Ring, deviation: Float[Tensor, " 2"], known: set[int]) -> InputUncertainty:
     """Return the two points at which a line meets a circle, or the one where it is closest."""
+    # δ_r = ±√(ϱ² - δ_m²), each as likely as the other
     assert len(known) == 1
     square = float(ring.radius) ** 2 - float(deviation.square().sum())  # the other one is 0 yet
     half = max(0.0, square) ** 0.5
@@ -123,6 +125,7 @@ def _rest(
     part: Mixture, columns: list[int], known: set[int], landed: Float[Tensor, " d"]
 ) -> tuple[Tensor, InputUncertainty]:
     """Return the mean of the columns that were not measured, and their uncertainty around it."""
+    # w'_j ∝ w_j N(x'_m; μ_m, C_mm), in logarithms
     m = [i for i, c in enumerate(columns) if c in known]
     r = [i for i, c in enumerate(columns) if c not in known]
     w, mu, C = part.weights[0], part.means[0], part.covariances[0]
@@ -146,6 +149,7 @@ def _joined_neighbours(
     """Join neighbours along the widest direction; mean and covariance of the whole stay."""
     if len(w) <= MOST_GAUSSIANS:
         return w, mu, C
+    # the widest direction of the means: Σ w (μ - μ̄)(μ - μ̄)ᵀ = V Λ Vᵀ
     away = mu - w @ mu
     _, V = torch.linalg.eigh((away * w.unsqueeze(-1)).mT @ away)
     along = away @ V[:, -1]

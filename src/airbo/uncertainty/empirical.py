@@ -13,7 +13,7 @@ from torch import Tensor
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.gaussians import Mixture, Resolution, around, by_gauss_rules, compress
 from airbo.uncertainty.logs import read_deviations
-from airbo.uncertainty.parameters import Numbers, as_tensor, ndim, parameter, times
+from airbo.uncertainty.parameters import Numbers, as_tensor, multiply, ndim, parameter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +92,7 @@ class Empirical(InputUncertainty):
         return True
 
     def _scaled(self, factor: float) -> InputUncertainty:
-        return Empirical(times(self.deviations, factor))
+        return Empirical(multiply(self.deviations, factor))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # few rows are points; many are a Gauss rule in one column, and cells in several

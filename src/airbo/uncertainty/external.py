@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, seed_from
-from airbo.uncertainty.kinds import Show, said
+from airbo.uncertainty.kinds import Show, from_dict, said
 from airbo.uncertainty.parameters import parameter
 
 _N_DRAWS = 2**13
@@ -51,6 +51,13 @@ class External(InputUncertainty):
     def _moment(self, order: int) -> Tensor | None:
         """Return the mean (1), or variances or the covariance matrix (2); None: not known."""
 
+    def _check_shape(self) -> None:
+        if len(self._shape) > 1:
+            raise ValueError(
+                "Parameters must be numbers or vectors, and a multivariate distribution must draw "
+                f"vectors, got arrays of shape {self._shape}."
+            )
+
     @property
     def dim(self) -> int | None:
         """Length of one draw; None for one number."""
@@ -68,6 +75,7 @@ class External(InputUncertainty):
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
+        # x' = x + Q(u), or x + a draw that the base draws only seed
         if self.has_quantiles:
             return X.unsqueeze(-2) + self._quantiles(base).to(X)
         return X.unsqueeze(-2) + self._draw(len(base), X.shape[-1], seed_from(base)).to(X)
@@ -97,6 +105,13 @@ class External(InputUncertainty):
         except TypeError:  # no two of them are known to be equal
             return id(vars(self)[next(iter(vars(self)))])
 
+    def __reduce__(self) -> Any:
+        """Pickle name and parameters: some distributions do not work any more after pickling."""
+        try:
+            return from_dict, (self.to_dict(),)
+        except TypeError:
+            return super().__reduce__()
+
     def words(self, show: Show) -> str:
         """Say its name, if it can be saved."""
         try:
@@ -125,11 +140,7 @@ class SciPy(External):
         if not callable(getattr(self.frozen, "rvs", None)):
             kind = type(self.frozen).__name__
             raise TypeError(f"SciPy needs a frozen scipy.stats distribution, got {kind}.")
-        if len(self._shape) > 1:
-            raise ValueError(
-                "The parameters must be numbers or vectors, and a multivariate distribution must "
-                f"draw vectors, got arrays of shape {self._shape}."
-            )
+        self._check_shape()
         if self.has_quantiles:
             self._check_quantiles()
 
@@ -183,6 +194,7 @@ class SciPy(External):
         return torch.as_tensor(drawn.reshape(n, d))
 
     def _moment(self, order: int) -> Tensor | None:
+        # SciPy gives variances of univariate and covariances of multivariate distributions
         name = "mean" if order == 1 else "var" if self.has_quantiles else "cov"
         value = getattr(self.frozen, name, None)
         value = value() if callable(value) else value
@@ -192,6 +204,7 @@ class SciPy(External):
         return moment if self.has_quantiles else moment.reshape(self._shape * order)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t) = F(t - x)
         if not self.has_quantiles or self._sorted_draws is not None:
             return super()._cdf(X, t)
         deviation = (t - X).detach().double().cpu().numpy()
@@ -278,8 +291,7 @@ class Torch(External):
         """Refuse shapes that are not those of one deviation."""
         if not isinstance(self.distribution, torch.distributions.Distribution):
             raise TypeError(f"Torch needs a torch distribution, got {self.distribution!r}.")
-        if len(self._shape) > 1:
-            raise ValueError(f"The distribution must draw vectors, but it draws {self._shape}.")
+        self._check_shape()
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -311,23 +323,25 @@ class Torch(External):
 
     def to_dict(self) -> dict[str, Any]:
         """Return name and parameters, as the class in ``torch.distributions`` takes them."""
-        name, again = (
-            type(self.distribution).__name__,
-            ("logits", "covariance_matrix", "precision_matrix"),
-        )
+        made, again = type(self.distribution), ("logits", "covariance_matrix", "precision_matrix")
         names = [n for n in self.distribution.arg_constraints if n not in again]
-        if not (names and hasattr(torch.distributions, name)):
-            raise TypeError(f"{name} cannot be saved: it is not made from parameters alone.")
-        values = {n: torch.as_tensor(getattr(self.distribution, n)).tolist() for n in names}
-        return {"kind": "Torch", "name": name, "parameters": values}
+        if not names or getattr(torch.distributions, made.__name__, None) is not made:
+            raise TypeError(f"{made.__name__} cannot be saved: it is not made from parameters.")
+        values = {n: torch.as_tensor(getattr(self.distribution, n)) for n in names}
+        plain = {n: value.tolist() for n, value in values.items()}
+        dtype = str(values[names[0]].dtype).removeprefix("torch.")
+        return {"kind": "Torch", "name": made.__name__, "parameters": plain, "dtype": dtype}
 
     @classmethod
-    def from_fields(cls, name: str, parameters: Mapping[str, Any]) -> "Torch":
+    def from_fields(
+        cls, name: str, parameters: Mapping[str, Any], dtype: str = "float64"
+    ) -> "Torch":
         """Rebuild from what ``to_dict`` gave."""
         made = getattr(torch.distributions, str(name), None)
         if not (isinstance(made, type) and issubclass(made, torch.distributions.Distribution)):
             raise ValueError(f"torch.distributions has no distribution named {name!r}.")
+        precision = {"float32": torch.float32, "float64": torch.float64}.get(dtype)
+        if precision is None:
+            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
         build: Any = made  # every distribution has parameters of its own
-        return cls(
-            build(**{n: torch.tensor(p, dtype=torch.float64) for n, p in parameters.items()})
-        )
+        return cls(build(**{n: torch.tensor(p, dtype=precision) for n, p in parameters.items()}))

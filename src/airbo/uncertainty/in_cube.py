@@ -24,7 +24,7 @@ from airbo.space.cube import Axes, Cube
 from airbo.uncertainty.base import InputUncertainty, base_draws
 from airbo.uncertainty.columns import Exact, LogNormal
 from airbo.uncertainty.composed import Product, Rounded, Wrapper
-from airbo.uncertainty.gaussians import Mixture, Resolution, moved, split
+from airbo.uncertainty.gaussians import Mixture, Resolution, bend, split
 from airbo.uncertainty.normal import Normal
 
 ByName = (
@@ -57,26 +57,26 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
                 f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
                 "not supported. Leave it out to have it hit exactly."
             )
-    uncertainty = _on_integers(space, uncertainty)
+    uncertainty = _on_whole_numbers(space, uncertainty)
     X = _corners(space)
     _check_rows(uncertainty, X)
     check_logs(space, uncertainty, X)
     return uncertainty
 
 
-def _on_integers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
+def _on_whole_numbers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     """Let whole numbers land on whole numbers within their range; nothing else changes."""
     # a block with a whole number in it is rounded in these columns
     integers = set(space.integer_columns) & set(uncertainty.uncertain_columns(space.d))
     if not integers:
         return uncertainty
     parts = uncertainty.independent_blocks(space.d)
-    blocks = [_rounded(block, own, space, integers) for block, own in parts]
+    blocks = [_round_integers(block, own, space, integers) for block, own in parts]
     columns = [own for _, own in parts]
     return blocks[0] if len(blocks) == 1 and columns[0] == (0,) else Product(blocks, columns)
 
 
-def _rounded(
+def _round_integers(
     block: InputUncertainty, own: tuple[int, ...], space: Space, integers: set[int]
 ) -> InputUncertainty:
     whole = tuple(i for i, c in enumerate(own) if c in integers)
@@ -178,7 +178,7 @@ def in_cube(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     that are set exactly, stay exact in the cube.
     """
     cube = Cube(space)
-    return _translated(uncertainty, cube.axes, [cube.position(c) for c in range(space.d)], cube.m)
+    return _translate(uncertainty, cube.axes, [cube.position(c) for c in range(space.d)], cube.m)
 
 
 @lru_cache(maxsize=256)
@@ -188,10 +188,10 @@ def in_axes(uncertainty: InputUncertainty, axes: Axes) -> InputUncertainty:
     unit = (0.0,) * d, (1.0,) * d
     if (axes.low, axes.high) == unit and axes.is_linear:
         return uncertainty
-    return _translated(uncertainty, axes, list(range(d)), d)
+    return _translate(uncertainty, axes, list(range(d)), d)
 
 
-def _translated(
+def _translate(
     uncertainty: InputUncertainty, axes: Axes, position: Sequence[int], m: int
 ) -> InputUncertainty:
     """Translate block by block; column c of a design is column ``position[c]`` of ``m``."""
@@ -285,7 +285,7 @@ class InCube(Wrapper):
                 # the outermost points, which hardly count, must have a logarithm, too
                 least = torch.tensor(axes.low, dtype=torch.float64).to(X) * 1e-6
                 place = lambda x: axes.from_columns(torch.maximum(x, least))  # noqa: E731
-                return [moved(split(part, r.pieces), place)]
+                return [bend(split(part, r.pieces), place)]
         # strata and cells are cut on the log scale, where a Gaussian stands for each of them
         return super()._gaussians(X, r)
 

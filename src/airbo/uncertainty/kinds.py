@@ -545,8 +545,8 @@ KINDS = {
         ),
         Kind(
             "Torch", "external", "torch",
-            (Field("name", text), Field("parameters", numbers_of)),
-            say=_say_distribution, width=lambda f: None,
+            (Field("name", text), Field("parameters", numbers_of), Field("dtype", text, "float64")),
+            say=_say_distribution, width=lambda f: None, in_file=("name", "parameters"),
         ),
         Kind(
             "Relative", "composed", "relative", (Field("share", _inner),),

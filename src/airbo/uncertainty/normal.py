@@ -16,18 +16,18 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from airbo.uncertainty.base import InputUncertainty, with_columns
-from airbo.uncertainty.gaussians import Mixture, Resolution, around, midpoints, spread_out
+from airbo.uncertainty.gaussians import Mixture, Resolution, around, midpoints, with_same_weights
 from airbo.uncertainty.parameters import (
     Numbers,
     as_tensor,
     check_at_least,
     common_dim,
     is_varying,
+    multiply,
     ndim,
     normal_cdf,
     parameter,
     per_design,
-    times,
 )
 
 _MAX_NDIM = {"means": 2, "covs": 3, "weights": 1}
@@ -105,8 +105,8 @@ class Normal(InputUncertainty):
     def _scaled(self, factor: float) -> InputUncertainty:
         # c δ has the standard deviation c σ and the covariance c² C
         if self.cov is not None:
-            return Normal(cov=times(self.cov, factor**2))
-        return Normal(times(self.std, factor))
+            return Normal(cov=multiply(self.cov, factor**2))
+        return Normal(multiply(self.std, factor))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # P_x = N(x, C): one Gaussian with weight 1
@@ -222,7 +222,9 @@ class GaussianMixture(InputUncertainty):
 
     def _scaled(self, factor: float) -> InputUncertainty:
         # c δ comes from normals with means c m_k and covariances c² C_k
-        return replace(self, means=times(self.means, factor), covs=times(self.covs, factor**2))
+        return replace(
+            self, means=multiply(self.means, factor), covs=multiply(self.covs, factor**2)
+        )
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # P_x = Σ_k w_k N(x + m_k, C_k), as it is
@@ -231,7 +233,7 @@ class GaussianMixture(InputUncertainty):
         diagonals = covs.diagonal(dim1=-2, dim2=-1)
         spread = diagonals if torch.equal(diagonals.diag_embed(), covs) else covs
         spread = spread.expand(*landed.shape, *spread.shape[diagonals.ndim :])
-        return [spread_out(range(X.shape[-1]), weights, landed, spread)]
+        return [with_same_weights(range(X.shape[-1]), weights, landed, spread)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,12 +289,12 @@ class Ring(InputUncertainty):
         return True
 
     def _scaled(self, factor: float) -> InputUncertainty:
-        return Ring(times(self.radius, factor))
+        return Ring(multiply(self.radius, factor))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # equal weights at equal angles: exact for all polynomials of a degree below their number
         circle = self.perturb(X, midpoints(1, r.angles).to(X))  # equal angles
-        return [spread_out((0, 1), X.new_full((r.angles,), 1 / r.angles), circle)]
+        return [with_same_weights((0, 1), X.new_full((r.angles,), 1 / r.angles), circle)]
 
 
 # -- covariance matrices

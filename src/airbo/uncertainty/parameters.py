@@ -112,7 +112,7 @@ def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
     return value
 
 
-def times(p: Numbers, factor: Any) -> Numbers:
+def multiply(p: Numbers, factor: Any) -> Numbers:
     """Return a parameter times a factor."""
     return p * float(factor) if isinstance(p, Tensor) else (np.asarray(p) * factor).tolist()
 
