@@ -119,13 +119,13 @@ def tolerance_budget(
 
     X = cube.columns([plain], allow_outside=True)
     groups = uncertainty.independent_groups(cube.space.d)
-    landed = _Landed.of(uncertainty, X, groups)
+    executed = _ExecutedInputs.of(uncertainty, X, groups)
     with torch.no_grad():
-        values = landed.values(draws, cube)  # (S, rows, N), noise included
+        values = executed.values(draws, cube)  # (S, rows, N), noise included
     parts = _Parts(values, len(groups), draws.noise_variance, limits)
     names = [tuple(cube.space.names[c] for c in group) for group in groups]
     contributions = tuple(
-        parts.contribution(own, landed.n_of_P + i, parts.shares[i]) for i, own in enumerate(names)
+        parts.contribution(own, executed.n_of_P + i, parts.shares[i]) for i, own in enumerate(names)
     )
     everything = tuple(name for own in names for name in own)
     rest = 1 - parts.noise_share - sum(parts.shares, torch.zeros_like(parts.noise_share))
@@ -142,7 +142,7 @@ def tolerance_budget(
 
 
 @dataclass(frozen=True)
-class _Landed:
+class _ExecutedInputs:
     """Executed inputs of one design, in rows of N: a, b, a⁽ⁱ⁾, b⁽ⁱ⁾; then with errors halved."""
 
     X: Float[Tensor, "rows N d"]
@@ -154,7 +154,7 @@ class _Landed:
     @classmethod
     def of(
         cls, u: InputUncertainty, X: Float[Tensor, "1 d"], groups: Sequence[tuple[int, ...]]
-    ) -> "_Landed":
+    ) -> "_ExecutedInputs":
         # two independent executed inputs a, b, and a with its error halved
         r = u.n_base(X.shape[-1])
         base = base_draws(N_EXECUTED, 2 * r + 1)
@@ -162,9 +162,9 @@ class _Landed:
         half = X + HALVED * (a - X)
         # group i exchanged: a⁽ⁱ⁾ = a with b_i, b⁽ⁱ⁾ = b with a_i; and a with half of its error in i
         pairs = ((a, b), (b, a), (a, half))
-        mixed = [_mixed(one, other, group) for one, other in pairs for group in groups]
+        exchanged = [_exchanged(one, other, group) for one, other in pairs for group in groups]
         n_of_P = 2 + 2 * len(groups)
-        return cls(torch.stack([a, b, *mixed, half]), n_of_P, torch.special.ndtri(base[:, -1]))
+        return cls(torch.stack([a, b, *exchanged, half]), n_of_P, torch.special.ndtri(base[:, -1]))
 
     def values(self, measured: MeasureModel, cube: Cube) -> Float[Tensor, "S rows N"]:
         """Return draws of the values."""
@@ -174,7 +174,7 @@ class _Landed:
         return values.unflatten(-1, (rows, N))
 
 
-def _mixed(
+def _exchanged(
     one: Float[Tensor, "N d"], other: Float[Tensor, "N d"], group: Sequence[int]
 ) -> Float[Tensor, "N d"]:
     """Return points with one group of columns from other points."""

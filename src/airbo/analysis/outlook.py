@@ -113,12 +113,12 @@ def look_ahead(
             "What further experiments can bring is known for the mean only; this optimizer decides "
             f"by {optimizer.measure!r}."
         )
-    look = _Look(optimizer.copy(), policy)  # other threads may go on
+    today = _Today(optimizer.copy(), policy)  # other threads may go on
     with without_numerical_warnings(), reproducible(optimizer.seed, "outlook"), torch.no_grad():
-        return look.outlook(sorted(set(steps)), tolerance)
+        return today.outlook(sorted(set(steps)), tolerance)
 
 
-class _Look:
+class _Today:
     """An optimizer and its recommendation, seen in the unit cube."""
 
     def __init__(self, optimizer: Optimizer, policy: Policy | None) -> None:
@@ -275,10 +275,10 @@ class _Joint:
         return torch.stack(found, -1) if found else truths[:, :0]
 
 
-def _joint(look: _Look, Z: Float[Tensor, "n m"], tried: Bool[Tensor, " n"]) -> _Joint:
-    model, surrogate = look.model, look.surrogate
-    noise = _noise(look, Z)
-    if not _is_used_otherwise(look):
+def _joint(today: _Today, Z: Float[Tensor, "n m"], tried: Bool[Tensor, " n"]) -> _Joint:
+    model, surrogate = today.model, today.surrogate
+    noise = _noise(today, Z)
+    if not _is_used_otherwise(today):
         return _Joint(*_moments(model.posterior(Z)), noise, slice(0, len(Z)), tried)
     # F_P and F_Q of the same designs, jointly: experiments teach the first, use is the second
     under = [surrogate.experiments_in_cube] * len(Z) + [surrogate.deployment_in_cube] * len(Z)
@@ -290,17 +290,17 @@ def _moments(posterior: Any) -> tuple[Float[Tensor, " j"], Float[Tensor, "j j"]]
     return posterior.mean.squeeze(-1), posterior.distribution.covariance_matrix
 
 
-def _is_used_otherwise(look: _Look) -> bool:
+def _is_used_otherwise(today: _Today) -> bool:
     """Return whether the uncertainty in use differs and the model can account for it."""
-    same = look.surrogate.experiments_in_cube == look.surrogate.deployment_in_cube
-    return not same and knows_where_inputs_land(look.model)
+    same = today.surrogate.experiments_in_cube == today.surrogate.deployment_in_cube
+    return not same and knows_where_inputs_land(today.model)
 
 
-def _noise(look: _Look, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
+def _noise(today: _Today, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
     """Return the variance of single experiments around their expected value."""
     # Var y(x) - Var F(x): what one experiment scatters beyond what the model does not know
     single, expected = (
-        look.model.posterior(Z.unsqueeze(-2), observation_noise=noisy).variance.flatten()
+        today.model.posterior(Z.unsqueeze(-2), observation_noise=noisy).variance.flatten()
         for noisy in (True, False)
     )
     return (single - expected).clamp_min(0)

@@ -21,7 +21,7 @@ from airbo.optimizer.reading import NOT_GIVEN, Rules, as_table, check_names, rea
 from airbo.optimizer.recommendation import Evaluation, Recommendation
 from airbo.optimizer.record import History, Points
 from airbo.optimizer.search import initial_design, next_design
-from airbo.optimizer.state import State, understood
+from airbo.optimizer.state import State, damage_reported
 from airbo.optimizer.surrogate import FittedModel, Surrogate, SurrogateFactory, find_surrogate
 from airbo.outcomes import (
     Maximize,
@@ -44,17 +44,17 @@ R = TypeVar("R")
 Own = TypeVar("Own", bound="Optimizer")
 
 
-def alone(
+def locked(
     method: Callable[Concatenate[Own, P], R],
 ) -> Callable[Concatenate[Own, P], R]:
     """Let only one thread at a time use an optimizer."""
 
     @wraps(method)
-    def locked(self: Own, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def with_lock(self: Own, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._lock:
             return method(self, *args, **kwargs)
 
-    return locked
+    return with_lock
 
 
 class Optimizer:
@@ -216,7 +216,7 @@ class Optimizer:
 
     # -- telling
 
-    @alone
+    @locked
     def tell(
         self,
         design: "Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame",
@@ -257,7 +257,7 @@ class Optimizer:
             self._last_under = given, by_columns(self.space, given)
         return self._last_under[1]
 
-    @alone
+    @locked
     def expect(self, design: Mapping[str, Any], allow_outside: bool = False) -> None:
         """Add a pending design that did not come from this optimizer.
 
@@ -268,7 +268,7 @@ class Optimizer:
         plain = self.space.checked(design, allow_outside)
         self._history.ask(plain)
 
-    @alone
+    @locked
     def forget(self, design: Mapping[str, Any]) -> None:
         """Remove a pending design whose value will never be told."""
         plain = self.space.checked(design, allow_outside=True)
@@ -278,19 +278,19 @@ class Optimizer:
     # -- looking
 
     @property
-    @alone
+    @locked
     def observations(self) -> "pd.DataFrame":
         """All experiments, including failed ones, in the order in which they were told."""
         return as_table(self._rules, self._history.observations)
 
     @property
-    @alone
+    @locked
     def pending(self) -> list[Design]:
         """Designs that were asked for and not told yet."""
         return [dict(design) for design in self._history.pending]
 
     @property
-    @alone
+    @locked
     def model(self) -> GPyTorchModel:
         """The surrogate, fitted to all observations, in the unit cube and with maximized values.
 
@@ -300,7 +300,7 @@ class Optimizer:
         models = [copy.deepcopy(o.model) for o in self.outcome_models()]
         return models[0] if len(models) == 1 else ModelListGP(*models)
 
-    @alone
+    @locked
     def outcome_models(self) -> list[OutcomeModel]:
         """Return the models of all outcomes, as the optimizer uses them.
 
@@ -309,7 +309,7 @@ class Optimizer:
         used = self._goals if self._history.knows_infeasible else self._goals[:-1]
         return [goal.model(self._history) for goal in used]
 
-    @alone
+    @locked
     def outcome_model(
         self,
         name: str | None = None,
@@ -334,12 +334,12 @@ class Optimizer:
         raise ValueError(f"Unknown outcome {name!r}; there are {list(self.outcomes)}.")
 
     @property
-    @alone
+    @locked
     def record(self) -> History:
         """A copy of all that was asked and told."""
         return self._history.copy()
 
-    @alone
+    @locked
     def recommend(
         self,
         policy: Policy | None = None,
@@ -364,7 +364,7 @@ class Optimizer:
         with reproducible(self.seed, "recommend"):
             return self._choice(policy, confidence).recommend()
 
-    @alone
+    @locked
     def front(
         self,
         policy: Policy | None = None,
@@ -399,7 +399,7 @@ class Optimizer:
         is_plain = len(self.outcomes) == 1 and n_known == n_told
         return None if is_plain and n_known > self.n_initial else "observed"
 
-    @alone
+    @locked
     def predict(self, designs: Any) -> "pd.DataFrame":
         """Return mean and standard deviation of the measure of designs.
 
@@ -418,7 +418,7 @@ class Optimizer:
             columns |= {f"{prefix}mean": means.numpy(), f"{prefix}std": stds.numpy()}
         return pd.DataFrame(self.space.to_designs(X)).assign(**columns)
 
-    @alone
+    @locked
     def evaluate(
         self,
         design: Mapping[str, Any],
@@ -438,7 +438,7 @@ class Optimizer:
         plain = self.space.checked(design, allow_outside=True)
         return self.outcome_model(outcome, measure, noise).evaluate(plain)
 
-    @alone
+    @locked
     def of_outcome(self, name: str | None = None) -> "Optimizer":
         """Return an optimizer of the expected value of one outcome, with the record of it.
 
@@ -463,7 +463,7 @@ class Optimizer:
 
     # -- saving
 
-    @alone
+    @locked
     def copy(self: Own) -> Own:
         """Return an independent optimizer in the same state.
 
@@ -475,7 +475,7 @@ class Optimizer:
         twin._lock = self._lock  # one model, one thread at a time
         return twin
 
-    @alone
+    @locked
     def as_of(self: Own, n: int) -> Own:
         """Return an optimizer with only the first ``n`` observations and no pending designs."""
         earlier = copy.copy(self)
@@ -484,14 +484,14 @@ class Optimizer:
         earlier._goals = tuple(replace(goal, last=FittedModel()) for goal in self._goals)
         return earlier
 
-    @alone
+    @locked
     def with_surrogate(self: Own, surrogate: str | SurrogateFactory) -> Own:
         """Return an optimizer with the same record and another surrogate."""
         other = type(self)(**{**self._settings, "surrogate": surrogate})
         other._history = self._history.copy()
         return other
 
-    @alone
+    @locked
     def to_json(self) -> str:
         """Return the whole state as text.
 
@@ -532,7 +532,7 @@ class Optimizer:
         }
         given = {name: setting for name, setting in given.items() if setting is not None}
         state = State.from_json(text, given, uncertainties or {})
-        with understood():
+        with damage_reported():
             optimizer = cls(**state.settings)
             space, rules, history = optimizer.space, optimizer._rules, optimizer._history
             for o in state.observations:

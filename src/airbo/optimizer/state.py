@@ -53,7 +53,7 @@ class State:
             uncertainties: The same for uncertainties of single observations, by row.
         """
         data = _versioned(text)
-        with understood():
+        with damage_reported():
             settings = {name: _setting(name, data[name], given) for name in _READERS}
             observations = [
                 _observation(settings["space"], row, fields, uncertainties)
@@ -64,7 +64,7 @@ class State:
 
 
 @contextmanager
-def understood() -> Iterator[None]:
+def damage_reported() -> Iterator[None]:
     """Report every error from a damaged state as one ``ValueError``."""
     try:
         yield
