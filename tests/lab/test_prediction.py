@@ -150,8 +150,9 @@ def test_the_table_has_a_row_for_each_design(told):
         assert table[column].notna().all()
 
 
-def test_a_surrogate_without_noise_of_its_own_has_single_runs_too(tmp_path):
-    goal = f'surrogate = "nominal"\n{MEAN}'
+@pytest.mark.parametrize("surrogate", ["nominal", "erbf", "ugp", "mmd"])
+def test_every_surrogate_knows_single_runs(tmp_path, surrogate):
+    goal = f'surrogate = "{surrogate}"\n{MEAN}'
     with campaign_of(tmp_path, goal, n=12) as campaign:
         [found] = campaign.predict({"x": 5.0, "tool": "A"})
     low, high = found.outcomes["Ra"].single_run

@@ -111,10 +111,12 @@ def _outcome(optimizer: "Optimizer", design: Design, name: str) -> OutcomePredic
 
 def single_run(optimizer: "Optimizer", design: Design, name: str) -> Interval | None:
     """Return where 9 of 10 single runs in use lie, with noise, and with what is not known."""
+    from airbo.models.draws import has_function
     from airbo.models.likelihoods import unseen_input_noise
 
     model = optimizer.outcome_model(name, Mean())
-    if unseen_input_noise(model.model.likelihood) is not None:  # noise is known apart from P_x
+    is_noise_known = unseen_input_noise(model.model.likelihood) is not None  # apart from P_x
+    if is_noise_known and has_function(model.model):
         noisy = optimizer.outcome_model(name, Mean(), noise="product")
         return middle_90(noisy.values(design).flatten())
     if optimizer.deployment != optimizer.uncertainty:
