@@ -12,12 +12,13 @@ from rich.table import Table
 
 from experiments.benchmark import costs as costs_of_runs
 from experiments.benchmark.plan import FIRST_LOOK
-from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING, Comparison
+from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING
 from experiments.harness import runner
 from experiments.harness.experiment import Experiment, Task
 from experiments.harness.packed import DamagedResultsError
 from experiments.harness.places import IMAGES, RESULTS
 from experiments.harness.store import Store, UnknownCodeError
+from experiments.paper.optimizations import PAPER
 from experiments.registry import EXPERIMENTS, KNOWN, find
 from experiments.subjects.truths import write as write_truths
 
@@ -190,8 +191,22 @@ def slip(
     _run_and_plot(halves[half], repeats, jobs, only, quick, estimate, results, images)
 
 
+@app.command()
+def paper(
+    repeats: Repeats = None,
+    jobs: Jobs = 1,
+    only: Only = None,
+    quick: Quick = False,
+    estimate: Estimate = False,
+    results: Results = RESULTS,
+    images: Images = IMAGES / "paper",
+) -> None:
+    """Rerun the paper's five optimizations and say which of its claims hold."""
+    _run_and_plot(PAPER, repeats, jobs, only, quick, estimate, results, images)
+
+
 def _run_and_plot(
-    experiment: Comparison,
+    experiment: Experiment,
     repeats: int | None,
     jobs: int,
     only: list[str] | None,
@@ -208,7 +223,7 @@ def _run_and_plot(
 
 
 def _estimate(
-    experiment: Comparison, repeats: int | None, only: list[str] | None, quick: bool, results: Path
+    experiment: Experiment, repeats: int | None, only: list[str] | None, quick: bool, results: Path
 ) -> None:
     tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
     missing = [task for task in tasks if not Store(results).has(task)]
@@ -217,11 +232,11 @@ def _estimate(
 
 @app.command()
 def costs(
-    name: Annotated[str, typer.Argument(help="choose, benchmark, slip or slip-choosing.")],
+    name: Annotated[str, typer.Argument(help="choose, benchmark, slip, slip-choosing or paper.")],
     only: Only = None,
 ) -> None:
     """Measure what runs cost: ``--estimate`` of the other commands uses it."""
-    known = {e.name: e for e in (CHOOSE, BENCHMARK, SLIP, SLIP_CHOOSING)}
+    known = {e.name: e for e in (CHOOSE, BENCHMARK, SLIP, SLIP_CHOOSING, PAPER)}
     if name not in known:
         console.print(f"There are costs of {', '.join(known)}, not of {name!r}.", markup=False)
         raise typer.Exit(2)

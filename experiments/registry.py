@@ -5,27 +5,21 @@ from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.regret import MEASURE_REGRET
 from experiments.measures.reliability import RELIABILITY
-from experiments.paper.ablation import ABLATION
 from experiments.paper.beliefs import BELIEFS
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
 from experiments.paper.modelling import MODELLING
-from experiments.paper.optimization import BUMPED_BOWL, DOUBLE_PEAK, RKHS_GAUSSIAN, with_ei
-from experiments.paper.push import PUSH
+from experiments.paper.optimizations import PAPER
 from experiments.paper.surrogates import SURROGATES
 from experiments.theory.bound import BOUND
 from experiments.theory.gain_growth import GAIN_GROWTH
 from experiments.theory.pseudo_inverse import PSEUDO_INVERSE
 from experiments.theory.regret_growth import REGRET_GROWTH, REGRET_GROWTH_2D
 
-MODELS = (MODELLING, DILEMMA, INFERENCE_TIME, SURROGATES, BELIEFS)
-OPTIMIZATIONS = (RKHS_GAUSSIAN, DOUBLE_PEAK, BUMPED_BOWL, PUSH, ABLATION)
-
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*MODELS, *OPTIMIZATIONS)}
-"""The paper's evaluation, in its order."""
-
-VARIANTS: dict[str, Experiment] = {e.name: e for e in map(with_ei, OPTIMIZATIONS)}
-"""MMDGP with expected improvement, as in the program that the authors published."""
+EXPERIMENTS: dict[str, Experiment] = {
+    e.name: e for e in (MODELLING, DILEMMA, INFERENCE_TIME, PAPER, SURROGATES, BELIEFS)
+}
+"""The paper's evaluation."""
 
 THEORY: dict[str, Experiment] = {
     e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND, PSEUDO_INVERSE)
@@ -38,7 +32,7 @@ BEYOND: dict[str, Experiment] = {
 }
 """Questions that the paper does not ask."""
 
-KNOWN = EXPERIMENTS | VARIANTS | THEORY | BEYOND
+KNOWN = EXPERIMENTS | THEORY | BEYOND
 
 
 def find(name: str) -> Experiment:

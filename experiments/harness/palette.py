@@ -5,12 +5,9 @@ STYLES = {
     "airbo": ("#0072B2", "o"),
     "MMDGP": ("#E69F00", "P"),
     "MMDGP-nystrom": ("#D55E00", "s"),
-    "MMDGP-nystrom(160/10), redrawn": ("#882255", "d"),
-    "MMDGP-nystrom(16/9), redrawn": ("#882255", "d"),
-    "MMDGP-raw-S(12), redrawn": ("#AA4499", "1"),
-    "MMDGP-raw-L(16), redrawn": ("#332288", "2"),
-    "MMDGP-raw-S": ("#999933", "v"),
-    "MMDGP-raw-L": ("#44AA99", "D"),
+    "the paper's MMDGP-nystrom": ("#882255", "d"),
+    "the paper's MMDGP-raw-S": ("#999933", "v"),
+    "the paper's MMDGP-raw-L": ("#44AA99", "D"),
     "uGP": ("#56B4E9", "^"),
     "UGP": ("#56B4E9", "^"),
     "ERBF": ("#009E73", "D"),
@@ -38,6 +35,7 @@ STYLES = {
 """By the beginning of a method's name. No picture has models and estimators."""
 NAMES = {
     "MMDGP-nystrom(160/10)": "MMDGP-nystrom",
+    "the paper's MMDGP-nystrom(160/10)": "the paper's MMDGP-nystrom",
     "MMDGP (default estimator)": "MMDGP",
     "uGP (default estimator)": "uGP",
     "UGP": "uGP",

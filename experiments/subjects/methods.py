@@ -74,8 +74,6 @@ def narrow(model: Callable[..., Any]) -> Callable[..., Any]:
 
 
 NYSTROM = Method("MMDGP-nystrom(160/10)", "mmd", Nystrom(160, 10))
-NYSTROM_REDRAWN = Method("MMDGP-nystrom(160/10), redrawn", "mmd", Nystrom(160, 10), draws="redrawn")
-"""The paper's own: the program that the authors published draws its samples in every call."""
 DEFAULT = Method("MMDGP (default estimator)", "mmd")
 UGP_40 = Method("uGP(40)", "ugp", Empirical(40))
 UGP_160 = Method("uGP(160)", "ugp", Empirical(160))

@@ -1,153 +1,207 @@
-"""Robust optimization as an experiment: a fair comparison, and what is made of it."""
-
-from dataclasses import replace
+"""The paper's optimizations: its estimator as printed, a fair comparison, and honest verdicts."""
 
 import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
 
+from airbo.embeddings import Empirical, Nystrom
+from airbo.problems import RKHS
+from airbo.uncertainty import Relative
 from experiments.__main__ import app
-from experiments.harness.experiment import Results
-from experiments.paper.ablation import ABLATION
-from experiments.paper.optimization import DOUBLE_PEAK, METHODS, Optimization
-from experiments.paper.push import PUSH
-from experiments.registry import EXPERIMENTS, VARIANTS, find
-from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40
+from experiments.harness.experiment import Results, Task
+from experiments.paper import optimizations, pushes
+from experiments.paper.optimizations import ABLATION, CLAIMS, EI, FIVE, MAIN, PAPER, verdict
+from experiments.registry import find
+from experiments.subjects.cases import CASES, Case
+from experiments.subjects.literal import LiteralKernel, LiteralLoop
+from experiments.subjects.methods import GP, SKL
 
-SHORT = replace(DOUBLE_PEAK, methods=(GP, SKL), n_steps=2)
+CASE = CASES["double-peak"]
 
 
 def no_step(done, total):
     pass
 
 
-@pytest.fixture(scope="module")
-def results():
-    tasks = SHORT.tasks(1)
-    return Results([(task, SHORT.run(task, no_step)) for task in tasks])
+def kernel(n=4, m=12, h=None, d=2, seed=0):
+    random = torch.Generator().manual_seed(seed)
+    X = torch.rand(n, d, generator=random, dtype=torch.float64)
+
+    def draw(k):
+        return 0.1 * torch.randn(k, m, d, generator=random, dtype=torch.float64)
+
+    return X, LiteralKernel(X, draw, h)
 
 
-@pytest.mark.slow
-def test_every_method_starts_from_the_same_designs_and_values(results):
-    (_, one), (_, two) = results
-    assert one["designs"][:10] == two["designs"][:10]
-    assert one["values"][:10] == two["values"][:10]
+# -- the estimator as printed
 
 
-@pytest.mark.slow
-def test_another_repeat_starts_from_other_designs(results):
-    task = SHORT.tasks(2)[2]
-    assert task.seed == 1
-    assert SHORT.run(task, no_step)["designs"][0] != results.each[0][1]["designs"][0]
+def test_mmd_is_the_u_statistic():
+    X, literal = kernel(n=2)
+    K = literal(X).to_dense()
+    with torch.no_grad():
+        u, v = literal.kept
+        between = [[literal.base(a[None], b[None])[0] for b in (u, v)] for a in (u, v)]
+    own = [(K_aa.sum() - K_aa.trace()) / (12 * 11) for K_aa in (between[0][0], between[1][1])]
+    mmd2 = sum(own) - 2 * between[0][1].mean()
+    assert K[0, 1].item() == pytest.approx(torch.exp(-mmd2).item(), rel=1e-9)
 
 
-@pytest.mark.slow
-def test_a_repeat_can_be_repeated(results):
-    task, before = results.each[0]
-    again = SHORT.run(task, no_step)
-    assert {**again, "seconds": 0} == {**before, "seconds": 0}
+def test_equation_nine_with_all_landmarks_is_the_mean_of_the_kernel_matrix():
+    _, literal = kernel(m=6, h=6)
+    u, v = literal.kept[:1], literal.kept[1:2]
+    with torch.no_grad():
+        for pair in ((u, u), (u, v)):
+            assert literal._mixed(*pair).item() == pytest.approx(
+                literal.base(*pair).mean().item(), rel=1e-3
+            )
 
 
-@pytest.mark.slow
-def test_regrets_are_those_of_the_outcomes(results):
-    for _, result in results:
-        outcomes = torch.tensor([result["designs"][i] for i in result["outcomes"]]).double()
-        # designs are stored to six digits, and the peaks are steep
-        expected = SHORT.problem.regret(outcomes).numpy()
-        np.testing.assert_allclose(SHORT.regrets(result), expected, atol=1e-3)
-        assert (SHORT.regrets(result) >= -1e-6).all()
+def test_equation_nine_has_landmarks_in_its_mixed_term_too():
+    _, literal = kernel(m=40, h=3)
+    u, v = literal.kept[:1], literal.kept[1:2]
+    with torch.no_grad():
+        W, W_h = literal.base(u, v)[0], literal.base(u[:, :3], v[:, :3])[0]
+        printed = W[:, :3].sum(0) @ torch.linalg.pinv(W_h) @ W[:3].sum(1) / 40**2
+        assert literal._mixed(u, v).item() == pytest.approx(printed.item(), rel=1e-6)
+        assert literal._mixed(u, v).item() != pytest.approx(W.mean().item(), rel=1e-6)
 
 
-@pytest.mark.slow
-def test_steps_are_reported_from_the_initial_designs_to_the_last(results):
-    seen = []
-    task = SHORT.tasks(1)[0]
-    SHORT.run(task, lambda done, total: seen.append((done, total)))
-    assert seen == [(0, 2), (1, 2), (2, 2)]
+@pytest.mark.parametrize("h", [None, 5])
+def test_observations_keep_their_samples_and_candidates_do_not(h):
+    X, literal = kernel(n=6, m=20, h=h)
+    with torch.no_grad():
+        assert torch.equal(literal(X).to_dense(), literal(X).to_dense())
+        candidate = torch.rand(1, 2, dtype=torch.float64)
+        once, again = (literal(candidate, X).to_dense() for _ in range(2))
+    assert not torch.equal(once, again)
+    assert torch.equal(literal(X[:1], X).to_dense()[0, 0], torch.tensor(1.0).double())
 
 
-@pytest.mark.slow
-def test_the_table_has_the_regrets_of_every_method(results):
-    header, _, *rows = [
-        line.strip("| ").split(" | ") for line in SHORT.summary(results).split("\n")
-    ]
-    for row, (task, result) in zip(rows, results, strict=True):
-        cells = dict(zip(header, row, strict=True))
-        first, middle, last = SHORT.regrets(result)
-        assert cells["method"] == task.label
-        assert cells["regret of the initial outcome"] == f"{first:.3f}"
-        assert cells["half way"] == f"{middle:.3f}"
-        assert cells["at the end: mean"] == cells["median"] == f"{last:.3f}"
-        assert cells["best so far"] == f"{min(first, middle, last):.3f}"
+@pytest.mark.parametrize("h", [None, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_matrix_of_observations_can_be_factorized(h, seed):
+    X, literal = kernel(n=15, m=8, h=h, seed=seed)
+    K = literal(X).to_dense().detach()
+    torch.testing.assert_close(K, K.mT)
+    assert torch.linalg.eigvalsh(K)[0] > -1e-9
+    assert (K.diagonal() >= 1).all()
 
 
-def test_the_methods_and_sizes_are_those_of_the_paper():
-    assert set(METHODS) == {NYSTROM, UGP_40, GP, SKL, ERBF, DEFAULT}
-    sizes = {name: e.n_steps for name, e in EXPERIMENTS.items() if isinstance(e, Optimization)}
-    assert sizes == {
-        "rkhs": 50,
-        "double-peak": 50,
-        "bumped-bowl": 100,
-        "push": 100,
-        "ablation": 50,
-    }
-    assert [m.label for m in ABLATION.methods][:4] == [
-        "MMDGP-nystrom(16/9)",
-        "MMDGP-raw-S(12)",
-        "MMDGP-raw-L(16)",
-        "GP",
-    ]
+def test_a_batch_of_candidates_has_the_shape_of_its_posterior():
+    X, literal = kernel(n=5, m=8, h=3)
+    candidates = torch.rand(7, 1, 2, dtype=torch.float64)
+    assert literal(candidates, X.expand(7, 5, 2)).to_dense().shape == (7, 1, 5)
 
 
-def test_variants_differ_in_the_acquisition_only():
-    ours, theirs = (e.tasks(1)[0].config for e in (PUSH, VARIANTS["push-ei"]))
-    assert ours["protocol"].pop("acquisition") == "ucb"
-    assert theirs["protocol"].pop("acquisition") == "ei"
-    assert ours == theirs
+def test_the_literal_loop_asks_within_the_range_and_recommends_a_design_that_was_tried():
+    for acquisition in ("ucb", "ei"):
+        loop = LiteralLoop(CASE, 0, Nystrom(16, 4), acquisition)
+        for i, x in enumerate(CASE.first_designs(0, 6, uniform=True)):
+            loop.tell(x, CASE.value(CASE.executed(x, 0, i), 0, i))
+        [x] = loop.ask()
+        assert 0 <= x <= 1
+        assert loop.recommend() in loop.designs
 
 
-def test_expected_improvement_can_be_used():
-    experiment = replace(SHORT, acquisition="ei", n_steps=1)
-    result = experiment.run(experiment.tasks(1)[0], no_step)
-    assert len(result["outcomes"]) == 2
+def test_errors_that_change_with_the_design_are_refused():
+    changing = Case("relative", "varies", RKHS(Relative(CASES["rkhs"].tried_under)))
+    with pytest.raises(ValueError, match="additive"):
+        LiteralLoop(changing, 0, Empirical(4))
 
 
-@pytest.mark.slow
-def test_pushes_that_were_found_are_drawn(tmp_path):
-    designs = [[5.0, 4.1, 25.5], [-4.2, -4.1, 30.0]]
-    found = {"designs": designs, "values": [1, 1], "outcomes": [0, 1], "seconds": 1.0}
-    tasks = [task for task in PUSH.tasks(2) if task.label in (GP.label, SKL.label)]
-    each = [(task, {**found, "expected": [0.5, 0.43]}) for task in tasks]
-    assert len(PUSH.plot(Results(each), tmp_path)) == 3
-    assert "| GP | 2 | 0 | 0 | 0 |" in PUSH.summary(Results(each))
+# -- the comparison
+
+
+def task_of(case, method, seed=0, n=12):
+    config = {"case": case, "method": method, "budget": n, "protocol": optimizations.PROTOCOL}
+    return Task("paper", f"{case}: {method}", seed, config, n)
+
+
+def test_a_repeat_starts_from_ten_designs_that_all_share_and_can_be_repeated():
+    results = [PAPER.run(task_of("double-peak", m), no_step) for m in (GP.label, SKL.label)]
+    assert results[0]["regret"][0] == pytest.approx(results[1]["regret"][0])
+    again = PAPER.run(task_of("double-peak", GP.label), no_step)
+    assert {**again, "seconds": 0} == {**results[0], "seconds": 0}
+    assert len(again["regret"]) == 3
+    assert again["regret"][-1] == pytest.approx(CASE.regrets([again["outcome"]])[0], abs=1e-3)
+    other = PAPER.run(task_of("double-peak", GP.label, seed=1), no_step)
+    assert other["best_value"] != again["best_value"]
+
+
+def test_methods_sizes_and_repeats_are_those_of_the_paper():
+    assert {name: p.n_steps for name, p in FIVE.items()} == {
+        "rkhs": 50, "double-peak": 50, "bumped-bowl": 100, "push": 100, "rkhs-beta": 50,
+    }  # fmt: skip
+    tasks = PAPER.tasks(PAPER.repeats)
+    assert {t.seed for t in tasks if t.config["method"].endswith(EI)} == {0, 1, 2}
+    assert {t.seed for t in tasks if not t.config["method"].endswith(EI)} == set(range(12))
+    assert all(any(m.endswith(EI) for m in p.methods) for p in FIVE.values())
+    assert {c.better for c in CLAIMS} | {o for c in CLAIMS for o in c.than} <= {*MAIN, *ABLATION}
+
+
+CLAIM = next(c for c in CLAIMS if c.case == "double-peak" and len(c.than) == 2)
+
+
+def made(ours, theirs, n=12):
+    spread = 0.01 * np.sin(np.arange(n))
+    levels = {CLAIM.better: ours, **dict.fromkeys(CLAIM.than, theirs)}
+    return Results([
+        (task_of("double-peak", m, seed), {"regret": [level + spread[seed] * (m in CLAIM.than)]})
+        for m, level in levels.items() for seed in range(n)
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "n", "word"),
+    [
+        (1.0, 2.0, 12, "yes"),
+        (2.0, 1.0, 12, "no"),
+        (1.0, 1.0, 12, "no difference shown"),
+        (2.0, 1.0, 11, "not tested as in the paper"),
+    ],
+)
+def test_a_claim_is_refuted_only_by_the_papers_own_method_in_all_repeats(ours, theirs, n, word):
+    assert verdict(made(ours, theirs, n), CLAIM)[0] == word
+
+
+def test_pushes_that_were_found_are_counted_by_quadrant_and_drawn(tmp_path):
+    pytest.importorskip("Box2D")
+    designs = {"GP": torch.tensor([[5.0, 4.1, 25.5], [-4.2, -4.1, 30.0]], dtype=torch.float64)}
+    problem = CASES["push"].problem
+    assert "| plain GP | 1 | 0 | 1 | 0 |" in pushes.tables(problem, designs)
+    assert all(path.is_file() for path in pushes.draw_pushes(problem, designs, tmp_path))
+
+
+# -- commands
 
 
 def test_an_unknown_experiment_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"no experiment 'rkhz'; there are .*rkhs"):
-        find("rkhz")
-    refused = CliRunner().invoke(app, ["run", "rkhz"])
+    with pytest.raises(ValueError, match=r"no experiment 'papers'; there are .*paper"):
+        find("papers")
+    refused = CliRunner().invoke(app, ["run", "papers"])
     assert refused.exit_code == 2
-    assert "rkhs" in refused.output
+    assert "dilemma" in refused.output
 
 
 def test_there_is_nothing_to_plot_before_a_run(tmp_path):
-    refused = CliRunner().invoke(app, ["plot", "rkhs", "--results", str(tmp_path)])
+    refused = CliRunner().invoke(app, ["plot", "paper", "--results", str(tmp_path)])
     assert refused.exit_code == 1
-    assert "python -m experiments run rkhs" in " ".join(refused.output.split())
+    assert "python -m experiments run paper" in " ".join(refused.output.split())
 
 
 def test_the_list_says_what_there_is():
     shown = CliRunner().invoke(app, ["list"])
     assert shown.exit_code == 0
-    assert all(name in shown.output for name in ("rkhs", "push", "ablation"))
+    assert all(name in shown.output for name in ("paper", "choose", "benchmark"))
 
 
-def test_one_method_or_case_can_be_run_alone(tmp_path):
-    command = ["run", "rkhs", "--quick", "--repeats", "1", "--results", str(tmp_path)]
+def test_one_method_on_one_case_can_be_run_alone(tmp_path):
+    command = ["run", "paper", "--quick", "--repeats", "1", "--results", str(tmp_path)]
     refused = CliRunner().invoke(app, [*command, "--only", "GP?"])
     assert refused.exit_code == 2
     assert "no method or case 'GP?'" in " ".join(refused.output.split())
-    done = CliRunner().invoke(app, [*command, "--only", "GP"])
+    done = CliRunner().invoke(app, [*command, "--only", "GP", "--only", "rkhs"])
     assert done.exit_code == 0, done.output
-    assert [path.name.split("-")[0] for path in tmp_path.rglob("*.json")] == ["gp"]
+    assert [path.name.rsplit("-", 2)[0] for path in tmp_path.rglob("*.json")] == ["rkhs-gp"]

@@ -188,5 +188,5 @@ def test_same_seed_gives_the_same_result():
 
 
 def test_experiments_come_in_the_order_of_the_paper():
-    names = ["modelling", "dilemma", "inference-time", "surrogates"]
+    names = ["modelling", "dilemma", "inference-time", "paper"]
     assert list(EXPERIMENTS)[: len(names)] == names
