@@ -1,6 +1,7 @@
 """Values, designs and uncertainties as people write and read them: the one place for words."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -53,7 +54,7 @@ def value_of(space: Space, name: str, text: str) -> Any:
                 if is_meant(choice, text):
                     return choice
         raise ValueError(f"{name} must be one of {quoted(parameter.choices)}, got {text!r}.")
-    number = number_of(text, name)
+    number = number_of(text, name, unit_of(parameter))
     if isinstance(parameter, Integer) and number.is_integer():
         return int(number)
     return number
@@ -73,13 +74,24 @@ def _is_same_number(choice: Any, text: str) -> bool:
         return False
 
 
-def number_of(text: str, what: str) -> float:
-    """Read a finite number, or say that it is none."""
+_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+
+
+def number_of(text: str, what: str, unit: str | None = None) -> float:
+    """Read a finite number as people write it, or say in a ``ValueError`` what is wrong.
+
+    >>> number_of("1.5", "speed"), number_of(" 1,5 mm", "depth", "mm"), number_of("−2", "x")
+    (1.5, 1.5, -2.0)
+    """
+    plain = text.strip().replace("−", "-").removesuffix(unit or "").strip()
+    if _EITHER.fullmatch(plain):
+        point, whole = plain.replace(",", "."), plain.replace(",", "")
+        raise ValueError(f"{what}: {plain} can mean {point} or {whole}. Write one of them.")
     try:
-        number = float(text)
+        number = float(plain.replace(",", ".") if _COMMA.fullmatch(plain) else plain)
     except ValueError:
-        comma = " Write a decimal point, not a comma." if "," in text else ""
-        raise ValueError(f"{what} must be a number, got {text!r}.{comma}") from None
+        raise ValueError(f"{what} must be a number, got {text!r}.") from None
     if not math.isfinite(number):
         raise ValueError(f"{what} must be a finite number, got {text!r}.")
     return number

@@ -38,6 +38,7 @@ def test_outcomes_are_told_by_name(airbo):
     assert "strength = 1 MPa, leak = 0.1" in airbo("tell", "0", "strength=1", "leak=0.1").output
     added = json.loads(airbo("tell", "x=0.2", "leak=0.2", "--json").stdout)["told"][0]
     assert (added["outcomes"], added["value"]) == ({"leak": 0.2}, None)
+    assert "Experiment 1 waits for a measurement: strength." in airbo("status").output
     assert "did you mean 'leak'" in airbo("tell", "0", "leek=1").output
     said = " ".join(airbo("tell", "0", "1").output.split())
     assert "Please write: airbo tell 3 strength=1.25 leak=1.25" in said
@@ -50,7 +51,7 @@ def test_outcomes_are_told_by_name(airbo):
     [
         (["0", "strength=1", "strength=2"], "'strength' is named twice: which one counts?"),
         (["0", "strength=nan"], "got 'nan'. Leave out what was not measured."),
-        (["0", "strength=1 MPa"], "Outcome 'strength' must be a number, got '1 MPa'."),
+        (["0", "strength=1 kPa"], "Outcome 'strength' must be a number, got '1 kPa'."),
         (["0", "feasible=0"], "Unknown name 'feasible'"),
         (["x=0.2", "x=0.3", "leak=1"], "'x' is named twice"),
         (["x=0.2"], "Please write: airbo tell 3 strength=1.25 leak=1.25"),

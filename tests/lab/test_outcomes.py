@@ -102,6 +102,10 @@ probability = 0.5
         ),
         ("[outcomes.a]\ngoal = 'maximize'\nmeasure = 'cvar:95%'\n", "Write 0.95 for 95%"),
         ("[outcomes]\n", "outcomes is empty"),
+        (
+            "[outcomes.a]\ngoal = 'maximize'\npossible = [100, 0]\n",
+            r"line 10: outcomes.a: possible must be the smallest and the largest value",
+        ),
         ("[outcomes.-a]\ngoal = 'maximize'\n", "airbo tell could not read it"),
         ('[outcomes."a\\nb"]\ngoal = "maximize"\n', "airbo tell could not read it"),
         ("[outcomes.a]\ngoal='maximize'\n[outcomes.a_std]\nat_most = 1\n", "something else has"),
@@ -142,6 +146,16 @@ def test_outcomes_are_kept_and_told_to_the_model(campaign):
     assert table["status"].tolist() == ["ok", "ok", "failed", "infeasible"]
     assert table["leak"].tolist()[:2] == [0.1, 0.2]
     assert campaign.status().n_ok == 2
+
+
+def test_what_still_lacks_a_measurement_is_listed(campaign):
+    campaign.tell({"x": 0.1}, {"strength": 1.0, "leak": 0.1})
+    campaign.tell({"x": 0.2}, {"strength": 2.0})
+    campaign.tell({"x": 0.3}, None)
+    waiting = campaign.status().waiting
+    assert [(e.number, missing) for e, missing in waiting] == [(1, ["leak"])]
+    campaign.tell(1, {"leak": 0.2})
+    assert campaign.status().waiting == []
 
 
 def test_what_is_measured_later_is_added_and_what_differs_is_refused(campaign):

@@ -20,7 +20,7 @@ from airbo.lab.record import Change, Experiment, Record, Status, adds_to, differ
 from airbo.lab.store import NewEvent, Outdated, Store
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical, Float, Integer, Parameter
-from airbo.words import same_unit
+from airbo.words import quoted, same_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,6 +147,7 @@ class Campaign:
             n_excluded=sum(e.excluded is not None for e in record.experiments),
             pending=record.pending,
             overdue=self._overdue(record),
+            waiting=_waiting(self.settings, record),
             best=_best(self.settings, record),
             notes=[*_other_uncertainties(self.settings, record), *_changes(self.settings, record)],
         )
@@ -299,6 +300,7 @@ class Campaign:
         again: bool = False,
         allow_outside: bool = False,
         sure: bool = False,
+        note: str | None = None,
         key: str | None = None,
     ) -> Told:
         """Report what an experiment gave.
@@ -319,6 +321,7 @@ class Campaign:
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.
             sure: Whether to store numbers that look like typing errors.
+            note: Something to write about the experiment; it is taken back with the report.
             key: Made by the caller, one for each report: the same key twice counts once. A report
                 with a key is not compared with others: the same design and value under another key
                 are another experiment.
@@ -337,6 +340,7 @@ class Campaign:
             again=again,
             allow_outside=allow_outside,
             sure=sure,
+            note=note,
             key=key,
         )
         return told
@@ -353,6 +357,7 @@ class Campaign:
         allow_outside: bool = False,
         sure: bool = False,
         infeasible: bool = False,
+        note: str | None = None,
         key: str | None = None,
     ) -> list[Told]:
         """Report several experiments; if anything is wrong with one, none of them is stored.
@@ -367,6 +372,7 @@ class Campaign:
             allow_outside: As for ``tell``.
             sure: As for ``tell``.
             infeasible: As for ``fail``.
+            note: Something to write about each of them; it is taken back with the report.
             key: As for ``tell``.
         """
         again = again or key is not None
@@ -381,7 +387,7 @@ class Campaign:
                 check_plausible(self.settings, record, found)
             return found
 
-        return self._tell(entries, again, key)
+        return self._tell(entries, again, key, note)
 
     def fail(
         self,
@@ -389,6 +395,7 @@ class Campaign:
         *,
         correct: bool = False,
         infeasible: bool = False,
+        note: str | None = None,
         key: str | None = None,
     ) -> Told:
         """Report that an experiment was tried and gave no value.
@@ -397,24 +404,40 @@ class Campaign:
             what: As for ``tell``.
             correct: As for ``tell``.
             infeasible: Whether it failed because its design cannot be used.
+            note: Why, for people to read; it is taken back with the report.
             key: As for ``tell``.
         """
-        [told] = self.tell_all([(what, None)], correct=correct, infeasible=infeasible, key=key)
+        [told] = self.tell_all(
+            [(what, None)], correct=correct, infeasible=infeasible, note=note, key=key
+        )
         return told
 
-    def give_up(self, number: int, *, correct: bool = False, key: str | None = None) -> Told:
+    def give_up(
+        self,
+        number: int,
+        *,
+        correct: bool = False,
+        note: str | None = None,
+        key: str | None = None,
+    ) -> Told:
         """Report that an experiment will not be run; the model learns nothing from it.
 
         Args:
             number: Of the experiment.
             correct: Whether to replace an outcome that was told before.
+            note: As for ``fail``.
             key: As for ``tell``.
         """
-        [told] = self.give_up_all([number], correct=correct, key=key)
+        [told] = self.give_up_all([number], correct=correct, note=note, key=key)
         return told
 
     def give_up_all(
-        self, numbers: Sequence[int], *, correct: bool = False, key: str | None = None
+        self,
+        numbers: Sequence[int],
+        *,
+        correct: bool = False,
+        note: str | None = None,
+        key: str | None = None,
     ) -> list[Told]:
         """Give up several experiments; if anything is wrong with one, none of them is given up."""
 
@@ -422,12 +445,17 @@ class Campaign:
             reader = EntryReader.of(self.settings, record)
             return [reader.abandoned(number, correct) for number in numbers]
 
-        return self._tell(entries, False, key)
+        return self._tell(entries, False, key, note)
 
     def _tell(
-        self, entries: Callable[[Record], list[Entry]], again: bool, key: str | None
+        self,
+        entries: Callable[[Record], list[Entry]],
+        again: bool,
+        key: str | None,
+        note: str | None,
     ) -> list[Told]:
         """Store what is said that is not known yet."""
+        note = None if note is None else _text(note)
         said: list[tuple[Entry, int, bool]] = []
         """Each entry, its number, and whether it is new."""
 
@@ -447,6 +475,7 @@ class Campaign:
                     said.append((entry, entry.experiment.number, not entry.is_known))
                 if said[-1][2]:
                     facts.append(entry.fact(said[-1][1], self.settings))
+                    facts += [] if note is None else [events.Noted(said[-1][1], note)]
             return facts
 
         call, record, _ = self._change(key, decide)
@@ -535,6 +564,7 @@ class Campaign:
         again: bool = False,
         allow_outside: bool = False,
         ignore_others: bool = False,
+        columns: Mapping[str, str] | None = None,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         sure: bool = False,
     ) -> "Imported":
@@ -548,6 +578,8 @@ class Campaign:
             again: Whether a table that was imported before counts once more.
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
+            columns: Columns of the table that have other names than parameters and outcomes, by
+                the name of these.
             uncertainty: What these experiments were made under, if not what the file says.
             sure: Whether to store numbers that look like typing errors.
 
@@ -558,7 +590,8 @@ class Campaign:
         from airbo.lab.tables import read_experiments
 
         reader = EntryReader.of(self.settings, self.record(), uncertainty, allow_outside)
-        return self._import(read_experiments(reader, source, ignore_others), again, sure)
+        table = read_experiments(reader, source, ignore_others, columns or {})
+        return self._import(table, again, sure)
 
     def _import(self, table: "ExperimentTable", again: bool, sure: bool) -> "Imported":
         from airbo.lab.tables import Imported
@@ -675,6 +708,13 @@ def _text(text: str) -> str:
 # -- where it stands
 
 
+def _waiting(settings: Settings, record: Record) -> list[tuple[Experiment, list[str]]]:
+    """Return experiments of which some outcomes were not measured yet."""
+    told = [e for e in record.experiments if e.counts and e.outcomes]
+    missing = [(e, [name for name in settings.outcomes if name not in e.outcomes]) for e in told]
+    return [(e, names) for e, names in missing if names]
+
+
 def _best(settings: Settings, record: Record) -> Experiment | None:
     """Return the best observed experiment, where one outcome says what is best."""
     if not settings.is_single:
@@ -714,6 +754,9 @@ def _changes(settings: Settings, record: Record) -> list[str]:
                 f"The range of {name!r} was {ranges[0]} when the campaign began and is now "
                 f"{ranges[1]}; experiments outside it are kept."
             )
+        elif isinstance(new, Categorical) and isinstance(before, Categorical) and new != before:
+            more = [choice for choice in new.choices if choice not in before.choices]
+            changes.append(f"The choices {quoted(more)} of {name!r} came later than the others.")
     if begun.constraints != settings.space.constraints:
         changes.append(
             f"The constraints were {list(begun.constraints)} when the campaign began and are now "
@@ -772,9 +815,9 @@ def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
     if type(old) is not type(new):
         return f"parameter {name!r} was of type {old.kind!r} and is now {new.kind!r}"
     if isinstance(old, Categorical) and isinstance(new, Categorical):
-        if list(old.choices) != list(new.choices):
-            before, after = list(old.choices), list(new.choices)
-            return f"the choices of {name!r} were {before} and are now {after}"
+        gone = [choice for choice in old.choices if choice not in new.choices]
+        if gone:
+            return f"the choices of {name!r} lack {quoted(gone)}, which they had before"
     elif old.log != new.log:
         return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
     return _changed_unit(name, *(getattr(p, "unit", None) for p in (old, new)))

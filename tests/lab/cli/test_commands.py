@@ -137,7 +137,7 @@ def test_check_does_not_begin_a_campaign_and_says_what_changed(here):
         (["tell", "7", "1"], 1, "There is no experiment 7"),
         (["tell", "0", "nan"], 1, "finite number, got 'nan'. For an experiment that gave no value"),
         (["tell", "0", "inf"], 1, "finite number, got 'inf'"),
-        (["tell", "0", "1,5"], 1, "Write a decimal point, not a comma"),
+        (["tell", "0", "1,500"], 1, "1,500 can mean 1.500 or 1500"),
         (["tell", "0"], 1, "not understood"),
         (["tell", "x=2", "1"], 1, "must be between 0 and 1"),
         (["tell", "y=2", "1"], 1, "Unknown parameter 'y'"),
@@ -230,11 +230,28 @@ def plain(report):
     ],
 )  # fmt: skip
 def test_words_of_tell(words, expected):
-    assert plain(report_in(words.split(), SPACE, ["value"])) == expected
+    assert plain(report_in(words.split(), SPACE, {"value": None})) == expected
+
+
+def test_numbers_are_read_as_people_write_them():
+    report = report_in(["3", "55,4"], SPACE, {"yield": "%"})
+    assert report.values == [(3, {"yield": 55.4})]
+    report = report_in(["3", "yield=62.1%"], SPACE, {"yield": "%", "leak": None})
+    assert report.values == [(3, {"yield": 62.1})]
+
+
+def test_a_failure_has_a_reason(here):
+    write(here)
+    airbo_("ask", "-n", 2)
+    told = data("fail", 0, "--why", "the tool broke")["told"][0]
+    assert (told["outcome"], told["notes"]) == ("failed", ["the tool broke"])
+    told = data("tell", 1, 1.5, "--note", "new batch")["told"][0]
+    assert (told["value"], told["notes"]) == (1.5, ["new batch"])
+    assert [change["what"] for change in data("undo")["undone"]] == ["told", "noted"]
 
 
 def test_words_of_tell_with_another_design_than_asked():
-    report = report_in(["3", "speed=91", "tool=A", "1.5"], SPACE, ["value"])
+    report = report_in(["3", "speed=91", "tool=A", "1.5"], SPACE, {"value": None})
     assert (plain(report), report.design) == ([(3, 1.5)], {"speed": 91.0, "tool": "A"})
 
 
@@ -246,7 +263,7 @@ def test_words_that_are_not_understood(words):
     from airbo.lab import CampaignError
 
     with pytest.raises(CampaignError):
-        report_in(words.split(), SPACE, ["value"])
+        report_in(words.split(), SPACE, {"value": None})
 
 
 BRACKETS = """\

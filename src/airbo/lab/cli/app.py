@@ -78,7 +78,11 @@ _add(
     "airbo tell 5 1.1 --uncertainty 'speed = {kind = \"normal\", std = 5.0}'  (another machine)",
     cls=NumbersMayBeNegative,
 )
-_add(experiments.fail, "airbo fail 5", "airbo fail 6 7 --gave-up")
+_add(
+    experiments.fail,
+    'airbo fail 5 --why "the tool broke"',
+    "airbo fail 6 7 --gave-up",
+)
 _add(experiments.undo, "airbo undo", "airbo undo  (again: the change before)")
 _add(experiments.exclude, 'airbo exclude 7 --why "the sensor was loose"')
 _add(experiments.include, "airbo include 7")
@@ -89,7 +93,7 @@ _add(advice.front_, "airbo front", "airbo front -o front.csv", name="front")
 _add(
     data.import_,
     "airbo import before.csv",
-    "airbo import before.xlsx",
+    'airbo import before.xlsx --column "temp=T [°C]"',
     "airbo import --study sqlite:///study.db milling  (an Optuna study)",
     name="import",
 )
@@ -101,6 +105,7 @@ _add(
     "airbo export --damaged -o rescued.csv  (what can be read of a damaged storage)",
 )
 _add(data.backup, "airbo backup campaign-monday.db")
+_add(data.copy, "airbo copy postgresql://ann@host/lab")
 _add(advice.report, "airbo report", "airbo report -o milling.html")
 _add(
     serve.serve,

@@ -1,6 +1,6 @@
 """Commands about experiments: ask, tell, fail, status; undo, exclude, include, note."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,6 +79,7 @@ def tell(
     allow_outside: Annotated[
         bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
     ] = False,
+    note: Annotated[str | None, typer.Option(help="Something to remember about it.")] = None,
     yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -89,7 +90,7 @@ def tell(
 
         campaign = open_campaign(file, out)
         space = campaign.settings.space
-        report = report_in(words, space, campaign.settings.outcomes)
+        report = report_in(words, space, campaign.settings.units)
         measured = named_values(executed or [], space)
         if measured and len(report.values) > 1:
             raise CampaignError("--executed is for one experiment at a time.")
@@ -99,7 +100,7 @@ def tell(
         told = insisting(out, yes, lambda sure: campaign.tell_all(
             report.values, design=report.design, uncertainty=under,
             executed=measured or ({} if not_measured else None),
-            correct=correct, again=again, allow_outside=allow_outside, sure=sure,
+            correct=correct, again=again, allow_outside=allow_outside, sure=sure, note=note,
         ))  # fmt: skip
         show_told(out, campaign, told)
 
@@ -112,6 +113,7 @@ def fail(
     infeasible: Annotated[
         bool, typer.Option("--infeasible", help="It failed because the design cannot be used.")
     ] = False,
+    why: Annotated[str | None, typer.Option(help="The reason, as a note.")] = None,
     correct: Annotated[bool, typer.Option("--correct", help="Replace the earlier report.")] = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -124,10 +126,10 @@ def fail(
     with reporting(as_json) as out:
         campaign = open_campaign(file, out)
         if gave_up:
-            told = campaign.give_up_all(numbers, correct=correct)
+            told = campaign.give_up_all(numbers, correct=correct, note=why)
         else:
             failed = [(n, None) for n in numbers]
-            told = campaign.tell_all(failed, correct=correct, infeasible=infeasible)
+            told = campaign.tell_all(failed, correct=correct, infeasible=infeasible, note=why)
         show_told(out, campaign, told)
 
 
@@ -186,6 +188,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             )
         if now.n_ok and campaign.adviser().knows_outlook:
             out.show("Is it worth going on? airbo recommend says what more experiments can bring.")
+        for e, missing in now.waiting:
+            out.show(f"Experiment {e.number} waits for a measurement: {', '.join(missing)}.")
         for late in now.overdue:
             out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")
         for note in now.notes:
@@ -199,6 +203,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
                 "excluded": now.n_excluded,
                 "pending": [as_data(settings, e) for e in now.pending],
                 "overdue": [e.number for e in now.overdue],
+                "waiting": [{"trial": e.number, "missing": names} for e, names in now.waiting],
                 "best_observed": None if now.best is None else as_data(settings, now.best),
                 "notes": now.notes,
             }
@@ -286,19 +291,19 @@ class Report:
     """Parameters that were set otherwise than asked."""
 
 
-def report_in(words: Sequence[str], space: "Space", outcomes: Collection[str]) -> Report:
+def report_in(words: Sequence[str], space: "Space", outcomes: Mapping[str, str | None]) -> Report:
     """Read the words of ``airbo tell``.
 
     Args:
         words: What stands behind it.
         space: The parameters.
-        outcomes: Names of the outcomes. A single one need not be named.
+        outcomes: Names of the outcomes, and their units. A single one need not be named.
     """
     from airbo.lab.errors import CampaignError
 
     is_single = len(outcomes) == 1
     try:
-        found = _report(words, space, list(outcomes))
+        found = _report(words, space, outcomes)
     except ValueError as error:
         hint = _hint(str(error), "" if is_single else _LEAVE_OUT)
         raise CampaignError(str(error)[:1].upper() + str(error)[1:] + hint) from None
@@ -311,7 +316,9 @@ def report_in(words: Sequence[str], space: "Space", outcomes: Collection[str]) -
     )
 
 
-def _report(words: Sequence[str], space: "Space", outcomes: list[str]) -> Report | None:
+def _report(
+    words: Sequence[str], space: "Space", outcomes: Mapping[str, str | None]
+) -> Report | None:
     """Read a number or a design, and outcomes by name; or numbers with a bare value each."""
     from airbo.words import number_of
 
@@ -319,16 +326,19 @@ def _report(words: Sequence[str], space: "Space", outcomes: list[str]) -> Report
     bare = [n for n, equals, _ in pairs if not equals]
     given = {n: v for n, equals, v in pairs if equals}
     _check_once([n for n, equals, _ in pairs if equals])
-    measured = {n: number_of(v, f"outcome {n!r}") for n, v in given.items() if n in outcomes}
+    measured = {
+        n: number_of(v, f"outcome {n!r}", outcomes[n]) for n, v in given.items() if n in outcomes
+    }
     rest = {n: v for n, v in given.items() if n not in outcomes}
     if len(outcomes) == 1:
+        [(name, unit)] = outcomes.items()
         numbered = {n: v for n, v in rest.items() if _is_number(n)}
         if numbered and len(numbered) == len(given) and not bare:
-            values = {int(n): number_of(v, f"the value of {n}") for n, v in numbered.items()}
-            return Report([(n, {outcomes[0]: v}) for n, v in values.items()])
+            values = {int(n): number_of(v, f"the value of {n}", unit) for n, v in numbered.items()}
+            return Report([(n, {name: v}) for n, v in values.items()])
         if bare and not measured and len(bare) <= 2:
-            measured = {outcomes[0]: number_of(bare.pop(), "the value")}
-    design = _design(space, rest, outcomes)
+            measured = {name: number_of(bare.pop(), "the value", unit)}
+    design = _design(space, rest, list(outcomes))
     if measured and len(bare) == 1 and _is_number(bare[0]):
         return Report([(int(bare[0]), measured)], design or None)
     return Report([(design, measured)]) if measured and design and not bare else None

@@ -1,6 +1,5 @@
 """What people type into forms: fields, and how they are read. All mistakes are named at once."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,6 @@ EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
 OUTCOME_FIELD = "outcome:"
 NOT_CHOSEN = ""
 """Entry of a choice that nobody made: then it is as asked."""
-
-_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
-_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 @dataclass(frozen=True)
@@ -123,21 +119,6 @@ def why_fields() -> list[Entry]:
 # -- reading them
 
 
-def read_number(text: str, what: str, unit: str = "") -> float:
-    """Read a number as people write it, or say in a ``ValueError`` what is wrong.
-
-    >>> read_number("1.5", "speed"), read_number(" 1,5 mm", "depth", "mm"), read_number("−2", "x")
-    (1.5, 1.5, -2.0)
-    """
-    plain = text.strip().replace("−", "-").removesuffix(unit).strip()
-    if _EITHER.fullmatch(plain):
-        point, whole = plain.replace(",", "."), plain.replace(",", "")
-        raise ValueError(f"{what}: {plain} can mean {point} or {whole}. Write one of them.")
-    if _COMMA.fullmatch(plain):
-        plain = plain.replace(",", ".")
-    return number_of(plain, what)
-
-
 def read_values(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
     """Read what an experiment gave: those outcomes that were measured."""
     mistakes, found = {}, {}
@@ -145,7 +126,7 @@ def read_values(settings: Settings, form: Mapping[str, str]) -> dict[str, float]
     for field in fields:
         try:
             if text := form.get(field.name, "").strip():
-                found[field.label] = read_number(text, field.label, field.unit)
+                found[field.label] = number_of(text, field.label, field.unit)
         except ValueError as error:
             mistakes[field.name] = str(error)
     if not found and not mistakes:
@@ -162,7 +143,7 @@ def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, floa
         settings,
         form,
         EXECUTED_FIELD,
-        lambda name, text: read_number(text, name, settings.unit(name)),
+        lambda name, text: number_of(text, name, settings.unit(name)),
     )
 
 
@@ -220,7 +201,7 @@ def _parameter(settings: Settings, name: str, text: str) -> Any:
     parameter = settings.space.parameters[name]
     if isinstance(parameter, Categorical):
         return value_of(settings.space, name, text)
-    number = read_number(text, name, settings.unit(name))
+    number = number_of(text, name, settings.unit(name))
     if isinstance(parameter, Integer):
         if not number.is_integer():
             raise ValueError(f"{name} must be a whole number, got {text!r}.")
