@@ -22,9 +22,15 @@ from airbo.optimizer.search import (
     initial_point,
     without_numerical_warnings,
 )
-from airbo.problems.expectation import estimate
-from airbo.problems.measured import N_IN_PART, N_PARTS, estimate_measure
-from airbo.problems.optimum import Function, Optimum, best_point
+from airbo.problems.truth import (
+    N_IN_PART,
+    N_PARTS,
+    Function,
+    Optimum,
+    best_point,
+    estimate,
+    estimate_measure,
+)
 from airbo.seeds import reproducible
 from airbo.space.cube import Cube
 

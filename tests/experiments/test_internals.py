@@ -5,7 +5,7 @@ from pathlib import Path
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 PUBLIC = {"airbo.integrations.optuna"}
-ALLOWED = {"subjects/internals.py", "figures/report.py", "figures/serve.py"}
+ALLOWED = {"subjects/internals.py", "figures/report.py"}
 
 
 def private_imports(path):

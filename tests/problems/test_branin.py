@@ -7,7 +7,7 @@ import torch
 from botorch.test_functions import Branin as BoTorchBranin
 
 from airbo.problems import Branin
-from airbo.problems.expectation import estimate
+from airbo.problems.truth import estimate
 from airbo.uncertainty import Normal, Uniform, base_draws
 
 MINIMA = torch.tensor(

@@ -12,8 +12,7 @@ from airbo.problems import (
     Wave,
     problem,
 )
-from airbo.problems.expectation import estimate, expectation
-from airbo.problems.optimum import best_point
+from airbo.problems.truth import best_point, estimate, expectation
 from airbo.uncertainty import Beta, Exact, Normal, base_draws
 from tests.problems.common import HARTMANN
 

@@ -110,35 +110,36 @@ def tolerance_budget(
         measure: Limits of the values; by default those of the optimizer or of the outcome, if
             there are any.
     """
-    optimizer = optimizer.copy()  # other threads may go on
-    plain = design_in_use(optimizer, design)
-    model = optimizer.outcome_model(outcome, measure)
-    cube, uncertainty = model.surrogate.points.cube, model.surrogate.deployment
-    draws = model.draws(EFFORT_OF_BUDGET)
-    limits = draws.measure if isinstance(draws.measure, InSpec) else None
+    with optimizer.exclusive():
+        plain = design_in_use(optimizer, design)
+        model = optimizer.outcome_model(outcome, measure)
+        cube, uncertainty = model.surrogate.points.cube, model.surrogate.deployment
+        draws = model.draws(EFFORT_OF_BUDGET)
+        limits = draws.measure if isinstance(draws.measure, InSpec) else None
 
-    X = cube.columns([plain], allow_outside=True)
-    groups = uncertainty.independent_groups(cube.space.d)
-    executed = _ExecutedInputs.of(uncertainty, X, groups)
-    with torch.no_grad():
-        values = executed.values(draws, cube)  # (S, rows, N), noise included
-    parts = _Parts(values, len(groups), draws.noise_variance, limits)
-    names = [tuple(cube.space.names[c] for c in group) for group in groups]
-    contributions = tuple(
-        parts.contribution(own, executed.n_of_P + i, parts.shares[i]) for i, own in enumerate(names)
-    )
-    everything = tuple(name for own in names for name in own)
-    rest = 1 - parts.noise_share - sum(parts.shares, torch.zeros_like(parts.noise_share))
-    return ToleranceBudget(
-        plain,
-        Likely.of(parts.variance.sqrt(), model.unit),
-        contributions,
-        Likely.of(rest.clamp_min(0) if len(groups) > 1 else 0 * rest),
-        Likely.of(parts.noise_share) if draws.noise == "product" else None,
-        parts.contribution(everything, -1, 1 - parts.noise_share) if groups else None,
-        None if limits is None else Likely.of(limits.of(values[:, 0])),
-        model.goal.name if len(optimizer.outcomes) > 1 else None,
-    )
+        X = cube.columns([plain], allow_outside=True)
+        groups = uncertainty.independent_groups(cube.space.d)
+        executed = _ExecutedInputs.of(uncertainty, X, groups)
+        with torch.no_grad():
+            values = executed.values(draws, cube)  # (S, rows, N), noise included
+        parts = _Parts(values, len(groups), draws.noise_variance, limits)
+        names = [tuple(cube.space.names[c] for c in group) for group in groups]
+        contributions = tuple(
+            parts.contribution(own, executed.n_of_P + i, parts.shares[i])
+            for i, own in enumerate(names)
+        )
+        everything = tuple(name for own in names for name in own)
+        rest = 1 - parts.noise_share - sum(parts.shares, torch.zeros_like(parts.noise_share))
+        return ToleranceBudget(
+            plain,
+            Likely.of(parts.variance.sqrt(), model.unit),
+            contributions,
+            Likely.of(rest.clamp_min(0) if len(groups) > 1 else 0 * rest),
+            Likely.of(parts.noise_share) if draws.noise == "product" else None,
+            parts.contribution(everything, -1, 1 - parts.noise_share) if groups else None,
+            None if limits is None else Likely.of(limits.of(values[:, 0])),
+            model.goal.name if len(optimizer.outcomes) > 1 else None,
+        )
 
 
 @dataclass(frozen=True)

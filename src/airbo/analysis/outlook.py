@@ -113,9 +113,10 @@ def look_ahead(
             "What further experiments can bring is known for the mean only; this optimizer decides "
             f"by {optimizer.measure!r}."
         )
-    today = _Today(optimizer.copy(), policy)  # other threads may go on
-    with without_numerical_warnings(), reproducible(optimizer.seed, "outlook"), torch.no_grad():
-        return today.outlook(sorted(set(steps)), tolerance)
+    with optimizer.exclusive(), without_numerical_warnings():
+        today = _Today(optimizer, policy)
+        with reproducible(optimizer.seed, "outlook"), torch.no_grad():
+            return today.outlook(sorted(set(steps)), tolerance)
 
 
 class _Today:

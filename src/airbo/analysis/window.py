@@ -141,23 +141,23 @@ def operating_window(
         measure: The limits; by default those that the optimizer decides by.
     """
     check_level(level)
-    optimizer = optimizer.copy()  # other threads may go on
-    plain = design_in_use(optimizer, design)
-    limited = _limited(optimizer, measure)
-    cube = limited[0].surrogate.points.cube
-    spec = Specification(cube, [o.draws(EFFORT_OF_WINDOW) for o in limited])
-    at = cube.axes.from_columns(cube.columns([plain], allow_outside=True))
-    # the design itself is judged by the draws that its capability is read off
-    there = Specification(cube, [o.draws(FOR_SHARES) for o in limited]).at_design(plain)
-    search = _Search(spec, at[0], level)
-    along = {name: search.along(c) for c, name in enumerate(cube.space.names)}
-    if there < level:
-        return OperatingWindow(plain, level, there, {}, {}, along)
-    alone = search.alone()
-    single, joint = search.in_units(alone), search.in_units(search.jointly(alone))
-    choices = {name: search.choices(c) for c, name in enumerate(cube.space.names)}
-    single |= {name: own for name, own in choices.items() if own is not None}
-    return OperatingWindow(plain, level, there, single, joint, along, _tied(cube.space))
+    with optimizer.exclusive():
+        plain = design_in_use(optimizer, design)
+        limited = _limited(optimizer, measure)
+        cube = limited[0].surrogate.points.cube
+        spec = Specification(cube, [o.draws(EFFORT_OF_WINDOW) for o in limited])
+        at = cube.axes.from_columns(cube.columns([plain], allow_outside=True))
+        # the design itself is judged by the draws that its capability is read off
+        there = Specification(cube, [o.draws(FOR_SHARES) for o in limited]).at_design(plain)
+        search = _Search(spec, at[0], level)
+        along = {name: search.along(c) for c, name in enumerate(cube.space.names)}
+        if there < level:
+            return OperatingWindow(plain, level, there, {}, {}, along)
+        alone = search.alone()
+        single, joint = search.in_units(alone), search.in_units(search.jointly(alone))
+        choices = {name: search.choices(c) for c, name in enumerate(cube.space.names)}
+        single |= {name: own for name, own in choices.items() if own is not None}
+        return OperatingWindow(plain, level, there, single, joint, along, _tied(cube.space))
 
 
 def design_in_use(optimizer: Optimizer, design: Mapping[str, Any] | None) -> Design:

@@ -1,4 +1,9 @@
-"""Do measured deviations look like the uncertainty that somebody wrote down?"""
+"""Do measured deviations look like the uncertainty that somebody wrote down?
+
+Notation: x' measured values (n) of one parameter; F the distribution function of P_x at each of the
+designs. If the uncertainty is right, u = F(x') is uniform and z = Φ⁻¹(u) standard normal (n). w is
+the step of a log that was rounded.
+"""
 
 from dataclasses import dataclass
 

@@ -80,6 +80,8 @@ class FittedNumbers:
     @classmethod
     def of(cls, values: Array, width: float) -> "FittedNumbers":
         """Sort numbers, and put neighbours together where there are many."""
+        # 150 groups of neighbours with about as many numbers each; the outermost 25 stay single,
+        # since limits and tails hang on them
         unique, n_each = np.unique(values, return_counts=True)
         counts = n_each.astype(np.float64)
         if len(unique) <= 2 * _AT_ENDS + _INSIDE:
@@ -115,16 +117,19 @@ class FittedNumbers:
 
 def centred_normal(v: FittedNumbers) -> InputUncertainty:
     """Fit a normal without bias."""
+    # σ² = Σ c v² / n
     return Normal(few_digits(v.std(0.0)))
 
 
 def one_normal(v: FittedNumbers) -> InputUncertainty:
     """Fit a normal."""
+    # μ = Σ c v / n, σ² = Σ c (v - μ)² / n
     return _mixture(np.ones(1), np.array([[v.mean]]), np.array([[[v.std(v.mean) ** 2]]]))
 
 
 def uniform(v: FittedNumbers) -> InputUncertainty:
     """Fit limits: a little beyond the outermost numbers."""
+    # of n numbers between l and h, the outermost are on average (h - l) / (n + 1) from the ends
     low, high = float(v.values[0]), float(v.values[-1])
     beyond = (high - low) / max(v.n - 1, 1) + v.width / 2
     return Uniform(few_digits(low - beyond), few_digits(high + beyond))
@@ -276,6 +281,7 @@ def _covariance(away: Array, share: Array) -> Array:
 
 def _floored(covs: Array, least: float) -> Array:
     """Raise eigenvalues of covariances to the smallest variance."""
+    # V max(Λ, least) Vᵀ
     values, V = np.linalg.eigh(covs)
     return np.asarray((V * np.maximum(values, least)[:, None]) @ V.swapaxes(1, 2))
 
@@ -334,6 +340,7 @@ def _relative(fit: Fit) -> Callable[[Sample], InputUncertainty]:
 
 
 def _log_normal(sample: Sample) -> InputUncertainty:
+    # log(1 + d/x) = log(actual / asked) has the standard deviation σ
     logs = np.log(np.maximum(1 + sample.d / sample.x, 1e-12))
     width = sample.width / float(np.median(np.abs(sample.x)))
     return LogNormal(few_digits(FittedNumbers.of(logs, width).std(0.0)))
@@ -388,6 +395,7 @@ def _edges(sample: Sample) -> list[float]:
 
 def _places(x: Array, least: int) -> list[int]:
     """Return where the sorted asked values change, at most some dozens of places."""
+    # an edge lies between two asked values that differ
     changes = np.flatnonzero(np.diff(x) > 0) + 1
     if len(changes) > _MOST_EDGES:
         wanted = np.linspace(least, len(x) - least, _MOST_EDGES)
@@ -409,6 +417,7 @@ def _between(low: float, high: float) -> float:
 
 def probability(u: InputUncertainty, x: Array, low: Array, high: Array) -> Array:
     """Return how likely a deviation between two limits is, row by row."""
+    # P(low < δ < high) = F(x + high) - F(x + low)
     X = torch.from_numpy(x).unsqueeze(-1)
     limits = torch.from_numpy(np.stack([x + low, x + high], axis=-1))
     F = u.cdf(X, limits).numpy()  # (n, 2)
@@ -462,6 +471,7 @@ def digits_beside(value: float, spread: float) -> float:
 
 def _mixture(weights: Array, means: Array, covs: Array) -> GaussianMixture:
     """Return normals with few digits, whose weights sum to 1."""
+    # rounded weights sum to 1 only after the largest takes the rest
     w = np.array([few_digits(v) for v in weights])
     w[w.argmax()] += 1 - w.sum()
     stds = np.sqrt(np.diagonal(covs, axis1=1, axis2=2))
@@ -543,6 +553,7 @@ JOINT_FAMILIES = (
 
 def joint_log_density(u: InputUncertainty, D: Array) -> Array:
     """Return the log density of rows (n k) under normals."""
+    # log Σ_j w_j N(D; m_j, C_j)
     if isinstance(u, Normal):
         normals = [np.ones(1), np.zeros((1, D.shape[1])), np.array([u.cov])]
     else:

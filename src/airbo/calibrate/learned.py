@@ -4,6 +4,9 @@ Candidates (``families``) are compared by how likely they make rows that they ha
 decide first whether deviations are the same everywhere or in percent; if they are sure, the other
 shapes are fitted on that scale alone. Where the deviations of some parameters depend on each other,
 these parameters are described together.
+
+Notation: x asked values and d deviations of one parameter (n), w their width (see ``families``);
+X, D the same for k parameters (n k). A *score* is a held-out log likelihood per value, in nats (n).
 """
 
 from collections.abc import Sequence
@@ -225,6 +228,7 @@ class _Score:
 
 def _compare(sample: Sample) -> _Choice:
     """Compare all candidates for one parameter."""
+    # normals first: they say on which scale the other shapes are worth fitting
     chosen = evenly(np.arange(len(sample)), _MOST_ROWS)
     some = sample.at(chosen)
     scored = [_score(family, sample, some) for family in fam.families(sample)]
@@ -284,6 +288,7 @@ def _rank(
     names: tuple[str, ...], scored: Sequence[_Score], chosen: _Score
 ) -> tuple[Candidate, ...]:
     """Return the candidates, the best first."""
+    # differences row by row: what is hard for all candidates does not count
     top = max(scored, key=lambda s: s.score)
     found = []
     for s in sorted(scored, key=lambda s: -s.score):
@@ -316,6 +321,7 @@ def _dependences(choices: Sequence[_Choice]) -> list[tuple[tuple[str, str], floa
     Returns pairs that depend on each other, with the correlations of their deviations and of the
     sizes of these, whatever their signs.
     """
+    # normal scores: shapes and biases are gone, what is left is dependence
     found = []
     for i, one in enumerate(choices):
         for other in choices[i + 1 :]:
@@ -355,6 +361,7 @@ def _groups(
 
 def _joint(choices: Sequence[_Choice], seed: int) -> tuple[Candidate, ...]:
     """Compare joint candidates for some parameters with independent ones."""
+    # only rows that all of the parameters have
     rows = choices[0].rows
     for v in choices[1:]:
         rows = np.intersect1d(rows, v.rows)

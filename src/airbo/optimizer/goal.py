@@ -82,8 +82,10 @@ class Goal:
                 f"{self.name!r} has limits on both sides, so no side is the bad one that "
                 f"{type(measure).__name__} looks at. Ask for InSpec, Target or Mean."
             )
-        measure = self.want.measure if measure is None else check_measure(measure)
-        check_knows_f(self.surrogate.build, measure)
+        if measure is None:
+            measure = self.want.measure
+        else:
+            check_knows_f(self.surrogate.build, check_measure(measure))
         noise = self.noise if noise is None else check_noise(noise)
         own = history.of(self.name)
         if not own.known:

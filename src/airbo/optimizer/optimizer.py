@@ -3,6 +3,7 @@
 import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
@@ -332,6 +333,10 @@ class Optimizer:
             if goal.name == wanted:
                 return goal
         raise ValueError(f"Unknown outcome {name!r}; there are {list(self.outcomes)}.")
+
+    def exclusive(self) -> AbstractContextManager[object]:
+        """Return a context in which no other thread uses this optimizer or shares its models."""
+        return self._lock
 
     @property
     @locked

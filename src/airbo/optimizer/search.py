@@ -115,9 +115,11 @@ def next_design(
             draws = OutcomeDraws(outcomes, SEARCH)
             function = LogImprovement(draws, torch.cat([X, waiting]))
         Z = best_design(function, points.cube, **taken)
-        models = [o.model for o in outcomes if knows_where_inputs_land(o.model)]
-        if experiments == deployment or isinstance(function, ExpectedGain) or not models:
+        if experiments == deployment or isinstance(function, ExpectedGain):
             return Z  # the maximum is an experiment already
+        models = [o.model for o in outcomes if knows_where_inputs_land(o.model)]
+        if not models:
+            return Z
         # argmax of the information about that design, by an experiment under P
         informed = [cast(UncertainInputGP, with_pending(model, situation)) for model in models]
         teaching = InformationAbout(informed, Z, deployment, experiments)

@@ -7,8 +7,8 @@ from airbo.problems.cliff import Cliff
 from airbo.problems.double_peak import DoublePeak
 from airbo.problems.hartmann import Hartmann
 from airbo.problems.hills import Hills
-from airbo.problems.optimum import Optimum
 from airbo.problems.rkhs import RKHS
+from airbo.problems.truth import Optimum
 from airbo.problems.wave import Wave
 
 __all__ = [

@@ -9,9 +9,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.observed import Direction
-from airbo.problems.expectation import N_SAMPLES, Expectation, estimate
-from airbo.problems.measured import Measured, direction_of, estimate_measure
-from airbo.problems.optimum import Optimum, best_point
+from airbo.problems.truth import (
+    N_SAMPLES,
+    Expectation,
+    Measured,
+    Optimum,
+    best_point,
+    direction_of,
+    estimate,
+    estimate_measure,
+)
 from airbo.uncertainty import InputUncertainty
 
 N_ROUGH = 2**10

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from airbo.observed import Direction
 from airbo.problems.base import Problem
-from airbo.problems.optimum import Function, Optimum, best_point
+from airbo.problems.truth import Function, Optimum, best_point
 from airbo.uncertainty import InputUncertainty, Normal, Product, Ring
 
 N_ANGLES = 256

@@ -1,4 +1,16 @@
-"""What every input uncertainty can do, and the base draws that samples are made from."""
+r"""What every input uncertainty can do, and the base draws that samples are made from.
+
+Notation:
+
+    x, X   a design (d), and many of them (*batch n d), in the units of the user
+    x'     the executed input, x' ~ P_x;  δ = x' - x is the deviation
+    u      base draws (s r), uniform in (0, 1): sample i of every design is made from row i
+    t      limits of one column (k), for P(x' < t)
+    ω, W   a frequency (d), and many of them as columns (d m);  φ(ω) = E exp(i ω·δ)
+    c      a factor of all deviations, in ``scaled(c)``
+
+P_x is *additive* if δ does not depend on x. Then one row stands for all designs.
+"""
 
 import hashlib
 import json

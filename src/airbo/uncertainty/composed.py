@@ -1,4 +1,9 @@
-"""Uncertainties made of others: side by side, in percent, clipped, rounded, scaled."""
+"""Uncertainties made of others: side by side, in percent, clipped, rounded, scaled.
+
+Notation: x a design (d), x̃ where the uncertainty inside lands it, x' where this one does;
+δ = x' - x (of ``Relative``: the share); l, h limits (d) or numbers; c a factor; b a block of
+columns. Samples are (*batch n s d), sums of Gaussians Σ_j w_j N(m_j, C_j) as in ``gaussians``.
+"""
 
 import operator
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,7 @@
-"""Deviations that were logged."""
+"""Deviations that were logged.
+
+Notation: δ_i row i of the log (N d), each with the probability 1/N; δ̄ their mean (d).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

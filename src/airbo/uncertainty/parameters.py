@@ -1,4 +1,8 @@
-"""Parameters of uncertainties: numbers for constants, tensors where they change with x."""
+"""Parameters of uncertainties: numbers for constants, tensors where they change with x.
+
+A constant is a float or nested tuples, so that it can be compared, hashed and saved. A parameter
+from a function in ``Varying`` is a tensor with the leading dimensions (*batch n) of the designs.
+"""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias

@@ -1,4 +1,8 @@
-"""Uncertainties that change with the design: by a function, in steps, by a user's own sampler."""
+"""Uncertainties that change with the design: by a function, in steps, by a user's own sampler.
+
+Notation: X designs (*batch n d); fn(X) an uncertainty with parameters (*batch n d), so that P_x
+differs from row to row; u base draws (s r); samples (*batch n s d).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

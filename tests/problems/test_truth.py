@@ -9,7 +9,7 @@ import torch
 
 from airbo import measures
 from airbo.problems import Branin, Problem, Wave
-from airbo.problems.measured import direction_of
+from airbo.problems.truth import direction_of
 from airbo.uncertainty import Normal, Uniform
 
 STANDARD = NormalDist()
