@@ -3,8 +3,8 @@
 from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
+from experiments.measures.limits import LIMITS
 from experiments.measures.regret import MEASURE_REGRET
-from experiments.measures.reliability import RELIABILITY
 from experiments.paper.beliefs import BELIEFS
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
@@ -27,8 +27,7 @@ THEORY: dict[str, Experiment] = {
 """The theorems of the paper, compared with measurements."""
 
 BEYOND: dict[str, Experiment] = {
-    e.name: e
-    for e in (CHOOSE, BENCHMARK, SLIP, SLIP_CHOOSING, MEASURE_REGRET, RELIABILITY, IN_SPEC)
+    e.name: e for e in (CHOOSE, BENCHMARK, SLIP, SLIP_CHOOSING, MEASURE_REGRET, LIMITS, IN_SPEC)
 }
 """Questions that the paper does not ask."""
 

@@ -92,7 +92,11 @@ class Polynomial(Problem):
 
     def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
         low, high = self.bounds
-        x, y = torch.minimum(torch.maximum(X, low), high).unbind(-1)
+        return self.formula(*torch.minimum(torch.maximum(X, low), high).unbind(-1))
+
+    @staticmethod
+    def formula(x: Tensor, y: Tensor) -> Tensor:
+        """Return the polynomial anywhere."""
         of_x = 2 * x**6 - 12.2 * x**5 + 21.2 * x**4 - 6.4 * x**3 - 4.7 * x**2 + 6.2 * x
         of_y = y**6 - 11 * y**5 + 43.3 * y**4 - 74.8 * y**3 + 56.9 * y**2 - 10 * y
         return of_x + of_y - 4.1 * x * y - 0.1 * (x * y) ** 2 + 0.4 * y**2 * x + 0.4 * x**2 * y

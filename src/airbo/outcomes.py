@@ -58,7 +58,7 @@ class Aim(ABC):
     @property
     def where(self) -> str:
         """Say where values are in spec, where it counts by ``InSpec``."""
-        return _where(self.bounds)
+        return bounds_words(self.bounds)
 
     def better(self, unit: str | None = None) -> str:
         """Say which values are good.
@@ -157,7 +157,7 @@ class Limit(ABC):
     @property
     def where(self) -> str:
         """Say where the outcome must lie."""
-        return _where(self.bounds)
+        return bounds_words(self.bounds)
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,12 @@ class Between(Limit):
         return self.low, self.high
 
 
-def _where(bounds: Bounds) -> str:
-    """Say where a value lies that is within limits."""
+def bounds_words(bounds: Bounds) -> str:
+    """Say where a value lies that is within limits.
+
+    >>> bounds_words((0, 100)), bounds_words((None, 0.5))
+    ('between 0 and 100', 'at most 0.5')
+    """
     low, high = bounds
     if low is not None and high is not None:
         return f"between {low:g} and {high:g}"

@@ -54,7 +54,7 @@ def value_of(space: Space, name: str, text: str) -> Any:
                 if is_meant(choice, text):
                     return choice
         raise ValueError(f"{name} must be one of {quoted(parameter.choices)}, got {text!r}.")
-    number = number_of(text, name, unit_of(parameter))
+    number = number_of(text, name)
     if isinstance(parameter, Integer) and number.is_integer():
         return int(number)
     return number
@@ -78,20 +78,39 @@ _COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
-def number_of(text: str, what: str, unit: str | None = None) -> float:
-    """Read a finite number as people write it, or say in a ``ValueError`` what is wrong.
+def typed_number(text: str, what: str, unit: str | None = None) -> float:
+    """Read a number as people type it, or say in a ``ValueError`` what is wrong.
 
-    >>> number_of("1.5", "speed"), number_of(" 1,5 mm", "depth", "mm"), number_of("−2", "x")
-    (1.5, 1.5, -2.0)
+    >>> typed_number("55,4", "yield"), typed_number(" 62.1%", "yield", "%"), typed_number("−2", "x")
+    (55.4, 62.1, -2.0)
     """
     plain = text.strip().replace("−", "-").removesuffix(unit or "").strip()
     if _EITHER.fullmatch(plain):
         point, whole = plain.replace(",", "."), plain.replace(",", "")
         raise ValueError(f"{what}: {plain} can mean {point} or {whole}. Write one of them.")
+    return number_of(plain.replace(",", ".") if _COMMA.fullmatch(plain) else plain, what)
+
+
+def typed_value(space: Space, name: str, text: str) -> Any:
+    """Read the value of a parameter as people type it; see ``value_of``."""
+    parameter = space.parameters.get(name)
+    if parameter is None or isinstance(parameter, Categorical):
+        return value_of(space, name, text)
+    number = typed_number(text, name, unit_of(parameter))
+    if isinstance(parameter, Integer):
+        if not number.is_integer():
+            raise ValueError(f"{name} must be a whole number, got {text!r}.")
+        return int(number)
+    return number
+
+
+def number_of(text: str, what: str) -> float:
+    """Read a finite number, or say that it is none."""
     try:
-        number = float(plain.replace(",", ".") if _COMMA.fullmatch(plain) else plain)
+        number = float(text)
     except ValueError:
-        raise ValueError(f"{what} must be a number, got {text!r}.") from None
+        comma = " Write a decimal point, not a comma." if "," in text else ""
+        raise ValueError(f"{what} must be a number, got {text!r}.{comma}") from None
     if not math.isfinite(number):
         raise ValueError(f"{what} must be a finite number, got {text!r}.")
     return number

@@ -36,7 +36,7 @@ def test_a_small_version_of_everything_runs_and_is_drawn(tmp_path):
     [
         *THEORY,
         "measure-regret",
-        "reliability",
+        "limits",
         "in-spec",
     ],
 )

@@ -14,7 +14,6 @@ QUICK = (
     "bound",
     "inference-time",
     "in-spec",
-    "reliability",
 )
 STORED = sorted(path.name.removesuffix(SUFFIX) for path in STORE.folder.glob(f"*{SUFFIX}"))
 

@@ -10,6 +10,7 @@ from airbo import Campaign
 from airbo.lab import AlreadyTold, CampaignError, Doubtful
 from airbo.lab import campaign as module
 from airbo.lab.plausible import is_far, outlying
+from airbo.words import number
 from tests.lab.common import LINE, campaign, value_of, write
 
 
@@ -49,6 +50,7 @@ CHANGES = {
     "tell under another uncertainty": lambda c: c.tell(0, 1.0, uncertainty=[]),
     "tell another design than asked": lambda c: c.tell(1, 4.0, design={"x": 0.91}),
     "fail": lambda c: c.fail(1),
+    "fail with a reason": lambda c: c.fail(1, why="the tool broke"),
     "give up": lambda c: c.give_up(1),
     "import": import_rows,
     "correct": lambda c: c.tell(2, 9.0, correct=True),
@@ -268,7 +270,38 @@ def test_a_value_far_from_all_others_is_questioned(c):
     assert c.tell(1, 139.0, sure=True).done == "told"
 
 
-@pytest.mark.parametrize(("value", "is_questioned"), [(5.5, True), (550.0, True), (70.0, False)])
+def test_a_reason_is_a_note_of_the_same_change_and_counts_once(c):
+    for _ in range(2):
+        c.fail(0, why=" the tool broke ")
+        assert c.experiment(0).notes == ("the tool broke",)
+    c.fail(1)
+    c.fail(1, why="the tool broke")  # said later
+    assert c.experiment(1).notes == ("the tool broke",)
+    c.give_up_all([2 - 1], correct=True, note="no time")
+    assert c.experiment(1).notes == ("the tool broke", "no time")
+    with pytest.raises(CampaignError, match="The text is empty"):
+        c.fail(0, why=" ")
+
+
+PLAUSIBLE = LINE + '[outcomes.yield]\ngoal = "maximize"\nunit = "%"\nlow = 0\nhigh = 100\n'
+
+
+@pytest.mark.parametrize("value", [-0.1, 621.0])
+def test_a_value_outside_its_plausible_range_is_questioned_from_the_first_one_on(tmp_path, value):
+    with campaign(tmp_path, PLAUSIBLE) as c:
+        asks = f"A yield of {number(value)} is not plausible: the file says between 0 and 100 %."
+        with pytest.raises(Doubtful, match=asks):
+            c.tell({"x": 0.5}, {"yield": value})
+        assert c.tell({"x": 0.5}, {"yield": 62.1}).done == "added"
+        assert c.tell({"x": 0.6}, {"yield": value}, sure=True).done == "added"
+        table = tmp_path / "rows.csv"
+        table.write_text(f"x,yield\n0.1,50\n0.2,{value}\n")
+        with pytest.raises(Doubtful) as caught:
+            c.import_table(table)
+        assert caught.value.doubts == [f"Line 3: {asks}"]
+
+
+@pytest.mark.parametrize(("value", "is_questioned"), [(5.5, True), (550.0, True), (170.0, False)])
 def test_a_decimal_slip_is_questioned_among_a_few_values(c, value, is_questioned):
     for x, known in ((0.1, 52.0), (0.2, 55.0), (0.3, 60.0)):
         c.tell({"x": x}, known)
@@ -279,23 +312,10 @@ def test_a_decimal_slip_is_questioned_among_a_few_values(c, value, is_questioned
         c.tell(0, value)
 
 
-def test_a_value_that_the_file_calls_impossible_is_questioned(tmp_path):
-    possible = 'value = { name = "yield", unit = "%", possible = [0, 100] }\n'
-    c = campaign(tmp_path, possible + LINE)
-    c.ask()
-    with pytest.raises(Doubtful, match="A yield of 795 is not possible: the file says 0 to 100 %"):
-        c.tell(0, 795.0)
-    table = tmp_path / "rows.csv"
-    table.write_text("x,yield\n0.1,79\n0.2,795\n")
-    with pytest.raises(Doubtful, match="Line 3: A yield of 795 is not possible"):
-        c.import_table(table)
-    assert c.tell(0, 795.0, sure=True).done == "told"
-
-
 def test_a_report_is_taken_back_with_its_note(c):
-    c.fail(0, note="the tool broke")
-    assert c.experiment(0).notes == ("the tool broke",)
-    assert [h.what for h in c.undo()] == ["failed", "noted"]
+    c.tell(0, 1.5, note="new batch")
+    assert c.experiment(0).notes == ("new batch",)
+    assert [h.what for h in c.undo()] == ["told", "noted"]
     assert (c.experiment(0).outcome, c.experiment(0).notes) == ("pending", ())
 
 

@@ -25,6 +25,14 @@ def mistakes(text):
     return [(m.line, m.text) for m in caught.value.mistakes]
 
 
+def test_values_may_have_a_plausible_range():
+    whole = LINE.replace("n_initial", 'value = { name = "yield", low = 0, high = 100 }\nn_initial')
+    assert settings(whole).plausible == {"yield": (0, 100)}
+    half = LINE + '[outcomes.yield]\ngoal = "maximize"\nhigh = 100\n'
+    assert settings(half).plausible == {"yield": (None, 100)}
+    assert settings(LINE).plausible == {"value": (None, None)}
+
+
 def test_a_file_says_what_it_says():
     s = settings(MILL)
     assert (s.name, s.direction, s.value_name, s.value_unit) == (
@@ -174,6 +182,8 @@ WRONG = [
     (LINE, "n_initial = 1000", 'measure = "cvar:0.9999"', 3, "level must not exceed 0.999"),
     (LINE, "n_initial = 1000", 'measure = "cvar:0.9"', 3, "NominalGP has no model of f itself"),
     (LINE, "n_initial = 1000", 'noise = "both"', 3, "noise must be one of 'measurement'"),
+    (LINE, "n_initial = 1000", "value = { low = 5, high = 5 }", 3, "low must be below high, got 5"),
+    (LINE, "n_initial = 1000", 'value = { low = "0" }', 3, "low must be a number, got '0'"),
     (LINE, "low = 0.0", "", 5, "parameters.x: low is missing"),
     (LINE, "low = 0.0", "low = 2.0", 6, "low must be < high"),
     (LINE, "low = 0.0", "low = inf", 6, "low must be finite"),

@@ -102,10 +102,6 @@ probability = 0.5
         ),
         ("[outcomes.a]\ngoal = 'maximize'\nmeasure = 'cvar:95%'\n", "Write 0.95 for 95%"),
         ("[outcomes]\n", "outcomes is empty"),
-        (
-            "[outcomes.a]\ngoal = 'maximize'\npossible = [100, 0]\n",
-            r"line 10: outcomes.a: possible must be the smallest and the largest value",
-        ),
         ("[outcomes.-a]\ngoal = 'maximize'\n", "airbo tell could not read it"),
         ('[outcomes."a\\nb"]\ngoal = "maximize"\n', "airbo tell could not read it"),
         ("[outcomes.a]\ngoal='maximize'\n[outcomes.a_std]\nat_most = 1\n", "something else has"),

@@ -17,6 +17,7 @@ from airbo.words import quoted
 
 if TYPE_CHECKING:
     from airbo.analysis import Handover, Outlook
+    from airbo.lab.prediction import Prediction
     from airbo.optimizer import Optimizer, Recommendation
 
 Policy = Literal["observed", "anywhere"]
@@ -77,6 +78,28 @@ class Adviser:
         raise CampaignError(
             f"There is nothing to recommend yet: no experiment measured {quoted(missing)}.{renamed}"
         )
+
+    def predict(
+        self, designs: Sequence[Mapping[str, Any]], allow_outside: bool = False
+    ) -> "list[Prediction]":
+        """Return what to expect at designs; see ``Campaign.predict``."""
+        from airbo.lab.prediction import MOST_DESIGNS, predict
+
+        if len(designs) > MOST_DESIGNS:
+            raise CampaignError(
+                f"{len(designs)} designs are too many at once: predict {MOST_DESIGNS} at most."
+            )
+        self._check_measured()
+        space = self.settings.space
+        if any(set(space.names) - set(design) for design in designs):
+            best = self.recommend().design
+            designs = [{**best, **design} for design in designs]
+        try:
+            plain = [space.checked(design, allow_outside) for design in designs]
+        except (ValueError, TypeError) as error:
+            raise CampaignError(str(error)) from None
+        known = [e for e in modelled(self.settings, self.experiments) if e.outcomes]
+        return [predict(self.optimizer, known, design) for design in plain]
 
     def look_ahead(self, tolerance: float | None = None, policy: Policy | None = None) -> "Outlook":
         """Say what further experiments can bring, and what the recommendation is based on.

@@ -25,6 +25,7 @@ from airbo.words import quoted, same_unit
 if TYPE_CHECKING:
     import pandas as pd
 
+    from airbo.lab.prediction import Prediction
     from airbo.lab.tables import ExperimentTable, Imported
     from airbo.optimizer import Optimizer, Recommendation
     from airbo.uncertainty.in_cube import NamedUncertainty
@@ -372,7 +373,7 @@ class Campaign:
             allow_outside: As for ``tell``.
             sure: As for ``tell``.
             infeasible: As for ``fail``.
-            note: Something to write about each of them; it is taken back with the report.
+            note: What to write about each of them, as ``note`` does.
             key: As for ``tell``.
         """
         again = again or key is not None
@@ -395,7 +396,7 @@ class Campaign:
         *,
         correct: bool = False,
         infeasible: bool = False,
-        note: str | None = None,
+        why: str | None = None,
         key: str | None = None,
     ) -> Told:
         """Report that an experiment was tried and gave no value.
@@ -404,11 +405,11 @@ class Campaign:
             what: As for ``tell``.
             correct: As for ``tell``.
             infeasible: Whether it failed because its design cannot be used.
-            note: Why, for people to read; it is taken back with the report.
+            why: The reason, as a note on the experiment.
             key: As for ``tell``.
         """
         [told] = self.tell_all(
-            [(what, None)], correct=correct, infeasible=infeasible, note=note, key=key
+            [(what, None)], correct=correct, infeasible=infeasible, note=why, key=key
         )
         return told
 
@@ -454,7 +455,7 @@ class Campaign:
         key: str | None,
         note: str | None,
     ) -> list[Told]:
-        """Store what is said that is not known yet."""
+        """Store what is said that is not known yet, with a note on each experiment."""
         note = None if note is None else _text(note)
         said: list[tuple[Entry, int, bool]] = []
         """Each entry, its number, and whether it is new."""
@@ -475,7 +476,9 @@ class Campaign:
                     said.append((entry, entry.experiment.number, not entry.is_known))
                 if said[-1][2]:
                     facts.append(entry.fact(said[-1][1], self.settings))
-                    facts += [] if note is None else [events.Noted(said[-1][1], note)]
+                known = () if entry.experiment is None else entry.experiment.notes
+                if note is not None and same is None and note not in known:
+                    facts.append(events.Noted(said[-1][1], note))
             return facts
 
         call, record, _ = self._change(key, decide)
@@ -661,6 +664,17 @@ class Campaign:
     def front(self, policy: Policy | None = None) -> "list[Recommendation]":
         """Return the designs that no other one beats by all objectives; see ``Optimizer.front``."""
         return self.adviser().front(policy)
+
+    def predict(
+        self, *designs: Mapping[str, Any], allow_outside: bool = False
+    ) -> "list[Prediction]":
+        """Return what to expect at designs: of every outcome, on average and in a single run.
+
+        Args:
+            designs: What a design does not name is set as recommended.
+            allow_outside: Whether designs may lie outside the ranges.
+        """
+        return self.adviser().predict(designs, allow_outside)
 
     def modelled(self, record: Record | None = None) -> list[Experiment]:
         """Return the experiments that ``optimizer`` was told, in that order."""

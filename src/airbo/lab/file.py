@@ -32,6 +32,7 @@ from airbo.outcomes import (
     AtLeast,
     AtMost,
     Between,
+    Bounds,
     Maximize,
     Minimize,
     Want,
@@ -77,8 +78,8 @@ class Settings:
     """What is measured, and what is wanted of each."""
     units: Mapping[str, str | None]
     """The unit of every outcome."""
-    possible: Mapping[str, tuple[float, float]]
-    """The smallest and the largest value that an outcome can have, where the file says so."""
+    plausible: Mapping[str, Bounds]
+    """Between which values each outcome can lie; others are questioned."""
     unnamed: bool
     """Whether the file has one value; its events call it ``value``, so that it can be renamed."""
     space: Space
@@ -334,9 +335,9 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
     return Settings(
         path=path,
         name=name,
-        outcomes={name: outcome.want for name, outcome in measured.items()},
-        units={name: outcome.unit for name, outcome in measured.items()},
-        possible={name: o.possible for name, o in measured.items() if o.possible is not None},
+        outcomes={name: want for name, (want, _, _) in measured.items()},
+        units={name: unit for name, (_, unit, _) in measured.items()},
+        plausible={name: bounds for name, (_, _, bounds) in measured.items()},
         unnamed="outcomes" not in top.values,
         space=space,
         uncertainties=uncertainties,
@@ -478,32 +479,31 @@ _MORE = ("_std", "_within", "_within_std", "_holds")
 """What the table of the front adds to the name of an outcome."""
 _HOLDS = "holds"
 """Its column for all limits together."""
-_KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit", "possible")
+_KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit", "low", "high")
 
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What the file says of one outcome."""
-
-    want: Want
-    unit: str | None
-    possible: tuple[float, float] | None
-
-
-Measured = dict[str, _Outcome]
+Measured = dict[str, tuple[Want, str | None, Bounds]]
+"""What is wanted of each outcome, its unit, and between which values it can lie."""
 
 
 def _read_value(top: TomlTable, parameters: Collection[str]) -> Measured:
     """Read the one value of a file without [outcomes]."""
     table = top.sub("value") or TomlTable({}, ("value",), top.notes)
-    table.only(["name", "unit", "possible"])
+    table.only(["name", "unit", "low", "high"])
     name = table.get("name", "a text in quotes", VALUE)
     if name != VALUE:
         _check_outcome_name(table, name, {*parameters, *RESERVED})
     direction = top.one_of("direction", ("maximize", "minimize"), "maximize")
     measure = _read_measure(top)
     want = Maximize(measure) if direction == "maximize" else Minimize(measure)
-    return {name: _Outcome(want, table.get("unit", "a text in quotes"), _possible(table))}
+    return {name: (want, table.get("unit", "a text in quotes"), _plausible(table))}
+
+
+def _plausible(table: TomlTable) -> Bounds:
+    """Read between which values an outcome can lie."""
+    low, high = (table.get(key, "a number") for key in ("low", "high"))
+    if low is not None and high is not None and not low < high:
+        table.note(f"low must be below high, got {low:g} and {high:g}.", "low")
+    return low, high
 
 
 def _read_outcomes(top: TomlTable, parameters: Collection[str]) -> Measured:
@@ -522,7 +522,7 @@ def _read_outcomes(top: TomlTable, parameters: Collection[str]) -> Measured:
         return {}
     found = {name: _outcome(table, name, {*parameters, *RESERVED}) for name in table.values}
     measured = {name: outcome for name, outcome in found.items() if outcome is not None}
-    wanted = {name: outcome.want for name, outcome in measured.items()}
+    wanted = {name: want for name, (want, *_) in measured.items()}
     n_goals = len(objectives(wanted))
     if len(measured) < len(found):
         return measured
@@ -540,7 +540,9 @@ def _read_outcomes(top: TomlTable, parameters: Collection[str]) -> Measured:
     return measured
 
 
-def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> _Outcome | None:
+def _outcome(
+    outcomes: TomlTable, name: str, taken: Collection[str]
+) -> tuple[Want, str | None, Bounds] | None:
     table = outcomes.sub(name)
     if table is None:
         return None
@@ -559,30 +561,14 @@ def _outcome(outcomes: TomlTable, name: str, taken: Collection[str]) -> _Outcome
         "low": table.get("at_least", "a number"),
         "high": table.get("at_most", "a number"),
     }
-    unit, possible = table.get("unit", "a text in quotes"), _possible(table)
+    unit = table.get("unit", "a text in quotes")
     if is_limit and given["low"] is None and given["high"] is None:
         return None  # neither is a number, which was noted
     try:
-        return _Outcome(_want(table, **given), unit, possible)
+        return _want(table, **given), unit, _plausible(table)
     except (ValueError, TypeError) as error:
         table.note_error(error)
         return None
-
-
-def _possible(table: TomlTable) -> tuple[float, float] | None:
-    """Read between which values an outcome can lie at all."""
-    given = table.get("possible", "a list")
-    if given is None:
-        return None
-    try:
-        low, high = (check_limit(value, "possible") for value in given)
-    except (ValueError, TypeError):
-        low = high = 0.0
-    if not low < high:
-        example = "the smallest and the largest value, such as [0, 100]"
-        table.note(f"possible must be {example}, got {given}.", "possible")
-        return None
-    return low, high
 
 
 def _read_measure(table: TomlTable) -> Measure:

@@ -8,6 +8,7 @@ from airbo.lab.entry import Entry
 from airbo.lab.errors import Doubtful
 from airbo.lab.file import Settings
 from airbo.lab.record import Record
+from airbo.outcomes import bounds_words
 from airbo.space.parameters import Categorical, Parameter
 from airbo.words import number, unit_of, with_unit
 
@@ -63,10 +64,10 @@ def check_plausible_rows(
     said = [(line, row.outcomes) for line, row in rows]
     for name in dict.fromkeys(name for _, values in said for name in values):
         all_values = [v[name] for v in (*told, *(v for _, v in said)) if name in v]
-        low, high = settings.possible.get(name, (-math.inf, math.inf))
-        suspects = outlying(all_values) | {v for v in all_values if not low <= v <= high}
+        suspects = outlying(all_values)
         for line, values in said:
-            if (value := values.get(name)) in suspects and value is not None:
+            value = values.get(name)
+            if value is not None and (value in suspects or not _is_possible(settings, name, value)):
                 others = [*all_values]
                 others.remove(value)
                 doubts += [(line, t) for t in _about_value(settings, name, value, others)]
@@ -102,15 +103,19 @@ def _ranges_outside(parameter: Parameter, value: float) -> float:
     return max(low - value, value - high, 0.0) / (high - low)
 
 
+def _is_possible(settings: Settings, name: str, value: float) -> bool:
+    """Whether a value lies between those that the file says an outcome can have."""
+    low, high = settings.plausible.get(name, (None, None))
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
 def _about_value(settings: Settings, name: str, value: float, others: list[float]) -> list[str]:
-    unit = settings.units.get(name)
-    low, high = settings.possible.get(name, (-math.inf, math.inf))
-    if not low <= value <= high:
-        reach = with_unit(f"{number(low)} to {number(high)}", unit)
-        return [f"A {name} of {number(value)} is not possible: the file says {reach}."]
+    if not _is_possible(settings, name, value):
+        between = with_unit(bounds_words(settings.plausible[name]), settings.units[name])
+        return [f"A {name} of {number(value)} is not plausible: the file says {between}."]
     if not is_far(value, others):
         return []
-    reach = with_unit(f"{number(min(others))} to {number(max(others))}", unit)
+    reach = with_unit(f"{number(min(others))} to {number(max(others))}", settings.units.get(name))
     return [f"A {name} of {number(value)} is far from all others, which are {reach}."]
 
 

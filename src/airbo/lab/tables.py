@@ -189,6 +189,25 @@ def read_experiments(
     return ExperimentTable(Path(name).name, rows, entries, found.n_left_out)
 
 
+def read_designs(
+    settings: Settings, source: "str | Path | pd.DataFrame", allow_outside: bool = False
+) -> list[Design]:
+    """Read designs from a table; other columns and empty cells are left out."""
+    name, sheet = _read(source)
+    found = TableMistakes()
+    header = _meanings(sheet.header, TableColumns(settings.space, settings.units), True, found)
+    reader = _RowReader(sheet, settings.space, found, allow_outside, settings.units)
+    if not set(header) & set(settings.space.names):
+        found.add(1, f"the header names no parameter; there are {quoted(settings.space.names)}.")
+        found.check(name)
+    designs = []
+    for line, cells in sheet.rows:
+        given = {n: cell for n, cell in zip(header, cells, strict=False) if cell}
+        designs.append(reader.design(line, given))
+    found.check(name)
+    return designs
+
+
 def read_trials(reader: EntryReader, url: str, name: str) -> ExperimentTable:
     """Read and check the trials of an Optuna study; see ``Campaign.import_study``."""
     try:
@@ -400,15 +419,7 @@ def _header(
     header: Sequence[str], columns: TableColumns, ignore_others: bool, found: TableMistakes
 ) -> list[str | None]:
     """Return what each column means; None: it is skipped."""
-    meanings: list[str | None] = []
-    for column in header:
-        try:
-            meanings.append(columns.meaning(column))
-        except ValueError as error:
-            meanings.append(None)
-            if not ignore_others and column:
-                hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
-                found.add(1, f"{error}{hint}")
+    meanings = _meanings(header, columns, ignore_others, found)
     missing = [repr(name) for name in columns.space.names if name not in meanings]
     if not set(columns.units) & set(meanings):
         if len(columns.units) > 1:
@@ -423,6 +434,21 @@ def _header(
         own = [column for column, m in zip(header, meanings, strict=True) if m == name]
         what = f"two columns {name!r}" if len(set(own)) == 1 else f"columns {quoted(own)}"
         found.add(1, f"there are {what}: which one counts?")
+    return meanings
+
+
+def _meanings(
+    header: Sequence[str], columns: TableColumns, ignore_others: bool, found: TableMistakes
+) -> list[str | None]:
+    meanings: list[str | None] = []
+    for column in header:
+        try:
+            meanings.append(columns.meaning(column))
+        except ValueError as error:
+            meanings.append(None)
+            if not ignore_others and column:
+                hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
+                found.add(1, f"{error}{hint}")
     return meanings
 
 
@@ -443,9 +469,7 @@ class _RowReader:
             self.found.n_left_out += 1
             return []
         n_before = len(self.found.mistakes)
-        design = {
-            name: self._try(line, self._designed, name, cells[name]) for name in self.space.names
-        }
+        design = self.design(line, cells)
         executed = {
             name: self._try(line, self._executed, name, cells[column])
             for name in self.space.names
@@ -460,6 +484,14 @@ class _RowReader:
         if len(self.found.mistakes) > n_before:
             return []
         return [TableRow(line, design, outcomes, executed, status == INFEASIBLE, kept=kept)]
+
+    def design(self, line: int, cells: Mapping[str | None, str]) -> Design:
+        """Return those parameters of a row that have a cell."""
+        return {
+            name: self._try(line, self._designed, name, cells[name])
+            for name in self.space.names
+            if name in cells
+        }
 
     def _designed(self, name: str, cell: str) -> Any:
         parameter = self.space.parameters[name]

@@ -12,7 +12,7 @@ Deviations come in pairs, e and -e, so the mean over all draws is exactly the po
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from botorch.models.transforms import Standardize
@@ -291,11 +291,16 @@ def _spectrum(model: UncertainInputGP) -> GaussianSum:
     return base
 
 
-def check_has_function(model: Any) -> UncertainInputGP:
-    """Return the model if it models f itself, and not only expected values of f."""
+def has_function(model: Any) -> TypeGuard[UncertainInputGP]:
+    """Whether a model is one of f itself, and not only of expected values of f."""
     kernel: Any = getattr(model, "covar_module", None)
     inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
-    if isinstance(model, UncertainInputGP) and isinstance(inner, IntegralKernel | MMDKernel):
+    return isinstance(model, UncertainInputGP) and isinstance(inner, IntegralKernel | MMDKernel)
+
+
+def check_has_function(model: Any) -> UncertainInputGP:
+    """Return the model if it models f itself, and not only expected values of f."""
+    if has_function(model):
         return model
     raise ValueError(
         f"{type(model).__name__} has no model of f itself, which every measure but the mean needs. "

@@ -1,9 +1,10 @@
-"""Commands that say what was found: recommend, front, report."""
+"""Commands that say what was found: recommend, front, predict, report."""
 
 import datetime
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from airbo.analysis import Handover, Outlook
     from airbo.lab import Campaign, Settings
+    from airbo.lab.prediction import Prediction
     from airbo.optimizer import Recommendation
 
 Anywhere = Annotated[
@@ -241,6 +243,112 @@ def _front_frame(settings: "Settings", found: "Sequence[Recommendation]") -> "pd
         rows.append(row | {"holds": best.holds})
     columns = list(rows[0]) if rows else [*settings.space.names, *settings.outcomes]
     return pd.DataFrame(rows, columns=columns)
+
+
+# -- what to expect at given settings
+
+
+def predict(
+    settings_: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=VALUE]...",
+            help="What to set; the others are as recommended. A parameter may be named several "
+            "times: then all combinations are predicted.",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="A CSV or Excel file with a design in each row.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A .csv or .xlsx file; -: print CSV."),
+    ] = None,
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
+    ] = False,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Say what to expect at settings of your choice, tried or not.
+
+    Of every outcome: the expected value, what a single run will give, how well limits are kept,
+    with 90% intervals; and how far the nearest experiments are.
+    """
+    with reporting(as_json) as out:
+        campaign = open_campaign(file, out)
+        settings = campaign.settings
+        with out.working("Fitting the model ..."):
+            one_thread()
+            designs = designs_in(settings, settings_ or [], table, allow_outside)
+            found = campaign.adviser().predict(designs, allow_outside)
+        if output is not None:
+            _write_predictions(found, output, out)
+        else:
+            _show_predictions(settings, found, designs, out)
+        out.result({"predictions": [each.to_dict() for each in found], "file": output})
+
+
+def designs_in(
+    settings: "Settings", words: Sequence[str], table: Path | None, allow_outside: bool
+) -> list[dict[str, Any]]:
+    """Read designs from words such as ``speed=120``, or from a table."""
+    from airbo.lab.errors import CampaignError
+    from airbo.lab.tables import read_designs
+    from airbo.words import typed_value
+
+    if table is not None and words:
+        raise CampaignError("Name settings, or a table: not both.")
+    if table is not None:
+        return read_designs(settings, table, allow_outside)
+    given: dict[str, list[Any]] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise CampaignError(f"Settings are written as name=value, got {word!r}.")
+        try:
+            given.setdefault(name, []).append(typed_value(settings.space, name, text))
+        except ValueError as error:
+            raise CampaignError(f"{word}: {error}") from None
+    return [dict(zip(given, values, strict=True)) for values in product(*given.values())]
+
+
+def _show_predictions(
+    settings: "Settings",
+    found: "Sequence[Prediction]",
+    designs: Sequence[dict[str, Any]],
+    out: Output,
+) -> None:
+    from airbo.lab.cli.views import prediction_table
+    from airbo.lab.prediction import sentences
+    from airbo.words import assignments, listed
+
+    others = [n for n in settings.space.names if any(n not in design for design in designs)]
+    as_best = f" ({listed(others)} as recommended)" if others else ""
+    if len(found) == 1:
+        out.show(f"At {assignments(settings.space, found[0].design)}{as_best}:")
+        out.show(*sentences(settings, found[0]))
+    else:
+        out.show(prediction_table(settings, found))
+        if others:
+            out.show(f"{listed(others)[:1].upper()}{listed(others)[1:]} as recommended.")
+        if any(each.is_far for each in found):
+            out.show("far: no experiment is near, so the model's general beliefs decide.")
+    out.show("Brackets are 90% intervals (model uncertainty); values are those in use.")
+
+
+def _write_predictions(found: "Sequence[Prediction]", path: Path, out: Output) -> None:
+    from airbo.lab.prediction import as_table
+    from airbo.lab.tables import to_csv, write_table
+    from airbo.words import plural
+
+    table = as_table(found)
+    if str(path) == "-":
+        if not out.as_json:
+            typer.echo(to_csv(table), nl=False)
+        return
+    write_table(table, path)
+    out.show(f"Wrote {plural(len(table), 'prediction')} to {path}.")
 
 
 # -- the report

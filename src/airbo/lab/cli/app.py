@@ -69,7 +69,7 @@ _add(files.check, "airbo check", "airbo check other.toml --no-picture", "airbo c
 _add(experiments.ask, "airbo ask", "airbo ask -n 4 --json")
 _add(
     experiments.tell,
-    "airbo tell 3 1.25  (experiment 3 gave 1.25)",
+    "airbo tell 3 1.25  (experiment 3 gave 1.25; 1,25 and, in percent, 62.1% are read too)",
     "airbo tell 3=1.25 4=-1.31  (several at once)",
     "airbo tell speed=120 depth=0.5 1.25  (by its design, asked for or not)",
     "airbo tell 3 1.25 --executed speed=121.3  (the real speed was measured)",
@@ -89,6 +89,12 @@ _add(experiments.include, "airbo include 7")
 _add(experiments.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
 _add(advice.recommend, "airbo recommend", "airbo recommend --anywhere --json")
+_add(
+    advice.predict,
+    "airbo predict speed=120 depth=0.5",
+    "airbo predict speed=110 speed=120 speed=130  (three designs)",
+    "airbo predict --table designs.csv -o expected.csv",
+)
 _add(advice.front_, "airbo front", "airbo front -o front.csv", name="front")
 _add(
     data.import_,

@@ -113,7 +113,9 @@ def fail(
     infeasible: Annotated[
         bool, typer.Option("--infeasible", help="It failed because the design cannot be used.")
     ] = False,
-    why: Annotated[str | None, typer.Option(help="The reason, as a note.")] = None,
+    why: Annotated[
+        str | None, typer.Option(help="The reason, as a note on the experiments.")
+    ] = None,
     correct: Annotated[bool, typer.Option("--correct", help="Replace the earlier report.")] = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -131,6 +133,8 @@ def fail(
             failed = [(n, None) for n in numbers]
             told = campaign.tell_all(failed, correct=correct, infeasible=infeasible, note=why)
         show_told(out, campaign, told)
+        if why is not None:
+            out.show(f"Noted: {told[0].experiment.notes[-1]}")
 
 
 def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
@@ -291,61 +295,61 @@ class Report:
     """Parameters that were set otherwise than asked."""
 
 
-def report_in(words: Sequence[str], space: "Space", outcomes: Mapping[str, str | None]) -> Report:
+def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report:
     """Read the words of ``airbo tell``.
 
     Args:
         words: What stands behind it.
         space: The parameters.
-        outcomes: Names of the outcomes, and their units. A single one need not be named.
+        units: The outcomes and their units. A single one need not be named.
     """
     from airbo.lab.errors import CampaignError
 
-    is_single = len(outcomes) == 1
+    is_single = len(units) == 1
     try:
-        found = _report(words, space, outcomes)
+        found = _report(words, space, units)
     except ValueError as error:
         hint = _hint(str(error), "" if is_single else _LEAVE_OUT)
         raise CampaignError(str(error)[:1].upper() + str(error)[1:] + hint) from None
     if found is not None:
         return found
-    example = " ".join(f"{name}=1.25" for name in outcomes)
+    example = " ".join(f"{name}=1.25" for name in units)
     several = f"write: airbo tell 3 {example}; leave out what was not measured"
     raise CampaignError(
         f"This is not understood: {' '.join(words)!r}. Please {USAGE if is_single else several}."
     )
 
 
-def _report(
-    words: Sequence[str], space: "Space", outcomes: Mapping[str, str | None]
-) -> Report | None:
+def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report | None:
     """Read a number or a design, and outcomes by name; or numbers with a bare value each."""
-    from airbo.words import number_of
+    from airbo.words import typed_number
 
+    outcomes, unit = list(units), next(iter(units.values()))
     pairs = [word.strip().partition("=") for word in words]
     bare = [n for n, equals, _ in pairs if not equals]
     given = {n: v for n, equals, v in pairs if equals}
     _check_once([n for n, equals, _ in pairs if equals])
     measured = {
-        n: number_of(v, f"outcome {n!r}", outcomes[n]) for n, v in given.items() if n in outcomes
+        n: typed_number(v, f"outcome {n!r}", units[n]) for n, v in given.items() if n in units
     }
     rest = {n: v for n, v in given.items() if n not in outcomes}
     if len(outcomes) == 1:
-        [(name, unit)] = outcomes.items()
         numbered = {n: v for n, v in rest.items() if _is_number(n)}
         if numbered and len(numbered) == len(given) and not bare:
-            values = {int(n): number_of(v, f"the value of {n}", unit) for n, v in numbered.items()}
-            return Report([(n, {name: v}) for n, v in values.items()])
+            values = {
+                int(n): typed_number(v, f"the value of {n}", unit) for n, v in numbered.items()
+            }
+            return Report([(n, {outcomes[0]: v}) for n, v in values.items()])
         if bare and not measured and len(bare) <= 2:
-            measured = {name: number_of(bare.pop(), "the value", unit)}
-    design = _design(space, rest, list(outcomes))
+            measured = {outcomes[0]: typed_number(bare.pop(), "the value", unit)}
+    design = _design(space, rest, outcomes)
     if measured and len(bare) == 1 and _is_number(bare[0]):
         return Report([(int(bare[0]), measured)], design or None)
     return Report([(design, measured)]) if measured and design and not bare else None
 
 
 def _design(space: "Space", given: dict[str, str], outcomes: list[str]) -> dict[str, Any]:
-    from airbo.words import nearest, value_of
+    from airbo.words import nearest, typed_value
 
     for name in given:
         if name not in space.names:
@@ -353,7 +357,7 @@ def _design(space: "Space", given: dict[str, str], outcomes: list[str]) -> dict[
             if len(outcomes) > 1:
                 what, known = "name", [*outcomes, *space.names]
             raise ValueError(f"unknown {what} {name!r}{nearest(name, known)}")
-    return {name: value_of(space, name, text) for name, text in given.items()}
+    return {name: typed_value(space, name, text) for name, text in given.items()}
 
 
 def _check_once(names: Sequence[str]) -> None:
@@ -365,7 +369,7 @@ def _check_once(names: Sequence[str]) -> None:
 def named_values(words: Sequence[str], space: "Space") -> dict[str, float]:
     """Read measured inputs such as ``speed=121.3``."""
     from airbo.lab.errors import CampaignError
-    from airbo.words import number_of
+    from airbo.words import typed_number, unit_of
 
     found = {}
     for word in words:
@@ -375,7 +379,8 @@ def named_values(words: Sequence[str], space: "Space") -> dict[str, float]:
         if name not in space.names:
             raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}")
         try:
-            found[name] = number_of(text, f"--executed {name}")
+            unit = unit_of(space.parameters[name])
+            found[name] = typed_number(text, f"--executed {name}", unit)
         except ValueError as error:
             raise CampaignError(str(error)) from None
     return found

@@ -87,6 +87,8 @@ def _check_file(file: Path, picture: Path | None, no_picture: bool, out: Output)
     """Say what a campaign file means."""
     from airbo.lab import Settings
     from airbo.lab.cli import landings, views
+    from airbo.outcomes import bounds_words
+    from airbo.words import with_unit
 
     with out.working("Working out where designs land ..."):
         one_thread()
@@ -95,6 +97,10 @@ def _check_file(file: Path, picture: Path | None, no_picture: bool, out: Output)
         found = landings.landings(settings)
         used = landings.landings(settings, use=True) if settings.deployment is not None else []
     out.show(_headline(settings), views.parameter_table(settings))
+    for name, bounds in settings.plausible.items():
+        if bounds != (None, None):
+            between = with_unit(bounds_words(bounds), settings.units[name])
+            out.show(f"Plausible values of {name}: {between}. Others are questioned.")
     if settings.space.constraints:
         out.show(f"Designs meet: {'; '.join(settings.space.constraints)}.")
     if found:
@@ -161,6 +167,7 @@ def _described(settings: "Settings") -> dict[str, Any]:
         "direction": settings.direction,
         "value": {"name": settings.value_name, "unit": settings.value_unit},
         "outcomes": outcomes_to_dict(settings.outcomes),
+        "plausible": {name: list(bounds) for name, bounds in settings.plausible.items()},
         **settings.space.to_dict(),
         "uncertainty": settings.described_uncertainty,
         "deployment": settings.described_deployment,

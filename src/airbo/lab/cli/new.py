@@ -339,7 +339,7 @@ _HEAD = """\
 
 name = {name}
 direction = {direction}               # "maximize" or "minimize" the value
-value = {{ {value} }}    # what an experiment measures
+value = {{ {value} }}    # what an experiment measures; low = 0, high = 100: others are questioned
 """
 
 _STORAGE = """\

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 
 from airbo import words
 from airbo.analysis.words import MEAN_ONLY, chance, outlook_sentences
+from airbo.lab.prediction import single_run
 from airbo.lab.report import page, style
-from airbo.lab.report.beliefs import Estimate
 from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section, Tile
 from airbo.measures import InSpec, Mean, Target
@@ -221,13 +221,14 @@ def _interval(c: Capability) -> str:
 
 
 def _single_runs(outcome: OutcomeFindings) -> list[Tile]:
-    """Show where single runs lie, if the experiments are run as the design is used."""
-    optimizer = outcome.findings.optimizer
-    if optimizer.deployment != optimizer.uncertainty:
+    """Show where single runs lie, if the model can say."""
+    findings = outcome.findings
+    ends = single_run(findings.optimizer, findings.best.design, outcome.name)
+    if ends is None:
         return []
-    single: Estimate = outcome.beliefs.expected(outcome.findings.center, noise=True)[0]
-    shown = words.with_unit(words.interval(single), outcome.unit)
-    return [Tile("Single runs", shown, "19 of 20 lie here")]
+    return [
+        Tile("Single runs", words.with_unit(words.between(*ends), outcome.unit), "9 of 10 lie here")
+    ]
 
 
 def _left(outcome: OutcomeFindings) -> Tile:

@@ -54,14 +54,9 @@ class Beliefs:
         """Return the beliefs of the same model about designs under another uncertainty."""
         return replace(self, where=in_cube(self.cube.space, uncertainty))
 
-    def expected(self, X: Float[Tensor, "n d"], noise: bool = False) -> Estimate:
-        """Return the expected value of designs in columns.
-
-        Args:
-            X: The designs.
-            noise: Whether the standard deviation is that of a single experiment, not of its mean.
-        """
-        parts = [self._portion(part, noise) for part in X.split(_AT_ONCE)]
+    def expected(self, X: Float[Tensor, "n d"]) -> Estimate:
+        """Return the expected value of designs in columns."""
+        parts = [self._portion(part) for part in X.split(_AT_ONCE)]
         mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
         return Estimate(self.unit * mean, abs(self.unit) * np.sqrt(variance))
 
@@ -84,13 +79,13 @@ class Beliefs:
         both = Estimate(means, stds)
         return both[0], both[1]
 
-    def _portion(self, X: Tensor, noise: bool) -> tuple[Tensor, Tensor]:
+    def _portion(self, X: Tensor) -> tuple[Tensor, Tensor]:
         missing = -len(X) % _TOGETHER
         padded = torch.cat([X, X[-1:].expand(missing, -1)])
         Z = self.cube.from_columns(padded).unflatten(0, (-1, _TOGETHER))
         with torch.no_grad():
             model: Any = self.model
             under = {} if self.where is None else {"uncertainty": self.where}
-            posterior = model.posterior(Z, observation_noise=noise, **under)
+            posterior = model.posterior(Z, **under)
             mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
         return mean[: len(X)], variance[: len(X)].clamp_min(0)

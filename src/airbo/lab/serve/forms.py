@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airbo.lab import Experiment, Settings
-from airbo.space.parameters import Categorical, Integer
-from airbo.words import number_of, value, value_of
+from airbo.space.parameters import Categorical
+from airbo.words import typed_number, typed_value, value
 
 NOTE_FIELD, WHY_FIELD = "note", "why"
 EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
@@ -126,7 +126,7 @@ def read_values(settings: Settings, form: Mapping[str, str]) -> dict[str, float]
     for field in fields:
         try:
             if text := form.get(field.name, "").strip():
-                found[field.label] = number_of(text, field.label, field.unit)
+                found[field.label] = typed_number(text, field.label, field.unit)
         except ValueError as error:
             mistakes[field.name] = str(error)
     if not found and not mistakes:
@@ -143,14 +143,14 @@ def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, floa
         settings,
         form,
         EXECUTED_FIELD,
-        lambda name, text: number_of(text, name, settings.unit(name)),
+        lambda name, text: typed_number(text, name, settings.unit(name)),
     )
 
 
 def read_set(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
     """Read what was set otherwise than asked; what is empty is as asked."""
     return _read_named(
-        settings, form, SET_FIELD, lambda name, text: _parameter(settings, name, text)
+        settings, form, SET_FIELD, lambda name, text: typed_value(settings.space, name, text)
     )
 
 
@@ -181,7 +181,7 @@ def read_design(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
         try:
             if not text.strip():
                 raise ValueError(f"Enter {name}.")
-            found[name] = _parameter(settings, name, text)
+            found[name] = typed_value(settings.space, name, text)
         except ValueError as error:
             mistakes[field.name] = str(error)
     if mistakes:
@@ -195,18 +195,6 @@ def read_text(form: Mapping[str, str], name: str, empty: str) -> str:
     if not text:
         raise EntryError({name: empty})
     return text
-
-
-def _parameter(settings: Settings, name: str, text: str) -> Any:
-    parameter = settings.space.parameters[name]
-    if isinstance(parameter, Categorical):
-        return value_of(settings.space, name, text)
-    number = number_of(text, name, settings.unit(name))
-    if isinstance(parameter, Integer):
-        if not number.is_integer():
-            raise ValueError(f"{name} must be a whole number, got {text!r}.")
-        return int(number)
-    return number
 
 
 def read_all(*readers: Callable[[], Any]) -> list[Any]:

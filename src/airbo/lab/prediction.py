@@ -1,0 +1,209 @@
+"""What to expect at given settings: of every outcome, on average and in a single run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airbo import words
+from airbo.lab.file import Settings
+from airbo.lab.record import Experiment
+from airbo.measures import InSpec, Mean, Target
+from airbo.measures.capability import middle_90
+from airbo.outcomes import FEASIBLE, Limit, Want
+from airbo.space import Design
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from airbo.optimizer import Evaluation, Optimizer
+
+FAR = 0.25
+"""Where the nearest experiment is farther away, in ranges, a prediction rests on nothing nearby."""
+N_NEAREST = 3
+MOST_DESIGNS = 200
+"""Designs that are predicted at once: each takes draws of every outcome."""
+NORMAL_90 = 1.6449
+"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
+
+Interval = tuple[float, float]
+"""What holds 90 of 100 cases."""
+
+
+@dataclass(frozen=True)
+class OutcomePrediction:
+    """What the model predicts of one outcome."""
+
+    mean: float
+    """Expected value: the mean of many runs, wherever the design lands."""
+    std: float
+    """Its standard deviation (model uncertainty)."""
+    interval: Interval
+    """Of the expected value."""
+    single_run: Interval | None
+    """Where a single run in use lies; None: the surrogate cannot say."""
+    decides: "Evaluation | None" = None
+    """What the outcome counts by, where that is not its mean; with Cpk and ppm of limits."""
+    holds: float | None = None
+    """Of a limit: the probability that it is kept as often as the file asks for."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, for JSON."""
+        found: dict[str, Any] = {"mean": self.mean, "std": self.std, "interval": self.interval}
+        found["single_run"] = self.single_run
+        if self.decides is not None:
+            own = self.decides.to_dict()
+            found["decides"] = {key: own[key] for key in ("measure", "mean", "std", "interval")}
+            found |= own.get("capability", {})
+        return found if self.holds is None else {**found, "holds": self.holds}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What to expect at one design."""
+
+    design: Design
+    outcomes: Mapping[str, OutcomePrediction]
+    nearest: Sequence[tuple[int, float]]
+    """Numbers of the nearest experiments, and how far each is: the largest difference of a
+    parameter, relative to its range; 1 for another choice."""
+
+    @property
+    def is_far(self) -> bool:
+        """Whether no experiment is near."""
+        return not self.nearest or self.nearest[0][1] > FAR
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "design": dict(self.design),
+            "outcomes": {name: found.to_dict() for name, found in self.outcomes.items()},
+            "nearest": [{"number": number, "distance": away} for number, away in self.nearest],
+        }
+
+
+def predict(
+    optimizer: "Optimizer", experiments: Sequence[Experiment], design: Mapping[str, Any]
+) -> Prediction:
+    """Predict all outcomes of a design.
+
+    Args:
+        optimizer: It is not changed.
+        experiments: Those that it knows.
+        design: Any design, also outside the ranges.
+    """
+    plain = optimizer.space.checked(design, allow_outside=True)
+    names = [model.goal.name for model in optimizer.outcome_models()]
+    found = {name: _outcome(optimizer, plain, name) for name in names}
+    away = sorted((optimizer.space.distance(e.design, plain), e.number) for e in experiments)
+    return Prediction(plain, found, [(number, d) for d, number in away[:N_NEAREST]])
+
+
+def _outcome(optimizer: "Optimizer", design: Design, name: str) -> OutcomePrediction:
+    expected = optimizer.evaluate(design, Mean(), outcome=name)
+    model = optimizer.outcome_model(name)
+    single = None if name == FEASIBLE else single_run(optimizer, design, name)
+    common = (expected.mean, expected.std, expected.interval, single)
+    if model.is_mean:
+        return OutcomePrediction(*common)
+    [estimate], _ = model.estimates(model.surrogate.points.of([design]))
+    return OutcomePrediction(*common, model.evaluate(design), estimate.holds)
+
+
+def single_run(optimizer: "Optimizer", design: Design, name: str) -> Interval | None:
+    """Return where 9 of 10 single runs in use lie, with noise, and with what is not known."""
+    from airbo.models.draws import has_function
+    from airbo.models.likelihoods import unseen_input_noise
+
+    model = optimizer.outcome_model(name, Mean())
+    is_noise_known = unseen_input_noise(model.model.likelihood) is not None  # apart from P_x
+    if is_noise_known and has_function(model.model):
+        noisy = optimizer.outcome_model(name, Mean(), noise="product")
+        return middle_90(noisy.values(design).flatten())
+    if optimizer.deployment != optimizer.uncertainty:
+        return None
+    posterior = model.model.posterior(model.surrogate.points.of([design]), observation_noise=True)
+    mean, std = (model.factor * v.item() for v in (posterior.mean, posterior.variance.sqrt()))
+    return mean - NORMAL_90 * abs(std), mean + NORMAL_90 * abs(std)
+
+
+# -- in words
+
+
+def sentences(settings: Settings, found: Prediction) -> list[str]:
+    """Say what to expect, one sentence or two per outcome, and what it is based on."""
+    return [
+        *(
+            f"{name}: {outcome_words(settings.outcomes.get(name), p, settings.units.get(name))}"
+            for name, p in found.outcomes.items()
+        ),
+        nearest_words(found),
+    ]
+
+
+def outcome_words(want: Want | None, found: OutcomePrediction, unit: str | None) -> str:
+    """Say what to expect of one outcome."""
+    if want is None:  # whether the design can be used
+        share = found.decides.mean if found.decides else found.mean
+        return f"{words.percent(share)} of executed inputs work."
+    said = f"expected {_range(found.mean, found.interval, unit)}."
+    if found.single_run is not None:
+        said += (
+            f" 9 of 10 single runs give {words.with_unit(words.between(*found.single_run), unit)}."
+        )
+    decides = found.decides
+    if decides is None:
+        return said
+    if decides.capability is not None:
+        said += f" {decides.capability.words}."
+    elif isinstance(decides.measure, Target):
+        away = words.with_unit(words.number(max(0.0, -decides.mean) ** 0.5, 3), unit)
+        said += (
+            f" Typically {away} away from {words.with_unit(f'{decides.measure.value:g}', unit)}."
+        )
+    else:
+        said += f" {_range(decides.mean, decides.interval, unit)}: the {decides.measure.words}."
+    if isinstance(want, Limit):
+        said += (
+            f" Required: {words.with_unit(want.where, unit)} for "
+            f"{100 * want.probability:.12g}% of executed inputs; the probability that the design "
+            f"meets this is {found.holds:.2f}."
+        )
+    return said
+
+
+def _range(mean: float, interval: Interval, unit: str | None) -> str:
+    """Write a number with its interval: 37.3 (34.3 to 40.3) mm."""
+    low, high = interval
+    return words.with_unit(f"{words.number(mean)} ({words.between(low, high)})", unit)
+
+
+def nearest_words(found: Prediction) -> str:
+    """Say which experiments are near, and warn where none is."""
+    if not found.nearest:
+        return "There is no experiment to compare it with."
+    listed = words.listed([f"{n} ({words.percent(d)})" for n, d in found.nearest])
+    said = f"Nearest experiments, with their distance in ranges of the parameters: {listed}."
+    warning = " None is near: these numbers rest on what the model believes of the whole range."
+    return said + (warning if found.is_far else "")
+
+
+def as_table(predictions: Sequence[Prediction]) -> "pd.DataFrame":
+    """Return a table: designs, and what to expect of each outcome."""
+    import pandas as pd
+
+    rows = []
+    for found in predictions:
+        row: dict[str, Any] = dict(found.design)
+        for name, p in found.outcomes.items():
+            row |= {name: p.mean, f"{name}_low": p.interval[0], f"{name}_high": p.interval[1]}
+            if p.single_run is not None:
+                row |= dict(zip((f"{name}_run_low", f"{name}_run_high"), p.single_run, strict=True))
+            if p.decides is not None:
+                is_share = isinstance(p.decides.measure, InSpec)
+                row[f"{name}_{'in_spec' if is_share else 'measure'}"] = p.decides.mean
+            if p.holds is not None:
+                row[f"{name}_holds"] = p.holds
+        if found.nearest:
+            row |= dict(zip(("nearest", "distance"), found.nearest[0], strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows)
