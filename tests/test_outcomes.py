@@ -48,6 +48,9 @@ def test_every_outcome_says_what_is_wanted():
         "life at least 1000 for 90% of executed inputs",
         "gap between 0.1 and 0.3 for 50% of executed inputs",
     ]
+    assert AtMost(0.2).words("leak", "ml") == "leak at most 0.2 ml for 95% of executed inputs"
+    near = Maximize(measures.Target(50))
+    assert near.words("width", "mm") == "width as near as possible to 50 mm"
 
 
 @pytest.mark.parametrize(

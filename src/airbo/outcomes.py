@@ -83,10 +83,16 @@ class Aim(ABC):
             return -abs(value - self.measure.value)
         return self.sign * value
 
-    def words(self, name: str) -> str:
-        """Say what is wanted of the outcome."""
-        if isinstance(self.measure, InSpec | Target):  # better if larger, whatever the direction
-            return f"{name}: {self.measure.words}, as large as possible"
+    def words(self, name: str, unit: str | None = None) -> str:
+        """Say what is wanted of the outcome.
+
+        >>> Maximize(InSpec(1.4, 1.6)).words("Ra", "µm")
+        'Ra between 1.4 and 1.6 µm for as many executed inputs as possible'
+        """
+        if isinstance(self.measure, InSpec):
+            return f"{name} {with_unit(self.where, unit)} for as many executed inputs as possible"
+        if isinstance(self.measure, Target):
+            return f"{name} as near as possible to {with_unit(f'{self.measure.value:g}', unit)}"
         size = "large" if self.direction == "maximize" else "small"
         by = "" if isinstance(self.measure, Mean) else f" ({self.measure.words})"
         return f"{name} as {size} as possible{by}"
@@ -149,9 +155,10 @@ class Limit(ABC):
         """The direction away from the limit; with two limits, as for values to be maximized."""
         return "minimize" if self.bounds[0] is None else "maximize"
 
-    def words(self, name: str) -> str:
+    def words(self, name: str, unit: str | None = None) -> str:
         """Say what is wanted of the outcome."""
-        what = "the design can be used" if name == FEASIBLE else f"{name} {self.where}"
+        kept = f"{name} {with_unit(self.where, unit)}"
+        what = "the design can be used" if name == FEASIBLE else kept
         return f"{what} for {100 * self.probability:.12g}% of executed inputs"
 
     @property

@@ -35,7 +35,7 @@ def airbo(tmp_path, monkeypatch):
 
 def test_outcomes_are_told_by_name(airbo):
     assert "strength=VALUE leak=VALUE" in airbo("ask").output
-    assert "strength = 1 MPa, leak = 0.1" in airbo("tell", "0", "strength=1", "leak=0.1").output
+    assert "strength = 1 kPa, leak = 0.1" in airbo("tell", "0", "strength=1", "leak=0.1").output
     added = json.loads(airbo("tell", "x=0.2", "leak=0.2", "--json").stdout)["told"][0]
     assert (added["outcomes"], added["value"]) == ({"leak": 0.2}, None)
     assert "Experiment 1 waits for a measurement: strength." in airbo("status").output

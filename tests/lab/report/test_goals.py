@@ -134,7 +134,7 @@ def test_the_settings_name_outcomes_with_their_limits_and_probabilities(tmp_path
 def test_the_settings_name_the_measure_and_noise_of_the_product(measure, tmp_path):
     opt = measured(measure, n=5, noise="product")
     found = settings_of(page_of(opt, tmp_path))
-    assert measure.words in found
+    assert opt.outcomes["value"].words("value") in found
     assert "noise a property of the product" in found
 
 
@@ -227,7 +227,7 @@ def test_every_goal_has_its_own_words(goal, tmp_path):
     others = {other for _, other, _ in GOALS.values()} - {better}
     assert not [other for other in others if other in text]
     assert ("Bright is good" in text) == bool(want.sign)
-    assert want.words("leak") in text
+    assert want.words("leak", "ml") in text
 
 
 def test_a_share_in_spec_is_one_number_on_the_whole_page(tmp_path):

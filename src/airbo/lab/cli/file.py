@@ -150,7 +150,8 @@ def _headline(settings: "Settings") -> str:
         value = heading(settings.value_name, settings.value_unit)
         goal = f"{settings.direction} the expected {value}"
     else:
-        goal = "; ".join(want.words(name) for name, want in settings.outcomes.items())
+        wanted = settings.outcomes.items()
+        goal = "; ".join(want.words(name, settings.units[name]) for name, want in wanted)
     acquisition = f", acquisition {settings.acquisition}" if settings.is_single else ""
     return (
         f"Campaign {settings.name!r}: {goal}. Surrogate {settings.surrogate}{acquisition}. "

@@ -66,7 +66,7 @@ def outcome_line(settings: Settings, name: str, estimate: "OutcomeEstimate") -> 
     if not isinstance(want, Limit):  # whether a design can be used
         return f"{name}: {estimate.within:.1%} of executed inputs work."
     return (
-        f"{name}: {with_unit(plus_minus(estimate), unit)}. Required: {want.words(name)}"
+        f"{name}: {with_unit(plus_minus(estimate), unit)}. Required: {want.words(name, unit)}"
         f". Expect {quality}. The probability that the design meets this requirement is "
         f"{estimate.holds:.2f}."
     )

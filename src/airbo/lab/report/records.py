@@ -149,7 +149,7 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
     n_ok = int((table[STATUS] == OK).sum())
     product = "a property of the product: limits and all measures but the mean count it"
     return [
-        *([name, want.words(name)] for name, want in findings.outcomes.items()),
+        *([o.name, o.want.words(o.name, o.unit)] for o in findings.parts),
         *([["noise", product]] if optimizer.noise == "product" else []),
         *([["designs meet", meet]] if meet else []),
         ["experiments", f"{len(table)}, {n_ok} of them with a value"],
