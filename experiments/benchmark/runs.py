@@ -14,7 +14,7 @@ from experiments.benchmark import plan, report
 from experiments.harness.experiment import Experiment, Results, Step, Task
 from experiments.harness.statistics import Z_90
 from experiments.subjects.cases import Case, find_case, slip_case
-from experiments.subjects.loops import Loop
+from experiments.subjects.loops import AirboLoop, Loop
 
 LOOKS = (0.25, 0.5, 0.75, 1.0)
 """Shares of the evaluations after the first designs, after which the answer is taken."""
@@ -46,6 +46,7 @@ def optimize(
         "at": looks,
         "regret": _short(case.regrets(answers)),
         "design": _short(answers[-1]),
+        **by_policy(case, loop),
         "along": _short([_along(case, reached, n_first)])[0],
         **covered(case, loop, answers[-1], repeat),
         "ask_seconds": _short([float(np.median(asking[n_first:]))])[0],
@@ -57,6 +58,14 @@ def _along(case: Case, reached: list[float], n_first: int) -> float:
     """Return the mean gap of the best executed value so far, once a method chooses."""
     best = np.maximum.accumulate(reached)[n_first:]
     return float(np.mean(case.sign * case.truth["value"] - best))
+
+
+def by_policy(case: Case, loop: Loop) -> dict[str, Any]:
+    """Return the regret of airbo's answer by both policies: a design tried, or any design."""
+    if not isinstance(loop, AirboLoop):
+        return {}
+    answers = [loop.recommend("observed"), loop.recommend("anywhere")]
+    return dict(zip(("observed", "anywhere"), _short(case.regrets(answers)), strict=True))
 
 
 def covered(case: Case, loop: Loop, design: list[float], repeat: int) -> dict[str, Any]:

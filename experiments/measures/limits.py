@@ -7,6 +7,7 @@ the study of CARBO, and the speed reducer in the form of the literature on relia
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +154,8 @@ class BoTorchLimits:
             better = qLogNoisyExpectedImprovement(
                 self._fitted(Z),
                 Z,
-                objective=GenericMCObjective(lambda Y, X=None: -Y[..., 0]),
-                constraints=[lambda Y, k=k: -Y[..., k + 1] for k in range(self.part.n_limits)],
+                objective=GenericMCObjective(partial(_minus, 0)),
+                constraints=[partial(_minus, k + 1) for k in range(self.part.n_limits)],
                 prune_baseline=True,
             )
             cube = torch.stack([torch.zeros_like(self.low), torch.ones_like(self.low)])
@@ -188,6 +189,11 @@ class BoTorchLimits:
 
     def _to_cube(self, designs: Any) -> Tensor:
         return (torch.tensor(designs, dtype=torch.float64) - self.low) / self.width
+
+
+def _minus(k: int, Y: Tensor, X: Tensor | None = None) -> Tensor:
+    """Return what BoTorch maximizes of a cost, and what it keeps below zero of a margin."""
+    return -Y[..., k]
 
 
 METHODS: dict[str, Any] = {"airbo": AirboLimits, "BoTorch": BoTorchLimits}

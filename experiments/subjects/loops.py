@@ -30,6 +30,9 @@ N_RESTARTS, N_RAW = 10, 512
 N_PERTURBATIONS = 32
 
 
+Policy = Literal["observed", "anywhere"]
+
+
 class Loop(Protocol):
     """Proposes designs, takes observed values, and names the design that it would use."""
 
@@ -56,7 +59,7 @@ class AirboLoop:
         surrogate: Any = "default",
         acquisition: Any = "default",
         knows: bool = True,
-        policy: Literal["observed", "anywhere"] | None = None,
+        policy: Policy | None = None,
         measure: Measure | None = None,
     ) -> None:
         """Start without observations.
@@ -91,10 +94,12 @@ class AirboLoop:
         landed = None if executed is None else self._named(executed)
         self.optimizer.tell(self._named(design), value, executed=landed)
 
-    def recommend(self) -> Design:
+    def recommend(self, policy: Policy | None = None) -> Design:
+        """Return the design to use, by another policy if one is given."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", airbo.TooLittleDataWarning)
-            return list(self.optimizer.recommend(policy=self.policy).design.values())
+            chosen = self.optimizer.recommend(policy=policy or self.policy)
+        return list(chosen.design.values())
 
     def predict(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
         table = self.optimizer.predict([self._named(row) for row in X.tolist()])

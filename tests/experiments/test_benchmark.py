@@ -176,6 +176,8 @@ def test_a_run_can_be_repeated():
     for timed in ("seconds", "ask_seconds"):
         del one[timed], other[timed]
     assert one == other
+    assert one["observed"] >= -1e-6
+    assert one["regret"][-1] in (one["observed"], one["anywhere"])  # as shipped: one of the two
 
 
 def test_a_logged_input_is_what_a_plain_model_learns_from():
@@ -205,7 +207,8 @@ def made(experiment, regrets):
             config = {"case": case, "method": method, "budget": 30}
             result = {
                 "regret": [r * gain], "seconds": 36.0, "ask_seconds": 1.0,
-                "covered": repeat > 0, "covered_near": 0.9,
+                "covered": repeat > 0, "covered_near": 0.9, "observed": r * gain,
+                "anywhere": 2 * r * gain,
             }  # fmt: skip
             each.append((Task(experiment, f"{case}: {method}", repeat, config), result))
     return Results(each)
@@ -227,6 +230,7 @@ def test_regrets_below_the_floor_count_alike():
     assert report.scores(results, (one, other)) == pytest.approx(
         {one: plan.FLOOR, other: plan.FLOOR}
     )
+    assert report.scores(results, (other,), "anywhere") == pytest.approx({other: 1.8e-3})
 
 
 def test_a_candidate_far_behind_is_dropped_after_a_first_look():

@@ -277,8 +277,17 @@ def test_another_space_or_direction_is_refused(tmp_path, old, new, message):
 
 def test_changed_choices_are_refused(tmp_path):
     campaign(tmp_path, MILL).tell(DESIGN, 1.0)
-    with pytest.raises(StorageError, match=r"choices of 'tool' were \['A', 'B'\]"):
-        campaign(tmp_path, edited(MILL, '"B"]', '"B", "C"]'))
+    with pytest.raises(StorageError, match="choices of 'tool' lack 'B'"):
+        campaign(tmp_path, edited(MILL, '"B"]', '"C"]'))
+
+
+def test_another_choice_may_come_later(tmp_path):
+    campaign(tmp_path, MILL).tell(DESIGN, 1.0)
+    c = campaign(tmp_path, edited(MILL, '"B"]', '"B", "C"]'))
+    c.tell({**DESIGN, "tool": "C"}, 2.0)
+    assert c.status().notes == ["The choices 'C' of 'tool' came later than the others."]
+    assert values(c) == [1.0, 2.0]
+    assert {e.design["tool"] for e in c.ask(8)} == {"A", "B", "C"}
 
 
 def test_the_order_of_parameters_does_not_matter(tmp_path):

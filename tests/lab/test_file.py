@@ -323,3 +323,20 @@ def test_exact_use_and_another_use_of_a_parameter_contradict_each_other():
     [(line, said)] = mistakes(text)
     assert line == len(text.splitlines())
     assert "remove one of the two" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("a" + ".a" * 5000 + " = 1", "nested too deeply"),
+        ("a = " + "{a = " * 50 + "1" + "}" * 50, "nested too deeply"),
+        ("seed = " + "9" * 5001, "too many digits"),
+        ('storage = "sqlite:///a\\u0000b.db"', "has a character that none can"),
+        (f'storage = "sqlite:///{"a" * 5000}.db"', "is longer than 255 bytes"),
+    ],
+    ids=["lists", "dots", "tables", "digits", "NUL", "a long name"],
+)
+def test_files_made_to_break_whoever_reads_them_are_refused(text, message):
+    with pytest.raises(FileError, match=message):
+        settings(text + "\n" + LINE.replace('storage = "sqlite:///campaign.db"\n', ""))

@@ -38,6 +38,7 @@ def test_outcomes_are_told_by_name(airbo):
     assert "strength = 1 MPa, leak = 0.1" in airbo("tell", "0", "strength=1", "leak=0.1").output
     added = json.loads(airbo("tell", "x=0.2", "leak=0.2", "--json").stdout)["told"][0]
     assert (added["outcomes"], added["value"]) == ({"leak": 0.2}, None)
+    assert "Experiment 1 waits for a measurement: strength." in airbo("status").output
     assert "did you mean 'leak'" in airbo("tell", "0", "leek=1").output
     said = " ".join(airbo("tell", "0", "1").output.split())
     assert "Please write: airbo tell 3 strength=1.25 leak=1.25" in said

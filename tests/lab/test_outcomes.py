@@ -144,6 +144,16 @@ def test_outcomes_are_kept_and_told_to_the_model(campaign):
     assert campaign.status().n_ok == 2
 
 
+def test_what_still_lacks_a_measurement_is_listed(campaign):
+    campaign.tell({"x": 0.1}, {"strength": 1.0, "leak": 0.1})
+    campaign.tell({"x": 0.2}, {"strength": 2.0})
+    campaign.tell({"x": 0.3}, None)
+    waiting = campaign.status().waiting
+    assert [(e.number, missing) for e, missing in waiting] == [(1, ["leak"])]
+    campaign.tell(1, {"leak": 0.2})
+    assert campaign.status().waiting == []
+
+
 def test_what_is_measured_later_is_added_and_what_differs_is_refused(campaign):
     [asked] = campaign.ask()
     campaign.tell(asked.number, {"strength": 1.0})

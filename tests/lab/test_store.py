@@ -247,12 +247,29 @@ def test_a_backup_of_a_campaign_in_use_is_the_campaign(tmp_path, storage):
     path = written(tmp_path, storage)
     record = told(path, [1.0, 2.0])
     with Campaign.open(path) as campaign:
-        assert campaign.store.backup(tmp_path / "copy.db") == 3
-        with pytest.raises(StorageError, match="exists already"):
-            campaign.store.backup(tmp_path / "copy.db")
         copy = Store(StorageURL("sqlite:///copy.db"), tmp_path, campaign.settings.name)
+        assert campaign.store.copy_to(copy) == 3
+        with pytest.raises(StorageError, match="exists already"):
+            campaign.store.copy_to(copy)
         assert copy.check() == 3
         assert fold(copy.read()) == record
+
+
+def test_a_campaign_moves_to_a_server_with_its_whole_history(tmp_path, postgres_url):
+    path = written(tmp_path)
+    record = told(path, [1.0, 2.0])
+    with Campaign.open(path) as campaign:
+        campaign.undo()
+        record = campaign.record()
+        server = Store(StorageURL(postgres_url), tmp_path, campaign.settings.name)
+        assert campaign.store.copy_to(server) == 4
+        with pytest.raises(StorageError, match=r"holds a campaign .* already"):
+            campaign.store.copy_to(server)
+        server.close()
+    path.write_text(f'storage = "{postgres_url}"\n' + path.read_text())
+    with Campaign.open(path) as moved:
+        assert moved.record() == record
+        moved.tell({"x": 0.9}, 3.0)
 
 
 def test_no_file_is_left_beside_the_database(tmp_path):

@@ -7,10 +7,13 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import openpyxl
+import optuna
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState
 
 from airbo import uncertainty as unc
 from airbo.lab import Campaign, CampaignError, FileError, StorageError
@@ -297,3 +300,65 @@ def test_many_rows_are_written_together(tmp_path):
         e.asked and e.told and datetime.now(UTC) - e.told < timedelta(hours=1) for e in reopened
     )
     assert c.ask()[0].number == 150
+
+
+def test_the_same_runs_from_csv_and_from_excel_count_once(tmp_path):
+    c = campaign(tmp_path, MILL)
+    rows = [[100 + i / 3, 0.1 + 0.2, 2, "A", i / 7] for i in range(5)]
+    table = pd.DataFrame(rows, columns=["speed", "depth", "passes", "tool", "value"])
+    (tmp_path / "runs.csv").write_text(to_csv(table))
+    (tmp_path / "runs.xlsx").write_bytes(to_excel(table))
+    assert not c.import_table(tmp_path / "runs.csv").already
+    assert c.import_table(tmp_path / "runs.xlsx").already
+    assert c.status().n_ok == 5
+
+
+def test_columns_may_have_other_names(tmp_path):
+    c = campaign(tmp_path, MILL)
+    text = GOOD.replace("speed", "v_c [m/min]").replace("value", "Ra")
+    columns = {"speed": "v_c [m/min]", "roughness": "Ra"}
+    c.import_table(csv(tmp_path, text), columns=columns)
+    assert [e.design["speed"] for e in c.experiments] == [100.0, 120.0]
+    wrong_unit = csv(tmp_path, text.replace("[m/min]", "[km/h]"))
+    with pytest.raises(FileError, match="in 'km/h', and the campaign file says 'm/min'"):
+        c.import_table(wrong_unit, columns={**columns, "speed": "v_c [km/h]"})
+    for wrong in ({"sped": "Ra"}, {"speed": "Rz"}):
+        with pytest.raises(CampaignError, match="There is no"):
+            c.import_table(csv(tmp_path, text), columns=wrong)
+
+
+# -- studies of Optuna
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study with a value, a failed trial and a running one."""
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    made = optuna.create_study(storage=url, study_name="milling")
+    space = {"x": FloatDistribution(0.0, 1.0)}
+    first, second, _ = (made.ask(space) for _ in range(3))
+    made.tell(first, 1.5)
+    made.tell(second, state=TrialState.FAIL)
+    return url
+
+
+def test_a_study_is_taken_over_with_what_is_pending(tmp_path, study):
+    c = campaign(tmp_path)
+    done = c.import_study(study, "milling")
+    assert (done.numbers, done.already) == ([0, 1, 2], False)
+    assert [e.outcome for e in c.experiments] == ["ok", "failed", "pending"]
+    assert value_of(c.experiment(0)) == 1.5
+    assert c.experiment(0).told.utcoffset() == timedelta(0)
+    assert c.import_study(study, "milling").already
+    assert len(c.optimizer().pending) == 1
+    c.undo()
+    assert [e for e in c.experiments if e.has_outcome] == []
+
+
+def test_a_study_that_does_not_fit_is_refused_whole(tmp_path, study):
+    c = campaign(tmp_path, MILL)
+    with pytest.raises(CampaignError, match=r"does not fit .*\n  trial 0: .*'x'"):
+        c.import_study(study, "milling")
+    with pytest.raises(CampaignError, match="no study"):
+        c.import_study(study, "drilling")
+    assert c.experiments == []

@@ -102,6 +102,7 @@ class UCB:
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the bound; the ``beta`` of BoTorch is the square of the paper's β."""
+        # μ + βσ after the pending designs
         return UpperConfidenceBound(with_pending(model, situation), beta=self.beta**2)
 
 
@@ -198,6 +199,7 @@ class EI:
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build LogEI, or qLogNEI."""
+        # log E (F(x) - max_i μ_i)₊
         if situation.X_pending is None:
             return LogExpectedImprovement(model, best_f=_best_mean(model, situation))
         return qLogNoisyExpectedImprovement(
@@ -229,6 +231,7 @@ class FromFactory:
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Call the factory with the arguments that it has."""
+        # what the factory names of all that is offered; without X_pending, the model knows it
         wanted = set(list(inspect.signature(self.factory).parameters)[1:]) & set(_OFFERED)
         if "X_pending" not in wanted:
             model = with_pending(model, situation)

@@ -129,6 +129,7 @@ def tolerance_budget(
             for i, own in enumerate(names)
         )
         everything = tuple(name for own in names for name in own)
+        # what no group explains alone: 1 - noise - Σ_i S_i
         rest = 1 - parts.noise_share - sum(parts.shares, torch.zeros_like(parts.noise_share))
         return ToleranceBudget(
             plain,
@@ -192,6 +193,7 @@ class _Parts:
     ) -> None:  # fmt: skip
         self.limits, self.n_compared = limits, g + 1
         self.values = values
+        # Var over a and b together, of every draw
         self.variance = values[:, :2].flatten(1).var(-1, correction=0)
         whole = self.variance.clamp_min(1e-300)
         self.noise_share = (noise / whole).clamp(0, 1)

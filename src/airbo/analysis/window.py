@@ -213,6 +213,7 @@ class _Search:
             own = torch.tensor(self.cube.values(column), dtype=torch.float64)
         else:
             own = torch.linspace(0, 1, N_VALUES, dtype=torch.float64)
+        # the design itself is one of the values
         return torch.cat([own, self.at[[column]]]).unique()
 
     def _line(self, column: int, values: Tensor) -> Float[Tensor, "k d"]:
@@ -306,6 +307,7 @@ class _Search:
 
     def _fits(self, box: Box, n: int = N_INSIDE) -> bool:
         """Say whether corners of a box, and designs inside it, are in the window."""
+        # P(in spec) >= level at low + u (high - low), for corners and points u inside
         U = self._template(n)
         return bool((self.spec.probability(box[0] + U * (box[1] - box[0])) >= self.level).all())
 

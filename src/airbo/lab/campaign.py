@@ -20,7 +20,7 @@ from airbo.lab.record import Change, Experiment, Record, Status, adds_to, differ
 from airbo.lab.store import NewEvent, Outdated, Store
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical, Float, Integer, Parameter
-from airbo.words import same_unit
+from airbo.words import quoted, same_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,6 +148,7 @@ class Campaign:
             n_excluded=sum(e.excluded is not None for e in record.experiments),
             pending=record.pending,
             overdue=self._overdue(record),
+            waiting=_waiting(self.settings, record),
             best=_best(self.settings, record),
             notes=[*_other_uncertainties(self.settings, record), *_changes(self.settings, record)],
         )
@@ -300,6 +301,7 @@ class Campaign:
         again: bool = False,
         allow_outside: bool = False,
         sure: bool = False,
+        note: str | None = None,
         key: str | None = None,
     ) -> Told:
         """Report what an experiment gave.
@@ -320,6 +322,7 @@ class Campaign:
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.
             sure: Whether to store numbers that look like typing errors.
+            note: Something to write about the experiment; it is taken back with the report.
             key: Made by the caller, one for each report: the same key twice counts once. A report
                 with a key is not compared with others: the same design and value under another key
                 are another experiment.
@@ -338,6 +341,7 @@ class Campaign:
             again=again,
             allow_outside=allow_outside,
             sure=sure,
+            note=note,
             key=key,
         )
         return told
@@ -409,15 +413,23 @@ class Campaign:
         )
         return told
 
-    def give_up(self, number: int, *, correct: bool = False, key: str | None = None) -> Told:
+    def give_up(
+        self,
+        number: int,
+        *,
+        correct: bool = False,
+        note: str | None = None,
+        key: str | None = None,
+    ) -> Told:
         """Report that an experiment will not be run; the model learns nothing from it.
 
         Args:
             number: Of the experiment.
             correct: Whether to replace an outcome that was told before.
+            note: As for ``fail``.
             key: As for ``tell``.
         """
-        [told] = self.give_up_all([number], correct=correct, key=key)
+        [told] = self.give_up_all([number], correct=correct, note=note, key=key)
         return told
 
     def give_up_all(
@@ -555,6 +567,7 @@ class Campaign:
         again: bool = False,
         allow_outside: bool = False,
         ignore_others: bool = False,
+        columns: Mapping[str, str] | None = None,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         sure: bool = False,
     ) -> "Imported":
@@ -568,6 +581,8 @@ class Campaign:
             again: Whether a table that was imported before counts once more.
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
+            columns: Columns of the table that have other names than parameters and outcomes, by
+                the name of these.
             uncertainty: What these experiments were made under, if not what the file says.
             sure: Whether to store numbers that look like typing errors.
 
@@ -578,7 +593,8 @@ class Campaign:
         from airbo.lab.tables import read_experiments
 
         reader = EntryReader.of(self.settings, self.record(), uncertainty, allow_outside)
-        return self._import(read_experiments(reader, source, ignore_others), again, sure)
+        table = read_experiments(reader, source, ignore_others, columns or {})
+        return self._import(table, again, sure)
 
     def _import(self, table: "ExperimentTable", again: bool, sure: bool) -> "Imported":
         from airbo.lab.tables import Imported
@@ -706,6 +722,13 @@ def _text(text: str) -> str:
 # -- where it stands
 
 
+def _waiting(settings: Settings, record: Record) -> list[tuple[Experiment, list[str]]]:
+    """Return experiments of which some outcomes were not measured yet."""
+    told = [e for e in record.experiments if e.counts and e.outcomes]
+    missing = [(e, [name for name in settings.outcomes if name not in e.outcomes]) for e in told]
+    return [(e, names) for e, names in missing if names]
+
+
 def _best(settings: Settings, record: Record) -> Experiment | None:
     """Return the best observed experiment, where one outcome says what is best."""
     if not settings.is_single:
@@ -745,6 +768,9 @@ def _changes(settings: Settings, record: Record) -> list[str]:
                 f"The range of {name!r} was {ranges[0]} when the campaign began and is now "
                 f"{ranges[1]}; experiments outside it are kept."
             )
+        elif isinstance(new, Categorical) and isinstance(before, Categorical) and new != before:
+            more = [choice for choice in new.choices if choice not in before.choices]
+            changes.append(f"The choices {quoted(more)} of {name!r} came later than the others.")
     if begun.constraints != settings.space.constraints:
         changes.append(
             f"The constraints were {list(begun.constraints)} when the campaign began and are now "
@@ -803,9 +829,9 @@ def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
     if type(old) is not type(new):
         return f"parameter {name!r} was of type {old.kind!r} and is now {new.kind!r}"
     if isinstance(old, Categorical) and isinstance(new, Categorical):
-        if list(old.choices) != list(new.choices):
-            before, after = list(old.choices), list(new.choices)
-            return f"the choices of {name!r} were {before} and are now {after}"
+        gone = [choice for choice in old.choices if choice not in new.choices]
+        if gone:
+            return f"the choices of {name!r} lack {quoted(gone)}, which they had before"
     elif old.log != new.log:
         return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
     return _changed_unit(name, *(getattr(p, "unit", None) for p in (old, new)))

@@ -376,6 +376,11 @@ def _storage(top: TomlTable, path: Path) -> StorageURL:
     return url
 
 
+def password_of(settings: Settings) -> str | None:
+    """Return the password of a database server that a campaign may be copied to."""
+    return _password(settings.top, settings.path.parent)
+
+
 def _password(top: TomlTable, folder: Path) -> str | None:
     """Return the password from the environment, or from the file that is named."""
     name = top.get(PASSWORD_FILE, "a text in quotes")

@@ -16,8 +16,12 @@ FAR_OUTSIDE = 0.5
 """How far outside its range a parameter may land without a question, in ranges."""
 MANY_DEVIATIONS = 6.0
 """How far from the mean of the others a value may lie, in their standard deviations."""
-TOO_FEW = 8
+MANY = 8
+"""Fewer values than this have no reliable standard deviation: only a decimal slip shows."""
+FEW = 3
 """With fewer other values, no value counts as unusual."""
+ALIKE, SLIP = 3.0, 7.0
+"""Where all others agree within the first factor, the second one looks like a decimal slip."""
 MOST_QUESTIONED = 20
 """Number of lines of a table that are questioned one by one."""
 
@@ -109,13 +113,21 @@ def _about_value(settings: Settings, name: str, value: float, others: list[float
     if not _is_possible(settings, name, value):
         between = with_unit(bounds_words(settings.plausible[name]), settings.units[name])
         return [f"A {name} of {number(value)} is not plausible: the file says {between}."]
-    if len(others) < TOO_FEW:
+    if not is_far(value, others):
         return []
-    mean, std = statistics.fmean(others), statistics.stdev(others)
-    if not abs(value - mean) > MANY_DEVIATIONS * std > 0:
-        return []
-    reach = with_unit(f"{number(min(others))} to {number(max(others))}", settings.units[name])
+    reach = with_unit(f"{number(min(others))} to {number(max(others))}", settings.units.get(name))
     return [f"A {name} of {number(value)} is far from all others, which are {reach}."]
+
+
+def is_far(value: float, others: list[float]) -> bool:
+    """Say whether a value is far from all others."""
+    if len(others) < FEW:
+        return False
+    if len(others) < MANY:
+        sizes = [abs(other) for other in others]
+        alike = min(others) * max(others) > 0 and max(sizes) < ALIKE * min(sizes)
+        return alike and not min(sizes) / SLIP < abs(value) < max(sizes) * SLIP
+    return abs(value - statistics.fmean(others)) > MANY_DEVIATIONS * statistics.stdev(others) > 0
 
 
 def outlying(values: list[float]) -> set[float]:
@@ -125,8 +137,8 @@ def outlying(values: list[float]) -> set[float]:
     (v - m)² n / (n - 1).
     """
     n = len(values)
-    if n <= TOO_FEW:
-        return set()
+    if n <= MANY:
+        return set(values)
     mean = statistics.fmean(values)
     squares = math.fsum((value - mean) ** 2 for value in values)
     found = set()

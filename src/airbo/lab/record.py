@@ -436,6 +436,8 @@ class Status:
     pending: list[Experiment]
     overdue: list[Experiment]
     """Those of the pending ones that the next ask gives up."""
+    waiting: list[tuple[Experiment, list[str]]]
+    """Experiments with values, and the outcomes of each that were not measured yet."""
     best: Experiment | None
     """The experiment with the best observed value: the luckiest, not the recommended one."""
     notes: list[str]

@@ -189,9 +189,21 @@ class Store:
             Outdated: If it is not the last one any more.
         """
         rows, events = self._next_rows(new, after)
-        if self.path is not None and after is None and not self.path.exists():
+        if after is None and self.path is not None and not self.path.exists():
             self._create(rows)
-            return events
+        else:
+            self._insert(rows, after)
+        return events
+
+    def _begin(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Write the first events of a campaign into a storage that does not have it."""
+        if self.path is None:
+            self._insert(rows, None)
+        else:
+            self._create(rows)
+
+    def _insert(self, rows: Sequence[dict[str, Any]], after: Event | None) -> None:
+        """Write rows after the last known event into a database that is there."""
         with self._connected(writing=True) as connection:
             if self.path is None:
                 _TABLE.metadata.create_all(connection)
@@ -201,11 +213,10 @@ class Store:
             if (last or 0) != (0 if after is None else after.seq):
                 raise Outdated
             try:
-                connection.execute(_TABLE.insert(), rows)
+                connection.execute(_TABLE.insert(), list(rows))
             except sa.exc.IntegrityError:  # PostgreSQL: at the same moment
                 raise Outdated from None
             self._count(connection, rows[-1]["seq"])
-        return events
 
     def _next_rows(
         self, new: Sequence[NewEvent], before: Event | None
@@ -277,22 +288,22 @@ class Store:
                 raise self._damaged(f"SQLite says: {said[0]}")
         return len(self.read())
 
-    def backup(self, path: Path) -> int:
-        """Write a copy into a new SQLite file, also while others write; return its events.
+    def copy_to(self, other: "Store") -> int:
+        """Write a copy into another storage, also while others write; return its events.
 
         Raises:
-            StorageError: If the file exists already.
+            StorageError: If there is such a file, or the server has such a campaign already.
         """
         events = self.read()
         with self._connected() as connection:
             rows = [dict(row._mapping) for row in self._rows(connection)][: len(events)]
         if not rows:
             raise StorageError(f"The storage {self} holds no campaign {self.campaign!r} yet.")
-        copy = Store(StorageURL(f"sqlite:///{path.resolve()}"), path.parent, self.campaign)
         try:
-            copy._create(rows)
+            other._begin(rows)
         except Outdated:
-            raise StorageError(f"{path} exists already; give the backup another name.") from None
+            what = "exists" if other.path is not None else f"holds a campaign {self.campaign!r}"
+            raise StorageError(f"{other} {what} already; give the copy another place.") from None
         return len(rows)
 
     def salvage(self) -> Salvage:

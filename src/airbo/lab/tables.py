@@ -171,12 +171,16 @@ def _rounded(content: Any) -> Any:
 
 
 def read_experiments(
-    reader: EntryReader, source: "str | Path | pd.DataFrame", ignore_others: bool
+    reader: EntryReader,
+    source: "str | Path | pd.DataFrame",
+    ignore_others: bool,
+    called: Mapping[str, str],
 ) -> ExperimentTable:
     """Read and check all rows of a table; see ``Campaign.import_table``."""
     name, sheet = _read(source)
     found = TableMistakes()
-    columns = TableColumns(reader.settings.space, reader.settings.units)
+    columns = TableColumns(reader.settings.space, reader.settings.units, called)
+    columns.check(sheet.header)
     rows = parse_rows(sheet, columns, found, reader.allow_outside, ignore_others)
     entries = _entries(reader, rows, found)
     if not rows and not found.mistakes:
@@ -321,6 +325,16 @@ class TableColumns:
     space: Space
     units: Mapping[str, str | None]
     """The outcomes and their units; a single one may also be called ``value``."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Columns that have other names, by what they mean."""
+
+    def check(self, header: Sequence[str]) -> None:
+        """Refuse names for columns that there are not."""
+        for name, column in self.called.items():
+            if name not in self.known:
+                raise CampaignError(f"There is nothing called {name!r}{nearest(name, self.known)}")
+            if column not in header:
+                raise CampaignError(f"There is no column {column!r}{nearest(column, header)}")
 
     @property
     def known(self) -> list[str]:
@@ -339,6 +353,7 @@ class TableColumns:
         name, unit = column, ""
         if name not in self.known and (found := _UNIT.fullmatch(column)):
             name, unit = found["name"], found["square"] or found["round"]
+        name = next((n for n, own in self.called.items() if own == column), name)
         if name not in self.known:
             raise ValueError(f"unknown column {column!r}{nearest(name, self.known)}")
         if name == VALUE and len(self.units) == 1:

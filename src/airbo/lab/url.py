@@ -16,6 +16,14 @@ SERVERS = ("postgresql",)
 LONGEST_NAME = 255
 """Of a file, in bytes: more than this is more than file systems allow."""
 
+PASSWORD_ELSEWHERE = (
+    "The URL of a storage must not hold a password: others would see it in the list of processes "
+    "and in the file. Leave it out, and put it into the environment variable "
+    "AIRBO_STORAGE_PASSWORD, or into a file that the campaign file names: "
+    'storage_password_file = "password.txt".'
+)
+"""What to do with a password that stands on a command line."""
+
 _STRICT = re.compile(
     r"[^:/@?#\s]*@[^@/?#\s]*(/[^?#@]*)?(\?.*)?"  # no password
     r"|[^:/@?#\s]*:[^:/@?#\s]*@[^@/?#\s]*(/[^?#@]*)?(\?[^@]*)?",

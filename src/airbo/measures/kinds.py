@@ -160,6 +160,7 @@ class Worst(Measure):
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Return the lowest value."""
+        # min over the executed inputs
         return values.amin(-1)
 
     def over(self, bounded: bool) -> Measure:
@@ -249,6 +250,7 @@ class Target(Measure):
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
         """Average squared distances."""
+        # -E (f - t)²
         return -(values - self.value).square().mean(-1)
 
     def inside(self, sign: int, unit: float) -> "Target":

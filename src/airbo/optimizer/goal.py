@@ -167,6 +167,7 @@ class OutcomeModel:
 
     def _drawn(self, Z: Float[Tensor, "n m"], effort: Effort) -> Float[Tensor, "S n"]:
         """Return draws of the measure of y at designs, as many at a time as fit into memory."""
+        # S · s values of f at each design
         draws = self.draws(effort)
         with torch.no_grad():
             portions = Z.split(max(1, MAX_VALUES // draws.n_values))
@@ -193,6 +194,7 @@ class OutcomeModel:
         """Return the posterior of the measure of one design."""
         Z = self.surrogate.points.of([design])
         [mean], [std] = (v.tolist() for v in self.predict(Z))
+        # the mean is normal: μ ± 1.645 σ; of other measures, the middle 90 of 100 draws
         if self.is_mean:
             ends = [mean - NORMAL_90 * std, mean + NORMAL_90 * std]
         else:
@@ -260,6 +262,7 @@ class OutcomeDraws(Draws):
         """Draw all outcomes from torch's generator as it stands."""
         super().__init__()
         self.outcomes = outcomes
+        # 1 - p of the executed inputs may miss a limit: few of them for a large p
         limits = [o.goal.want for o in outcomes if isinstance(o.goal.want, Limit)]
         is_rare = max((limit.probability for limit in limits), default=0.0) > RARE
         effort = replace(effort, n_executed=effort.n_executed * (2 if is_rare else 1))

@@ -98,6 +98,7 @@ def next_design(
     experiment that teaches most about it.
     """
     points, surrogate = history.points, outcomes[0].surrogate
+    # P of the experiments and Q in use, both in the unit cube
     waiting = points.of(unknown_designs(history))
     experiments, deployment = surrogate.experiments_in_cube, surrogate.deployment_in_cube
     taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
@@ -323,6 +324,7 @@ def _is_small(cube: Cube) -> bool:
 def spread_designs(cube: Cube) -> Float[Tensor, "n m"]:
     """Return all designs of a small discrete space, or random designs of any other."""
     d = cube.space.d
+    # all combinations of few values, or 4 N_RAW uniform points that are rounded to designs
     if _is_small(cube):
         values = product(*(cube.values(column) for column in range(d)))
         F = torch.tensor(list(values), dtype=torch.float64)
@@ -345,6 +347,7 @@ def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:
 
 def initial_point(kind: str, i: int, d: int, seed: int, n: int = 1) -> Float[Tensor, "{n} {d}"]:
     """Return ``n`` points of a scrambled Sobol or random sequence, from number ``i`` on."""
+    # one stream of the seed for the whole sequence, so that point i is the same in every process
     if kind == "random":
         generator = torch.Generator().manual_seed(stream_seed(seed, INITIAL, i))
         return torch.rand(n, d, generator=generator, dtype=torch.float64)

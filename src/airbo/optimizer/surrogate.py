@@ -180,6 +180,7 @@ class Surrogate:
         self, known: Sequence[Observation]
     ) -> tuple[Tensor, list[InputUncertainty]]:
         X = self.points.of([o.design for o in known])
+        # P_i is that of the experiments, unless x'_i was measured or the report names another
         around = [self.experiments_in_cube] * len(known)
         last: tuple[InputUncertainty, InputUncertainty] | None = None
         for i, o in enumerate(known):
@@ -241,6 +242,7 @@ def fit_hyperparameters(model: GPyTorchModel) -> None:
     if not any(p.requires_grad for p in model.parameters()):
         model.eval()
         return
+    # max over θ of log p(Y | X, θ) + log p(θ)
     mll = ExactMarginalLogLikelihood(model.likelihood, model)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     with warnings.catch_warnings():

@@ -156,6 +156,7 @@ class Problem(ABC):
         self, X: Float[Tensor, "n d"], generator: torch.Generator | None = None
     ) -> Float[Tensor, " n"]:
         """Run one experiment per design: draw where it lands, return the value there."""
+        # y_i = f(x'_i), x'_i ~ P of design i
         n, d = X.shape
         base = torch.rand(n, self.uncertainty.n_base(d), generator=generator, dtype=X.dtype)
         samples = self.uncertainty.perturb(X, base)  # (n, n, d): every design with every draw

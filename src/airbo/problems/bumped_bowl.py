@@ -100,5 +100,6 @@ class BumpedBowl(Problem):
 
 def bump(x: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
     """Return g."""
+    # g = 2 log(0.8 ‖x‖² + exp(-10 ‖x‖²)) + 2.54
     square = x.square().sum(-1)
     return 2 * torch.log(0.8 * square + torch.exp(-10 * square)) + 2.54

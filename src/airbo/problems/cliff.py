@@ -45,5 +45,6 @@ class Cliff(Problem):
         """Evaluate f at executed inputs."""
         self.check_columns(X)
         x, angle = X[..., 0], 2 * math.pi * X[..., 1]
+        # x₁ + 0.2 cos 2πx₂ before the edge at 0.7 + 0.1 sin 2πx₂
         slope = x + 0.2 * angle.cos()
         return torch.where(x < 0.7 + 0.1 * angle.sin(), slope, BELOW)

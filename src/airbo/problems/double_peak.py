@@ -36,6 +36,7 @@ class DoublePeak(Problem):
     def __call__(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
         """Evaluate f at executed inputs."""
         x = X.squeeze(-1)
+        # sinc(2πx) + 7.2 exp(-(37 (x - 0.25))²) + 8.9 exp(-(39 (x - 0.35))²)
         left = 7.2 * torch.exp(-((37 * (x - 0.25)) ** 2))
         right = 8.9 * torch.exp(-((39 * (x - 0.35)) ** 2))
         return torch.sinc(2 * torch.pi * x) + left + right

@@ -45,8 +45,7 @@ class Hartmann(Problem):
     def __call__(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
         """Evaluate f at executed inputs."""
         self.check_columns(X)
-        tables = (
-            BoTorchHartmann(self.d).to(X).state_dict()
-        )  # BoTorch's own function refuses points outside the cube
+        # f = -Σ_i α_i exp(-Σ_j A_ij (x_j - P_ij)²); BoTorch's refuses points outside the cube
+        tables = BoTorchHartmann(self.d).to(X).state_dict()
         squared = (X.unsqueeze(-2) - 1e-4 * tables["P"]).square()  # (..., wells, d)
         return -torch.exp(-(tables["A"] * squared).sum(-1)) @ tables["ALPHA"]

@@ -47,5 +47,6 @@ class Wave(Problem):
         if not isinstance(P, Normal):
             return None
         x, variance = X.squeeze(-1), P.covariance(X).flatten(-2).squeeze(-1)
+        # E sin(ω x') = exp(-½ ω² v) sin(ω x), ω = 10π
         damping = torch.exp(-0.5 * (10 * math.pi) ** 2 * variance)
         return 0.5 * x + damping * torch.sin(10 * math.pi * x)

@@ -78,3 +78,22 @@ def test_the_package_offers_all_its_names():
     assert all(getattr(airbo, name) is not None for name in airbo.__all__)
     assert set(airbo.__all__) <= set(dir(airbo))
     assert airbo.uncertainty.Exact() is not None
+
+
+WINDOWS = """
+import os, signal, sys
+for name in ("fcntl", "pwd", "grp", "resource", "termios"):
+    sys.modules[name] = None
+for name in ("SIGHUP", "SIGKILL", "SIGALRM"):
+    delattr(signal, name)
+for name in ("fork", "killpg", "geteuid", "getuid"):
+    delattr(os, name)
+"""
+
+
+def test_without_what_windows_lacks_campaigns_and_commands_work(tmp_path):
+    begun(tmp_path)
+    commands = [["tell", "1", "1.5"], ["fail", "2"], ["undo"], ["status"], ["export"]]
+    code = WINDOWS + "import airbo\nairbo.Campaign\nimport airbo.lab.run\n"
+    code += CODE.format(commands=commands, heavy=set())
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=tmp_path)

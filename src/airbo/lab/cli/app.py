@@ -99,7 +99,7 @@ _add(advice.front_, "airbo front", "airbo front -o front.csv", name="front")
 _add(
     data.import_,
     "airbo import before.csv",
-    "airbo import before.xlsx",
+    'airbo import before.xlsx --column "temp=T [°C]"',
     "airbo import --study sqlite:///study.db milling  (an Optuna study)",
     name="import",
 )
@@ -111,6 +111,7 @@ _add(
     "airbo export --damaged -o rescued.csv  (what can be read of a damaged storage)",
 )
 _add(data.backup, "airbo backup campaign-monday.db")
+_add(data.copy, "airbo copy postgresql://ann@host/lab")
 _add(advice.report, "airbo report", "airbo report -o milling.html")
 _add(
     serve.serve,

@@ -37,6 +37,10 @@ def import_(
     ignore_others: Annotated[
         bool, typer.Option("--ignore-others", help="Skip columns with other names.")
     ] = False,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="A column with another name: NAME=COLUMN, as often as needed."),
+    ] = None,
     uncertainty: Annotated[
         str | None,
         typer.Option(
@@ -66,6 +70,7 @@ def import_(
         under = read_under(campaign.settings, uncertainty, out)
         if (data is None) == (study is None):
             raise CampaignError("Name a table, or --study URL NAME.")
+        columns = dict(word.partition("=")[::2] for word in column or [])
 
         def take_over(sure: bool) -> "Imported":
             if study is not None:
@@ -73,7 +78,7 @@ def import_(
             assert data is not None
             return campaign.import_table(
                 data, again=again, allow_outside=allow_outside, ignore_others=ignore_others,
-                uncertainty=under, sure=sure,
+                columns=columns, uncertainty=under, sure=sure,
             )  # fmt: skip
 
         source = data.name if data is not None else f"study {study[1]}" if study else ""
@@ -155,10 +160,45 @@ def backup(
     To go back to it, put it in the place of the storage.
     """
     with reporting(as_json) as out:
+        from airbo.lab.store import Store
+        from airbo.lab.url import StorageURL
         from airbo.words import plural
 
         campaign = open_campaign(file, out)
+        url = StorageURL(f"sqlite:///{output.resolve()}")
         with out.working("Copying ..."):
-            n = campaign.store.backup(output)
+            n = campaign.store.copy_to(Store(url, output.parent, campaign.settings.name))
         out.show(f"Wrote {plural(n, 'event')} to {output}.")
         out.result({"file": output, "events": n})
+
+
+def copy(
+    url: Annotated[str, typer.Argument(help="The storage, such as postgresql://ann@host/lab.")],
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the campaign with its whole history to another storage, such as a server.
+
+    To go on there, write the URL into the campaign file: storage = "URL". The password comes from
+    AIRBO_STORAGE_PASSWORD, or from the file that storage_password_file names.
+    """
+    with reporting(as_json) as out:
+        from airbo.lab.errors import CampaignError
+        from airbo.lab.file import password_of
+        from airbo.lab.store import Store
+        from airbo.lab.url import PASSWORD_ELSEWHERE, StorageURL
+        from airbo.words import plural
+
+        if StorageURL(url).has_password:
+            raise CampaignError(PASSWORD_ELSEWHERE)
+        campaign = open_campaign(file, out)
+        settings = campaign.settings
+        target = Store(StorageURL(url, password_of(settings)), settings.path.parent, settings.name)
+        out.until_end.callback(target.close)
+        with out.working("Copying ..."):
+            n = campaign.store.copy_to(target)
+        out.show(
+            f"Wrote {plural(n, 'event')} to {target.url}. To go on there: "
+            f'storage = "{target.url}" in {settings.path.name}.'
+        )
+        out.result({"storage": str(target.url), "events": n})

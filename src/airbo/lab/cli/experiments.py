@@ -79,6 +79,7 @@ def tell(
     allow_outside: Annotated[
         bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
     ] = False,
+    note: Annotated[str | None, typer.Option(help="Something to remember about it.")] = None,
     yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -99,7 +100,7 @@ def tell(
         told = insisting(out, yes, lambda sure: campaign.tell_all(
             report.values, design=report.design, uncertainty=under,
             executed=measured or ({} if not_measured else None),
-            correct=correct, again=again, allow_outside=allow_outside, sure=sure,
+            correct=correct, again=again, allow_outside=allow_outside, sure=sure, note=note,
         ))  # fmt: skip
         show_told(out, campaign, told)
 
@@ -191,6 +192,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             )
         if now.n_ok and campaign.adviser().knows_outlook:
             out.show("Is it worth going on? airbo recommend says what more experiments can bring.")
+        for e, missing in now.waiting:
+            out.show(f"Experiment {e.number} waits for a measurement: {', '.join(missing)}.")
         for late in now.overdue:
             out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")
         for note in now.notes:
@@ -204,6 +207,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
                 "excluded": now.n_excluded,
                 "pending": [as_data(settings, e) for e in now.pending],
                 "overdue": [e.number for e in now.overdue],
+                "waiting": [{"trial": e.number, "missing": names} for e, names in now.waiting],
                 "best_observed": None if now.best is None else as_data(settings, now.best),
                 "notes": now.notes,
             }

@@ -12,12 +12,6 @@ if TYPE_CHECKING:
 
 _NO_MATPLOTLIB = "No picture: matplotlib is not installed (pip install 'airbo[plot]')."
 
-_PASSWORD_ELSEWHERE = (
-    "--storage must not hold a password: others would see it in the list of processes and in the "
-    "file. Leave it out, and put it into the environment variable AIRBO_STORAGE_PASSWORD, or into "
-    'a file that the campaign file names: storage_password_file = "password.txt".'
-)
-
 
 def init(
     file: Annotated[Path, typer.Argument(help="The file to write.")] = DEFAULT,
@@ -47,10 +41,10 @@ def init(
         from airbo.lab.errors import CampaignError
         from airbo.lab.file import parse
         from airbo.lab.tables import write_whole
-        from airbo.lab.url import StorageURL
+        from airbo.lab.url import PASSWORD_ELSEWHERE, StorageURL
 
         if StorageURL(storage).has_password:
-            raise CampaignError(_PASSWORD_ELSEWHERE)
+            raise CampaignError(PASSWORD_ELSEWHERE)
         if file.exists() and not force:
             raise CampaignError(f"{file} exists already; --force replaces it.")
         if parameter or integer or choice:
