@@ -71,9 +71,14 @@ def test_share_ppm_and_cpk_never_contradict_each_other(level, unknown, bend, low
 
 def test_what_the_model_does_not_know_lowers_cpk():
     sure = Capability.of(InSpec(-6.0, 6.0), NORMAL.repeat(64, 1))
-    unsure = Capability.of(InSpec(-6.0, 6.0), 2 * SCATTER.unsqueeze(-1) + NORMAL)
+    draws = 2 * SCATTER.unsqueeze(-1) + NORMAL
     assert sure.cpk == pytest.approx(2.0, rel=0.02)
-    assert unsure.cpk == pytest.approx(6 / 5**0.5 / 3, rel=0.06)  # variances add up
+    one_sided = Capability.of(InSpec(high=6.0), draws)
+    assert one_sided.cpk == pytest.approx(6 / 5**0.5 / 3, rel=0.06)  # variances add up
+    # a draw misses one side or the other, and twice as often as it misses a given one
+    both = Capability.of(InSpec(-6.0, 6.0), draws)
+    missed = torch.special.ndtr(torch.tensor(-3 * one_sided.cpk, dtype=torch.float64))
+    assert both.cpk == pytest.approx(-torch.special.ndtri(2 * missed).item() / 3, rel=0.02)
 
 
 def test_skewed_values_count_on_their_own_side():

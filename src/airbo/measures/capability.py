@@ -28,11 +28,12 @@ class Capability:
 
     All numbers come from one: the share :math:`p` of values beyond each limit, by draw of f.
 
-    .. math:: share = 1 - p_{low} - p_{high}, \qquad ppm = 10^6 (p_{low} + p_{high}), \qquad
-              C_{pk} = \Phi^{-1}(1 - \max(p_{low}, p_{high})) / 3
+    .. math:: share = E_f[1 - p_{low} - p_{high}], \qquad ppm = 10^6 (1 - share), \qquad
+              C_{pk} = \Phi^{-1}(1 - E_f \max(p_{low}, p_{high})) / 3
 
     For normal values this is the usual :math:`\min(high - \mu, \mu - low) / 3 \sigma`. What the
-    model does not know makes p larger, and so it lowers share and Cpk alike.
+    model does not know makes p larger, and so it lowers share and Cpk alike. The worse limit is
+    that of each draw: averaged over draws, both would look better than either is.
 
     Near 0 and 1, draws of a share are so skewed that their mean may lie outside the middle 90. The
     interval then reaches as far as the mean.
@@ -56,8 +57,9 @@ class Capability:
         p = torch.stack([_beyond(sign * (values - limit)) for sign, limit in limits.sides])
         share = (1 - p.sum(0)).clamp(0, 1)  # (S,)
         low, high = around_mean(share)
-        cpk = _cpk(p.mean(1))
-        lowest, highest = middle_90(_cpk(p))
+        worse = p.amax(0)
+        cpk = _cpk(worse.mean())
+        lowest, highest = middle_90(_cpk(worse))
         mean = share.mean().item()
         return cls(
             mean,
@@ -109,9 +111,9 @@ def _beyond(room: Float[Tensor, "S s"]) -> Float[Tensor, " S"]:
     return torch.where((counted * n < COUNTED) & (m > q), tail, counted)
 
 
-def _cpk(p: Float[Tensor, "sides *S"]) -> Float[Tensor, " *S"]:
-    """Return Φ⁻¹(1 - p) / 3 of the worse side."""
-    return (-torch.special.ndtri(p.amax(0)) / 3).clamp(-MOST_CPK, MOST_CPK)
+def _cpk(p: Float[Tensor, "*S"]) -> Float[Tensor, "*S"]:
+    """Return Φ⁻¹(1 - p) / 3."""
+    return (-torch.special.ndtri(p) / 3).clamp(-MOST_CPK, MOST_CPK)
 
 
 @dataclass(frozen=True)
