@@ -46,7 +46,7 @@ class _Forms(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.forms, self._open, self._select = {}, None, None
+        self.forms, self._open, self._select, self._text = {}, None, None, None
 
     def handle_starttag(self, tag, attrs):
         a = dict(attrs)
@@ -57,12 +57,21 @@ class _Forms(HTMLParser):
         elif tag == "input" and self._open is not None:
             if a.get("type") != "checkbox" or "checked" in a:
                 self._open[a["name"]] = a.get("value", "")
+        elif tag == "textarea":
+            self._text = a["name"]
+            self._open[self._text] = ""
         elif tag == "select":
             self._select = a["name"]
         elif tag == "option" and ("selected" in a or self._select not in self._open):
             self._open[self._select] = a.get("value", "")
 
+    def handle_data(self, data):
+        if self._text is not None:
+            self._open[self._text] += data
+
     def handle_endtag(self, tag):
+        if tag == "textarea":
+            self._text = None
         if tag == "form":
             self._open = None
 

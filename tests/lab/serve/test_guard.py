@@ -12,9 +12,9 @@ from airbo.lab.serve.pages import make_app
 from airbo.lab.serve.server import Listening, listen
 from tests.lab.serve.client import Visitor
 
-PAGES = ["/", "/report", "/experiments", "/history", "/live"]
+PAGES = ["/", "/report", "/experiments", "/history", "/run-sheet", "/live"]
 POSTS = ["/ask", "/add", "/undo", "/name", "/tell/0", "/fail/0", "/give-up/0", "/note/0",
-         "/exclude/0", "/include/0"]  # fmt: skip
+         "/exclude/0", "/include/0", "/import"]  # fmt: skip
 TOKEN = "a-token-of-the-lab"
 VALUE = "outcome:roughness"
 

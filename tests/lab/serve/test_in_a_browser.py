@@ -7,7 +7,7 @@ import pytest
 
 from airbo.lab import Campaign
 from tests.browser import CHROMIUM, MISSING, Browser
-from tests.lab.serve.common import MILL, write
+from tests.lab.serve.common import MILL, TWO, write
 from tests.lab.serve.processes import serving
 
 pytestmark = [
@@ -121,6 +121,24 @@ def test_charts_are_drawn_without_complaint(browser, server):
         browser.wait("document.querySelectorAll('.chart .main-svg').length >= 10", 120)
         assert browser.run(WIDTH) <= width
     check_silent(browser, url)
+
+
+def test_a_part_of_a_report_moves_the_card_to_those_that_wait(browser, tmp_path):
+    with serving(write(tmp_path, TWO)) as (_, url):
+        browser.open(url)
+        press(browser, ".ask button")
+        browser.wait(f"{CARDS} == 1")
+        fill(browser, 0, "3.5")  # the first of two outcomes
+        press(browser, "#e0 .main")
+        browser.wait("document.querySelector('#w0')")
+        assert browser.run("document.querySelector('#e0')") is None
+        heading = "document.querySelector('[data-part=waiting]').innerText"
+        assert "1 experiment lacks an outcome" in browser.run(heading)
+        browser.run("document.querySelector('#w0 input:not([type=hidden])').value = '0,2'")
+        press(browser, "#w0 button")
+        browser.wait(f"{CARDS} == 0")
+        assert browser.run(heading).strip() == ""
+    assert browser.problems == []
 
 
 def test_a_page_of_another_origin_cannot_ask(browser, server, tmp_path):

@@ -175,9 +175,9 @@ def choice(what: str, figures: Sequence[tuple[str, go.Figure]]) -> str:
 # -- the page
 
 
-def page(title: str, subtitle: str, sections: Iterable[Section]) -> str:
-    """Return a page that works offline and needs no other file."""
-    body = "\n".join(section.html() for section in sections)
+def page(title: str, subtitle: str, sections: Iterable[str]) -> str:
+    """Return a page that works offline and needs no other file, from the HTML of its sections."""
+    body = "\n".join(sections)
     script = ""
     if '<div class="chart"' in body:
         script = (

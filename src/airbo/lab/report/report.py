@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,8 +62,18 @@ def write_report(
     n_states = whole_number("history", history, least=0)
     findings = Findings(optimizer, units, numbers)
     shown = sections(findings, n_states, record, progress)
-    _replace(target, page(title, _subtitle(optimizer, date), shown))
+    _replace(target, whole_page(optimizer, (section.html() for section in shown), title, date))
     return target
+
+
+def whole_page(
+    optimizer: Optimizer,
+    sections: Iterable[str],
+    title: str,
+    date: datetime.date | str | None = None,
+) -> str:
+    """Return the page of a report from the HTML of its sections."""
+    return page(title, _subtitle(optimizer, date), sections)
 
 
 def sections(

@@ -1,6 +1,11 @@
-"""What needs a model: choosing designs, and what was found. Runs in processes of its own."""
+"""What takes long, or much memory: choosing designs, what was found, and files to save.
 
+It runs in processes of its own.
+"""
+
+import datetime
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,8 +43,38 @@ def find(path: Path, report: Deliver) -> None:
         numbers = [e.number for e in campaign.modelled(record)]
         findings = Findings(campaign.optimizer(record), campaign.settings.units, numbers)
         for section in sections(findings, N_STATES, record):
-            if section.key != "history":  # it has a page of its own
-                report((section.key, section.html()))
+            report((section.key, section.html()))
+
+
+def make_table(path: Path, kind: str, report: Deliver) -> None:
+    """Make a file of all experiments, or of all changes, and report its bytes.
+
+    Args:
+        path: The campaign file.
+        kind: ``experiments.csv``, ``experiments.xlsx`` or ``history.csv``.
+        report: Takes the bytes.
+    """
+    from airbo.lab.tables import to_csv, to_excel
+
+    with _opened(path) as campaign:
+        table = campaign.export_history() if kind == "history.csv" else campaign.export()
+    report(to_excel(table) if kind.endswith(".xlsx") else to_csv(table).encode())
+
+
+def make_report(path: Path, sections: Mapping[str, str], report: Deliver) -> None:
+    """Make the file of the report from the sections that were found, and report its bytes.
+
+    The history is the latest one: what changes it need not change what the model says.
+    """
+    from airbo.lab.report.records import history_section
+    from airbo.lab.report.report import whole_page
+
+    with _opened(path) as campaign:
+        record = campaign.record()
+        history = history_section(record)
+        shown = {**sections, **({"history": history.html()} if history else {})}
+        title, today = campaign.settings.name, datetime.date.today()
+        report(whole_page(campaign.optimizer(record), shown.values(), title, today).encode())
 
 
 def _opened(path: Path) -> "Campaign":

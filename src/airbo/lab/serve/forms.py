@@ -8,7 +8,7 @@ from airbo.lab import Experiment, Settings
 from airbo.space.parameters import Categorical
 from airbo.words import typed_number, typed_value, value
 
-NOTE_FIELD, WHY_FIELD = "note", "why"
+NOTE_FIELD, WHY_FIELD, TABLE_FIELD = "note", "why", "table"
 EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
 OUTCOME_FIELD = "outcome:"
 NOT_CHOSEN = ""
@@ -50,6 +50,11 @@ def value_fields(settings: Settings, told: Experiment | None = None) -> list[Ent
         Entry(OUTCOME_FIELD + name, name, unit or "", hint, value=_plain(known.get(name)))
         for name, unit in settings.units.items()
     ]
+
+
+def missing_fields(settings: Settings, e: Experiment, sent: Mapping[str, str]) -> list[Entry]:
+    """Return a field for each outcome that was not measured yet, or that somebody has just sent."""
+    return [f for f in value_fields(settings) if f.label not in e.outcomes or f.name in sent]
 
 
 def _plain(value: float | None) -> str:

@@ -30,8 +30,8 @@ VISIT = "airbo.visit"
 """Key of a request under which its sender is kept."""
 TOKEN = "token"
 """Name of the token in the address, and of its cookie."""
-MOST_BYTES = 64 * 1024
-"""A larger form was not filled in by a person."""
+MOST_BYTES = 1024 * 1024
+"""A larger form was not filled in by a person; one may hold a table."""
 MOST_FIELDS = 500
 COOKIE_SECONDS = 30 * 24 * 3600
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from airbo.lab import Campaign, Change, Experiment, Record, Settings, Status
 from airbo.lab.events import new_key
-from airbo.lab.serve.advice import choose_designs, find
+from airbo.lab.serve.advice import choose_designs, find, make_report, make_table
 from airbo.lab.serve.jobs import JobError, Runner
 
 _T = TypeVar("_T")
@@ -54,6 +54,13 @@ class Snapshot:
     def n_known(self) -> int:
         """Number of experiments with a value that the model knows."""
         return sum(e.counts and e.outcome == "ok" for e in self.experiments)
+
+    @cached_property
+    def incomplete(self) -> list[Experiment]:
+        """Experiments of which some outcome is still to be measured, the latest first."""
+        wanted = set(self.settings.outcomes)
+        found = [e for e in self.experiments if e.outcome == "ok" and e.excluded is None]
+        return [e for e in reversed(found) if wanted - set(e.outcomes)]
 
     @cached_property
     def known(self) -> str:
@@ -258,6 +265,23 @@ class LiveCampaign:
         with self._lock:
             self._found = found
             self._n_shown += 1
+
+    # -- files to save
+
+    def make_file(self, name: str) -> bytes:
+        """Make a file: ``report.html``, or a table as ``make_table`` knows them.
+
+        Raises:
+            JobError: If that is not possible.
+        """
+        found, made = self._found, list[bytes]()
+        if name != "report.html":
+            self._run(make_table, (self.path, name), made.append)
+        elif found.sections and found.is_done:
+            self._run(make_report, (self.path, dict(found.sections)), made.append)
+        else:
+            raise JobError("There is no report yet. Try again when the model has done its work.")
+        return made[0]
 
     # -- for tests
 

@@ -2,10 +2,12 @@
 
 import functools
 import re
+import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 import airbo
-from airbo.lab import AlreadyTold, Campaign, CampaignError, Doubtful, Experiment, Told
+from airbo.lab import AlreadyTold, Campaign, CampaignError, Doubtful, Experiment, FileError, Told
 from airbo.lab.campaign import user
 from airbo.lab.events import is_key
 from airbo.lab.serve.forms import (
@@ -25,6 +27,7 @@ from airbo.lab.serve.forms import (
     NOTE_FIELD,
     OUTCOME_FIELD,
     SET_FIELD,
+    TABLE_FIELD,
     WHY_FIELD,
     EntryError,
     read_all,
@@ -35,9 +38,10 @@ from airbo.lab.serve.forms import (
     read_values,
 )
 from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit
-from airbo.lab.serve.live import LiveCampaign
+from airbo.lab.serve.jobs import JobError
+from airbo.lab.serve.live import LiveCampaign, Snapshot
 from airbo.lab.serve.view import STATIC, asset_bytes, environment
-from airbo.words import result
+from airbo.words import plural, result
 
 MOST_AT_ONCE = 20
 """Designs that one form can ask for."""
@@ -49,16 +53,31 @@ _PAGES = {
     "/report": "report.html",
     "/experiments": "experiments.html",
     "/history": "history.html",
+    "/run-sheet": "run-sheet.html",
     "/experiment/{number:experiment}": "experiment.html",
 }
 _ADDRESSES = {name: path for path, name in _PAGES.items()}
-_OURS = re.compile(r"/|/report|/history|/experiment/[0-9]{1,9}")
+_OURS = re.compile(r"/|/report|/experiments|/history|/experiment/[0-9]{1,9}")
 """Pages that have forms."""
 _QUESTIONS = {
     "correct": "Replace what was told with this.",
     "sure": "The numbers are right.",
-    "again": "This was another run.",
+    "again": "It was another run.",
 }
+_FILES = {
+    "report.html": "text/html",
+    "experiments.csv": "text/csv",
+    "experiments.xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "history.csv": "text/csv",
+}
+"""Files to save, and their kind."""
+_INSTEAD = {
+    "Use --allow-outside if it was really run there.": "Tick the box if it was really run there.",
+    "(--ignore-others skips such columns)": "Tick the box to skip such columns.",
+}
+"""What the page says where the command line names an option."""
+MOST_WAITING = 10
+"""Cards of experiments that wait for a measurement."""
 
 
 class _Number(Convertor[int]):
@@ -205,6 +224,28 @@ class Form:
         self.campaign.include(self.number, key=self.key)
         return f"Experiment {self.number} counts in the model again."
 
+    def take_table(self) -> str:
+        """Store the experiments of a table that was pasted: all of them, or none."""
+        text = read_text(self.entries, TABLE_FIELD, "Paste a table first, with its header.")
+        with tempfile.TemporaryDirectory() as folder:
+            table = Path(folder) / "the pasted table.csv"
+            table.write_text(text, encoding="utf-8")
+            try:
+                done = self.campaign.import_table(
+                    table,
+                    again=self._is_ticked("again"),
+                    allow_outside=self._is_ticked("outside"),
+                    ignore_others=self._is_ticked("others"),
+                    sure=self._is_ticked("sure"),
+                )
+            except FileError as error:
+                listed = "\n".join(_without_options(str(mistake)) for mistake in error.mistakes)
+                raise EntryError({TABLE_FIELD: f"Nothing was stored.\n{listed}"}) from None
+        count = plural(len(done.numbers), "experiment")
+        if done.already:
+            raise KnownAlready(f"This table was imported before: {count}. Nothing was stored.")
+        return f"Imported {count}, as number {min(done.numbers)} to {max(done.numbers)}."
+
     def undo(self) -> str:
         """Take back the last change, if it is still the one that the visitor saw."""
         wanted, taken_back = self.entries.get("change", "").split(), list[str]()
@@ -229,6 +270,12 @@ def how_many(entries: Mapping[str, str]) -> int:
     return int(text)
 
 
+def _without_options(text: str) -> str:
+    for option, instead in _INSTEAD.items():
+        text = text.replace(option, instead)
+    return text
+
+
 def key_of(entries: Mapping[str, str]) -> str | None:
     """Return the key of a form: the same form twice counts once."""
     key = entries.get("key", "")
@@ -244,6 +291,7 @@ _POSTS: dict[str, Callable[[Form], str]] = {
     "/exclude/{number:experiment}": Form.exclude,
     "/include/{number:experiment}": Form.include,
     "/add": Form.add,
+    "/import": Form.take_table,
     "/undo": Form.undo,
 }
 
@@ -328,6 +376,7 @@ class Site:
         return [
             *(Route(path, self._shown(name)) for path, name in _PAGES.items()),
             Route("/live", self.version),
+            Route("/files/{name}", self.file),
             Route("/static/{version}/{name}", static),
             Route("/name", self.name, methods=["POST"]),
             *(Route(path, self._taken(act), methods=["POST"]) for path, act in acts.items()),
@@ -348,6 +397,21 @@ class Site:
         except CampaignError as error:
             latest = str(error)
         return JSONResponse({"version": latest})
+
+    def file(self, request: Request) -> Response:
+        """Send a file to save."""
+        name = request.path_params["name"]
+        if name not in _FILES:
+            raise HTTPException(404)
+        try:
+            title = self.live.snapshot().settings.name
+            content = self.live.make_file(name)
+        except (CampaignError, JobError) as error:
+            template = self._templates.get_template("refused.html")
+            return HTMLResponse(template.render(text=str(error), is_ours=False), 503)
+        save = f"attachment; filename*=UTF-8''{quote(f'{title} {name}', safe='')}"
+        headers = {"Content-Disposition": save}
+        return Response(content, media_type=_FILES[name], headers=headers)
 
     def _page(
         self,
@@ -374,6 +438,7 @@ class Site:
             status=snapshot.status,
             experiment=None if number is None else snapshot.by_number[number],
             answered=_answered(refusal, snapshot.by_number),
+            waiting=_waiting(refusal, snapshot),
             history=snapshot.history,
             last=snapshot.last_call,
             found=view.found,
@@ -476,6 +541,14 @@ def _answered(refusal: Refusal | None, by_number: Mapping[int, Experiment]) -> E
     found = re.fullmatch(r"e([0-9]{1,9})", refusal.part) if refusal is not None else None
     known = by_number.get(int(found[1])) if found else None
     return known if known is not None and not known.is_pending else None
+
+
+def _waiting(refusal: Refusal | None, snapshot: Snapshot) -> list[Experiment]:
+    """Return experiments that wait for a measurement, and one whose form was just refused."""
+    found = snapshot.incomplete[:MOST_WAITING]
+    sent = re.fullmatch(r"w([0-9]{1,9})", refusal.part) if refusal is not None else None
+    refused = snapshot.by_number.get(int(sent[1])) if sent else None
+    return found if refused is None or refused in found else [refused, *found]
 
 
 # -- files that never change

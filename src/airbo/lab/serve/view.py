@@ -17,6 +17,7 @@ from airbo.lab.events import new_key
 from airbo.lab.serve.forms import (
     design_fields,
     executed_fields,
+    missing_fields,
     note_fields,
     set_fields,
     value_fields,
@@ -58,6 +59,7 @@ def environment() -> Environment:
         "executed_fields": executed_fields,
         "design_fields": design_fields,
         "note_fields": note_fields,
+        "missing_fields": missing_fields,
         "set_fields": set_fields,
         "why_fields": why_fields,
         "asset": asset,

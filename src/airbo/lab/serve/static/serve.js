@@ -16,11 +16,11 @@
   }
 
   function isTouched(part) {
-    const fields = [...part.querySelectorAll("form input:not([type=hidden]), form select")];
+    const fields = [...part.querySelectorAll("form input:not([type=hidden]), form select, form textarea")];
     return fields.some((f) =>
       f.type === "checkbox" ? f.checked !== f.defaultChecked
       : f.tagName === "SELECT" ? [...f.options].some((o, i) => o.selected !== (o.defaultSelected || (i === 0 && ![...f.options].some((p) => p.defaultSelected))))
-      : f.value !== f.defaultValue) || part.contains(document.activeElement) && /INPUT|SELECT/.test(document.activeElement.tagName);
+      : f.value !== f.defaultValue) || part.contains(document.activeElement) && /INPUT|SELECT|TEXTAREA/.test(document.activeElement.tagName);
   }
 
   function keepOpen(from, to) {
