@@ -2,6 +2,7 @@
 
 from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING
 from experiments.harness.experiment import Experiment
+from experiments.measures.base_kernel import BASE_KERNEL
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.limits import LIMITS
 from experiments.measures.regret import MEASURE_REGRET
@@ -27,7 +28,17 @@ THEORY: dict[str, Experiment] = {
 """The theorems of the paper, compared with measurements."""
 
 BEYOND: dict[str, Experiment] = {
-    e.name: e for e in (CHOOSE, BENCHMARK, SLIP, SLIP_CHOOSING, MEASURE_REGRET, LIMITS, IN_SPEC)
+    e.name: e
+    for e in (
+        CHOOSE,
+        BENCHMARK,
+        SLIP,
+        SLIP_CHOOSING,
+        MEASURE_REGRET,
+        LIMITS,
+        IN_SPEC,
+        BASE_KERNEL,
+    )
 }
 """Questions that the paper does not ask."""
 

@@ -281,8 +281,8 @@ def test_one_awkward_column_slows_down_no_other():
     uncertainty = in_cube(space, by_columns(space, P))
     groups = Quadrature().embed([uncertainty], RationalQuadraticSum().double(), bounds).groups
     assert [g.columns for g in groups] == [[0], [1], [2], [3]]
-    assert [g.is_normal for g in groups] == [True, True, False, True]
-    assert [g.variance is None for g in groups] == [False, True, True, False]
+    assert [g.n == 1 for g in groups] == [True, True, False, True]
+    assert [g.deviations is None for g in groups] == [False, True, False, False]
 
 
 def test_an_error_in_percent_is_a_shift_on_a_log_scale():
@@ -302,3 +302,23 @@ def test_a_matern_kernel_is_the_sum_of_gaussians_that_stands_for_it(nu):
     truth = kernel(r[:1], r).to_dense().squeeze().detach()
     summed = torch.exp(-0.5 * r.square() * base.precisions * base.relevances) @ base.weights
     assert (summed - truth).abs().max() <= 1.1 * MATERN_TOLERANCE
+
+
+def test_a_prediction_leaves_out_gaussians_without_weight_and_nothing_else():
+    # the waves of the observations are kept from the fit, where there are all Gaussians
+    class Sparse(ScaleMixtureKernel):
+        WIDTHS, WEIGHTS, CONSTANT = (1e-3, 0.3, 1e-2, 1.0), (0.0, 0.6, 0.0, 0.4), 0.0
+
+    class Dense(ScaleMixtureKernel):
+        WIDTHS, WEIGHTS, CONSTANT = (0.3, 1.0), (0.6, 0.4), 0.0
+
+    X = torch.rand(9, 1, generator=torch.Generator().manual_seed(0)).double()
+    bounds = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    found = []
+    for kind in (Sparse, Dense):
+        embedding = Quadrature().embed([unc.Uniform(-0.1, 0.1)], kind(0.3).double(), bounds)
+        f, others = embedding(X), embedding(X + 0.01)
+        embedding.inner(f, f)
+        with torch.no_grad():
+            found.append(embedding.inner(others, f))
+    torch.testing.assert_close(*found, rtol=0, atol=1e-6)

@@ -252,8 +252,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 
 
 def test_the_environment_names_another_storage(monkeypatch):
-    monkeypatch.setenv("AIRBO_STORAGE", "journal:///other")
-    assert str(settings(LINE).storage) == "journal:///other"
+    monkeypatch.setenv("AIRBO_STORAGE", "sqlite:///other.db")
+    assert str(settings(LINE).storage) == "sqlite:///other.db"
 
 
 def test_the_uncertainty_of_one_experiment_is_written_in_the_same_way():

@@ -126,7 +126,7 @@ class ExpectedGain(AcquisitionFunction):
         shifts = to_known - to_observed @ self.solved  # (..., 1, c)
         variance = posterior.variance(f, to_observed)  # (..., 1)
         mean, own = self._in_use(X, f, to_observed, variance)
-        scatter = (variance + posterior.noise_of(X, self.experiments)).sqrt()
+        scatter = (variance + posterior.noise_of(X, f, self.experiments)).sqrt()
         a = torch.cat([self.means.expand(shifts.shape), mean.unsqueeze(-1)], dim=-1)
         b = torch.cat([shifts, own.unsqueeze(-1)], dim=-1) / scatter.unsqueeze(-1)
         return gain_of_lines(a, b).squeeze(-1)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from gpytorch.constraints import GreaterThan
@@ -126,9 +126,9 @@ class ScaleMixtureKernel(Kernel):
     at distances up to 60, and rounded. The largest difference is 0.3% of the value at 0.
     """
 
-    WIDTHS = (0.47, 1.0, 2.1, 4.5, 9.5, 20.0)
-    WEIGHTS = (0.093, 0.531, 0.208, 0.066, 0.031, 0.033)
-    CONSTANT = 0.038
+    WIDTHS: ClassVar[tuple[float, ...]] = (0.47, 1.0, 2.1, 4.5, 9.5, 20.0)
+    WEIGHTS: ClassVar[tuple[float, ...]] = (0.093, 0.531, 0.208, 0.066, 0.031, 0.033)
+    CONSTANT: ClassVar[float] = 0.038
 
     is_stationary = True
     has_lengthscale = False

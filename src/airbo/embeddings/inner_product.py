@@ -7,23 +7,30 @@ The base kernel is a sum of Gaussians,
 .. math:: \langle\psi_P, \psi_Q\rangle = c_0 + \sum_q c_q \prod_b g_{qb}, \qquad
           g_{qb} = \iint e^{-\frac12 (u-v)^\top \Lambda_q (u-v)} \, dP_b(u) \, dQ_b(v)
 
-and every g is a Gaussian integral:
+and every g is a Gaussian integral. There are three ways to work it out:
 
-- *normal*: one column where a design brings one Gaussian, or none (exact): closed form;
-- *waves*: one column of any other shape: its characteristic function (:mod:`waves`);
-- *dependent* columns: all pairs of the Gaussians that P and Q are sums of (:mod:`dependent`).
+- *closed form*, where P and Q are one Gaussian each, or where the Gaussian of the base kernel is so
+  wide that it sees no more of them than their mean and their variance;
+- *waves*, for one to three columns of any other shape: characteristic functions (:mod:`waves`);
+- *pairs* of the Gaussians that P and Q are sums of, for more dependent columns (:mod:`dependent`).
 
 A fit and a prediction go the same way. Nothing here depends on what was asked before.
 
-Notation: q Gaussians of the base kernel, d columns, b columns of a group, n and k designs that are
-compared, f numbers that describe a design: its place z in the unit cube, the number of its
-uncertainty, and for groups whose distribution changes with the design the Gaussians of P_x.
+Notation:
+
+- ``q`` Gaussians of the base kernel, ``d`` columns of a design, ``b`` columns of a group;
+- ``c`` (q,): weights c_q; ``lam`` (q, d): the diagonals of Λ_q;
+- ``n`` and ``k``: designs that are compared, all pairs (n, k), or matching ones (n,);
+- ``f`` (n, f): what is known of a design: its place z in the unit cube (d numbers), the number of
+  its uncertainty, and the Gaussians of P_x in groups where P_x changes with the design;
+- ``t`` = z - z': the difference of two designs; V: the variance of u - v around it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel
@@ -33,9 +40,16 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
-from airbo.embeddings.embedding import PORTION, Embedding, is_same
+from airbo.embeddings.embedding import PORTION, Embedding
 from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
-from airbo.embeddings.waves import Deviations, Grid, landing_features
+from airbo.embeddings.waves import (
+    Grid,
+    characteristic,
+    landing_waves,
+    n_waves,
+    octaves,
+    shifted,
+)
 from airbo.uncertainty import InputUncertainty
 from airbo.uncertainty.gaussians import (
     Mixture,
@@ -44,22 +58,40 @@ from airbo.uncertainty.gaussians import (
     coarsest,
     difference,
     joined,
-    land,
     parts_within,
 )
 
+Way = tuple[str, tuple[float, ...]]
+NORMAL, WAVES, PAIRS = "normal", "waves", "pairs"
+"""The ways to work out g, as above; each comes with how far executed inputs may be apart."""
 BOX = (-0.05, 1.05)
 """Designs within these limits are compared by waves of one period."""
 FARTHEST = 4.0
 """How far outside the unit cube a point still has a place of its own among waves, in its widths."""
 SIGMAS = 6.0
 """Standard deviations beyond which a Gaussian is not followed."""
+INVISIBLE = {1: 1e-7, 2: 1e-5, 3: 1e-5}
+"""Error of g, which is at most 1, that counts as none, by the number of columns: less than waves of
+one column leave, and than dependent columns lose by being cut into cells."""
+MOST_KINDS = 4
+"""Uncertainties under which designs are compared block by block. With more, every design brings its
+own Gaussians."""
+MOST_WAVES = 12_000
+"""Waves of one Gaussian in several columns; with more, pairs of Gaussians cost less."""
+FEW_DESIGNS = 2000
+"""Pairs of designs that are compared in as few steps as possible."""
+FEW_PAIRS = 8
+"""Pairs of Gaussians that cost less than waves."""
 MAX_KEPT = 24_000_000
 """Numbers of a step of a fit that are kept for its gradient; else they are worked out again."""
-TYPICAL_WAVES = 200
-"""Waves of one Gaussian in one column, for the size of portions."""
 NEGLIGIBLE = 1e-10
 """Share of the base kernel below which a Gaussian is left out."""
+MOST_KEPT = 1_000_000
+"""Waves of a list of designs that are kept: 8 MB."""
+TYPICAL_WAVES = 200
+"""Waves of one Gaussian, for the size of portions; most have fewer."""
+N_REMEMBERED = 4
+"""Lists of designs whose waves are kept: observations, and candidates under two uncertainties."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,31 +107,16 @@ class Group:
     """What a design brings of each: its place (0), also variances (1), also covariances (2)."""
 
     @property
-    def is_normal(self) -> bool:
-        """Whether there is one Gaussian, in one column."""
-        return len(self.columns) == 1 and self.n == 1
-
-    @cached_property
-    def variance(self) -> float | None:
-        """The variance in one normal column if all designs have the same, and no bias matters."""
-        if not self.is_normal or self.deviations is None:
-            return None
-        found = {(d.means.item(), d.variances.item()) for d in self.deviations}
-        return found.pop()[1] if len(found) == 1 else None
-
-    @cached_property
-    def between(self) -> Mixture | None:
-        """The difference of two deviations, if there is one uncertainty."""
-        if self.deviations is None or len(self.deviations) > 1:
-            return None
-        return difference(self.deviations[0], self.deviations[0])
+    def b(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
         """Shapes of the weights, means and spreads that a design brings."""
         if self.deviations is not None:
             return []
-        b = len(self.columns)
+        b = self.b
         return [(self.n,), (self.n, b), (self.n, *[b] * self.kind)][: 3 if self.kind else 2]
 
     @property
@@ -107,14 +124,73 @@ class Group:
         """Numbers that a design brings."""
         return sum(map(math.prod, self.shapes))
 
-    @property
-    def per_pair(self) -> int:
-        """Numbers that comparing two designs takes, per Gaussian of the base kernel."""
-        if len(self.columns) == 1:
-            return 1
-        if self.between is not None:
-            return self.between.n_components
-        return self.n**2 * len(self.columns) ** self.kind
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether no design deviates, under any uncertainty."""
+        if self.deviations is None or self.n > 1:
+            return False
+        return not any(bool(x.means.any() or x.variances.any()) for x in self.deviations)
+
+    @cached_property
+    def _between(self) -> dict[tuple[int, int], "Difference"]:
+        return {}
+
+    def between(self, one: int, two: int) -> "Difference":
+        """Return the difference of two deviations, by the numbers of their uncertainties."""
+        assert self.deviations is not None
+        if (one, two) not in self._between:
+            self._between[one, two] = Difference(self.deviations[one], self.deviations[two])
+        return self._between[one, two]
+
+
+class Difference:
+    """δ - δ' for two independent deviations of the same columns."""
+
+    def __init__(self, one: Mixture, two: Mixture) -> None:
+        """Work out moments."""
+        self.one, self.two = one, two
+        self.n_pairs = one.n_components * two.n_components
+        (m1, C1), (m2, C2) = _mean_and_covariance(one), _mean_and_covariance(two)
+        self.mean: Float[Tensor, " b"] = m1 - m2
+        self.covariance: Float[Tensor, "b b"] = C1 + C2
+        # cumulants of independent variables add up; the odd ones of -δ' change their sign
+        (s1, k1), (s2, k2) = _third_and_fourth(one), _third_and_fourth(two)
+        self.third, self.fourth = float((s1 - s2).abs().max()), float((k1 + k2).abs().max())
+        self.variance = float(self.covariance.diagonal().max())
+
+    def is_visible(self, lam: float) -> bool:
+        r"""Say whether a Gaussian of a precision sees more than the mean and the variance.
+
+        With cumulants κ of the difference, replacing it by a normal one changes g by the terms of
+        the Gram-Charlier series, :math:`\kappa_3 \lambda^{3/2} He_3 / 6 + \kappa_4 \lambda^2 He_4 /
+        24` times the Gaussian; where it is largest, He₃ times it is 1.4 and He₄ times it is 3.
+        """
+        if self.n_pairs == 1:
+            return False
+        error = 0.23 * self.third * lam**1.5 + self.fourth * lam**2 / 8
+        return self.variance * lam > 0.1 or error > INVISIBLE.get(len(self.mean), 1e-5)
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance in a single column."""
+        return self.mean.item(), self.covariance.item()
+
+    def seen(self, lam: Float[Tensor, "q b"], as_normal: bool) -> Quadratics:
+        """Return g as a function of the difference of designs."""
+        mixture = self.normal if as_normal else self.whole
+        return Quadratics.of([mixture] * len(lam), lam)
+
+    @cached_property
+    def normal(self) -> Mixture:
+        """The normal distribution with the same mean and covariance."""
+        one = self.mean.new_ones(1, 1)
+        mean, covariance = self.mean[None, None], self.covariance[None, None]
+        return Mixture(self.one.columns, one, mean, covariance, additive=True)
+
+    @cached_property
+    def whole(self) -> Mixture:
+        """All pairs of Gaussians."""
+        return difference(self.one, self.two)
 
 
 @lru_cache(maxsize=64)
@@ -129,13 +205,130 @@ def groups_of(
     for columns in coarsest([part.columns for parts in found for part in parts]):
         own = [parts_within(parts, columns) for parts in found]
         additive = all(part.additive for parts in own for part in parts)
-        if additive:
+        if additive and len(uncertainties) <= MOST_KINDS:
             whole = [joined(parts, columns) for parts in own]
         else:
             whole = [_landing(parts, middle, columns) for parts in own]
+            additive = False
         n, kind = max(w.n_components for w in whole), max(w.kind for w in whole)
         groups.append(Group(list(columns), tuple(whole) if additive else None, n, kind))
     return groups
+
+
+class Designs:
+    """A list of designs, by their features, and the waves that were worked out of them."""
+
+    def __init__(self, f: Float[Tensor, "n f"], kinds: Int64[Tensor, " n"], d: int) -> None:
+        """Take features, which begin with ``d`` columns, and numbers of uncertainties."""
+        self.f, self.kinds, self.d = f, kinds, d
+        self._waves: dict[tuple[Any, ...], Tensor] = {}
+        self._under: dict[int, tuple[Designs, Tensor]] = {}
+
+    def __len__(self) -> int:
+        """Return the number of designs."""
+        return len(self.f)
+
+    @cached_property
+    def distinct(self) -> list[int]:
+        """The numbers of the uncertainties that occur."""
+        found: list[int] = self.kinds.unique().tolist()
+        return found
+
+    @cached_property
+    def is_within(self) -> bool:
+        """Whether all designs lie in the box, or hardly outside."""
+        low, high = self.f.detach()[:, : self.d].aminmax()
+        return bool(low >= BOX[0]) and bool(high <= BOX[1])
+
+    def take(self, chosen: Any) -> "Designs":
+        """Return some of the designs, by a slice or by their numbers; waves are shared."""
+        return _Chosen(self, chosen)
+
+    def under(self, kind: int) -> tuple["Designs", Int64[Tensor, " p"]]:
+        """Return the designs under one uncertainty, and their numbers in this list."""
+        if kind not in self._under:
+            [index] = (self.kinds == kind).nonzero(as_tuple=True)
+            self._under[kind] = (self if len(index) == len(self) else self.take(index)), index
+        return self._under[kind]
+
+    def waves(
+        self,
+        place: tuple[int, ...],
+        grid: tuple[Any, ...],
+        size: int,
+        compute: Callable[["Designs"], Tensor],
+    ) -> Float[Tensor, "q n v"]:
+        """Return waves on a grid, for a group and some Gaussians; the last grid is remembered.
+
+        Args:
+            place: The numbers of the group and of the Gaussians.
+            grid: What is equal for equal grids.
+            size: Waves per design.
+            compute: Works them out.
+        """
+        if len(self) * size > MOST_KEPT:
+            return compute(self)
+        key = (place, grid, torch.is_grad_enabled() and self.f.requires_grad)
+        if key not in self._waves:
+            for old in [known for known in self._waves if known[0] == place]:
+                del self._waves[old]
+            self._waves[key] = compute(self)
+        return self._waves[key]
+
+
+class _Chosen(Designs):
+    """Designs of a longer list, whose waves serve all."""
+
+    def __init__(self, whole: Designs, chosen: Any) -> None:
+        super().__init__(whole.f[chosen], whole.kinds[chosen], whole.d)
+        self.whole, self.chosen = whole, chosen
+        if len(whole.distinct) == 1:
+            self.distinct = whole.distinct
+        if whole.is_within:
+            self.is_within = True
+
+    def waves(
+        self,
+        place: tuple[int, ...],
+        grid: tuple[Any, ...],
+        size: int,
+        compute: Callable[[Designs], Tensor],
+    ) -> Tensor:
+        if len(self.whole.distinct) > 1:
+            return super().waves(place, grid, size, compute)
+        if len(self.whole) * size > MOST_KEPT:
+            return compute(self)
+        return self.whole.waves(place, grid, size, compute)[:, self.chosen]
+
+
+class Spectrum:
+    """The Gaussians of the base kernel, and what follows from them alone."""
+
+    def __init__(self, base: GaussianSum, d: int) -> None:
+        """Take the Gaussians as they are now; a prediction leaves out those without weight."""
+        self.is_fitted = base.weights.requires_grad or base.moves
+        self.numbers = list(range(len(base.weights)))
+        if not self.is_fitted:
+            kept = base.weights > NEGLIGIBLE * base.at_zero
+            base = replace(base, weights=base.weights[kept], precisions=base.precisions[kept])
+            self.numbers = kept.nonzero().flatten().tolist()
+        self.constant, self.weights, self.moves = base.constant, base.weights, base.moves
+        self.lam: Float[Tensor, "q d"] = base.by_column(d)
+        self._known: dict[tuple[Any, ...], Any] = {}
+
+    @cached_property
+    def precisions(self) -> list[list[float]]:
+        """Λ_q as numbers."""
+        found: list[list[float]] = self.lam.detach().tolist()
+        return found
+
+    def known(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+        """Return what was worked out for these Gaussians, if they do not change."""
+        if self.is_fitted:
+            return compute()
+        if key not in self._known:
+            self._known[key] = compute()
+        return self._known[key]
 
 
 class GaussianEmbedding(Embedding):
@@ -177,21 +370,23 @@ class GaussianEmbedding(Embedding):
                 rows.append(landing.spread.flatten(-1 - g.kind))
         return torch.cat(rows, dim=-1)
 
-    def landing(self, group: Group, f: Float[Tensor, "*batch n f"]) -> Mixture:
+    def landing(self, group: Group, designs: Designs) -> Mixture:
         """Return where designs land in the columns of a group."""
+        f = designs.f
         if group.deviations is not None:
-            return land(f[..., group.columns], f[..., self.d].long(), group.deviations)
+            [kind] = designs.distinct
+            return group.deviations[kind].to(f).around(f[:, group.columns])
         start = self.d + 1
         for other in self.groups:
             if other is group:
                 break
             start += other.size
-        numbers = f[..., start : start + group.size]
+        numbers = f[:, start : start + group.size]
         parts = numbers.split([math.prod(s) for s in group.shapes], dim=-1)
         shaped = (p.unflatten(-1, s) for p, s in zip(parts, group.shapes, strict=True))
         return Mixture(tuple(group.columns), *shaped)
 
-    # -- the inner product
+    # -- which designs are compared
 
     def inner(
         self,
@@ -200,212 +395,450 @@ class GaussianEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
-        if all(g.variance == 0 for g in self.groups):
+        if all(g.is_exact for g in self.groups):
             # ψ_P = k(x, ·): the inner product is the base kernel itself, Gaussians or not
             points = f1[..., : self.d], f2[..., : self.d]
             return to_dense(self.base_kernel(*points, diag=diag))
-        if not diag and f1.shape[-2] == 1 and is_same(f1, f2):
-            return self.inner(f1, f2, diag=True).unsqueeze(-1)
-        base = self._base()
-        (f1, f2), shape = _unbatched(f1, f2, diag)
-        if not base.moves and not diag and f1.dim() == 2 and self._fits(base, f1, f2):
-            each = self._each(base, f1)
-            return base.constant + torch.tensordot(base.weights, each, dims=1)
-        return self._summed(base, f1, f2, diag).reshape(shape)
+        batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
+        shape = (*batch, f1.shape[-2]) if diag else (*batch, f1.shape[-2], f2.shape[-2])
+        one, i = self._designs(f1)
+        two, j = (one, i) if f1 is f2 else self._designs(f2)
+        if not diag and len(two) == f2.shape[-2]:
+            # a batch of designs that all meet the same others is one long list
+            lead = f1.shape[:-1] if len(one) == i.numel() else f1.shape[-2:-1]
+            return self._all_pairs(one, two).reshape(*lead, len(two)).expand(shape)
+        if diag and one is two and len(one) == i.numel():
+            return self._matching(one, two).reshape(i.shape).expand(shape)
+        if not diag:
+            i, j = i.unsqueeze(-1), j.unsqueeze(-2)
+        i, j = (index.expand(shape).reshape(-1) for index in (i, j))
+        return self._matching(one.take(i), two.take(j)).reshape(shape)
 
-    def _base(self) -> GaussianSum:
+    def _designs(self, f: Float[Tensor, "*batch n f"]) -> tuple[Designs, Int64[Tensor, "*batch n"]]:
+        """Return features as one list, with the numbers of designs in it.
+
+        A list that is repeated along a batch is taken once. The last few are remembered, so that
+        all comparisons of the same designs share their waves.
+        """
+        known: list[Any] = self._memory.setdefault("designs", (self.low, []))[1]
+        version = None if f.is_inference() else f._version
+        for number, (tensor, its_version, *found) in enumerate(known):
+            if tensor is f and its_version == version:
+                known.insert(0, known.pop(number))
+                return found[0], found[1]
+        repeated = all(n == 1 or s == 0 for n, s in zip(f.shape[:-2], f.stride(), strict=False))
+        lead = f.shape[-2:-1] if repeated else f.shape[:-1]
+        rows = (f[(0,) * (f.dim() - 2)] if repeated else f).reshape(lead.numel(), f.shape[-1])
+        numbers = torch.arange(lead.numel(), device=f.device).reshape(lead).expand(f.shape[:-1])
+        designs = Designs(rows, rows[:, self.d].detach().long(), self.d)
+        if len(self.uncertainties) == 1:
+            designs.distinct = [0]
+        known.insert(0, (f, version, designs, numbers))
+        del known[N_REMEMBERED:]
+        return designs, numbers
+
+    @property
+    def _is_additive(self) -> bool:
+        """Whether no design brings a P_x of its own."""
+        return all(g.deviations is not None for g in self.groups)
+
+    @property
+    def _is_split(self) -> bool:
+        """Whether it matters for a comparison which uncertainties the designs are under."""
+        return len(self.uncertainties) > 1 and any(g.deviations is not None for g in self.groups)
+
+    def _all_pairs(self, one: Designs, two: Designs) -> Float[Tensor, "n k"]:
+        """Compare all pairs, block by block of uncertainties."""
+        if not self._is_split or len(one.distinct) == len(two.distinct) == 1:
+            return self._compared(one, two, matching=False)
+        (As, i), (Bs, j) = (zip(*map(x.under, x.distinct), strict=True) for x in (one, two))
+        rows = [torch.cat([self._compared(A, B, False) for B in Bs], dim=-1) for A in As]
+        return torch.cat(rows)[torch.cat(i).argsort()][:, torch.cat(j).argsort()]
+
+    def _matching(self, one: Designs, two: Designs) -> Float[Tensor, " n"]:
+        """Compare matching designs, group by group of uncertainties."""
+        if not self._is_split:
+            return self._compared(one, two, matching=True)
+        kinds = one.kinds * len(self.uncertainties) + two.kinds
+        found = kinds.unique().tolist()
+        if len(found) == 1:
+            return self._compared(one, two, matching=True)
+        total = torch.zeros(len(kinds)).to(one.f)
+        for number in found:
+            [chosen] = (kinds == number).nonzero(as_tuple=True)
+            a = one.take(chosen)
+            b = a if one is two else two.take(chosen)
+            total = total.index_put((chosen,), self._compared(a, b, matching=True))
+        return total
+
+    # -- sums over the Gaussians of the base kernel
+
+    def _compared(self, one: Designs, two: Designs, matching: bool) -> Tensor:
+        """Return c₀ + Σ_q c_q Π_b g_qb; all designs of a list are under one uncertainty."""
+        base = self._spectrum()
+        if matching and one is two and self._is_additive:
+            return self._norm(base, one).expand(len(one))
+        if one is two and not matching and self._keeps(base, one):
+            each = self._each(base, one)
+            return base.constant + torch.tensordot(base.weights, each, dims=1)
+        return self._summed(base, one, two, matching)
+
+    def _norm(self, base: Spectrum, one: Designs) -> Float[Tensor, "1"]:
+        """Return ‖ψ_P‖² under an additive uncertainty: it is the same for all designs."""
+        first = one.take(slice(0, 1))
+        compute = lambda: self._summed(base, first, first, True)  # noqa: E731
+        norm: Tensor = base.known(("norm", one.distinct[0]), compute)
+        return norm
+
+    def _spectrum(self) -> Spectrum:
+        """Return the Gaussians of the base kernel; those of predictions are remembered."""
+        with torch.no_grad():
+            values = [p.detach().flatten() for p in self.base_kernel.parameters()]
+        now = torch.cat([*values, self.low])
+        known: Spectrum | None = self._memory.get("spectrum", (now, None))[1]
+        if (
+            known is not None
+            and not self._is_fitted
+            and torch.equal(self._memory["spectrum"][0], now)
+        ):
+            return known
         base = gaussian_sum(self.base_kernel)
         assert base is not None
-        if base.weights.requires_grad:
-            return base
-        # a prediction leaves out Gaussians without weight
-        kept = base.weights > NEGLIGIBLE * base.at_zero
-        return GaussianSum(
-            base.constant, base.weights[kept], base.precisions[kept], base.relevances
-        )
+        spectrum = Spectrum(base, self.d)
+        if not spectrum.is_fitted:
+            self._memory["spectrum"] = now, spectrum
+        return spectrum
 
-    def _fits(self, base: GaussianSum, f1: Tensor, f2: Tensor) -> bool:
-        """Say whether Gaussians that stay as they are can be kept for the next step of a fit."""
-        if not base.weights.requires_grad or f1.requires_grad or f1.shape != f2.shape:
+    @property
+    def _is_fitted(self) -> bool:
+        """Whether hyper-parameters get gradients."""
+        wanted = any(p.requires_grad for p in self.base_kernel.parameters())
+        return wanted and torch.is_grad_enabled()
+
+    def _keeps(self, base: Spectrum, one: Designs) -> bool:
+        """Say whether a fit moves only weights, so that the Gaussians can be kept for all steps."""
+        if base.moves or not base.weights.requires_grad or one.f.requires_grad:
             return False
-        return len(base.weights) * len(f1) ** 2 <= 2 * MAX_KEPT and torch.equal(f1, f2)
+        return len(base.weights) * len(one) ** 2 <= 2 * MAX_KEPT
 
-    def _each(self, base: GaussianSum, f: Float[Tensor, "n f"]) -> Float[Tensor, "q n n"]:
-        """Return Π_b g_qb for all pairs of observations, if only weights move: once per fit."""
-        lam = base.by_column(self.d).detach()
+    def _each(self, base: Spectrum, one: Designs) -> Float[Tensor, "q n n"]:
+        """Return Π_b g_qb for all pairs of observations."""
+        lam = base.lam.detach()
 
         def compute() -> Tensor:
             with torch.no_grad():
-                step = max(1, PORTION // (len(f) * self._per_pair))
+                parts = self._portions(base, one, one, False)
                 return torch.cat(
                     [
-                        torch.cat([self._terms(a, f, one, False, q) for a in f.split(step)], dim=-2)
-                        for q, one in enumerate(lam.split(1))
+                        torch.cat([self._product(base, q, a, b, w, False) for a, b in rows], -2)
+                        for q, w, rows in parts
                     ]
                 )
 
-        return self.remembered("each", torch.cat([f.flatten(), lam.flatten()]), compute)
+        return self.remembered("each", torch.cat([one.f.flatten(), lam.flatten()]), compute)
 
-    @property
-    def _per_pair(self) -> int:
-        return max(g.per_pair for g in self.groups)
-
-    @property
-    def _per_design(self) -> int:
-        """Numbers that waves take per design and Gaussian; most take fewer."""
-        waves = any(len(g.columns) == 1 and not g.is_normal for g in self.groups)
-        return TYPICAL_WAVES if waves else 1
-
-    def _summed(self, base: GaussianSum, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+    def _summed(self, base: Spectrum, one: Designs, two: Designs, matching: bool) -> Tensor:
         """Sum over Gaussians, so many pairs and Gaussians at a time as fit in the cache."""
-        lam = base.by_column(self.d)  # (q, d)
-        batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2]).numel()
-        per_row = batch * max((1 if diag else f2.shape[-2]) * self._per_pair, self._per_design)
-        n_rows = max(1, PORTION // per_row)
-        n_gaussians = max(1, PORTION // (per_row * f1.shape[-2]))
-
-        def part(c: Tensor, own: Tensor, a: Tensor, b: Tensor, place: int) -> Tensor:
-            return torch.tensordot(c, self._terms(a, b, own, diag, place), dims=1)
-
-        kept = f1.shape[-2] * per_row * len(lam) * (2 + len(self.groups))
+        n_pairs = len(one) * (1 if matching else len(two))
+        kept = n_pairs * len(base.weights) * (2 + len(self.groups))
         again = torch.is_grad_enabled() and base.moves and kept > MAX_KEPT
-        rows = []
-        for i in range(0, f1.shape[-2], n_rows):
-            whole = n_rows >= f1.shape[-2]
-            a = f1 if whole else f1[..., i : i + n_rows, :]
-            b = f2 if whole or not diag else f2[..., i : i + n_rows, :]
-            total = base.constant
-            for j in range(0, len(lam), n_gaussians):
-                args = base.weights[j : j + n_gaussians], lam[j : j + n_gaussians], a, b, j
-                value = checkpoint(part, *args, use_reentrant=False) if again else part(*args)
-                total = total + value
-            rows.append(total)
-        return rows[0] if len(rows) == 1 else torch.cat(rows, dim=-1 if diag else -2)
 
-    def _terms(
-        self, f1: Tensor, f2: Tensor, lam: Float[Tensor, "q d"], diag: bool, place: int
-    ) -> Float[Tensor, "q ..."]:
-        """Return Π_b g_qb for some Gaussians, from number ``place`` on, and pairs of designs."""
-        total = self._normal(f1, f2, lam, diag)
-        for i, g in enumerate(self.groups):
-            if g.is_normal:
-                continue
-            own = lam[:, g.columns]
-            if len(g.columns) == 1:
-                factor = self._waves((i, place), g, f1, f2, own[:, 0], diag)
-            elif g.between is not None:
-                t = _pairwise(f1[..., g.columns], f2[..., g.columns], torch.sub, diag)
-                factor = Quadratics.of([g.between] * len(own), own)(t.movedim(-1, 0))
-            else:
-                p, q = self.landing(g, f1), self.landing(g, f2)
-                factor = over_pairs_of_components(p, q, own, diag)
-            total = factor if total is None else total * factor
-        assert total is not None
+        def part(q: slice, a: Designs, b: Designs, ways: list[Way]) -> Tensor:
+            each = self._product(base, q, a, b, ways, matching)
+            return torch.tensordot(base.weights[q], each, dims=1)
+
+        total: Tensor = base.constant
+        for q, ways, rows in self._portions(base, one, two, matching):
+            some = []
+            for a, b in rows:
+                args = q, a, b, ways
+                some.append(checkpoint(part, *args, use_reentrant=False) if again else part(*args))
+            whole = some[0] if len(some) == 1 else torch.cat(some, dim=-1 if matching else -2)
+            total = total + whole
         return total
+
+    def _portions(
+        self, base: Spectrum, one: Designs, two: Designs, matching: bool
+    ) -> list[tuple[slice, list[Way], list[tuple[Designs, Designs]]]]:
+        """Divide Gaussians and designs, so that every product fits in the cache.
+
+        Returns:
+            Some Gaussians, how each group is worked out for them, and pairs of lists of designs.
+        """
+        kinds, reach = (one.distinct[0], two.distinct[0]), self._reach(one, two)
+        few = len(one) * (1 if matching else len(two)) <= FEW_DESIGNS
+        make = lambda: self._ways(base.precisions, reach, kinds, few)  # noqa: E731
+        ways = base.known(("ways", *reach, *kinds, few), make)
+        found = []
+        start = 0
+        while start < len(ways):
+            own = ways[start]
+            per_row = self._per_pair(own, kinds) * (1 if matching else len(two))
+            per_row = max(per_row, self._per_design(own, base.precisions[start]))
+            # several columns have a grid for each Gaussian
+            apart = any(w == WAVES and g.b > 1 for (w, _), g in zip(own, self.groups, strict=True))
+            most = 1 if apart else max(1, PORTION // (per_row * len(one)))
+            stop = start + 1
+            while stop < len(ways) and stop - start < most and ways[stop] == own:
+                stop += 1
+            size = max(1, PORTION // per_row)
+            rows = [(one, two)]
+            if len(one) > size:
+                slices = [slice(i, i + size) for i in range(0, len(one), size)]
+                rows = [(one.take(s), two.take(s) if matching else two) for s in slices]
+                if matching and one is two:
+                    rows = [(a, a) for a, _ in rows]
+            found.append((slice(start, stop), own, rows))
+            start = stop
+        return found
+
+    def _ways(
+        self,
+        lam: list[list[float]],
+        reach: list[tuple[float, ...]],
+        kinds: tuple[int, int],
+        few: bool,
+    ) -> list[list[Way]]:
+        """Return how every group is worked out, by Gaussian of the base kernel.
+
+        For few designs, fewer steps save more than they cost: all Gaussians are worked out
+        together. In single columns, waves are right wherever the closed form is.
+        """
+        found: list[list[Way]] = [[] for _ in lam]
+        for g, r in zip(self.groups, reach, strict=True):
+            between = None if g.deviations is None else g.between(*kinds)
+            n_pairs = g.n**2 if between is None else between.n_pairs
+            for ways, precisions in zip(found, lam, strict=True):
+                own = [precisions[c] for c in g.columns]
+                visible = between.is_visible(max(own)) if between else g.n > 1 or g.b > 1
+                if not visible:
+                    ways.append((NORMAL, r))
+                elif g.b == 1 or (
+                    g.b <= 3 and n_pairs > FEW_PAIRS and n_waves(own, r) <= MOST_WAVES
+                ):
+                    ways.append((WAVES, r))
+                else:
+                    ways.append((PAIRS, r))
+        if few:
+            columns = zip(self.groups, zip(*found, strict=True), strict=True)
+            same = [max(each) if g.b == 1 else None for g, each in columns]
+            found = [[a or b for a, b in zip(same, each, strict=True)] for each in found]
+        return found
+
+    def _per_pair(self, ways: list[Way], kinds: tuple[int, int]) -> int:
+        """Return the numbers that comparing two designs takes, per Gaussian of the base kernel."""
+        most = 1
+        for (way, _), g in zip(ways, self.groups, strict=True):
+            if way == PAIRS:
+                n = g.n**2 * g.b**g.kind if g.deviations is None else g.between(*kinds).n_pairs
+                most = max(most, n)
+        return most
+
+    def _per_design(self, ways: list[Way], lam: list[float]) -> int:
+        """Return about how many waves a design has, per Gaussian of the base kernel."""
+        most = 1
+        for (way, reach), g in zip(ways, self.groups, strict=True):
+            if way == WAVES:
+                several = g.b > 1
+                own = n_waves([lam[c] for c in g.columns], reach) if several else TYPICAL_WAVES
+                most = max(most, math.ceil(own))
+        return most
+
+    # -- g for each group of columns
+
+    def _product(
+        self,
+        base: Spectrum,
+        q: slice,
+        one: Designs,
+        two: Designs,
+        ways: list[Way],
+        matching: bool,
+    ) -> Float[Tensor, "q ..."]:
+        """Return Π_b g_qb for some Gaussians and pairs of designs."""
+        kinds = one.distinct[0], two.distinct[0]
+        factors, columns = [], []
+        for i, (g, (way, reach)) in enumerate(zip(self.groups, ways, strict=True)):
+            own = base.lam[q][:, g.columns]
+            if way == NORMAL and g.b == 1 and g.deviations is not None:
+                columns.append((g.columns[0], *g.between(*kinds).moments))
+            elif way == WAVES:
+                factors.append(self._waves(base, q, i, reach, one, two, matching))
+            elif way == NORMAL and g.b == 1:
+                factors.append(self._normal(g, one, two, own[:, 0], matching))
+            elif g.deviations is not None:
+                make = partial(g.between(*kinds).seen, own, way == NORMAL)
+                seen = base.known(("seen", i, q.start, q.stop, way, *kinds), make)
+                t = _pairwise(one.f[:, g.columns], two.f[:, g.columns], torch.sub, matching)
+                factors.append(seen(t.movedim(-1, 0)))
+            else:
+                landings = self.landing(g, one), self.landing(g, two)
+                factors.append(over_pairs_of_components(*landings, own, matching))
+        if columns:
+            factors.append(_shifted_normals(columns, one, two, base.lam[q], matching))
+        return math.prod(factors[1:], start=factors[0])
 
     def _normal(
-        self, f1: Tensor, f2: Tensor, lam: Float[Tensor, "q d"], diag: bool
-    ) -> Float[Tensor, "q ..."] | None:
-        r"""Multiply over columns with one Gaussian per design; None if there is no such column.
+        self, g: Group, one: Designs, two: Designs, lam: Float[Tensor, " q"], matching: bool
+    ) -> Float[Tensor, "q ..."]:
+        r"""Return g for one column where every design brings one Gaussian.
 
-        .. math:: \prod_c (1 + \lambda_c V_c)^{-1/2} \exp\Big(-\frac{\lambda_c t_c^2}
-                  {2 (1 + \lambda_c V_c)}\Big), \quad V = v + v', \; t = m - m'
+        .. math:: (1 + \lambda V)^{-1/2} \exp\Big(-\frac{\lambda t^2}{2 (1 + \lambda V)}\Big),
+                  \quad V = v + v', \; t = m - m'
         """
-        normal = [g for g in self.groups if g.is_normal]
-        same = [g for g in normal if g.variance is not None]
-        total = None
-        if same:
-            # the exponents of all pairs are one product of matrices
-            columns = [g.columns[0] for g in same]
-            V = lam.new_tensor([2 * (g.variance or 0.0) for g in same])
-            w = 1 + lam[:, columns] * V  # (q, c)
-            t2 = _pairwise(f1[..., columns], f2[..., columns], torch.sub, diag).square()
-            exponent = (-0.5 * lam[:, columns] / w) @ t2.movedim(-1, 0).flatten(1)
-            height = w.prod(-1).rsqrt().unsqueeze(-1)
-            total = (height * exponent.exp()).unflatten(-1, t2.shape[:-1])
-        for g in normal:
-            if g.variance is not None:
-                continue
-            p, q = self.landing(g, f1), self.landing(g, f2)
-            t2 = _pairwise(p.means[..., 0], q.means[..., 0], torch.sub, diag).square().squeeze(-1)
-            V = _pairwise(p.variances[..., 0], q.variances[..., 0], torch.add, diag).squeeze(-1)
-            own = lam[:, g.columns[0]].reshape(-1, *[1] * V.dim())
-            w = 1 + own * V
-            factor = (-0.5 * own * t2 / w).exp() * w.rsqrt()
-            total = factor if total is None else total * factor
-        return total
+        p, q = self.landing(g, one), self.landing(g, two)
+        t = _pairwise(p.means[..., 0], q.means[..., 0], torch.sub, matching).squeeze(-1)
+        V = _pairwise(p.variances[..., 0], q.variances[..., 0], torch.add, matching).squeeze(-1)
+        own = lam.reshape(-1, *[1] * V.dim())
+        w = 1 + own * V
+        return (-0.5 * own * t.square() / w).exp() * w.rsqrt()
 
     def _waves(
         self,
-        place: tuple[int, int],
-        g: Group,
-        f1: Tensor,
-        f2: Tensor,
-        lam: Float[Tensor, " q"],
-        diag: bool,
+        base: Spectrum,
+        q: slice,
+        i: int,
+        reach: tuple[float, ...],
+        one: Designs,
+        two: Designs,
+        matching: bool,
     ) -> Float[Tensor, "q ..."]:
-        """Return Φ₁ diag(a) Φ₂ᵀ for one column of any shape.
+        """Return Φ₁ diag(a) Φ₂ᵀ for group number ``i``."""
+        g = self.groups[i]
+        place, lam = (i, *base.numbers[q]), base.lam[q][:, g.columns]
+        kinds = (0, 0) if g.deviations is None else (one.distinct[0], two.distinct[0])
+        key, grid, a = base.known(
+            ("grid", *place, *reach, *kinds), lambda: self._grid(g, lam, reach, kinds)
+        )
+        make = lambda designs: self._new_waves(g, designs, grid)  # noqa: E731
+        phi = one.waves(place, key, a.numel(), make)
+        other = phi if one is two else two.waves(place, key, a.numel(), make)
+        weighted = phi * a.unsqueeze(-2)
+        return (weighted * other).sum(-1) if matching else weighted @ other.mT
 
-        ``place`` holds the numbers of the group and of the first Gaussian.
-        """
-        grid = Grid.of(lam, self._reach(place[0], g, f1, f2))
-        two = self._features(None if diag else place, g, f2, grid)
-        one = two if is_same(f1, f2) else self._features(None, g, f1, grid)
-        one, two = _aligned(one, two)
-        a = grid.amplitudes(lam)  # (q, v)
-        weighted = one * a.reshape(len(a), *[1] * (one.dim() - 2), -1)
-        return (weighted * two).sum(-1) if diag else weighted @ two.mT
+    def _grid(
+        self, g: Group, lam: Float[Tensor, "q b"], reach: tuple[float, ...], kinds: tuple[int, int]
+    ) -> tuple[tuple[Any, ...], Grid, Float[Tensor, "q v"]]:
+        """Return what is equal for equal grids, the grid, and the amplitudes."""
+        key: tuple[Any, ...] = (*reach, *octaves(lam).tolist())
+        grid = Grid.of(lam, lam.new_tensor(reach))
+        if g.b > 1 and g.deviations is not None:
+            key, grid = (*key, *sorted(kinds)), self._damped(g, grid, kinds)
+        return key, grid, grid.amplitudes(lam)
 
-    def _features(
-        self, place: tuple[int, int] | None, g: Group, f: Float[Tensor, "*batch n f"], grid: Grid
-    ) -> Float[Tensor, "q *batch n v"]:
-        """Return Φ; that of observations, which many designs are compared with, is remembered."""
-        if place is None or f.requires_grad or f.dim() > 2:
-            return self._new_features(g, f, grid)
-        key = torch.cat([f.flatten(), grid.key])
-        compute = lambda: self._new_features(g, f, grid)  # noqa: E731
-        return self.remembered(f"waves {place}", key, compute)
+    def _damped(self, g: Group, grid: Grid, kinds: tuple[int, int]) -> Grid:
+        """Leave out waves that the deviations damp: the terms of g are a |φ| |φ'| cos(...)."""
+        assert g.deviations is not None
+        height = grid.bounds()[0]
+        for kind in kinds:
+            height = height * characteristic(g.deviations[kind], grid.frequencies)[0][0]
+        return grid.only(height > INVISIBLE[g.b] / len(height))
 
-    def _new_features(self, g: Group, f: Tensor, grid: Grid) -> Tensor:
+    def _new_waves(self, g: Group, designs: Designs, grid: Grid) -> Float[Tensor, "q n v"]:
         if g.deviations is None:
-            return landing_features(self.landing(g, f).clamped(-FARTHEST, 1 + FARTHEST), grid)
-        x = f[..., g.columns[0]].clamp(-FARTHEST, 1 + FARTHEST)
-        return Deviations.of(g.deviations, grid)(x, f[..., self.d].long())
+            landing = self.landing(g, designs).clamped(-FARTHEST, 1 + FARTHEST)
+            return landing_waves(landing, grid.frequencies)
+        x = designs.f[:, g.columns].clamp(-FARTHEST, 1 + FARTHEST)
+        deviation = g.deviations[designs.distinct[0]]
+        return shifted(x, *characteristic(deviation, grid.frequencies), grid.frequencies)
 
-    def _reach(self, i: int, g: Group, f1: Tensor, f2: Tensor) -> float:
-        """Return how far apart executed inputs may be in one column.
+    # -- how far apart executed inputs may be
 
-        For designs of the box it is one number. Others need waves of a longer period, in this
+    def _reach(self, one: Designs, two: Designs) -> list[tuple[float, ...]]:
+        """Return, by group, how far apart executed inputs may be in its columns.
+
+        For designs of the box these are constants. Others need waves of a longer period, in this
         comparison only.
         """
-        reach: float = self.remembered(f"reach {i}", self.low, lambda: self._reach_of_box(g))
-        c = g.columns[0]
+        reach: list[tuple[float, ...]] = self.remembered("reach", self.low, self._reach_of_box)
+        if one.is_within and two.is_within:
+            return reach
         with torch.no_grad():
-            ends = [end for f in (f1, f2) for end in f[..., c].aminmax()]
-            if BOX[0] <= min(ends) and max(ends) <= BOX[1]:
-                return reach
-            needed = _extent([self.landing(g, f) for f in (f1, f2)])
-        return reach * 2 ** math.ceil(math.log2(max(1.0, needed / reach)))
+            needed = [self._extent(g, (one, two)) for g in self.groups]
+        return [
+            tuple(r * 2 ** math.ceil(math.log2(max(1.0, n / r))) for r, n in zip(*own, strict=True))
+            for own in zip(reach, needed, strict=True)
+        ]
 
-    def _reach_of_box(self, g: Group) -> float:
-        """Look at designs of the whole box."""
-        n_kinds = len(self.uncertainties)
-        Z = torch.full((33, self.d), 0.5, dtype=torch.float64).to(self.low)
-        Z[:, g.columns[0]] = torch.linspace(*BOX, 33).to(Z)
-        X = (self.low + self.width * Z).repeat(n_kinds, 1)
+    def _reach_of_box(self) -> list[tuple[float, ...]]:
+        """Look at designs of the whole box: of one column after the other, and on its diagonal."""
+        side = torch.linspace(0, 1, 33).to(self.low)
+        Z = torch.full((self.d, 33, self.d), 0.5).to(self.low)
+        for c in range(self.d):
+            Z[c, :, c] = side
+        Z = torch.cat([Z.flatten(0, 1), side.unsqueeze(-1).expand(-1, self.d)])
+        every = []
         with torch.no_grad():
-            f = self.compute(X, torch.arange(n_kinds).repeat_interleave(33))
-            return _extent([self.landing(g, f)])
+            for kind in range(len(self.uncertainties)):
+                kinds = torch.full((len(Z),), kind, device=Z.device)
+                every.append(Designs(self.compute(self.low + self.width * Z, kinds), kinds, self.d))
+            inside = [self._extent(g, every) for g in self.groups]
+        longer = BOX[1] - BOX[0]
+        return [tuple(longer * r for r in own) for own in inside]
+
+    def _extent(self, g: Group, every: Sequence[Designs]) -> tuple[float, ...]:
+        """Return the distances between the outermost executed inputs, by column of a group."""
+        lows, highs = [], []
+        for designs in every:
+            for kind in designs.distinct if g.deviations is not None else [0]:
+                some = designs.under(kind)[0] if g.deviations is not None else designs
+                landing = self.landing(g, some).clamped(-FARTHEST, 1 + FARTHEST)
+                reach = SIGMAS * landing.variances.clamp_min(0).sqrt()
+                lows.append((landing.means - reach).flatten(0, 1).amin(0))
+                highs.append((landing.means + reach).flatten(0, 1).amax(0))
+        extent = torch.stack(highs).amax(0) - torch.stack(lows).amin(0)
+        return tuple(extent.clamp_max(1 + 4 * FARTHEST).tolist())
 
 
-def _extent(landings: Sequence[Mixture]) -> float:
-    """Return the distance between the outermost points of some distributions in one column."""
-    low, high = math.inf, -math.inf
-    for landing in landings:
-        means = landing.means.clamp(-FARTHEST, 1 + FARTHEST)
-        reach = SIGMAS * landing.variances.clamp_min(0).sqrt()
-        low, high = min(low, float((means - reach).min())), max(high, float((means + reach).max()))
-    return min(high - low, 1 + 4 * FARTHEST)
+def _shifted_normals(
+    columns: list[tuple[int, float, float]],
+    one: Designs,
+    two: Designs,
+    lam: Float[Tensor, "q d"],
+    matching: bool,
+) -> Float[Tensor, "q ..."]:
+    r"""Multiply over columns whose difference is normal, with the same variance for all designs.
+
+    .. math:: \prod_c (1 + \lambda_c V_c)^{-1/2} \exp\Big(-\frac{\lambda_c t_c^2}
+              {2 (1 + \lambda_c V_c)}\Big)
+
+    The exponents of all pairs are one product of matrices. A column comes with the mean and the
+    variance V of δ - δ'.
+    """
+    numbers = [c for c, _, _ in columns]
+    shift, V = (lam.new_tensor(v) for v in list(zip(*columns, strict=True))[1:])
+    own = lam[:, numbers]
+    w = 1 + own * V  # (q, c)
+    z1, z2 = one.f[:, numbers] + shift, two.f[:, numbers]
+    t2 = _pairwise(z1, z2, torch.sub, matching).square()
+    exponent = (-0.5 * own / w) @ t2.movedim(-1, 0).flatten(1)
+    height = w.prod(-1).rsqrt().unsqueeze(-1)
+    return (height * exponent.exp()).unflatten(-1, t2.shape[:-1])
+
+
+def _mean_and_covariance(deviation: Mixture) -> tuple[Float[Tensor, " b"], Float[Tensor, "b b"]]:
+    w, m = deviation.weights[0].unsqueeze(-1), deviation.means[0]  # (j, 1), (j, b)
+    mean = (w * m).sum(0)
+    away = m - mean
+    return mean, (w.unsqueeze(-1) * deviation.covariances[0]).sum(0) + (w * away).mT @ away
+
+
+def _third_and_fourth(deviation: Mixture) -> tuple[Float[Tensor, " u"], Float[Tensor, " u"]]:
+    """Return cumulants along the columns, and along the diagonals between two of them."""
+    b = len(deviation.columns)
+    eye = torch.eye(b, dtype=torch.float64)
+    i, j = torch.triu_indices(b, b, offset=1)
+    U = torch.cat([eye, (eye[i] + eye[j]) / 2**0.5, (eye[i] - eye[j]) / 2**0.5]).mT  # (b, u)
+    w = deviation.weights[0].double().unsqueeze(-1)  # (j, 1)
+    m = deviation.means[0].double() @ U
+    m = m - (w * m).sum(0)
+    C = deviation.covariances[0].double()
+    s = (U * (C @ U)).sum(-2)  # uᵀ C_j u, (j, u)
+    # moments of Gaussians at m with variances s
+    second = (w * (m**2 + s)).sum(0)
+    third = (w * (m**3 + 3 * m * s)).sum(0)
+    fourth = (w * (m**4 + 6 * m**2 * s + 3 * s**2)).sum(0)
+    return third, fourth - 3 * second**2
 
 
 def _parts(
@@ -423,33 +856,11 @@ def _landing(parts: Sequence[Mixture], Z: Tensor, columns: tuple[int, ...]) -> M
     return joined([part.around(Z[..., list(part.columns)]) for part in parts], columns)
 
 
-def _pairwise(a: Tensor, b: Tensor, operation, diag: bool) -> Tensor:  # type: ignore[no-untyped-def]
-    """Combine (..., n, c) and (..., k, c): all pairs, (..., n, k, c), or matching ones."""
-    return operation(a, b) if diag else operation(a.unsqueeze(-2), b.unsqueeze(-3))
-
-
-def _aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Give (q, ..., n, v) and (q, ..., k, v) as many dimensions as the other has."""
-    dims = max(a.dim(), b.dim())
-    one, two = (t.reshape(len(t), *[1] * (dims - t.dim()), *t.shape[1:]) for t in (a, b))
-    return one, two
-
-
-def _unbatched(f1: Tensor, f2: Tensor, diag: bool) -> tuple[tuple[Tensor, Tensor], tuple[int, ...]]:
-    """Write a batch of designs that all meet the same others as one long list.
-
-    Returns:
-        What to compare, and the shape of the result.
-    """
-    batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
-    shape = (*batch, f1.shape[-2]) if diag else (*batch, f1.shape[-2], f2.shape[-2])
-    if diag and batch:
-        one, two = (f.expand(*batch, *f.shape[-2:]).reshape(-1, f.shape[-1]) for f in (f1, f2))
-        return (one, one if is_same(f1, f2) else two), shape
-    if diag or f1.dim() == 2:
-        return (f1, f2), shape
-    if any(size > 1 and step for size, step in zip(f2.shape[:-2], f2.stride(), strict=False)):
-        return (f1, f2), shape
-    others = f2.reshape(-1, *f2.shape[-2:])[0] if f2.dim() > 2 else f2
-    rows = f1.expand(*batch, *f1.shape[-2:]).reshape(-1, f1.shape[-1])
-    return (rows, others), shape
+def _pairwise(
+    a: Float[Tensor, "n c"],
+    b: Float[Tensor, "k c"],
+    operation: Callable[[Tensor, Tensor], Tensor],
+    matching: bool,
+) -> Tensor:
+    """Combine all pairs, (n, k, c), or matching ones, (n, c)."""
+    return operation(a, b) if matching else operation(a.unsqueeze(1), b.unsqueeze(0))

@@ -1,42 +1,59 @@
-r"""One column of the unit cube: P_x through its characteristic function.
+r"""P_x through its characteristic function, for one to three columns of the unit cube.
 
-Between two points of one column at most R apart, a Gaussian is a sum of few waves,
+Between points at most R apart, a Gaussian in one column is a sum of few waves,
 
 .. math:: e^{-\lambda t^2 / 2} = \sum_{k \ge 0} a_k \cos(\omega_k t), \quad \omega_k = k \Delta,
           \quad a_k = (2 - [k = 0]) \frac{\Delta}{\sqrt{2 \pi \lambda}} e^{-\omega_k^2 / 2 \lambda}
 
-(the trapezoidal rule for its Fourier integral, which converges as fast as the Gaussian falls). So
-what the base kernel sees of P_x are the values of its characteristic function,
+(the trapezoidal rule for its Fourier integral, which converges as fast as the Gaussian falls). In
+several columns the frequencies are vectors and the amplitudes products. So what the base kernel
+sees of P_x are the values of its characteristic function,
 
-.. math:: \Phi = \big(\mathbb E \cos(\omega_k x'), \; \mathbb E \sin(\omega_k x')\big),
+.. math:: \Phi = \big(\mathbb E \cos(\omega_k^\top x'), \; \mathbb E \sin(\omega_k^\top x')\big),
           \quad x' \sim P_x, \qquad
-          \iint e^{-\lambda (u - v)^2 / 2} \, dP(u) \, dQ(v) = \Phi_P \, \mathrm{diag}(a) \,
-          \Phi_Q^\top
+          \iint e^{-(u - v)^\top \Lambda (u - v) / 2} \, dP(u) \, dQ(v) = \Phi_P \,
+          \mathrm{diag}(a) \, \Phi_Q^\top
 
 and comparing designs is a matrix product, whether P_x changes with the design or not, and however
 finely it is resolved. Each term is a square, so the result is positive semi-definite.
 
-Notation: q Gaussians, w frequencies, v = 2 w waves (cosines, then sines), n designs, j Gaussians of
-P_x per design.
+Notation:
+
+- ``q`` Gaussians, ``b`` columns, ``w`` frequencies, ``v`` = 2 w waves: cosines, then sines;
+- ``n`` designs, ``j`` Gaussians of P_x per design;
+- ``lam`` (q, b): precisions λ; ``W`` (q, w, b): frequencies ω; ``a`` (q, v): amplitudes.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from airbo.uncertainty.gaussians import Mixture
 
-MARGIN = 5.0
-"""Standard deviations at which a Gaussian counts as 0: what lies beyond is 6e-7 of it."""
+MARGIN = {1: 5.0, 2: 4.5, 3: 4.5}
+"""Standard deviations at which a Gaussian counts as 0, by the number of columns. What lies beyond 5
+is 6e-7 of it, beyond 4.5 it is 7e-6: less than dependent columns lose by being cut into cells, and
+half as many waves in three columns."""
 PER_OCTAVE = 2
 """Widths per factor of 2 that have a grid of frequencies of their own. Features then stay the same
 while a fit moves the width a little; twice as many grids would save 10% of the waves."""
 NARROWEST = 4e4
 """Largest precision that waves follow, a standard deviation of 1/200 of the range."""
+PORTION = 400_000
+"""Waves of single Gaussians of P_x that are worked out at a time: 3 MB, which fits in a cache."""
+
+
+def n_waves(lam: Sequence[float], reach: Sequence[float]) -> float:
+    """Return about how many waves a Gaussian of some precisions takes."""
+    # the frequencies fill an ellipsoid, of which one half is needed, with two waves each
+    ball = {1: 2.0, 2: math.pi, 3: 4 * math.pi / 3}[len(lam)]
+    m, pairs = MARGIN[len(lam)], zip(lam, reach, strict=True)
+    radii = [m * (r * math.sqrt(x) + m) / (2 * math.pi) for x, r in pairs]
+    return ball * math.prod(radii)
 
 
 @dataclass(frozen=True)
@@ -46,94 +63,116 @@ class Grid:
     The grid depends on the width in coarse steps; the amplitudes follow it smoothly.
     """
 
-    frequencies: Float[Tensor, "q w"]
-    """ω, rows padded with zeros to a common length."""
-    steps: Float[Tensor, " q"]
-    """Δ, by Gaussian; 0 for padding has no amplitude."""
-    sizes: Float[Tensor, " q"]
-    """How many frequencies of a row count."""
+    frequencies: Float[Tensor, "q w b"]
+    """ω; of several Gaussians, rows are padded to a common length."""
+    steps: Float[Tensor, "q b"]
+    """Δ."""
+    counts: Float[Tensor, "q w"]
+    """How often a wave counts: 1 for the frequency 0, 2 for the others, 0 for padding."""
+    widest: Float[Tensor, "q b"]
+    """The largest λ of the coarse step, for bounds on amplitudes."""
 
     @classmethod
-    def of(cls, precisions: Float[Tensor, " q"], reach: float) -> "Grid":
-        """Choose frequencies; they carry no gradient."""
+    def of(cls, lam: Float[Tensor, "q b"], reach: Float[Tensor, " b"]) -> "Grid":
+        """Choose frequencies, which carry no gradient; in several columns, for one Gaussian."""
         # √λ ∈ (narrow / 2^(1/PER_OCTAVE), narrow]: the widest of them sets the period, because
         # Σ repeats itself with period 2π/Δ and at 2π/Δ - t the next Gaussian must be 0;
         # the narrowest sets the last frequency
-        root = precisions.detach().clamp(1e-12, NARROWEST).sqrt()
-        narrow = torch.exp2(torch.ceil(PER_OCTAVE * root.log2()) / PER_OCTAVE)
+        root, margin = lam.detach().clamp_min(1e-12).sqrt(), MARGIN[lam.shape[-1]]
+        narrow = root / root[0] * torch.exp2(octaves(lam) / PER_OCTAVE)
+        narrow = narrow.clamp_max(math.sqrt(NARROWEST))
         wide = narrow * 2 ** (-1 / PER_OCTAVE)
-        steps = 2 * math.pi / (reach + MARGIN / wide)
-        sizes = torch.ceil(MARGIN * narrow / steps) + 1
-        k = torch.arange(int(sizes.max())).to(steps)
-        return cls(k * steps.unsqueeze(-1), steps, sizes)
+        steps = 2 * math.pi / (reach + margin / wide)
+        sizes = torch.ceil(margin * narrow / steps)  # (q, b)
+        if lam.shape[-1] == 1:
+            k = torch.arange(int(sizes.max()) + 1).to(steps).reshape(1, -1, 1)
+            counts = torch.where(k.squeeze(-1) > sizes, 0.0, 2.0).to(steps)
+            counts[:, 0] = 1.0
+            return cls(k * steps.unsqueeze(-2), steps, counts, narrow.square())
+        # all vectors of whole numbers in an ellipsoid; of k and -k, which make the same waves, one
+        size = [int(s) for s in sizes[0].tolist()]
+        axes = [torch.arange(0 if c == 0 else -s, s + 1) for c, s in enumerate(size)]
+        k = torch.cartesian_prod(*axes).to(steps)  # (w, b)
+        first = (k * torch.tensor([1e8**-c for c in range(len(size))]).to(k)).sum(-1)
+        inside = (k * steps / narrow).square().sum(-1) <= margin**2
+        k = k[(first >= 0) & inside]
+        counts = torch.where(k.any(-1), 2.0, 1.0).to(steps).unsqueeze(0)
+        return cls((k * steps).unsqueeze(0), steps, counts, narrow.square())
 
-    @property
-    def key(self) -> Tensor:
-        """Equal for equal grids."""
-        return torch.cat([self.steps, self.sizes])
-
-    def amplitudes(self, precisions: Float[Tensor, " q"]) -> Float[Tensor, "q v"]:
+    def amplitudes(self, lam: Float[Tensor, "q b"]) -> Float[Tensor, "q v"]:
         """Return a for cosines and sines; it is smooth in the precisions."""
-        lam, w = precisions.clamp_max(NARROWEST).unsqueeze(-1), self.frequencies
-        height = self.steps.unsqueeze(-1) / (2 * math.pi * lam).sqrt()
-        k = torch.arange(w.shape[-1]).to(w)
-        twice = torch.where(k < self.sizes.unsqueeze(-1), 2.0, 0.0).to(w)
-        twice[:, 0] = 1.0
-        a = height * twice * (-0.5 * w.square() / lam).exp()
+        lam = lam.clamp_max(NARROWEST)
+        height = (self.steps / (2 * math.pi * lam).sqrt()).prod(-1, keepdim=True)
+        exponent = (self.frequencies.square() @ (-0.5 / lam).unsqueeze(-1)).squeeze(-1)
+        a = height * self.counts * exponent.exp()
         return torch.cat([a, a], dim=-1)
 
+    def bounds(self) -> Float[Tensor, "q w"]:
+        """Return what the amplitudes stay below while the grid is the same."""
+        return self.amplitudes(self.widest)[..., : self.counts.shape[-1]]
 
-@dataclass(frozen=True)
-class Deviations:
-    """Features of designs whose deviation depends on nothing but the number of their uncertainty.
+    def only(self, kept: Bool[Tensor, " w"]) -> "Grid":
+        """Leave out waves of a grid for one Gaussian."""
+        return Grid(self.frequencies[:, kept], self.steps, self.counts[:, kept], self.widest)
 
-    E e^{iω(x + δ)} = e^{iωx} φ(ω): a factor |φ| and an angle per wave.
+
+def octaves(lam: Float[Tensor, "q b"]) -> Float[Tensor, " b"]:
+    """Return the coarse step of the first width; the grids of all Gaussians change with it."""
+    root = lam[0].detach().clamp_min(1e-12).sqrt()
+    return torch.ceil(PER_OCTAVE * root.log2())
+
+
+def shifted(
+    x: Float[Tensor, "n b"],
+    factor: Float[Tensor, "q w"],
+    angle: Float[Tensor, "q w"],
+    W: Float[Tensor, "q w b"],
+) -> Float[Tensor, "q n v"]:
+    """Return the features Φ of designs that all deviate alike.
+
+    E e^{iω·(x + δ)} = e^{iω·x} φ(ω): a factor |φ| and an angle per wave.
     """
-
-    grid: Grid
-    factors: Float[Tensor, "kinds q w"]
-    angles: Float[Tensor, "kinds q w"]
-
-    @classmethod
-    def of(cls, deviations: Sequence[Mixture], grid: Grid) -> "Deviations":
-        """Take one deviation per uncertainty."""
-        parts = [_characteristic(d, grid.frequencies) for d in deviations]
-        factors, angles = (torch.stack(v) for v in zip(*parts, strict=True))
-        return cls(grid, factors, angles)
-
-    def __call__(
-        self, x: Float[Tensor, "*batch n"], kind: Int64[Tensor, "*batch n"]
-    ) -> Float[Tensor, "q *batch n v"]:
-        """Return the features Φ of designs."""
-        factor, angle = (_spread(v[0], x.dim()) for v in (self.factors, self.angles))
-        if len(self.factors) > 1:
-            factor, angle = (v[kind].movedim(-2, 0) for v in (self.factors, self.angles))
-        phase = x.unsqueeze(-1) * _spread(self.grid.frequencies, x.dim()) + angle
-        return torch.cat([phase.cos() * factor, phase.sin() * factor], dim=-1)
+    phase = x @ W.mT + angle.unsqueeze(-2)
+    factor = factor.unsqueeze(-2)
+    return torch.cat([phase.cos() * factor, phase.sin() * factor], dim=-1)
 
 
-def landing_features(landing: Mixture, grid: Grid) -> Float[Tensor, "q *batch n v"]:
+def landing_waves(landing: Mixture, W: Float[Tensor, "q w b"]) -> Float[Tensor, "q n v"]:
     """Return the features Φ of designs that come with a distribution of their own."""
-    w = _spread(grid.frequencies, landing.weights.dim() - 1)
-    cosines, sines = torch.zeros_like(w), torch.zeros_like(w)
-    for j in range(landing.n_components):
-        # Σ_j w_j exp(-½ v_j ω²) e^{i ω m_j}
-        phase, height = landing.means[..., j, :] * w, landing.weights[..., j].unsqueeze(-1)
-        if landing.spread is not None:
-            height = height * (-0.5 * landing.variances[..., j, :] * w.square()).exp()
-        cosines, sines = cosines + height * phase.cos(), sines + height * phase.sin()
-    return torch.cat([cosines, sines], dim=-1)
+    n, j = landing.weights.shape
+    size = max(1, PORTION // (j * W.shape[0] * W.shape[1]))
+    if n <= size or landing.means.requires_grad:
+        return _landing_waves(landing, W)
+    spreads = [None] * n if landing.spread is None else landing.spread.split(size)
+    parts = zip(landing.weights.split(size), landing.means.split(size), spreads, strict=False)
+    some = (replace(landing, weights=w, means=m, spread=s) for w, m, s in parts)
+    return torch.cat([_landing_waves(part, W) for part in some], dim=1)
 
 
-def _characteristic(deviation: Mixture, w: Float[Tensor, "q w"]) -> tuple[Tensor, Tensor]:
-    """Return absolute value and angle of φ(ω) = Σ_j w_j exp(iωm_j - ½ω²v_j)."""
-    mixture = deviation.to(w)
-    m, v = (t[0, :, 0, None, None] for t in (mixture.means, mixture.variances))
-    height = mixture.weights[0, :, None, None] * (-0.5 * v * w.square()).exp()  # (j, q, w)
-    re, im = ((height * (m * w).cos()).sum(0), (height * (m * w).sin()).sum(0))
+def _landing_waves(landing: Mixture, W: Tensor) -> Tensor:
+    # Σ_j w_j exp(-½ ωᵀ C_j ω) e^{i ω·m_j}
+    frequencies = W.unsqueeze(1).mT  # (q, 1, b, w)
+    phase = landing.means @ frequencies  # (q, n, j, w)
+    weights = landing.weights.unsqueeze(-2)  # (n, 1, j)
+    cosines, sines = phase.cos(), phase.sin()
+    if landing.spread is not None:
+        if landing.kind == 1:
+            variance = landing.variances @ frequencies.square()
+        else:
+            C = landing.covariances.flatten(-2)  # (n, j, b b)
+            outer = (W.unsqueeze(-1) * W.unsqueeze(-2)).flatten(-2)  # (q, w, b b)
+            variance = C @ outer.unsqueeze(1).mT
+        height = (-0.5 * variance).exp()
+        cosines, sines = cosines * height, sines * height
+    both = torch.cat([cosines, sines], dim=-1)  # (q, n, j, v)
+    return (weights @ both).squeeze(-2)
+
+
+def characteristic(
+    deviation: Mixture, W: Float[Tensor, "q w b"]
+) -> tuple[Float[Tensor, "q w"], Float[Tensor, "q w"]]:
+    """Return absolute value and angle of φ(ω) = E e^{iω·δ}."""
+    whole = deviation.to(W)
+    rows = _landing_waves(whole, W).squeeze(1)  # (q, v)
+    re, im = rows.chunk(2, dim=-1)
     return torch.hypot(re, im), torch.atan2(im, re)
-
-
-def _spread(v: Float[Tensor, "q w"], n_batch: int) -> Float[Tensor, "q *ones w"]:
-    """Make room for designs between Gaussians and waves."""
-    return v.reshape(v.shape[0], *[1] * n_batch, v.shape[-1])

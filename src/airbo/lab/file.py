@@ -364,15 +364,18 @@ def _hours(top: TomlTable) -> float | None:
 
 def _storage(top: TomlTable, path: Path) -> StorageURL:
     """Read the storage; no message may quote it, since it may hold a password."""
-    given = top.values.get("storage", f"sqlite:///{path.stem}.db")
+    default = f"sqlite:///{path.stem}.db"
+    given = top.values.get("storage", default)
+    password = _password(top, path.parent)
     if not isinstance(given, str):
         top.note("storage must be a text in quotes.", "storage")
-        given = ""
-    url = StorageURL(os.environ.get(STORAGE_VARIABLE) or given, _password(top, path.parent))
+        given = default
     try:
+        url = StorageURL(os.environ.get(STORAGE_VARIABLE) or given, password)
         url.file(path.parent)
     except StorageError as error:
         top.note(str(error), "storage")
+        return StorageURL(default)
     return url
 
 

@@ -19,6 +19,7 @@ from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
 from airbo.models.base import UncertainInputGP
+from airbo.models.likelihoods import unseen_input_noise
 from airbo.models.rows import packed
 from airbo.uncertainty import InputUncertainty
 
@@ -33,6 +34,7 @@ class Conditioned:
     def __init__(self, model: UncertainInputGP, *uncertainties: InputUncertainty) -> None:
         """Factorize, for designs under the model's own uncertainties and under some others."""
         self.model: Any = model.including(*uncertainties).eval()
+        self._last: tuple[Tensor, Tensor] | None = None
         with torch.no_grad():
             rows, y = self.model.train_inputs, self.model.train_targets
             prior = self.model.forward(*rows)  # with whatever the surrogate does to repair K
@@ -60,9 +62,10 @@ class Conditioned:
         return k
 
     def prior_variance(self, f: Float[Tensor, "*batch q f"]) -> Float[Tensor, "*batch q"]:
-        """Return the prior variances k̂(P, P)."""
-        variance: Tensor = self.model.covar_module(f, diag=True)
-        return variance
+        """Return the prior variances k̂(P, P); of the same features, once."""
+        if self._last is None or self._last[0] is not f:
+            self._last = f, self.model.covar_module(f, diag=True)
+        return self._last[1]
 
     def to_observed(self, f: Float[Tensor, "*batch q f"]) -> Float[Tensor, "*batch q n"]:
         """Return the prior covariances k of designs with the observations."""
@@ -98,14 +101,21 @@ class Conditioned:
         return prior - self.whiten(k1).mT @ self.whiten(k2)
 
     def noise_of(
-        self, X: Float[Tensor, "*batch q d"], uncertainty: InputUncertainty | None = None
+        self,
+        X: Float[Tensor, "*batch q d"],
+        f: Float[Tensor, "*batch q f"],
+        uncertainty: InputUncertainty | None = None,
     ) -> Float[Tensor, "*batch q"]:
         """Return the variances of experiments around the expected values of their designs.
 
         Args:
             X: Designs.
+            f: Their features under the uncertainty of the experiments.
             uncertainty: That of the experiments; by default that of most observations.
         """
+        unseen = unseen_input_noise(self.model.likelihood)
+        if unseen is not None:
+            return unseen.beyond(self.prior_variance(f)) + unseen.observation_noise_of(X)
         uncertainty = uncertainty or self.model.features.uncertainties[0]
         rows = self.model.numbered(X, uncertainty)
         noise = self.model.likelihood.noise_covar([rows], shape=rows.shape[:-1])

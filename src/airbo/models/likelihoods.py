@@ -80,17 +80,20 @@ class UnseenInputNoise(NoiseOfRows):
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the observation noise plus the variance due to unseen executed inputs."""
-        return self.unseen(inputs) + self._observation_noise(inputs[0])
+        return self.unseen(inputs) + self.observation_noise_of(inputs[0])
 
     def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the variance due to unseen executed inputs."""
-        f = self.features(rows.packed(inputs))
+        return self.beyond(self.kernel(self.features(rows.packed(inputs)), diag=True))
+
+    def beyond(self, expected: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
+        """Return the same from the variances s k̂(P_x, P_x) of expected values."""
         at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
         # s (k(x', x') - k̂(P_x, P_x))
-        added: Tensor = (at_a_point - self.kernel(f, diag=True)).clamp_min(0)
+        added: Tensor = (at_a_point - expected).clamp_min(0)
         return added
 
-    def _observation_noise(self, X: Tensor) -> Tensor:
+    def observation_noise_of(self, X: Tensor) -> Tensor:
         """Return the observation noise; for new designs, the mean of given variances."""
         noise = self.noise
         if not isinstance(self.observation_noise, FixedGaussianNoise):

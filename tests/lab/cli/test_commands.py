@@ -171,13 +171,6 @@ def test_mistakes_are_listed_for_programs(here):
     assert "line 9: " in airbo_("check", code=3).stderr
 
 
-def test_passwords_are_not_printed(here):
-    write(here, edited(LINE, "sqlite:///campaign.db", "postgresql://ann:geheim@127.0.0.1:9/x"))
-    printed = [airbo_("check", "--no-picture"), airbo_("status", code=4), airbo_("ask", code=4)]
-    assert "ann:***@" in printed[0].stdout
-    assert "geheim" not in "".join(r.output for r in printed)
-
-
 # -- run, help
 
 

@@ -183,14 +183,11 @@ def copy(
     AIRBO_STORAGE_PASSWORD, or from the file that storage_password_file names.
     """
     with reporting(as_json) as out:
-        from airbo.lab.errors import CampaignError
         from airbo.lab.file import password_of
         from airbo.lab.store import Store
-        from airbo.lab.url import PASSWORD_ELSEWHERE, StorageURL
+        from airbo.lab.url import StorageURL
         from airbo.words import plural
 
-        if StorageURL(url).has_password:
-            raise CampaignError(PASSWORD_ELSEWHERE)
         campaign = open_campaign(file, out)
         settings = campaign.settings
         target = Store(StorageURL(url, password_of(settings)), settings.path.parent, settings.name)

@@ -41,10 +41,10 @@ def init(
         from airbo.lab.errors import CampaignError
         from airbo.lab.file import parse
         from airbo.lab.tables import write_whole
-        from airbo.lab.url import PASSWORD_ELSEWHERE, StorageURL
+        from airbo.lab.url import StorageURL
 
-        if StorageURL(storage).has_password:
-            raise CampaignError(PASSWORD_ELSEWHERE)
+        if storage:
+            StorageURL(storage)  # refuses a password, before it stands in a file
         if file.exists() and not force:
             raise CampaignError(f"{file} exists already; --force replaces it.")
         if parameter or integer or choice:
