@@ -167,7 +167,7 @@ def test_damage_at_random_offsets_is_never_silent(tmp_path):
     file, chance = tmp_path / "campaign.db", random.Random(0)
     whole = file.read_bytes()
     noticed = 0
-    for i in range(300):
+    for i in range(150):
         damaged = bytearray(whole)
         if i % 10 == 0:
             del damaged[chance.randrange(len(damaged)) :]
@@ -181,7 +181,7 @@ def test_damage_at_random_offsets_is_never_silent(tmp_path):
                 assert campaign.record() == record  # where nothing was hit that counts
         except StorageError:
             noticed += 1
-    assert noticed > 100
+    assert noticed > 50
 
 
 def edit(folder, statement):
