@@ -107,6 +107,13 @@ def test_a_mistake_is_named_with_its_line_and_nothing_is_taken(tmp_path, old, ne
     assert [n for n, said in found if message in said] == [line], found
 
 
+def test_mistakes_of_the_header_hide_none_of_the_rows(tmp_path):
+    wrong = GOOD.replace("depth", "deptth").replace("100", "x").replace("2.5", "y")
+    assert {line for line, _ in mistakes(tmp_path, wrong)} == {1, 2, 3}
+    wrong = GOOD.replace("value", "result").replace("100", "x")
+    assert {line for line, _ in mistakes(tmp_path, wrong)} == {1, 2}
+
+
 def test_all_mistakes_are_named_at_once(tmp_path):
     found = mistakes(tmp_path, GOOD.replace("100", "x").replace("1.5", "y").replace("B", "C"))
     assert [line for line, _ in found] == [2, 2, 3]

@@ -394,8 +394,6 @@ def parse_rows(
     """
     header = _header(sheet.header, columns, ignore_others, found)
     rows: list[TableRow] = []
-    if not set(columns.space.names) <= set(header):
-        return rows  # nothing can be said about rows without a design
     reader = _RowReader(sheet, columns.space, found, allow_outside, columns.units)
     try:
         for line, cells in sheet.rows:
@@ -412,7 +410,8 @@ def parse_rows(
                 break
     except SheetError as error:
         found.add(error.line or 1, str(error))
-    return rows
+    is_whole = set(columns.space.names) <= set(header) and set(columns.units) & set(header)
+    return rows if is_whole else []  # only single cells could be checked
 
 
 def _header(
@@ -534,7 +533,7 @@ class _RowReader:
         given = {name: cells[name] for name in self.units if cells.get(name)}
         if not given and status == EXCLUDED:
             return None  # one that failed
-        if not given:
+        if not given and set(self.units) & set(cells):
             what = "no outcome was measured" if len(self.units) > 1 else "the value is missing"
             self.found.add(
                 line,
