@@ -158,68 +158,29 @@ def choose(
     _plot([CHOOSE], repeats, quick, results, images)
 
 
-@app.command()
-def benchmark(
-    repeats: Repeats = None,
-    jobs: Jobs = 1,
-    only: Only = None,
-    quick: Quick = False,
-    estimate: Estimate = False,
-    results: Results = RESULTS,
-    images: Images = IMAGES / "paper",
-) -> None:
-    """Compare airbo with what others use today; goes on where it was stopped."""
-    _run_and_plot(BENCHMARK, repeats, jobs, only, quick, estimate, results, images)
+def _add_command(experiment: Experiment, text: str) -> None:
+    def command(
+        repeats: Repeats = None,
+        jobs: Jobs = 1,
+        only: Only = None,
+        quick: Quick = False,
+        estimate: Estimate = False,
+        results: Results = RESULTS,
+        images: Images = IMAGES / "paper",
+    ) -> None:
+        if estimate:
+            _estimate(experiment, repeats, only, quick, results)
+            return
+        _run([experiment], repeats, jobs, None, only, quick, results)
+        _plot([experiment], repeats, quick, results, images)
+
+    app.command(experiment.name, help=text)(command)
 
 
-@app.command()
-def slip(
-    half: Annotated[str, typer.Option(help="`confirming` or `choosing`.")] = "confirming",
-    repeats: Repeats = None,
-    jobs: Jobs = 1,
-    only: Only = None,
-    quick: Quick = False,
-    estimate: Estimate = False,
-    results: Results = RESULTS,
-    images: Images = IMAGES / "paper",
-) -> None:
-    """Measure what slips cost, in the score of the study that published the landscapes."""
-    halves = {"confirming": SLIP, "choosing": SLIP_CHOOSING}
-    if half not in halves:
-        console.print(f"--half must be {' or '.join(halves)}, got {half!r}.", markup=False)
-        raise typer.Exit(2)
-    _run_and_plot(halves[half], repeats, jobs, only, quick, estimate, results, images)
-
-
-@app.command()
-def paper(
-    repeats: Repeats = None,
-    jobs: Jobs = 1,
-    only: Only = None,
-    quick: Quick = False,
-    estimate: Estimate = False,
-    results: Results = RESULTS,
-    images: Images = IMAGES / "paper",
-) -> None:
-    """Rerun the paper's five optimizations and say which of its claims hold."""
-    _run_and_plot(PAPER, repeats, jobs, only, quick, estimate, results, images)
-
-
-def _run_and_plot(
-    experiment: Experiment,
-    repeats: int | None,
-    jobs: int,
-    only: list[str] | None,
-    quick: bool,
-    estimate: bool,
-    results: Path,
-    images: Path,
-) -> None:
-    if estimate:
-        _estimate(experiment, repeats, only, quick, results)
-        return
-    _run([experiment], repeats, jobs, None, only, quick, results)
-    _plot([experiment], repeats, quick, results, images)
+_add_command(BENCHMARK, "Compare airbo with what others use today.")
+_add_command(SLIP, "Measure what slips cost, in the score of the study with these landscapes.")
+_add_command(SLIP_CHOOSING, "The same on the landscapes for choosing.")
+_add_command(PAPER, "Rerun the paper's five optimizations and say which of its claims hold.")
 
 
 def _estimate(

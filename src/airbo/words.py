@@ -207,6 +207,18 @@ def between(low: float, high: float) -> str:
     return f"{fixed(low, places)} to {fixed(high, places)}"
 
 
+def around(value: float, low: float, high: float) -> str:
+    """Write a number and the interval that it lies in, with the digits of the interval.
+
+    >>> around(78.9931, 59.41, 98.57)
+    '79.0 (59.4 to 98.6)'
+    """
+    places = max(0, 1 - _magnitude((high - low) / 4))
+    if not high > low or places > 8 or max(abs(low), abs(high)) >= 1e7:
+        return f"{number(value)} ({between(low, high)})"
+    return f"{fixed(value, places)} ({between(low, high)})"
+
+
 def _magnitude(value: float | int) -> int:
     return math.floor(math.log10(abs(value))) if value else 0
 

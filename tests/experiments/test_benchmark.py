@@ -319,9 +319,3 @@ def test_an_estimate_runs_nothing(tmp_path):
     assert done.exit_code == 0, done.output
     assert "processor hours" in done.output
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unknown_half_is_refused():
-    refused = CliRunner().invoke(app, ["slip", "--half", "both"])
-    assert refused.exit_code == 2
-    assert "--half must be confirming or choosing, got 'both'." in refused.output

@@ -173,8 +173,7 @@ def outcome_words(want: Want | None, found: OutcomePrediction, unit: str | None)
 
 def _range(mean: float, interval: Interval, unit: str | None) -> str:
     """Write a number with its interval: 37.3 (34.3 to 40.3) mm."""
-    low, high = interval
-    return words.with_unit(f"{words.number(mean)} ({words.between(low, high)})", unit)
+    return words.with_unit(words.around(mean, *interval), unit)
 
 
 def nearest_words(found: Prediction) -> str:

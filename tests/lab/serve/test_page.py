@@ -401,5 +401,5 @@ def test_a_password_of_the_storage_is_on_no_page(app, ann, live, file):
     file.write_text(storage + file.read_text())
     page = ann.get()
     assert page.status == 503
-    assert "cannot be used" in page.words
+    assert "must not hold a password" in page.words
     assert "s3cret" not in page.text

@@ -125,5 +125,7 @@ def test_the_best_observed_value_is_the_one_in_the_middle_of_the_limits(ann, fil
     tell(file, {"value": lambda x: 4 * x})
     page = ann.get()
     assert "best observed 2 mm" in page.words
-    assert "between 1.5 and 3 mm is in spec" in page.words
     assert page.text.count('class="limit"') == 2
+    assert "between 1.5 and 3 mm is in spec (dashed; squares are outside)" in page.words
+    assert page.text.count('class="out"') == 3  # 0.4, 1.2 and 3.6
+    assert page.text.count('<a href="/experiment/') >= 5 + 5  # from the chart, and the last results

@@ -331,10 +331,11 @@ def _show_predictions(
     else:
         out.show(prediction_table(settings, found))
         if others:
-            out.show(f"{listed(others)[:1].upper()}{listed(others)[1:]} as recommended.")
+            out.show(f"As recommended: {listed(others)}.")
         if any(each.is_far for each in found):
             out.show("far: no experiment is near, so the model's general beliefs decide.")
-    out.show("Brackets are 90% intervals (model uncertainty); values are those in use.")
+    means = "Brackets are 90% intervals" if len(found) == 1 else "± one standard deviation"
+    out.show(f"{means} (model uncertainty); values are those in use.")
 
 
 def _write_predictions(found: "Sequence[Prediction]", path: Path, out: Output) -> None:

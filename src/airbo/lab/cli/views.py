@@ -11,7 +11,7 @@ from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
 from airbo.measures import InSpec, Mean, Measure, Target
 from airbo.outcomes import Aim, Limit, expected_words
-from airbo.words import between, choices, hit, number, percent, plus_minus, shown, with_unit
+from airbo.words import between, choices, hit, percent, plus_minus, shown, with_unit
 
 if TYPE_CHECKING:
     from airbo.lab.prediction import Prediction
@@ -101,7 +101,7 @@ def prediction_table(settings: Settings, found: "Sequence[Prediction]") -> Table
         row = [shown(value) for value in each.design.values()]
         for name, want in settings.outcomes.items():
             p = each.outcomes[name]
-            row.append(f"{number(p.mean)} ({between(*p.interval)})")
+            row.append(plus_minus(p))
             row.append("" if p.single_run is None else between(*p.single_run))
             if want.bounds != (None, None) and p.decides is not None:
                 row.append(percent(p.decides.capability.share if p.decides.capability else 0.0))

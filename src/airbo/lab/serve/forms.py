@@ -1,7 +1,7 @@
 """What people type into forms: fields, and how they are read. All mistakes are named at once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airbo.lab import Experiment, Settings
@@ -54,7 +54,8 @@ def value_fields(settings: Settings, told: Experiment | None = None) -> list[Ent
 
 def missing_fields(settings: Settings, e: Experiment, sent: Mapping[str, str]) -> list[Entry]:
     """Return a field for each outcome that was not measured yet, or that somebody has just sent."""
-    return [f for f in value_fields(settings) if f.label not in e.outcomes or f.name in sent]
+    fields = [replace(field, hint="") for field in value_fields(settings)]
+    return [f for f in fields if f.label not in e.outcomes or f.name in sent]
 
 
 def _plain(value: float | None) -> str:

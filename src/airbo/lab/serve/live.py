@@ -56,13 +56,6 @@ class Snapshot:
         return sum(e.counts and e.outcome == "ok" for e in self.experiments)
 
     @cached_property
-    def incomplete(self) -> list[Experiment]:
-        """Experiments of which some outcome is still to be measured, the latest first."""
-        wanted = set(self.settings.outcomes)
-        found = [e for e in self.experiments if e.outcome == "ok" and e.excluded is None]
-        return [e for e in reversed(found) if wanted - set(e.outcomes)]
-
-    @cached_property
     def known(self) -> str:
         """A text that changes whenever the model would learn something."""
         facts = [

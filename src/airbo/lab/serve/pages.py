@@ -119,6 +119,10 @@ class Form:
     def _is_ticked(self, name: str) -> bool:
         return name in self.entries
 
+    @property
+    def _note(self) -> str | None:
+        return self.entries.get(NOTE_FIELD, "").strip() or None
+
     def tell(self) -> str:
         """Store what an experiment gave."""
         values, executed, moved = read_all(
@@ -137,6 +141,7 @@ class Form:
             correct=self._is_ticked("correct"),
             sure=self._is_ticked("sure"),
             allow_outside=self._is_ticked("sure"),
+            note=self._note,
             key=self.key,
         )
         return self._said(told)
@@ -148,22 +153,28 @@ class Form:
         if gone:
             raise EntryError({OUTCOME_FIELD + name: text for name in gone})
 
-    def fail(self) -> str:
+    def fail(self, infeasible: bool = False) -> str:
         """Store that an experiment was tried and gave no value."""
-        is_correction = self._is_ticked("correct")
-        return self._said(self.campaign.fail(self.number, correct=is_correction, key=self.key))
+        told = self.campaign.fail(
+            self.number,
+            correct=self._is_ticked("correct"),
+            infeasible=infeasible,
+            why=self._note,
+            key=self.key,
+        )
+        return self._said(told)
 
     def cannot_be_used(self) -> str:
         """Store that an experiment failed because its design cannot be used."""
-        told = self.campaign.fail(
-            self.number, correct=self._is_ticked("correct"), infeasible=True, key=self.key
-        )
-        return self._said(told)
+        return self.fail(infeasible=True)
 
     def give_up(self) -> str:
         """Store that an experiment will not be run."""
         is_correction = self._is_ticked("correct")
-        return self._said(self.campaign.give_up(self.number, correct=is_correction, key=self.key))
+        told = self.campaign.give_up(
+            self.number, correct=is_correction, note=self._note, key=self.key
+        )
+        return self._said(told)
 
     def add(self) -> str:
         """Store an experiment that nobody asked for."""
@@ -179,6 +190,7 @@ class Form:
             allow_outside=self._is_ticked("outside"),
             sure=self._is_ticked("sure"),
             again=self._is_ticked("again"),
+            note=self._note,
             key=self.key,
         )
         return self._said(told)
@@ -195,11 +207,8 @@ class Form:
                 )
 
     def _said(self, told: Told) -> str:
-        """Write the note that came with a report, and say what was stored."""
-        e, text = told.experiment, self.entries.get(NOTE_FIELD, "").strip()
-        if text and text not in e.notes:
-            self.campaign.note(e.number, text, key=self.key and f"{self.key}:note")
-        came = result(e, self.settings.units)
+        """Say what was stored."""
+        e, came = told.experiment, result(told.experiment, self.settings.units)
         return {
             "told": f"Experiment {e.number}: {came}.",
             "already told": f"Experiment {e.number} was told before: {came}. Nothing changed.",
@@ -248,17 +257,12 @@ class Form:
 
     def undo(self) -> str:
         """Take back the last change, if it is still the one that the visitor saw."""
-        wanted, taken_back = self.entries.get("change", "").split(), list[str]()
-        for i in range(len(wanted)):
-            last = self.campaign.record().last_change
-            if not last or last[0].call not in wanted:
-                break
-            changes = self.campaign.undo(key=self.key and f"{self.key}:{i}")
-            taken_back += [str(change) for change in changes]
-        if not taken_back:
+        last = self.campaign.record().last_change
+        if not last or last[0].call != self.entries.get("change"):
             raise CampaignError(
                 "There is a newer change, or this one was taken back already. Look at the history."
             )
+        taken_back = [str(change) for change in self.campaign.undo(key=self.key)]
         return f"Taken back: {'; '.join(taken_back)}."
 
 
@@ -305,7 +309,7 @@ class Message:
 
     text: str
     undo: str = ""
-    """Which calls can be taken back from here."""
+    """The call that can be taken back from here; empty if there is none."""
 
 
 class Messages:
@@ -489,9 +493,9 @@ class Site:
             signed = campaign.signed(_signature(visit))
             n_before = len(campaign.record().history)
             text = act(Form(signed, visit.form, request.path_params.get("number", -1)))
-            new = campaign.record().history[n_before:]
-            calls = dict.fromkeys(c.call for c in new if c.undoable)
-            return Message(text, undo=" ".join(calls))
+            new = campaign.record().history[n_before:]  # others may have written meanwhile
+            own = [c.call for c in new if c.undoable and c.by == signed.by]
+            return Message(text, undo=own[-1] if own else "")
 
         self.messages.add(visit.session, self.live.use(use))
 
@@ -545,7 +549,7 @@ def _answered(refusal: Refusal | None, by_number: Mapping[int, Experiment]) -> E
 
 def _waiting(refusal: Refusal | None, snapshot: Snapshot) -> list[Experiment]:
     """Return experiments that wait for a measurement, and one whose form was just refused."""
-    found = snapshot.incomplete[:MOST_WAITING]
+    found = [experiment for experiment, _ in reversed(snapshot.status.waiting)][:MOST_WAITING]
     sent = re.fullmatch(r"w([0-9]{1,9})", refusal.part) if refusal is not None else None
     refused = snapshot.by_number.get(int(sent[1])) if sent else None
     return found if refused is None or refused in found else [refused, *found]

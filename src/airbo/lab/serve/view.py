@@ -138,7 +138,8 @@ class Dot:
     text: str
     x: float
     y: float
-    failed: bool
+    kind: str
+    """``in`` spec, ``out`` of it, or ``failed``."""
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,14 @@ def small_chart(what: Quantity, experiments: Sequence[Experiment]) -> SmallChart
     for i, e in enumerate(done):
         value, text = what.of(e), f"{e.number}: {what.words(e) or e.outcome}"
         y = HEIGHT - EDGE / 2 if value is None else height(value)
-        dots.append(Dot(e.number, text, EDGE + i * step, y, value is None))
-    dashed = " (dashed)" if bounds else ""
+        is_out = value is not None and bounds and what.want.merit(value) < 0
+        kind = "failed" if value is None else "out" if is_out else "in"
+        dots.append(Dot(e.number, text, EDGE + i * step, y, kind))
+    is_any_out = any(dot.kind == "out" for dot in dots)
+    legend = f" (dashed{'; squares are outside' if is_any_out else ''})" if bounds else ""
     return SmallChart(
         f"{what.name} of experiments {done[0].number} to {done[-1].number}: "
-        f"{what.want.better(what.unit)}{dashed}.",
+        f"{what.want.better(what.unit)}{legend}.",
         words.with_unit(low, what.unit),
         words.with_unit(high, what.unit),
         dots,
