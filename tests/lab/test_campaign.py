@@ -330,10 +330,13 @@ def test_several_are_given_up_or_none(tmp_path):
     c.tell(1, 1.0)
     for wrong, error in ((99, CampaignError), (1, AlreadyTold)):
         with pytest.raises(error):
-            c.give_up_all([0, wrong])
+            c.tell_all([(0, None), (wrong, None)], gave_up=True)
         assert c.experiment(0).is_pending
-    assert [t.done for t in c.give_up_all([0, 2])] == ["told", "told"]
-    assert [t.done for t in c.give_up_all([0, 2])] == ["already told", "already told"]
+    both = [(0, None), (2, None)]
+    assert [t.done for t in c.tell_all(both, gave_up=True)] == ["told", "told"]
+    assert [t.done for t in c.tell_all(both, gave_up=True)] == ["already told", "already told"]
+    with pytest.raises(CampaignError, match="Only an experiment that has a number"):
+        c.tell_all([({"x": 0.5}, None)], gave_up=True)
 
 
 def test_a_mistake_that_only_a_model_sees_stops_asking_and_loses_nothing_told(tmp_path):

@@ -277,7 +277,7 @@ def test_a_reason_is_a_note_of_the_same_change_and_counts_once(c):
     c.fail(1)
     c.fail(1, why="the tool broke")  # said later
     assert c.experiment(1).notes == ("the tool broke",)
-    c.give_up_all([2 - 1], correct=True, note="no time")
+    c.give_up(1, correct=True, note="no time")
     assert c.experiment(1).notes == ("the tool broke", "no time")
     with pytest.raises(CampaignError, match="The text is empty"):
         c.fail(0, why=" ")

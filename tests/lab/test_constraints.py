@@ -90,7 +90,7 @@ def test_constraints_may_change_and_a_note_says_so(tmp_path):
 
 def test_check_says_what_designs_meet(tmp_path):
     path = write(tmp_path, MIXTURE)
-    words = ["check", str(path), "--no-picture"]
+    words = ["check", str(path)]
     shown = CliRunner().invoke(app, words)
     assert "Designs meet: water + ethanol + oil == 1; ethanol <= 2 * water." in shown.output
     data = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)

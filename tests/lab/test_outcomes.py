@@ -104,8 +104,6 @@ probability = 0.5
         ("[outcomes]\n", "outcomes is empty"),
         ("[outcomes.-a]\ngoal = 'maximize'\n", "airbo tell could not read it"),
         ('[outcomes."a\\nb"]\ngoal = "maximize"\n', "airbo tell could not read it"),
-        ("[outcomes.a]\ngoal='maximize'\n[outcomes.a_std]\nat_most = 1\n", "something else has"),
-        ("[outcomes.a]\ngoal='maximize'\n[outcomes.holds]\nat_most = 1\n", "something else has"),
         ("[outcomes.a]\nat_most = 1\n", "one to 3 outcomes need a goal .*, got 0"),
         ("[outcomes.x]\ngoal = 'maximize'\n", "something else has that name"),
         ("[outcomes.a]\ngoal = 'maximize'\nlimit = 3\n", "limit"),

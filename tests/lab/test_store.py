@@ -4,7 +4,6 @@ import errno
 import os
 import pickle
 import random
-import re
 import signal
 import sqlite3
 import time
@@ -378,15 +377,11 @@ def test_a_file_that_is_no_database_is_named(tmp_path):
         campaign(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [("odd thing at c\nmore", r"odd thing at c\.$"), ("no host b%40d@c", "holds the password")],
-)
-def test_what_is_not_known_is_passed_on_without_passwords(said, told):
-    error = OperationalError("SELECT", {}, Exception(said))
-    found = explained(error, StorageURL("postgresql://a@c/d", "b@d"))
+def test_what_is_not_known_is_passed_on_in_one_line():
+    error = OperationalError("SELECT", {}, Exception("odd thing at c\nmore"))
+    found = explained(error, StorageURL("postgresql://a@c/d"))
     assert isinstance(found, StorageError)
-    assert re.search(told, str(found))
+    assert str(found).endswith("cannot be used. odd thing at c.")
 
 
 def test_a_storage_belongs_to_one_campaign(tmp_path):

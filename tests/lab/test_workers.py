@@ -80,7 +80,7 @@ def test_eight_workers_with_a_model_make_200_experiments(tmp_path, storage):
 
 
 def test_a_server_that_is_gone_is_named_without_its_password(tmp_path, monkeypatch):
-    monkeypatch.setenv("AIRBO_STORAGE_PASSWORD", "secret")
+    monkeypatch.setenv("PGPASSWORD", "secret")
     path = write(tmp_path, edited(LINE, "sqlite:///campaign.db", GONE))
     with pytest.raises(StorageError, match="does not answer") as caught:
         Campaign.open(path)

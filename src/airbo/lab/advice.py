@@ -79,27 +79,20 @@ class Adviser:
             f"There is nothing to recommend yet: no experiment measured {quoted(missing)}.{renamed}"
         )
 
-    def predict(
-        self, designs: Sequence[Mapping[str, Any]], allow_outside: bool = False
-    ) -> "list[Prediction]":
-        """Return what to expect at designs; see ``Campaign.predict``."""
-        from airbo.lab.prediction import MOST_DESIGNS, predict
+    def predict(self, design: Mapping[str, Any], allow_outside: bool = False) -> "Prediction":
+        """Return what to expect at a design; see ``Campaign.predict``."""
+        from airbo.lab.prediction import predict
 
-        if len(designs) > MOST_DESIGNS:
-            raise CampaignError(
-                f"{len(designs)} designs are too many at once: predict {MOST_DESIGNS} at most."
-            )
         self._check_measured()
         space = self.settings.space
-        if any(set(space.names) - set(design) for design in designs):
-            best = self.recommend().design
-            designs = [{**best, **design} for design in designs]
+        if set(space.names) - set(design):
+            design = {**self.recommend().design, **design}
         try:
-            plain = [space.checked(design, allow_outside) for design in designs]
+            plain = space.checked(design, allow_outside)
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
         known = [e for e in modelled(self.settings, self.experiments) if e.outcomes]
-        return [predict(self.optimizer, known, design) for design in plain]
+        return predict(self.optimizer, known, plain)
 
     def look_ahead(self, tolerance: float | None = None, policy: Policy | None = None) -> "Outlook":
         """Say what further experiments can bring, and what the recommendation is based on.

@@ -358,6 +358,7 @@ class Campaign:
         allow_outside: bool = False,
         sure: bool = False,
         infeasible: bool = False,
+        gave_up: bool = False,
         note: str | None = None,
         key: str | None = None,
     ) -> list[Told]:
@@ -373,13 +374,20 @@ class Campaign:
             allow_outside: As for ``tell``.
             sure: As for ``tell``.
             infeasible: As for ``fail``.
+            gave_up: Whether they were not run and will not be, as for ``give_up``.
             note: What to write about each of them, as ``note`` does.
             key: As for ``tell``.
         """
         again = again or key is not None
 
+        note = None if note is None else _text(note)
+        said: list[tuple[Entry, int, bool]] = []
+        """Each entry, its number, and whether it is new."""
+
         def entries(record: Record) -> list[Entry]:
             reader = EntryReader.of(self.settings, record, uncertainty, allow_outside)
+            if gave_up:
+                return [reader.abandoned(what, correct) for what, _ in reports]
             found = [
                 reader.entry(what, value, executed, correct, again, design, infeasible)
                 for what, value in reports
@@ -388,7 +396,31 @@ class Campaign:
                 check_plausible(self.settings, record, found)
             return found
 
-        return self._tell(entries, again, key, note)
+        def decide(record: Record) -> list[events.Fact]:
+            found = entries(record)
+            check_once(found)
+            said.clear()
+            number, facts = record.next_number, list[events.Fact]()
+            for entry in found:
+                same = next((s for s in said if s[0] == entry), None)
+                if same is not None and (entry.experiment is not None or not again):
+                    said.append((entry, same[1], False))  # the same twice counts once
+                elif entry.experiment is None:
+                    said.append((entry, number, True))
+                    number += 1
+                else:
+                    said.append((entry, entry.experiment.number, not entry.is_known))
+                if said[-1][2]:
+                    facts.append(entry.fact(said[-1][1], self.settings))
+                known = () if entry.experiment is None else entry.experiment.notes
+                if note is not None and same is None and note not in known:
+                    facts.append(events.Noted(said[-1][1], note))
+            return facts
+
+        call, record, _ = self._change(key, decide)
+        if not said:  # the same call was made before
+            return [Told(record.get(n), "already told") for n in record.numbers_of(call)]
+        return [self._told(record, entry, number, is_new) for entry, number, is_new in said]
 
     def fail(
         self,
@@ -429,62 +461,8 @@ class Campaign:
             note: As for ``fail``.
             key: As for ``tell``.
         """
-        [told] = self.give_up_all([number], correct=correct, note=note, key=key)
+        [told] = self.tell_all([(number, None)], correct=correct, gave_up=True, note=note, key=key)
         return told
-
-    def give_up_all(
-        self,
-        numbers: Sequence[int],
-        *,
-        correct: bool = False,
-        note: str | None = None,
-        key: str | None = None,
-    ) -> list[Told]:
-        """Give up several experiments; if anything is wrong with one, none of them is given up."""
-
-        def entries(record: Record) -> list[Entry]:
-            reader = EntryReader.of(self.settings, record)
-            return [reader.abandoned(number, correct) for number in numbers]
-
-        return self._tell(entries, False, key, note)
-
-    def _tell(
-        self,
-        entries: Callable[[Record], list[Entry]],
-        again: bool,
-        key: str | None,
-        note: str | None,
-    ) -> list[Told]:
-        """Store what is said that is not known yet, with a note on each experiment."""
-        note = None if note is None else _text(note)
-        said: list[tuple[Entry, int, bool]] = []
-        """Each entry, its number, and whether it is new."""
-
-        def decide(record: Record) -> list[events.Fact]:
-            found = entries(record)
-            check_once(found)
-            said.clear()
-            number, facts = record.next_number, list[events.Fact]()
-            for entry in found:
-                same = next((s for s in said if s[0] == entry), None)
-                if same is not None and (entry.experiment is not None or not again):
-                    said.append((entry, same[1], False))  # the same twice counts once
-                elif entry.experiment is None:
-                    said.append((entry, number, True))
-                    number += 1
-                else:
-                    said.append((entry, entry.experiment.number, not entry.is_known))
-                if said[-1][2]:
-                    facts.append(entry.fact(said[-1][1], self.settings))
-                known = () if entry.experiment is None else entry.experiment.notes
-                if note is not None and same is None and note not in known:
-                    facts.append(events.Noted(said[-1][1], note))
-            return facts
-
-        call, record, _ = self._change(key, decide)
-        if not said:  # the same call was made before
-            return [Told(record.get(n), "already told") for n in record.numbers_of(call)]
-        return [self._told(record, entry, number, is_new) for entry, number, is_new in said]
 
     def _told(self, record: Record, entry: Entry, number: int, is_new: bool) -> Told:
         now, before = record.get(number), entry.experiment
@@ -606,7 +584,8 @@ class Campaign:
             if found["known"] and not again:
                 return []
             if not sure:
-                table.check_plausible(self.settings, record)
+                lines = [row.line for row in table.rows]
+                check_plausible(self.settings, record, table.entries, lines)
             return table.facts(self.settings, record)
 
         call, record, is_new = self._change(table.new_call(self.record()), decide)
@@ -665,16 +644,14 @@ class Campaign:
         """Return the designs that no other one beats by all objectives; see ``Optimizer.front``."""
         return self.adviser().front(policy)
 
-    def predict(
-        self, *designs: Mapping[str, Any], allow_outside: bool = False
-    ) -> "list[Prediction]":
-        """Return what to expect at designs: of every outcome, on average and in a single run.
+    def predict(self, design: Mapping[str, Any], *, allow_outside: bool = False) -> "Prediction":
+        """Return what to expect at a design: of every outcome, on average and in a single run.
 
         Args:
-            designs: What a design does not name is set as recommended.
-            allow_outside: Whether designs may lie outside the ranges.
+            design: What it does not name is set as recommended.
+            allow_outside: Whether it may lie outside the ranges.
         """
-        return self.adviser().predict(designs, allow_outside)
+        return self.adviser().predict(design, allow_outside)
 
     def modelled(self, record: Record | None = None) -> list[Experiment]:
         """Return the experiments that ``optimizer`` was told, in that order."""

@@ -164,9 +164,11 @@ class EntryReader:
         entry.check_free(self.settings.units)
         return entry
 
-    def abandoned(self, number: int, correct: bool = False) -> Entry:
+    def abandoned(self, what: int | Mapping[str, Any], correct: bool = False) -> Entry:
         """Say that an experiment was not run and will not be."""
-        known = self.record.get(number)
+        if isinstance(what, Mapping):
+            raise CampaignError("Only an experiment that has a number can be given up.")
+        known = self.record.get(what)
         entry = Entry(known.design, {}, {}, experiment=known, correct=correct, gave_up=True)
         entry.check_free(self.settings.units)
         return entry
@@ -255,8 +257,12 @@ class EntryReader:
                 raise CampaignError(
                     f"Parameter {name!r} is logarithmic and must be > 0, got {float(value)}."
                 )
-        under = self._in_force(entry)
-        if not self._is_unusual(entry, under):
+        known = None if entry.experiment is None else entry.experiment.uncertainty
+        said = (entry.uncertainty, known, self.settings.described_uncertainty)
+        under = next(each for each in said if each is not None)
+        groups = [set(row["parameters"]) for row in under]
+        is_partly_measured = any(0 < len(own & set(entry.executed)) < len(own) for own in groups)
+        if under in self._usable and self._is_inside(entry.design) and not is_partly_measured:
             return
         try:
             self._optimizer.tell(
@@ -268,31 +274,7 @@ class EntryReader:
             )
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
-        self._accepted.append(under)
-
-    def _in_force(self, entry: Entry) -> Any:
-        """Return the description of what an experiment was made under."""
-        known = None if entry.experiment is None else entry.experiment.uncertainty
-        for under in (entry.uncertainty, known):
-            if under is not None:
-                return under
-        return self.settings.described_uncertainty
-
-    def _is_unusual(self, entry: Entry, under: Any) -> bool:
-        """Say whether only a model can tell that the outcome can be used.
-
-        That is so for an uncertainty that no experiment has had yet, for a design outside the
-        ranges, and where some of the parameters that are missed together were measured.
-        """
-        measured = set(entry.executed)
-        return (
-            (
-                under not in self._accepted
-                and all(e.uncertainty != under for e in self.record.experiments)
-            )
-            or not self._is_inside(entry.design)
-            or any(measured & (own := set(row["parameters"])) not in (set(), own) for row in under)
-        )
+        self._usable.append(under)
 
     def _is_inside(self, design: Design) -> bool:
         try:
@@ -302,9 +284,13 @@ class EntryReader:
         return True
 
     @cached_property
-    def _accepted(self) -> list[Any]:
-        """Uncertainties that a model can use, as an earlier row showed."""
-        return []
+    def _usable(self) -> list[Any]:
+        """Uncertainties that a model can use, as an earlier experiment showed."""
+        found: list[Any] = []
+        for e in self.record.experiments:
+            if e.uncertainty is not None and e.uncertainty not in found:
+                found.append(e.uncertainty)
+        return found
 
     @cached_property
     def _optimizer(self) -> "Optimizer":

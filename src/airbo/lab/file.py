@@ -52,10 +52,6 @@ if TYPE_CHECKING:
 
 STORAGE_VARIABLE = "AIRBO_STORAGE"
 """Environment variable that replaces the storage of the file."""
-PASSWORD_VARIABLE = "AIRBO_STORAGE_PASSWORD"
-"""Environment variable that holds the password of a database server."""
-PASSWORD_FILE = "storage_password_file"
-"""Key of the file: another file, beside it, that holds the password and nothing else."""
 RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 """Columns of tables that no parameter and no outcome can be called."""
 MOST_HOURS = 1_000_000
@@ -63,7 +59,7 @@ DEEPEST = 20
 """How deep tables and lists of a file may stand in each other."""
 _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "measure", "noise",
-    "n_initial", "storage", PASSWORD_FILE, "give_up_after_hours", "parameters",
+    "n_initial", "storage", "give_up_after_hours", "parameters",
     "constraints", "uncertainty", "deployment", "outcomes",
 )  # fmt: skip
 
@@ -366,40 +362,16 @@ def _storage(top: TomlTable, path: Path) -> StorageURL:
     """Read the storage; no message may quote it, since it may hold a password."""
     default = f"sqlite:///{path.stem}.db"
     given = top.values.get("storage", default)
-    password = _password(top, path.parent)
     if not isinstance(given, str):
         top.note("storage must be a text in quotes.", "storage")
         given = default
     try:
-        url = StorageURL(os.environ.get(STORAGE_VARIABLE) or given, password)
+        url = StorageURL(os.environ.get(STORAGE_VARIABLE) or given)
         url.file(path.parent)
     except StorageError as error:
         top.note(str(error), "storage")
         return StorageURL(default)
     return url
-
-
-def password_of(settings: Settings) -> str | None:
-    """Return the password of a database server that a campaign may be copied to."""
-    return _password(settings.top, settings.path.parent)
-
-
-def _password(top: TomlTable, folder: Path) -> str | None:
-    """Return the password from the environment, or from the file that is named."""
-    name = top.get(PASSWORD_FILE, "a text in quotes")
-    if os.environ.get(PASSWORD_VARIABLE):
-        return os.environ[PASSWORD_VARIABLE]
-    if name is None:
-        return None
-    try:
-        password = (folder / name).read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, ValueError):
-        top.note(f"the file {name!r} with the password cannot be read.", PASSWORD_FILE)
-        return None
-    if not password or "\n" in password:
-        top.note(f"the file {name!r} must hold the password on one line.", PASSWORD_FILE)
-        return None
-    return password
 
 
 def _in_use(
@@ -478,10 +450,6 @@ def _read_space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | 
 
 # -- outcomes
 
-_MORE = ("_std", "_within", "_within_std", "_holds")
-"""What the table of the front adds to the name of an outcome."""
-_HOLDS = "holds"
-"""Its column for all limits together."""
 _KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit", "low", "high")
 
 Measured = dict[str, tuple[Want, str | None, Bounds]]
@@ -549,8 +517,7 @@ def _outcome(
     table = outcomes.sub(name)
     if table is None:
         return None
-    columns = {n + more for n in outcomes.values for more in _MORE if n != name}
-    _check_outcome_name(table, name, {*taken, *columns, _HOLDS})
+    _check_outcome_name(table, name, taken)
     table.only(_KEYS)
     is_limit = bool({"at_least", "at_most"} & set(table.values))
     if ("goal" in table.values) == is_limit:

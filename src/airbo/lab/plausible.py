@@ -26,58 +26,37 @@ MOST_QUESTIONED = 20
 """Number of lines of a table that are questioned one by one."""
 
 
-def check_plausible(settings: Settings, record: Record, entries: Sequence[Entry]) -> None:
-    """Question what looks like a typing error.
-
-    Raises:
-        Doubtful: If there is such.
-    """
-    doubts: list[str] = []
-    for entry in entries:
-        if entry.is_known:
-            continue
-        doubts += _about_input(settings, entry)
-        own = None if entry.experiment is None else entry.experiment.number
-        told = [e.outcomes for e in record.experiments if e.counts and e.number != own]
-        for name, value in entry.outcomes.items():
-            others = [values[name] for values in told if name in values]
-            doubts += _about_value(settings, name, value, others)
-    if doubts:
-        raise Doubtful(doubts)
-
-
-def check_plausible_rows(
-    settings: Settings, record: Record, rows: Sequence[tuple[int, Entry]]
+def check_plausible(
+    settings: Settings, record: Record, entries: Sequence[Entry], lines: Sequence[int] = ()
 ) -> None:
-    """Question what looks like a typing error in a table, all of it at once.
+    """Question what looks like a typing error, all of it at once.
 
     Args:
         settings: The campaign file.
         record: What is known before.
-        rows: The line of each row, and what it says. A row is compared with all others as well.
+        entries: What is said. Each is compared with the others as well.
+        lines: Where they stand, if that is in a table.
 
     Raises:
         Doubtful: If there is such.
     """
-    doubts = [(line, text) for line, row in rows for text in _about_input(settings, row)]
-    told = [e.outcomes for e in record.experiments if e.counts]
-    said = [(line, row.outcomes) for line, row in rows]
-    for name in dict.fromkeys(name for _, values in said for name in values):
-        all_values = [v[name] for v in (*told, *(v for _, v in said)) if name in v]
-        suspects = outlying(all_values)
-        for line, values in said:
-            value = values.get(name)
+    new = [(i, entry) for i, entry in enumerate(entries) if not entry.is_known]
+    doubts = [(i, text) for i, entry in new for text in _about_input(settings, entry)]
+    own = {entry.experiment.number for _, entry in new if entry.experiment is not None}
+    told = [e.outcomes for e in record.experiments if e.counts and e.number not in own]
+    for name in dict.fromkeys(name for _, entry in new for name in entry.outcomes):
+        values = [v[name] for v in (*told, *(entry.outcomes for _, entry in new)) if name in v]
+        suspects = outlying(values)
+        for i, entry in new:
+            value = entry.outcomes.get(name)
             if value is not None and (value in suspects or not _is_possible(settings, name, value)):
-                others = [*all_values]
+                others = [*values]
                 others.remove(value)
-                doubts += [(line, t) for t in _about_value(settings, name, value, others)]
+                doubts += [(i, text) for text in _about_value(settings, name, value, others)]
     if doubts:
-        listed = [f"Line {line}: {text}" for line, text in sorted(doubts)]
-        more = (
-            [f"There are {len(listed) - MOST_QUESTIONED} more such lines."]
-            if len(listed) > MOST_QUESTIONED
-            else []
-        )
+        listed = [f"Line {lines[i]}: {t}" if lines else t for i, t in sorted(doubts)]
+        n_more = len(listed) - MOST_QUESTIONED
+        more = [f"There are {n_more} more such lines."] if n_more > 0 else []
         raise Doubtful([*listed[:MOST_QUESTIONED], *more])
 
 

@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Any
 from airbo import words
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
-from airbo.measures import InSpec, Mean, Target
+from airbo.measures import Mean, Target
 from airbo.measures.capability import middle_90
 from airbo.outcomes import FEASIBLE, Limit, Want
 from airbo.space import Design
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from airbo.optimizer import Evaluation, Optimizer
 
 FAR = 0.25
 """Where the nearest experiment is farther away, in ranges, a prediction rests on nothing nearby."""
 N_NEAREST = 3
-MOST_DESIGNS = 200
-"""Designs that are predicted at once: each takes draws of every outcome."""
 NORMAL_90 = 1.6449
 """Half-width, in standard deviations, of the central 90% of a normal distribution."""
 
@@ -184,25 +180,3 @@ def nearest_words(found: Prediction) -> str:
     said = f"Nearest experiments, with their distance in ranges of the parameters: {listed}."
     warning = " None is near: these numbers rest on what the model believes of the whole range."
     return said + (warning if found.is_far else "")
-
-
-def as_table(predictions: Sequence[Prediction]) -> "pd.DataFrame":
-    """Return a table: designs, and what to expect of each outcome."""
-    import pandas as pd
-
-    rows = []
-    for found in predictions:
-        row: dict[str, Any] = dict(found.design)
-        for name, p in found.outcomes.items():
-            row |= {name: p.mean, f"{name}_low": p.interval[0], f"{name}_high": p.interval[1]}
-            if p.single_run is not None:
-                row |= dict(zip((f"{name}_run_low", f"{name}_run_high"), p.single_run, strict=True))
-            if p.decides is not None:
-                is_share = isinstance(p.decides.measure, InSpec)
-                row[f"{name}_{'in_spec' if is_share else 'measure'}"] = p.decides.mean
-            if p.holds is not None:
-                row[f"{name}_holds"] = p.holds
-        if found.nearest:
-            row |= dict(zip(("nearest", "distance"), found.nearest[0], strict=True))
-        rows.append(row)
-    return pd.DataFrame(rows)

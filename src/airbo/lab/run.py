@@ -21,7 +21,6 @@ from airbo.lab.errors import AlreadyTold, CampaignError
 from airbo.lab.record import Experiment
 from airbo.observed import check_value
 from airbo.space import Design, Space
-from airbo.space.parameters import Float
 from airbo.words import nearest, number_of
 
 GRACE_SECONDS = 5
@@ -59,45 +58,17 @@ class Command:
             ) from None
         if not words:
             raise CampaignError("The command is empty.")
-        forms = dict(self._forms)
-        for name, form in self._forms:
-            if forms[name] != form:
-                raise CampaignError(
-                    f"The command writes {{{name}}} in two ways, so it is not clear which value "
-                    "the experiment has; write it the same way everywhere."
-                )
 
     def arguments(self, design: Design) -> list[str]:
-        """Put the values of a design in their places, in the format that stands there, if any."""
+        """Put the values of a design in their places."""
         return [_filled(word, design) for word in shlex.split(self.template)]
-
-    def executed(self, design: Design) -> Design:
-        """Return the design that the command gets: ``{speed:.1f}`` rounds it.
-
-        >>> space = Space({"speed": (50.0, 200.0)})
-        >>> Command("./mill {speed:.1f}", space).executed({"speed": 120.5403})
-        {'speed': 120.5}
-        """
-        found = dict(design)
-        for name, form in self._forms:
-            if isinstance(self.space.parameters[name], Float):
-                with suppress(ValueError):  # such as a percent sign: nothing to read back
-                    found[name] = float(format(design[name], form))
-        return found
-
-    @property
-    def _forms(self) -> list[tuple[str, str]]:
-        """The parameters in the command, and their formats."""
-        words = shlex.split(self.template)
-        parts = [part for word in words for part in string.Formatter().parse(word)]
-        return [(name, form or "") for _, name, form, _ in parts if name in self.space.names]
 
     def run(self, experiment: Experiment) -> "CommandResult":
         """Do the experiment; its answer is the last line that the command prints."""
         environment = {
             **os.environ,
             "AIRBO_TRIAL": str(experiment.number),
-            "AIRBO_DESIGN": json.dumps(self.executed(experiment.design)),
+            "AIRBO_DESIGN": json.dumps(dict(experiment.design)),
         }
         with _held_back() as signals:  # what is just being started could not be ended
             process = self._start(experiment.design, environment)
@@ -166,11 +137,10 @@ def _filled(word: str, design: Design) -> str:
         parts.append(text)
         if name is None:
             continue
-        if name not in design:
+        if name not in design or form or conversion:
             there = ", ".join(f"{{{n}}}" for n in design)
-            raise CampaignError(f"The command names {{{name}}}; there are {there}.")
-        value = string.Formatter().convert_field(design[name], conversion)
-        parts.append(format(value, form) if form else str(value))
+            raise CampaignError(f"The command names {{{name}}} or formats it; there are {there}.")
+        parts.append(str(design[name]))
     return "".join(parts)
 
 
@@ -191,47 +161,27 @@ def answer_in(line: str, outcomes: Collection[str]) -> dict[str, float]:
     {'strength': 1.25}
     >>> answer_in("strength=410 leak=0.05", ["strength", "leak"])
     {'strength': 410.0, 'leak': 0.05}
-    >>> answer_in('{"strength": 410, "leak": null}', ["strength", "leak"])
-    {'strength': 410.0}
 
     Raises:
         ValueError: If it is something else.
     """
     what = "its last line"
-    if len(outcomes) == 1 and "=" not in line and not line.startswith("{"):
+    if len(outcomes) == 1 and "=" not in line:
         [name] = outcomes
         return {name: _checked(number_of(line, what))}
-    given = _from_json(line) if line.startswith("{") else _from_pairs(line, outcomes)
-    for name in given:
+    pairs = [word.partition("=") for word in line.replace(",", " ").split()]
+    if not pairs or not all(equals for _, equals, _ in pairs):
+        example = " ".join(f"{name}=1.25" for name in outcomes)
+        raise ValueError(f"{what} must be like {example}, got {line!r}")
+    for name, _, _ in pairs:
         if name not in outcomes:
             raise ValueError(f"{what} names {name!r}{nearest(name, list(outcomes))}")
-    found = {n: _checked(number_of(str(v), n)) for n, v in given.items() if v is not None}
-    if not found:
-        raise ValueError(f"{what} has none of the outcomes {', '.join(outcomes)}")
-    return found
+    return {name: _checked(number_of(text, name)) for name, _, text in pairs}
 
 
 def _checked(value: float) -> float:
     check_value(value)
     return value
-
-
-def _from_json(line: str) -> dict[str, Any]:
-    try:
-        read = json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"its last line is not valid JSON: {error}") from None
-    if any(isinstance(value, bool | list | dict) for value in read.values()):
-        raise ValueError("its last line must have a number, or null, for each outcome")
-    return dict(read)
-
-
-def _from_pairs(line: str, outcomes: Collection[str]) -> dict[str, Any]:
-    pairs = [word.partition("=") for word in line.replace(",", " ").split()]
-    if not pairs or not all(equals for _, equals, _ in pairs):
-        example = " ".join(f"{name}=1.25" for name in outcomes)
-        raise ValueError(f"its last line must be like {example}, or JSON, got {line!r}")
-    return {name: text for name, _, text in pairs}
 
 
 def _last_line(text: str) -> str:
@@ -307,7 +257,7 @@ def run_unattended(
         except BaseException:
             _give_back(campaign, experiment)
             raise
-        _tell(campaign, experiment, result, command.executed(experiment.design))
+        _tell(campaign, experiment, result)
         done = sum(e.has_outcome for e in campaign.record().experiments)
         steps.append(Step(experiment, result, done))
         on_step(steps[-1])
@@ -315,16 +265,12 @@ def run_unattended(
     return steps
 
 
-def _tell(
-    campaign: Campaign, experiment: Experiment, result: CommandResult, design: Design
-) -> None:
-    """Report a result, and the design that was executed; Ctrl-C waits, so that no value is lost."""
-    moved = {name: value for name, value in design.items() if value != experiment.design[name]}
+def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> None:
+    """Report a result; Ctrl-C waits, so that no value is lost."""
+    why = result.reason if result.value is None else None
 
-    def tell() -> None:  # a program does not mistype
-        campaign.tell(
-            experiment.number, result.value, design=moved or None, allow_outside=True, sure=True
-        )
+    def tell() -> None:
+        campaign.tell(experiment.number, result.value, sure=True, note=why or None)
 
     with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
         try:
@@ -332,8 +278,6 @@ def _tell(
         except KeyboardInterrupt:
             tell()
             raise
-        if result.value is None and result.reason:
-            campaign.note(experiment.number, result.reason)
 
 
 def _give_back(campaign: Campaign, experiment: Experiment) -> None:

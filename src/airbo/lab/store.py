@@ -367,7 +367,10 @@ class Store:
     def _engine(self) -> "Engine":
         if self.path is not None:
             return sqlite(self.path)
-        return sa.create_engine(self.url.to_connect(), pool_pre_ping=True)
+        url = sa.make_url(self.url.text)
+        if url.drivername == "postgresql":  # the driver that `airbo[postgres]` installs
+            url = url.set(drivername="postgresql+psycopg")
+        return sa.create_engine(url, pool_pre_ping=True)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -504,7 +507,7 @@ _DAMAGED = {
 
 
 def explained(error: BaseException, url: StorageURL) -> StorageError:
-    """Say what is wrong with a storage, without passwords and without a traceback."""
+    """Say what is wrong with a storage, without a traceback."""
     about = f"The storage {url} cannot be used. "
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageError(about + _REASONS["disk is full"])
@@ -520,8 +523,4 @@ def explained(error: BaseException, url: StorageURL) -> StorageError:
         if sign in text.lower():
             return StorageError(about + reason)
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    if not url.is_safe(first):
-        return StorageError(
-            about + "What the driver says about it holds the password and is left out."
-        )
     return StorageError(about + f"{first.strip().rstrip('.')}.")

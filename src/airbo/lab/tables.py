@@ -19,7 +19,6 @@ from airbo.lab.entry import Entry, EntryReader
 from airbo.lab.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.lab.file import Settings
 from airbo.lab.limits import check_place
-from airbo.lab.plausible import check_plausible_rows
 from airbo.lab.record import Change, Experiment, Record
 from airbo.observed import EXECUTED_COLUMN, FAILED, INFEASIBLE, OK, STATUS, VALUE, check_value
 from airbo.outcomes import objectives
@@ -123,11 +122,6 @@ class ExperimentTable:
         first = f"import-{self.digest}"
         return itertools.chain([first], (f"{first}-{i}" for i in itertools.count(2)))
 
-    def check_plausible(self, settings: Settings, record: Record) -> None:
-        """Question what looks like a typing error, all of it at once."""
-        lines = [row.line for row in self.rows]
-        check_plausible_rows(settings, record, list(zip(lines, self.entries, strict=True)))
-
     def facts(self, settings: Settings, record: Record) -> list[events.Fact]:
         """Return the events that store the table."""
         found: list[events.Fact] = []
@@ -187,25 +181,6 @@ def read_experiments(
         found.add(1, "there are no experiments in it.")
     found.check(name)
     return ExperimentTable(Path(name).name, rows, entries, found.n_left_out)
-
-
-def read_designs(
-    settings: Settings, source: "str | Path | pd.DataFrame", allow_outside: bool = False
-) -> list[Design]:
-    """Read designs from a table; other columns and empty cells are left out."""
-    name, sheet = _read(source)
-    found = TableMistakes()
-    header = _meanings(sheet.header, TableColumns(settings.space, settings.units), True, found)
-    reader = _RowReader(sheet, settings.space, found, allow_outside, settings.units)
-    if not set(header) & set(settings.space.names):
-        found.add(1, f"the header names no parameter; there are {quoted(settings.space.names)}.")
-        found.check(name)
-    designs = []
-    for line, cells in sheet.rows:
-        given = {n: cell for n, cell in zip(header, cells, strict=False) if cell}
-        designs.append(reader.design(line, given))
-    found.check(name)
-    return designs
 
 
 def read_trials(reader: EntryReader, url: str, name: str) -> ExperimentTable:
@@ -418,7 +393,15 @@ def _header(
     header: Sequence[str], columns: TableColumns, ignore_others: bool, found: TableMistakes
 ) -> list[str | None]:
     """Return what each column means; None: it is skipped."""
-    meanings = _meanings(header, columns, ignore_others, found)
+    meanings: list[str | None] = []
+    for column in header:
+        try:
+            meanings.append(columns.meaning(column))
+        except ValueError as error:
+            meanings.append(None)
+            if not ignore_others and column:
+                hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
+                found.add(1, f"{error}{hint}")
     missing = [repr(name) for name in columns.space.names if name not in meanings]
     if not set(columns.units) & set(meanings):
         if len(columns.units) > 1:
@@ -433,21 +416,6 @@ def _header(
         own = [column for column, m in zip(header, meanings, strict=True) if m == name]
         what = f"two columns {name!r}" if len(set(own)) == 1 else f"columns {quoted(own)}"
         found.add(1, f"there are {what}: which one counts?")
-    return meanings
-
-
-def _meanings(
-    header: Sequence[str], columns: TableColumns, ignore_others: bool, found: TableMistakes
-) -> list[str | None]:
-    meanings: list[str | None] = []
-    for column in header:
-        try:
-            meanings.append(columns.meaning(column))
-        except ValueError as error:
-            meanings.append(None)
-            if not ignore_others and column:
-                hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
-                found.add(1, f"{error}{hint}")
     return meanings
 
 

@@ -65,7 +65,7 @@ def test_it_prints_words_candidates_and_lines_that_a_campaign_accepts_and_draws(
     toml = printed.split("For campaign.toml:")[1].split("Picture:")[0]
     (here / "campaign.toml").write_text(CAMPAIGN + toml)
     settings = Settings.read(here / "campaign.toml")
-    learned = json.loads(calibrate(log, "--no-picture", "--json").stdout)
+    learned = json.loads(calibrate(log, "--json").stdout)
     blocks = unc.from_dict(learned["uncertainty"]).blocks
     assert [settings.uncertainty["temp"], settings.uncertainty["flow"]] == list(blocks)
     assert isinstance(blocks[1], unc.Relative)
@@ -78,9 +78,7 @@ def test_without_matplotlib_it_says_what_to_install(here, log, monkeypatch):
 
 
 def test_columns_can_be_named(log):
-    data = json.loads(
-        calibrate(log, "--pair", "T:temp_sp=temp_pv", "--no-picture", "--json").stdout
-    )
+    data = json.loads(calibrate(log, "--pair", "T:temp_sp=temp_pv", "--json").stdout)
     assert data["pairs"] == {"T": ["temp_sp", "temp_pv"]}
     assert data["unused"] == ["flow_sp", "flow_pv"]
     assert {c["proposed"] for c in data["candidates"]} == {True, False}
@@ -159,7 +157,7 @@ def measured(here):
 
 
 def beliefs(*words):
-    found = json.loads(calibrate("--json", "--no-picture", *words).stdout)["beliefs"]
+    found = json.loads(calibrate("--json", *words).stdout)["beliefs"]
     return {b["parameter"]: b["believable"] for b in found}
 
 
@@ -196,7 +194,7 @@ def test_a_file_that_is_wrong_is_not_believed(measured, right, wrong, parameter,
     assert right in MEASURED
     measured(MEASURED.replace(right, wrong))
     expected = {"temp": True, "flow": True, "passes": True, parameter: False}
-    found = json.loads(calibrate("--json", "--no-picture").stdout)["beliefs"]
+    found = json.loads(calibrate("--json").stdout)["beliefs"]
     assert {b["parameter"]: b["believable"] for b in found} == expected
     [said] = [b["text"] for b in found if b["parameter"] == parameter]
     assert words in said

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.usefixtures("here")
 def test_init_from_flags_writes_a_file_that_check_understands(here):
     airbo_(
         "init", "--name", "my mill", "--value", "rate:mm³/s", "--direction", "minimize",
-        "--parameter", "speed=50:200:m/min", "--integer", "passes=1:5", "--choice", "tool=A,B",
-        "--uncertainty", "speed=uniform:-2:3",
+        "--parameter", "speed=50:200:m/min", "--parameter", "passes=1:5:integer",
+        "--parameter", "tool=A,B", "--uncertainty", "speed=uniform:-2:3",
     )  # fmt: skip
-    said = data("check", "--no-picture")
+    said = data("check")
     assert (said["name"], said["direction"]) == ("my mill", "minimize")
     assert said["value"] == {"name": "rate", "unit": "mm³/s"}
     assert [p["type"] for p in said["parameters"]] == ["float", "integer", "categorical"]
@@ -40,7 +40,7 @@ def test_init_asks_questions(here):
         "",
     ]
     airbo_("init", input="\n".join(answers) + "\n")
-    said = data("check", "--no-picture")
+    said = data("check")
     assert [p["name"] for p in said["parameters"]] == ["power", "bit"]
     assert said["uncertainty"][0]["uncertainty"] == {"kind": "Normal", "std": 0.2}
 
@@ -52,7 +52,7 @@ def test_init_asks_for_whole_numbers_log_scales_percent_and_logs(here):
                "force", "1", "5.5", "N", "uniform:-10%:5%", ""]  # fmt: skip
     said = airbo_("init", input="\n".join(answers) + "\n").output
     assert "a standard deviation, in percent of the value" in said
-    found = data("check", "--no-picture")
+    found = data("check")
     kinds = [(p["type"], p.get("log", False)) for p in found["parameters"]]
     assert kinds == [("integer", False), ("float", True), ("float", False), ("float", False)]
     made = [row["uncertainty"] for row in found["uncertainty"]]
@@ -66,7 +66,7 @@ def test_init_takes_log_integer_and_step_behind_the_unit(here):
         "--parameter", "angle=0:90:°:step=15", "--uncertainty", "dose=normal:5%",
         "--uncertainty", "angle=lognormal:2%",
     )  # fmt: skip
-    dose, n, angle = data("check", "--no-picture")["parameters"]
+    dose, n, angle = data("check")["parameters"]
     assert (dose["type"], dose["log"], dose["unit"]) == ("float", True, "mol%")
     assert (n["type"], n["log"], n["unit"]) == ("integer", True, None)
     assert (angle["step"], angle["unit"]) == (15.0, "°")
@@ -76,11 +76,11 @@ def test_the_comments_of_a_new_file_say_what_is_in_force_and_show_every_kind(her
     flags = [f for name in "abcde" for f in ("--parameter", f"{name}=10:20")]
     airbo_("init", *flags)
     text = (here / "campaign.toml").read_text()
-    before = data("check", "--no-picture")
+    before = data("check")
     in_force = re.sub(r"(?m)^# (seed|n_initial|surrogate|acquisition) =", r"\1 =", text)
     assert in_force.count("n_initial = 12") == 1
     (here / "campaign.toml").write_text(in_force)
-    assert data("check", "--no-picture") == before
+    assert data("check") == before
     examples = re.findall(r"(?m)^#   (\{ kind = .*? \})(?:  .*)?$", text)
     (here / "log.csv").write_text("-0.5\n0.5\n")
     assert {re.search(r'kind = "(.*?)"', e)[1] for e in examples} | {"ring"} == set(WORDS)
@@ -88,7 +88,7 @@ def test_the_comments_of_a_new_file_say_what_is_in_force_and_show_every_kind(her
         if "..." not in example:
             written = text.replace("[parameters.a]", f"[parameters.a]\nuncertainty = {example}", 1)
             (here / "campaign.toml").write_text(written)
-            assert len(data("check", "--no-picture")["uncertainty"]) == 1
+            assert len(data("check")["uncertainty"]) == 1
 
 
 def test_init_never_overwrites_by_accident(here):
@@ -105,7 +105,7 @@ def test_init_asks_again_where_an_answer_makes_no_sense(here):
                "much", "-1", "0.2", "power", ""]  # fmt: skip
     said = airbo_("init", input="\n".join(answers) + "\n").output
     assert said.count("Error: ") == 6
-    [power] = data("check", "--no-picture")["parameters"]
+    [power] = data("check")["parameters"]
     assert (power["low"], power["high"]) == (0.5, 9)
 
 
@@ -121,7 +121,7 @@ def test_init_asks_again_where_an_answer_makes_no_sense(here):
         (["--parameter", "x=0:1", "--uncertainty", "y=normal:1"], 2, "names 'y'"),
         (["--parameter", "x=0:1", "--uncertainty", "x=odd:1"], 2, "is written as one of"),
         (["--parameter", "x=0:1", "--direction", "up"], 3, "direction must be one of"),
-        (["--choice", "x=A"], 3, "At least two choices"),
+        (["--parameter", "x=A,"], 3, "At least two choices"),
     ],
 )
 def test_init_writes_nothing_if_something_is_wrong(here, flags, code, message):

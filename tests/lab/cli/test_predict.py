@@ -1,8 +1,5 @@
-"""airbo predict: words, JSON, several designs and tables."""
+"""airbo predict, for people and for programs."""
 
-import json
-
-import pandas as pd
 import pytest
 
 from tests.lab.cli.common import airbo_, data
@@ -27,7 +24,7 @@ def test_one_design_is_predicted_in_words(line):
 
 
 def test_programs_get_the_same(line):
-    [found] = data("predict", "x=0.5")["predictions"]
+    found = data("predict", "x=0.5")
     assert found["design"] == {"x": 0.5}
     value = found["outcomes"]["value"]
     assert value["mean"] == pytest.approx(0.5, abs=0.1)
@@ -36,28 +33,9 @@ def test_programs_get_the_same(line):
     assert found["nearest"][0] == {"number": 4, "distance": 0.0}
 
 
-def test_a_parameter_named_several_times_gives_all_combinations(line):
-    found = data("predict", "x=0.25", "x=0.5", "x=0.75")["predictions"]
-    assert [p["design"]["x"] for p in found] == [0.25, 0.5, 0.75]
-    shown = airbo_("predict", "x=0.25", "x=0.5", "x=0.75").stdout
-    assert "What to expect" in shown
-    assert shown.count("(0%)") == 3
-
-
-def test_a_table_of_designs_gives_a_table(line):
-    (line / "designs.csv").write_text("x;what\n0,25;a\n0,5;b\n", encoding="utf-8")
-    said = airbo_("predict", "--table", "designs.csv", "-o", "expected.csv").stdout
-    assert "Wrote 2 predictions to expected.csv." in said
-    table = pd.read_csv(line / "expected.csv")
-    assert list(table["x"]) == [0.25, 0.5]
-    assert {"value", "value_low", "value_high", "value_run_low", "nearest"} <= {*table.columns}
-    printed = airbo_("predict", "--table", "designs.csv", "-o", "-").stdout
-    assert printed.splitlines()[0].startswith("x,value,")
-
-
 def test_without_settings_the_recommended_design_is_predicted(line):
     best = data("recommend")["design"]
-    [found] = data("predict")["predictions"]
+    found = data("predict")
     assert found["design"] == best
     assert "as recommended" in airbo_("predict").stdout
 
@@ -65,20 +43,14 @@ def test_without_settings_the_recommended_design_is_predicted(line):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["0.5"], "Settings are written as name=value, got '0.5'."),
+        (["0.5"], "Settings are written as name=value, once each, got '0.5'."),
         (["x=a"], "x=a: x must be a number, got 'a'."),
         (["y=1"], "y=1: unknown parameter 'y'"),
         (["x=7"], "'x'"),
         (["x=1,250"], "1,250 can mean 1.250 or 1250"),
-        (["x=1", "--table", "designs.csv"], "Name settings, or a table: not both."),
+        (["x=1", "x=0"], "Settings are written as name=value, once each, got 'x=0'."),
     ],
 )
 def test_mistakes_are_named(line, words, said):
     found = airbo_("predict", *words, code=1)
     assert said in " ".join(found.stderr.split())
-
-
-def test_a_table_without_parameters_is_refused(line):
-    (line / "designs.csv").write_text("speed\n1\n", encoding="utf-8")
-    found = airbo_("predict", "--table", "designs.csv", "--json", code=3)
-    assert "the header names no parameter; there are 'x'." in json.dumps(json.loads(found.stdout))

@@ -63,9 +63,9 @@ _add(
     files.init,
     "airbo init",
     "airbo init --name milling --parameter speed=50:200:m/min --uncertainty speed=normal:2",
-    "airbo init --parameter dose=0.1:10:mol%:log --uncertainty dose=normal:5%",
+    "airbo init --parameter dose=0.1:10:mol%:log --parameter tool=A,B --uncertainty dose=normal:5%",
 )
-_add(files.check, "airbo check", "airbo check other.toml --no-picture", "airbo check --data")
+_add(files.check, "airbo check", "airbo check other.toml", "airbo check --data")
 _add(experiments.ask, "airbo ask", "airbo ask -n 4 --json")
 _add(
     experiments.tell,
@@ -89,13 +89,8 @@ _add(experiments.include, "airbo include 7")
 _add(experiments.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
 _add(advice.recommend, "airbo recommend", "airbo recommend --anywhere --json")
-_add(
-    advice.predict,
-    "airbo predict speed=120 depth=0.5",
-    "airbo predict speed=110 speed=120 speed=130  (three designs)",
-    "airbo predict --table designs.csv -o expected.csv",
-)
-_add(advice.front_, "airbo front", "airbo front -o front.csv", name="front")
+_add(advice.predict, "airbo predict speed=120 depth=0.5")
+_add(advice.front_, "airbo front", "airbo front --json", name="front")
 _add(
     data.import_,
     "airbo import before.csv",

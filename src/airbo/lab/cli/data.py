@@ -180,17 +180,16 @@ def copy(
     """Copy the campaign with its whole history to another storage, such as a server.
 
     To go on there, write the URL into the campaign file: storage = "URL". The password comes from
-    AIRBO_STORAGE_PASSWORD, or from the file that storage_password_file names.
+    PostgreSQL's own file ~/.pgpass, or from the environment variable PGPASSWORD.
     """
     with reporting(as_json) as out:
-        from airbo.lab.file import password_of
         from airbo.lab.store import Store
         from airbo.lab.url import StorageURL
         from airbo.words import plural
 
         campaign = open_campaign(file, out)
         settings = campaign.settings
-        target = Store(StorageURL(url, password_of(settings)), settings.path.parent, settings.name)
+        target = Store(StorageURL(url), settings.path.parent, settings.name)
         out.until_end.callback(target.close)
         with out.working("Copying ..."):
             n = campaign.store.copy_to(target)

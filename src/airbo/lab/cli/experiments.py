@@ -127,11 +127,10 @@ def fail(
     """
     with reporting(as_json) as out:
         campaign = open_campaign(file, out)
-        if gave_up:
-            told = campaign.give_up_all(numbers, correct=correct, note=why)
-        else:
-            failed = [(n, None) for n in numbers]
-            told = campaign.tell_all(failed, correct=correct, infeasible=infeasible, note=why)
+        failed = [(n, None) for n in numbers]
+        told = campaign.tell_all(
+            failed, correct=correct, infeasible=infeasible, gave_up=gave_up, note=why
+        )
         show_told(out, campaign, told)
         if why is not None:
             out.show(f"Noted: {told[0].experiment.notes[-1]}")

@@ -10,8 +10,6 @@ from airbo.lab.cli.command import DEFAULT, AsJson, Output, one_thread, open_camp
 if TYPE_CHECKING:
     from airbo.lab import Settings
 
-_NO_MATPLOTLIB = "No picture: matplotlib is not installed (pip install 'airbo[plot]')."
-
 
 def init(
     file: Annotated[Path, typer.Argument(help="The file to write.")] = DEFAULT,
@@ -20,12 +18,11 @@ def init(
     value: Annotated[str, typer.Option(help="What is measured: NAME:UNIT.")] = "value",
     parameter: Annotated[
         list[str] | None,
-        typer.Option(help="A real number: NAME=LOW:HIGH:UNIT; then :log, :integer, :step=STEP."),
+        typer.Option(
+            help="A number: NAME=LOW:HIGH:UNIT, then :log, :integer, :step=STEP. Or choices: "
+            "NAME=A,B,C."
+        ),
     ] = None,
-    integer: Annotated[
-        list[str] | None, typer.Option(help="A whole number: NAME=LOW:HIGH:UNIT.")
-    ] = None,
-    choice: Annotated[list[str] | None, typer.Option(help="One of several: NAME=A,B,C.")] = None,
     uncertainty: Annotated[
         list[str] | None,
         typer.Option(help="NAME=normal:2, NAME=normal:5%, NAME=uniform:LOW:HIGH, NAME=log.csv."),
@@ -35,7 +32,7 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write a campaign file with comments: from flags, or by asking a few questions."""
-    from airbo.lab.cli.new import from_flags, from_questions, text_of
+    from airbo.lab.cli.new import from_flags, from_questions
 
     with reporting(as_json) as out:
         from airbo.lab.errors import CampaignError
@@ -47,14 +44,11 @@ def init(
             StorageURL(storage)  # refuses a password, before it stands in a file
         if file.exists() and not force:
             raise CampaignError(f"{file} exists already; --force replaces it.")
-        if parameter or integer or choice:
-            new = from_flags(
-                name or file.resolve().parent.name, direction, value, storage,
-                parameter or [], integer or [], choice or [], uncertainty or [],
-            )  # fmt: skip
+        if parameter:
+            own = name or file.resolve().parent.name
+            text = from_flags(own, direction, value, storage, parameter, uncertainty or [])
         else:
-            new = from_questions()
-        text = text_of(new)
+            text = from_questions()
         with out.working("Checking the file ..."):
             parse(text, file).check()
         write_whole(file, text)
@@ -64,10 +58,6 @@ def init(
 
 def check(
     file: Annotated[Path, typer.Argument(help="The campaign file.")] = DEFAULT,
-    picture: Annotated[
-        Path | None, typer.Option(help="Where to write the picture; default: beside the file.")
-    ] = None,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
     data: Annotated[
         bool,
         typer.Option(
@@ -76,14 +66,14 @@ def check(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a campaign file means, draw its uncertainty, and name all mistakes by line."""
+    """Say what a campaign file means, where designs land, and name all mistakes by line."""
     with reporting(as_json) as out:
         if data:
             return _check_data(file, out)
-        _check_file(file, picture, no_picture, out)
+        _check_file(file, out)
 
 
-def _check_file(file: Path, picture: Path | None, no_picture: bool, out: Output) -> None:
+def _check_file(file: Path, out: Output) -> None:
     """Say what a campaign file means."""
     from airbo.lab import Settings
     from airbo.lab.cli import landings, views
@@ -109,23 +99,11 @@ def _check_file(file: Path, picture: Path | None, no_picture: bool, out: Output)
         out.show("Every parameter is hit exactly in the experiments.")
     if used:
         out.show(landings.sketch_table("Where the recommended design lands in use", used))
-    drawn = None if no_picture else _drawn(settings, file, picture, out)
     notes = _notes_of_storage(settings, out)
     for note in notes:
         out.note(note)
     lands = {"lands": landings.landing_data(found), "lands_in_use": landings.landing_data(used)}
-    out.result({**_described(settings), **lands, "picture": drawn, "notes": notes})
-
-
-def _drawn(settings: "Settings", file: Path, picture: Path | None, out: Output) -> Path | None:
-    """Draw the uncertainty, if Matplotlib is there; return where."""
-    from airbo.lab.cli import landings
-
-    path = picture or file.with_name(f"{file.stem}_uncertainty.png")
-    with out.working("Drawing the uncertainty ..."):
-        drawn = path if landings.draw_landings(settings, path) else None
-    out.show(f"Picture: {drawn}" if drawn else _NO_MATPLOTLIB)
-    return drawn
+    out.result({**_described(settings), **lands, "notes": notes})
 
 
 def _check_data(file: Path, out: Output) -> None:

@@ -1,8 +1,6 @@
-"""The uncertainty of a campaign in pictures: a line of blocks, and a PNG."""
+"""Where designs land, as a line of blocks."""
 
-import io
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,9 +8,8 @@ from jaxtyping import Float
 from rich.table import Table
 from torch import Tensor
 
-from airbo.lab.cli.views import heading, text_table
+from airbo.lab.cli.views import text_table
 from airbo.lab.file import Settings
-from airbo.lab.tables import write_whole
 from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
 from airbo.uncertainty.in_cube import by_columns
@@ -97,57 +94,6 @@ def sketch_table(title: str, found: list[Landing]) -> Table:
         for landing in found
     ]
     return text_table(title, header, rows, left=1)
-
-
-def draw_landings(settings: Settings, path: Path) -> bool:
-    """Draw histograms of executed inputs; return False if matplotlib is not installed."""
-    try:
-        import matplotlib
-    except ImportError:
-        return False
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    by_name: dict[str, list[Landing]] = {}
-    for landing in landings(settings):
-        by_name.setdefault(landing.name, []).append(landing)
-    figure, axes = plt.subplots(
-        1, max(1, len(by_name)), figsize=(4.2 * max(1, len(by_name)), 3.2), squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
-    for axis, (name, found) in zip(axes[0], by_name.items(), strict=False):
-        _draw_one(axis, name, found)
-    if not by_name:
-        axes[0, 0].text(0.5, 0.5, "every parameter is hit exactly", ha="center")
-        axes[0, 0].axis("off")
-    figure.suptitle(_without_formulas(f"{settings.name}: where a design lands"))
-    stream = io.BytesIO()
-    figure.savefig(stream, dpi=120, format="png")
-    plt.close(figure)
-    write_whole(path, stream.getvalue())
-    return True
-
-
-def _draw_one(axis: Any, name: str, found: list[Landing]) -> None:
-    for landing in found:
-        asked = with_unit(number(landing.asked), landing.unit)
-        line = axis.axvline(landing.asked, ls=":", lw=1.2, color="k")
-        line.set_label("asked for" if landing is found[0] else None)
-        axis.hist(
-            landing.samples.numpy(),
-            bins=40,
-            alpha=0.6,
-            label=f"lands, if {_without_formulas(asked)}",
-        )
-    axis.set_xlabel(_without_formulas(heading(name, found[0].unit)))
-    axis.set_yticks([])
-    axis.margins(y=0.4)  # room for the legend
-    axis.legend(frameon=False, fontsize=8)
-
-
-def _without_formulas(text: str) -> str:
-    """Keep Matplotlib from reading what stands between dollars as a formula."""
-    return text.replace("$", r"\$")
 
 
 def landing_data(found: list[Landing]) -> list[dict[str, Any]]:

@@ -2,80 +2,55 @@
 
 import json
 import tomllib
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import typer
 
-Ranges = Sequence[str]
-
-
-@dataclass(frozen=True)
-class NewParameter:
-    """A parameter as the user describes it, not checked yet."""
-
-    name: str
-    low: str = ""
-    high: str = ""
-    unit: str = ""
-    choices: tuple[str, ...] = ()
-    is_integer: bool = False
-    log: bool = False
-    step: str = ""
-    uncertainty: str = ""
-    """Its inline table, or nothing if it is hit exactly."""
-
-
-@dataclass(frozen=True)
-class NewCampaign:
-    """What a new file says."""
-
-    name: str
-    direction: str
-    value_name: str
-    value_unit: str
-    parameters: list[NewParameter] = field(default_factory=list)
-    storage: str = ""
-
+Table = dict[str, str]
+"""What the table of a parameter says: its keys, with values as TOML writes them."""
 
 # -- from answers or flags
 
 
-def from_questions() -> NewCampaign:
-    """Ask a few questions."""
+def from_questions() -> str:
+    """Ask a few questions; return the text of the file."""
     name = typer.prompt("Name of the campaign")
     direction = typer.prompt(
         "Do you want a large or a small value (maximize/minimize)",
         "maximize",
         value_proc=_direction,
     )
-    value_name = typer.prompt("What do you measure", "value")
+    value = typer.prompt("What do you measure", "value")
     unit = typer.prompt("Its unit (Enter: none)", "", show_default=False)
-    parameters: list[NewParameter] = []
+    parameters: dict[str, Table] = {}
     while True:
         done = " (Enter: no more)" if parameters else ""
-        names = {parameter.name for parameter in parameters}
         next_name = typer.prompt(
             f"Name of a parameter{done}",
             "" if parameters else None,
             show_default=False,
-            value_proc=partial(_new_name, names),
+            value_proc=partial(_new_name, parameters),
         )
         if not next_name:
-            return NewCampaign(name, direction, value_name, unit, parameters)
-        parameters.append(_ask_parameter(next_name))
+            return text_of(name, direction, f"{value}:{unit}", parameters)
+        parameters[next_name] = _ask_parameter(next_name)
 
 
-def _ask_parameter(name: str) -> NewParameter:
+def _ask_parameter(name: str) -> Table:
     question = f"  {name}: smallest value, or choices such as A,B"
     low = typer.prompt(question, value_proc=partial(_number_or_choices, name))
     if "," in low:
-        return NewParameter(name, choices=_choices(low))
+        return _choices(low)
     high = typer.prompt(f"  {name}: largest value", value_proc=partial(_above, name, low))
-    whole = _is_whole(low) and _is_whole(high) and typer.confirm(f"  {name}: whole numbers only")
-    wide = float(low) > 0 and float(high) >= 10 * float(low)
-    log = wide and typer.confirm(f"  {name}: log scale (ratios matter, not differences)")
+    words = []
+    is_whole = all(number.lstrip("+-").isdigit() for number in (low, high))
+    if is_whole and typer.confirm(f"  {name}: whole numbers only"):
+        words.append("integer")
+    if 0 < 10 * float(low) <= float(high) and typer.confirm(
+        f"  {name}: log scale (ratios matter, not differences)"
+    ):
+        words.append("log")
     unit = typer.prompt(f"  {name}: unit (Enter: none)", "", show_default=False)
     missed = typer.prompt(
         f"  {name}: by how much is it missed (Enter: hit exactly; ? for help)",
@@ -83,11 +58,7 @@ def _ask_parameter(name: str) -> NewParameter:
         show_default=False,
         value_proc=partial(_answered, name),
     )
-    return NewParameter(name, low, high, unit, is_integer=whole, log=log, uncertainty=missed)
-
-
-def _is_whole(number: str) -> bool:
-    return number.lstrip("+-").isdigit()
+    return _range(low, high, unit, words) | ({"uncertainty": missed} if missed else {})
 
 
 _HELP = """\
@@ -104,11 +75,12 @@ def _answered(name: str, text: str) -> str:
     if text == "?":
         typer.echo(_HELP)
         raise typer.BadParameter("Now you.")
-    if not text:
-        return ""
-    if ":" in text or _is_file(text):
-        return _uncertainty(text, f"{name}: the uncertainty")
-    return f'{{ kind = "normal", std = {_deviation(text, name)} }}'
+    if not text or ":" in text or _is_file(text):
+        return text and _uncertainty(text, f"{name}: the uncertainty")
+    std = _length(text, f"{name}: the standard deviation")
+    if std.strip('"').startswith("-"):
+        raise typer.BadParameter(f"{name}: the standard deviation must not be negative.")
+    return f'{{ kind = "normal", std = {std} }}'
 
 
 def _direction(text: str) -> str:
@@ -139,15 +111,6 @@ def _above(name: str, low: str, text: str) -> str:
     if not float(high) > float(low):
         raise typer.BadParameter(f"{name}: the largest value must be larger than {low}.")
     return high
-
-
-def _deviation(text: str, name: str) -> str:
-    """Return a standard deviation as a campaign file can hold it."""
-    what = f"{name}: the standard deviation"
-    std = _length(text, what)
-    if std.strip('"').startswith("-"):
-        raise typer.BadParameter(f"{what} must not be negative.")
-    return std
 
 
 def _length(text: str, what: str) -> str:
@@ -181,28 +144,17 @@ def from_flags(
     direction: str,
     value: str,
     storage: str,
-    floats: Ranges,
-    integers: Ranges,
-    choices: Ranges,
-    uncertainties: Ranges,
-) -> NewCampaign:
-    """Read flags such as ``speed=50:200:m/min`` and ``speed=normal:2``."""
-    value_name, _, unit = value.partition(":")
-    hits = dict(_named(text, "--uncertainty", "speed=normal:2") for text in uncertainties)
-    parameters = [
-        *(_range(text, "--parameter", False) for text in floats),
-        *(_range(text, "--integer", True) for text in integers),
-        *(_choice(text) for text in choices),
-    ]
-    for missing in hits.keys() - {p.name for p in parameters}:
-        raise typer.BadParameter(f"--uncertainty names {missing!r}, which is no parameter.")
-    with_hits = [
-        NewParameter(**{**vars(p), "uncertainty": _uncertainty(hits[p.name])})
-        if p.name in hits
-        else p
-        for p in parameters
-    ]
-    return NewCampaign(name, direction, value_name, unit, with_hits, storage)
+    parameters: Sequence[str],
+    uncertainties: Sequence[str],
+) -> str:
+    """Read flags such as ``speed=50:200:m/min`` and ``speed=normal:2``; return the file's text."""
+    tables = dict(_parameter_in(text) for text in parameters)
+    for text in uncertainties:
+        own, hit = _named(text, "--uncertainty", "speed=normal:2")
+        if own not in tables:
+            raise typer.BadParameter(f"--uncertainty names {own!r}, which is no parameter.")
+        tables[own]["uncertainty"] = _uncertainty(hit)
+    return text_of(name, direction, value, tables, storage)
 
 
 def _named(text: str, flag: str, example: str) -> tuple[str, str]:
@@ -212,36 +164,42 @@ def _named(text: str, flag: str, example: str) -> tuple[str, str]:
     return name.strip(), rest.strip()
 
 
-def _range(text: str, flag: str, is_integer: bool) -> NewParameter:
-    """Read NAME=LOW:HIGH, then in any order a unit and the words log, integer and step=STEP."""
-    example = "passes=1:5" if is_integer else "speed=50:200:m/min or dose=0.1:10:mg:log"
-    name, rest = _named(text, flag, example)
-    low, _, others = rest.partition(":")
+def _parameter_in(text: str) -> tuple[str, Table]:
+    """Read NAME=A,B,C, or NAME=LOW:HIGH and a unit and the words log, integer and step=STEP."""
+    example = "speed=50:200:m/min, dose=0.1:10:mg:log or tool=A,B"
+    name, rest = _named(text, "--parameter", example)
+    low, colon, others = rest.partition(":")
+    if not colon and "," in rest:
+        return name, _choices(rest)
     high, *words = others.split(":")
     if not high:
-        raise typer.BadParameter(f"{flag} is written as {example}, got {text!r}.")
-    low, high = (_number(number, f"{flag} {text}: the range") for number in (low, high))
-    steps = [word.removeprefix("step=") for word in words if word.startswith("step=")]
-    units = [w for w in words if w not in ("log", "integer", "") and not w.startswith("step=")]
-    if len(units) > 1 or len(steps) > 1:
+        raise typer.BadParameter(f"--parameter is written as {example}, got {text!r}.")
+    low, high = (_number(number, f"--parameter {text}: the range") for number in (low, high))
+    special = [w for w in words if w in ("log", "integer", "") or w.startswith("step=")]
+    units = [word for word in words if word not in special]
+    if len(units) > 1:
         raise typer.BadParameter(
-            f"{flag} {text}: after the range come at most one unit and the words log, integer and "
-            f"step=STEP, got {':'.join(words)!r}."
+            f"--parameter {text}: after the range come at most one unit and the words log, integer "
+            f"and step=STEP, got {':'.join(words)!r}."
         )
-    return NewParameter(
-        name, low, high, "".join(units),
-        is_integer=is_integer or "integer" in words, log="log" in words,
-        step="".join(_number(step, f"{flag} {text}: the step") for step in steps),
-    )  # fmt: skip
+    return name, _range(low, high, "".join(units), special)
 
 
-def _choice(text: str) -> NewParameter:
-    name, rest = _named(text, "--choice", "tool=A,B")
-    return NewParameter(name, choices=_choices(rest))
+def _range(low: str, high: str, unit: str, words: Sequence[str]) -> Table:
+    steps = [word.removeprefix("step=") for word in words if word.startswith("step=")]
+    return {
+        **({"type": '"integer"'} if "integer" in words else {}),
+        "low": low,
+        "high": high,
+        **({"log": "true"} if "log" in words else {}),
+        **({"step": _number(steps[-1], "the step")} if steps else {}),
+        **({"unit": toml_text(unit)} if unit else {}),
+    }
 
 
-def _choices(text: str) -> tuple[str, ...]:
-    return tuple(choice.strip() for choice in text.split(",") if choice.strip())
+def _choices(text: str) -> Table:
+    choices = (choice.strip() for choice in text.split(",") if choice.strip())
+    return {"choices": f"[{', '.join(map(toml_text, choices))}]"}
 
 
 _SHORT = {
@@ -280,46 +238,30 @@ def _uncertainty(text: str, what: str = "--uncertainty") -> str:
 # -- its text
 
 
-def text_of(campaign: NewCampaign) -> str:
+def text_of(
+    name: str, direction: str, value: str, parameters: Mapping[str, Table], storage: str = ""
+) -> str:
     """Write a file with comments that say what else is possible."""
     from airbo.space import n_initial_for
+    from airbo.words import plural
 
-    value = f"name = {toml_text(campaign.value_name)}"
-    if campaign.value_unit:
-        value += f", unit = {toml_text(campaign.value_unit)}"
-    storage = f"storage = {toml_text(campaign.storage)}" if campaign.storage else _STORAGE
-    n = len(campaign.parameters)
+    value_name, _, unit = value.partition(":")
+    said = f"name = {toml_text(value_name)}" + (f", unit = {toml_text(unit)}" if unit else "")
+    n = len(parameters)
     parts = [
-        _HEAD.format(
-            name=toml_text(campaign.name), direction=toml_text(campaign.direction), value=value
-        ),
-        storage,
-        _OPTIONS.format(n_initial=n_initial_for(n), parameters=_counted(n)),
-        *map(_parameter, campaign.parameters),
+        _HEAD.format(name=toml_text(name), direction=toml_text(direction), value=said),
+        f"storage = {toml_text(storage)}" if storage else _STORAGE,
+        _OPTIONS.format(n_initial=n_initial_for(n), parameters=plural(n, "parameter")),
+        *(_parameter(name, table) for name, table in parameters.items()),
         _TAIL,
     ]
     return "\n".join(parts)
 
 
-def _counted(n: int) -> str:
-    return "1 parameter" if n == 1 else f"{n} parameters"
-
-
-def _parameter(parameter: NewParameter) -> str:
-    lines = [f"[parameters.{_key(parameter.name)}]"]
-    if parameter.choices:
-        lines.append(f"choices = [{', '.join(map(toml_text, parameter.choices))}]")
-    else:
-        kind = ['type = "integer"'] if parameter.is_integer else []
-        unit = [f"unit = {toml_text(parameter.unit)}"] if parameter.unit else []
-        scale = ["log = true"] if parameter.log else []
-        scale += [f"step = {parameter.step}"] if parameter.step else []
-        lines += [*kind, f"low = {parameter.low}", f"high = {parameter.high}", *scale, *unit]
-        lines.append(
-            f"uncertainty = {parameter.uncertainty}"
-            if parameter.uncertainty
-            else '# uncertainty = { kind = "normal", std = "5%" }    # now it is hit exactly'
-        )
+def _parameter(name: str, table: Table) -> str:
+    lines = [f"[parameters.{_key(name)}]", *(f"{key} = {text}" for key, text in table.items())]
+    if "low" in table and "uncertainty" not in table:
+        lines.append('# uncertainty = { kind = "normal", std = "5%" }    # now it is hit exactly')
     return "\n".join([*lines, ""])
 
 
@@ -344,8 +286,7 @@ value = {{ {value} }}    # what an experiment measures; low = 0, high = 100: oth
 
 _STORAGE = """\
 # Where the experiments are kept. By default an SQLite file beside this one. For several machines:
-# storage = "postgresql://user@host/database"
-# storage_password_file = "password.txt"          # or the environment: AIRBO_STORAGE_PASSWORD"""
+# storage = "postgresql://user@host/database"     # its password: in ~/.pgpass, or in PGPASSWORD"""
 
 _OPTIONS = """\
 

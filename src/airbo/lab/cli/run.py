@@ -49,7 +49,7 @@ def run(
     """Do experiments unattended: ask, run the command, tell, until the budget is used.
 
     The last line that the command prints is the value. Where the file has outcomes, it names them:
-    strength=410 leak=0.05, or JSON; leave out what was not measured. An exit code other than 0, or
+    strength=410 leak=0.05; leave out what was not measured. An exit code other than 0, or
     a time-out, is a failed experiment. No shell sees the command. Started again after a crash, it
     goes on; several machines can run it at the same time.
     """

@@ -11,10 +11,9 @@ from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
 from airbo.measures import InSpec, Mean, Measure, Target
 from airbo.outcomes import Aim, Limit, expected_words
-from airbo.words import between, choices, hit, percent, plus_minus, shown, with_unit
+from airbo.words import choices, hit, plus_minus, shown, with_unit
 
 if TYPE_CHECKING:
-    from airbo.lab.prediction import Prediction
     from airbo.optimizer import Recommendation
     from airbo.optimizer.recommendation import OutcomeEstimate
 
@@ -88,27 +87,6 @@ def front_table(
         for best in found
     ]
     return text_table("The front: designs to choose from", [*names, ""], rows, left=1)
-
-
-def prediction_table(settings: Settings, found: "Sequence[Prediction]") -> Table:
-    """List designs with what to expect of each outcome."""
-    names = [heading(name, settings.unit(name)) for name in settings.space.names]
-    for name, unit in settings.units.items():
-        names += [heading(name, unit), "single run"]
-        names += ["in spec"] if settings.outcomes[name].bounds != (None, None) else []
-    rows = []
-    for each in found:
-        row = [shown(value) for value in each.design.values()]
-        for name, want in settings.outcomes.items():
-            p = each.outcomes[name]
-            row.append(plus_minus(p))
-            row.append("" if p.single_run is None else between(*p.single_run))
-            if want.bounds != (None, None) and p.decides is not None:
-                row.append(percent(p.decides.capability.share if p.decides.capability else 0.0))
-        number_, away = each.nearest[0] if each.nearest else ("", 0.0)
-        far = ", far" if each.is_far else ""
-        rows.append([*row, f"{number_} ({percent(away)}{far})"])
-    return text_table("What to expect", [*names, "nearest"], rows, left=1)
 
 
 def what_to_expect(settings: Settings, best: "Recommendation") -> str:
