@@ -11,7 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.benchmark import costs as costs_of_runs
-from experiments.benchmark.plan import FIRST_LOOK
+from experiments.benchmark.plan import (
+    CANDIDATES,
+    CHOOSING,
+    FIRST_LOOK,
+    TOO_SLOW,
+    WITHOUT_SLIPS,
+)
+from experiments.benchmark.report import close_enough
 from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING
 from experiments.harness import runner
 from experiments.harness.experiment import Experiment, Task
@@ -151,10 +158,14 @@ def choose(
     if estimate:
         _estimate(CHOOSE, repeats, only, quick, results)
         return
-    _run([CHOOSE], min(FIRST_LOOK, repeats or FIRST_LOOK), jobs, None, only, quick, results)
-    first = Store(results).results(CHOOSE.tasks(FIRST_LOOK, quick))
-    kept = CHOOSE if only else CHOOSE.without_dropped(first)
-    _run([kept], repeats, jobs, None, only, quick, results)
+    look, store, kept = min(FIRST_LOOK, repeats or FIRST_LOOK), Store(results), [*CANDIDATES]
+    for cases, without in ((WITHOUT_SLIPS, ()), (CHOOSING, TOO_SLOW)):
+        kept = [method for method in kept if method not in without]
+        stage = CHOOSE.only(cases, kept)
+        _run([stage], look, jobs, None, only, quick, results)
+        found = store.results(stage.tasks(look, quick))
+        kept = kept if only else close_enough(found, kept)
+    _run([CHOOSE.only(CHOOSING, kept)], repeats, jobs, None, only, quick, results)
     _plot([CHOOSE], repeats, quick, results, images)
 
 

@@ -8,7 +8,7 @@ Notation
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -201,46 +201,56 @@ def _costs(results: Results) -> str:
 # -- the choice of the default
 
 
-def scores(
-    results: Results, candidates: tuple[str, ...], policy: str | None = None
-) -> dict[str, float]:
-    """Return the geometric mean, over the cases that all have run, of the mean regret."""
-    found = finals(results, policy)
+def logs(found: Finals, candidates: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return log r̄ of candidates, one number per case that all of them have run."""
     complete = [c for c in found.values() if all(m in c for m in candidates)]
-    return {m: geometric(floored(c[m].values()) for c in complete) for m in candidates if complete}
+    return {m: np.log([floored(c[m].values()) for c in complete]) for m in candidates}
 
 
-def close_enough(results: Results, candidates: tuple[str, ...]) -> list[str]:
+def close_enough(results: Results, candidates: Sequence[str]) -> list[str]:
     """Return the candidates that are not dropped after a first look."""
-    found = scores(results, candidates)
-    return [m for m in candidates if found[m] <= plan.DROPPED * min(found.values())]
+    scores = {m: np.exp(each.mean()) for m, each in logs(finals(results), candidates).items()}
+    return [m for m in candidates if scores[m] <= plan.DROPPED * min(scores.values())]
 
 
-def choice(results: Results, candidates: tuple[str, ...]) -> str:
+def choice(results: Results, candidates: Sequence[str]) -> str:
     """Apply the rule: the simplest candidate within the margin of the best one wins."""
-    repeats = {m: {t.seed for t, _ in results if t.config["method"] == m} for m in candidates}
-    run = tuple(m for m in candidates if repeats[m])
-    found = scores(results, run)
-    if not found:
+    found = finals(results)
+    n_runs = {m: sum(len(c.get(m, ())) for c in found.values()) for m in candidates}
+    # the others were dropped, or are too slow; a run that is under way may lack its last repeat
+    stayed = [m for m in candidates if n_runs[m] >= max(n_runs.values()) - len(found)]
+    plain = {name: c for name, c in found.items() if find_case(name).kind != "slips"}
+    ran = [m for m in candidates if n_runs[m]]
+    everywhere, without_slips = logs(found, stayed), logs(plain, ran)
+    if not len(everywhere[stayed[0]]) or not len(without_slips[ran[0]]):
         return "No case has runs of all candidates yet."
-    longest = max(map(len, repeats.values()))
-    # the others were dropped; a run that is under way may lack its last repeat
-    stayed = [m for m in run if len(repeats[m]) >= longest - 1]
-    best = min(found[m] for m in stayed)
-    winner = next(m for m in stayed if found[m] <= MARGIN * best)
-    others = [scores(results, run, policy) for policy in ("observed", "anywhere")]
+    best = min(stayed, key=lambda m: everywhere[m].mean())
+    limit = np.log(MARGIN) + everywhere[best].mean()
+    winner = next(m for m in stayed if everywhere[m].mean() <= limit)
+    policies = [logs(finals(results, policy), stayed) for policy in ("observed", "anywhere")]
     rows = [
-        [m, str(len(repeats[m])), f"{100 * found[m]:.2f}", f"{found[m] / best:.3f}",
-         *(f"{100 * other[m]:.2f}" for other in others)]
-        for m in run
+        [m, str(n_runs[m]), *_score(everywhere, m, best), *_score(without_slips, m, best),
+         *(_score(each, m, best)[0] for each in policies)]
+        for m in ran
     ]  # fmt: skip
-    header = ["candidate, the simplest first", "repeats", "score, % of the gain", "to the best",
-              "score if the best design tried is used", "if any design may be used"]  # fmt: skip
+    header = ["candidate, the simplest first", "runs", "score, % of the gain", "to the best",
+              "without slips", "to the best", "score if the best design tried is used",
+              "if any design may be used"]  # fmt: skip
     return (
         f"**{winner}** is the simplest candidate within {MARGIN - 1:.0%} of the best. The score is "
-        "the geometric mean of the mean regrets over all cases.\n\n"
-        f"{table.markdown(header, rows)}"
+        "the geometric mean of the mean regrets over all cases; the intervals are of 95%, over "
+        f"cases.\n\n{table.markdown(header, rows)}"
     )
+
+
+def _score(scores: Mapping[str, np.ndarray], method: str, best: str) -> list[str]:
+    """Return the score of a method and its ratio to that of the best one."""
+    if method not in scores:
+        return ["–", "–"]
+    apart = scores[method] - scores[best]
+    low, high = np.exp(interval_of_mean(apart))
+    ratio = f"{np.exp(apart.mean()):.2f} ({low:.2f} to {high:.2f})"
+    return [f"{100 * np.exp(scores[method].mean()):.2f}", ratio]
 
 
 # -- slips

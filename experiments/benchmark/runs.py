@@ -1,7 +1,7 @@
 """One run of one method on one case, and the experiments that are made of such runs."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -143,10 +143,10 @@ class Choice(Comparison):
         """Tabulate the regrets and apply the rule."""
         return f"{report.choice(results, tuple(self.methods))}\n\n{report.comparison(results)}"
 
-    def without_dropped(self, results: Results) -> "Choice":
-        """Leave out the candidates that are too far behind after a first look."""
-        kept = report.close_enough(results, tuple(self.methods))
-        return replace(self, methods={name: self.methods[name] for name in kept})
+    def only(self, cases: Iterable[str], methods: Iterable[str]) -> "Choice":
+        """Leave out the other cases and candidates."""
+        kept = {name: self.methods[name] for name in methods}
+        return replace(self, cases=tuple(cases), methods=kept)
 
 
 @dataclass(frozen=True)

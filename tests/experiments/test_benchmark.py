@@ -15,7 +15,7 @@ from airbo.seeds import reproducible, stream_seed
 from airbo.uncertainty import Normal, base_draws
 from experiments.__main__ import app
 from experiments.benchmark import costs, plan, report
-from experiments.benchmark.runs import CHOOSE, optimize
+from experiments.benchmark.runs import optimize
 from experiments.harness.experiment import Results, Task
 from experiments.subjects.cases import CASES, find_case, slip_case
 from experiments.subjects.landscapes import LANDSCAPES, landscape
@@ -227,20 +227,38 @@ def test_the_simplest_candidate_within_the_margin_wins():
 def test_regrets_below_the_floor_count_alike():
     one, other = CANDIDATES[:2]
     results = made("choose", {("wave", one): [1e-5], ("wave", other): [9e-4]})
-    assert report.scores(results, (one, other)) == pytest.approx(
-        {one: plan.FLOOR, other: plan.FLOOR}
-    )
-    assert report.scores(results, (other,), "anywhere") == pytest.approx({other: 1.8e-3})
+    logs = report.logs(report.finals(results), (one, other))
+    assert logs[one].tolist() == logs[other].tolist() == [np.log(plan.FLOOR)]
+    [anywhere] = np.exp(report.logs(report.finals(results, "anywhere"), (other,))[other])
+    assert anywhere == pytest.approx(1.8e-3)
 
 
 def test_a_candidate_far_behind_is_dropped_after_a_first_look():
     near, far = CANDIDATES[:2]
     results = made("choose", {("wave", near): [0.1], ("wave", far): [0.151]})
     assert report.close_enough(results, (near, far)) == [near]
-    kept = replace(CHOOSE, methods={n: CHOOSE.methods[n] for n in (near, far)})
-    assert list(kept.without_dropped(results).methods) == [near]
     more = made("choose", {("wave", near): [0.1] * 10, ("wave", far): [0.09] * 3})
     assert report.choice(more, (near, far)).startswith(f"**{near}** ")  # few repeats cannot win
+
+
+def test_a_candidate_that_is_too_slow_with_slips_is_shown_without_them_and_cannot_win():
+    slow, near = plan.TOO_SLOW[0], CANDIDATES[0]
+    results = made("choose", {
+        ("wave", slow): [0.05] * 3, ("wave", near): [0.1] * 3,
+        ("slip 15% branin", near): [0.2] * 3,
+    })  # fmt: skip
+    text = report.choice(results, (near, slow))
+    assert text.startswith(f"**{near}** ")
+    assert f"| {slow} | 3 | – | – | 5.00 | 0.50 " in text
+
+
+def test_choosing_looks_at_the_cheap_cases_first(tmp_path):
+    command = ["choose", "--quick", "--repeats", "1", "--only", "hills", "--only", CANDIDATES[0]]
+    folders = ["--results", str(tmp_path), "--images", str(tmp_path)]
+    assert CliRunner().invoke(app, [*command, *folders]).exit_code == 2  # quick has no such case
+    assert set(plan.WITHOUT_SLIPS) < set(plan.CHOOSING)
+    kinds = {find_case(c).kind for c in set(plan.CHOOSING) - set(plan.WITHOUT_SLIPS)}
+    assert kinds == {"slips"}
 
 
 def test_cases_on_which_another_is_ahead_are_named():
