@@ -7,17 +7,17 @@ import pytest
 from airbo import Integer, Maximize, Space
 from airbo import uncertainty as unc
 from airbo.observed import check_executed, check_value
-from airbo.optimizer.reading import Rules, as_table, from_table
+from airbo.optimizer.reading import NOT_GIVEN, Reader
 from airbo.optimizer.record import History, Observation, Points
 
 SPACE = Space({"x": (0, 1), "n": Integer(1, 3), "t": ["A", "B"]})
-RULES = Rules(SPACE, lambda observation: None, {"value": Maximize()})
+READER = Reader(SPACE, {"value": Maximize()}, lambda observation: None)
 DESIGN = {"x": 0.5, "n": 2, "t": "A"}
 
 
 def test_observations_become_a_table_with_their_types():
     rows = [Observation(DESIGN, {"value": 1.5}), Observation(DESIGN, {}, {"x": 0.6})]
-    table = as_table(RULES, rows)
+    table = READER.table(rows)
     assert [*table] == ["x", "n", "t", "value", "status", "executed_x"]
     assert table["n"].dtype == int
     assert table["status"].tolist() == ["ok", "failed"]
@@ -25,7 +25,7 @@ def test_observations_become_a_table_with_their_types():
 
 
 def test_a_table_without_observations_has_the_columns_all_the_same():
-    table = as_table(RULES, [])
+    table = READER.table([])
     assert [*table] == ["x", "n", "t", "value", "status"]
     assert len(table) == 0
 
@@ -35,13 +35,16 @@ def test_what_a_table_holds_is_what_was_put_into_it():
         Observation(DESIGN, {"value": 1.5}, {"x": 0.6, "t": "B"}),
         Observation(DESIGN, {"value": 2.5}),
     ]
-    read = from_table(RULES, as_table(RULES, rows))
-    assert read == [(o.design, o.value, o.executed, False) for o in rows]
+    assert told(READER.table(rows)) == rows
 
 
 def test_columns_may_stand_in_any_order():
     table = pd.DataFrame([{"value": 1.0, "t": "A", "n": 2, "x": 0.5}])
-    assert from_table(RULES, table) == [(DESIGN, 1.0, {}, False)]
+    assert told(table) == [Observation(DESIGN, {"value": 1.0})]
+
+
+def told(table):
+    return READER.read(table, NOT_GIVEN, None, None, allow_outside=False, infeasible=False)
 
 
 def test_executed_inputs_become_plain_values():

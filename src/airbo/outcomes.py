@@ -7,13 +7,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airbo.measures.kinds import (
     InSpec,
     Mean,
     Measure,
     Target,
+    bounds_words,
     check_kept_share,
     check_measure,
     measure_from,
@@ -31,14 +32,18 @@ Bounds = tuple[float | None, float | None]
 """The smallest and the largest value that are allowed; None: there is no limit."""
 
 
-class Aim(ABC):
-    """An outcome that designs are chosen by."""
+class Want(ABC):
+    """What is wanted of one outcome."""
 
-    direction: ClassVar[Direction]
-    measure: Measure
+    if TYPE_CHECKING:  # fields of some kinds, worked out by others
 
-    def __post_init__(self) -> None:
-        check_measure(self.measure)
+        @property
+        def measure(self) -> Measure:
+            """What counts of it over P_x."""
+
+        @property
+        def direction(self) -> Direction:
+            """The direction in which values get better, or away from a limit."""
 
     @property
     def bounds(self) -> Bounds:
@@ -47,18 +52,47 @@ class Aim(ABC):
         return (measure.low, measure.high) if isinstance(measure, InSpec) else (None, None)
 
     @property
+    def where(self) -> str:
+        """Say where values are within the limits."""
+        return bounds_words(*self.bounds)
+
+    @property
     def sign(self) -> int:
         """1: larger values are better; -1: smaller ones; 0: neither, but those in the middle."""
         if isinstance(self.measure, InSpec):
-            return _sign(self.bounds)
+            low, high = self.bounds
+            return (low is not None) - (high is not None)
         if isinstance(self.measure, Target):
             return 0
         return 1 if self.direction == "maximize" else -1
 
-    @property
-    def where(self) -> str:
-        """Say where values are in spec, where it counts by ``InSpec``."""
-        return bounds_words(self.bounds)
+    def merit(self, value: float) -> float:
+        """Return how good one observed value is: larger is better, whatever the goal.
+
+        Within limits, it is the distance to the nearer one, negative outside.
+        """
+        if isinstance(self.measure, InSpec):
+            return min(sign * (value - limit) for sign, limit in self.measure.sides)
+        if isinstance(self.measure, Target):
+            return -abs(value - self.measure.value)
+        return self.sign * value
+
+    @abstractmethod
+    def better(self, unit: str | None = None) -> str:
+        """Say which values are good."""
+
+    @abstractmethod
+    def words(self, name: str, unit: str | None = None) -> str:
+        """Say what is wanted of the outcome."""
+
+
+class Aim(Want):
+    """An outcome that designs are chosen by."""
+
+    measure: Measure
+
+    def __post_init__(self) -> None:
+        check_measure(self.measure)
 
     def better(self, unit: str | None = None) -> str:
         """Say which values are good.
@@ -71,17 +105,6 @@ class Aim(ABC):
         if isinstance(self.measure, Target):
             return f"nearer to {with_unit(f'{self.measure.value:g}', unit)} is better"
         return "larger is better" if self.sign > 0 else "smaller is better"
-
-    def merit(self, value: float) -> float:
-        """Return how good one observed value is: larger is better, whatever the goal.
-
-        In spec, it is the distance to the nearer limit, negative outside.
-        """
-        if isinstance(self.measure, InSpec):
-            return _margin(self.bounds, value)
-        if isinstance(self.measure, Target):
-            return -abs(value - self.measure.value)
-        return self.sign * value
 
     def words(self, name: str, unit: str | None = None) -> str:
         """Say what is wanted of the outcome.
@@ -122,49 +145,38 @@ class Minimize(Aim):
     """What counts of it over P_x, one of ``airbo.measures``."""
 
 
-class Limit(ABC):
+class Limit(Want):
     """An outcome that must stay within limits, with a probability over P_x."""
 
     probability: float
 
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        for name in vars(self).keys() - {"probability"}:
+            value = check_limit(getattr(self, name), f"{kind}: {name}")
+            object.__setattr__(self, name, value)
+        share = check_kept_share(self.probability, f"{kind}: probability")
+        object.__setattr__(self, "probability", share)
+
     @property
     @abstractmethod
-    def bounds(self) -> Bounds:
-        """The smallest and the largest value that are allowed; None: there is no limit."""
-
-    @property
-    def sign(self) -> int:
-        """1: larger values are better; -1: smaller ones; 0: neither, but those in the middle."""
-        return _sign(self.bounds)
-
-    @property
     def measure(self) -> InSpec:
         """The share of executed inputs that keep the limit."""
-        return InSpec(*self.bounds)
-
-    def better(self, unit: str | None = None) -> str:
-        """Say which values are good."""
-        return f"must be {with_unit(self.where, unit)}"
-
-    def merit(self, value: float) -> float:
-        """Return how good one observed value is: its distance to the nearer limit."""
-        return _margin(self.bounds, value)
 
     @property
     def direction(self) -> Direction:
         """The direction away from the limit; with two limits, as for values to be maximized."""
         return "minimize" if self.bounds[0] is None else "maximize"
 
+    def better(self, unit: str | None = None) -> str:
+        """Say which values are good."""
+        return f"must be {with_unit(self.where, unit)}"
+
     def words(self, name: str, unit: str | None = None) -> str:
         """Say what is wanted of the outcome."""
         kept = f"{name} {with_unit(self.where, unit)}"
         what = "the design can be used" if name == FEASIBLE else kept
         return f"{what} for {100 * self.probability:.12g}% of executed inputs"
-
-    @property
-    def where(self) -> str:
-        """Say where the outcome must lie."""
-        return bounds_words(self.bounds)
 
 
 @dataclass(frozen=True)
@@ -179,13 +191,10 @@ class AtMost(Limit):
     probability: float = 0.95
     """Share of executed inputs that must keep the limit, at most 0.999."""
 
-    def __post_init__(self) -> None:
-        _check(self, "limit")
-
     @property
-    def bounds(self) -> tuple[None, float]:
-        """No lower limit, and the upper one."""
-        return None, self.limit
+    def measure(self) -> InSpec:
+        """The share of executed inputs with a value up to the limit."""
+        return InSpec(high=self.limit)
 
 
 @dataclass(frozen=True)
@@ -196,13 +205,10 @@ class AtLeast(Limit):
     probability: float = 0.95
     """Share of executed inputs that must keep the limit, at most 0.999."""
 
-    def __post_init__(self) -> None:
-        _check(self, "limit")
-
     @property
-    def bounds(self) -> tuple[float, None]:
-        """The lower limit, and no upper one."""
-        return self.limit, None
+    def measure(self) -> InSpec:
+        """The share of executed inputs that reach the limit."""
+        return InSpec(low=self.limit)
 
 
 @dataclass(frozen=True)
@@ -215,55 +221,19 @@ class Between(Limit):
     """Share of executed inputs that must keep both limits, at most 0.999."""
 
     def __post_init__(self) -> None:
-        _check(self, "low", "high")
+        super().__post_init__()
         if not self.low < self.high:
             raise ValueError(f"Between: low must be below high, got {self.low:g}, {self.high:g}.")
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """Both limits."""
-        return self.low, self.high
+    def measure(self) -> InSpec:
+        """The share of executed inputs between the limits."""
+        return InSpec(self.low, self.high)
 
 
-def bounds_words(bounds: Bounds) -> str:
-    """Say where a value lies that is within limits.
-
-    >>> bounds_words((0, 100)), bounds_words((None, 0.5))
-    ('between 0 and 100', 'at most 0.5')
-    """
-    low, high = bounds
-    if low is not None and high is not None:
-        return f"between {low:g} and {high:g}"
-    return f"at most {high:g}" if low is None else f"at least {low:g}"
-
-
-def _sign(bounds: Bounds) -> int:
-    """Return the direction away from a limit; 0 between two limits."""
-    low, high = bounds
-    return (low is not None) - (high is not None)
-
-
-def _margin(bounds: Bounds, value: float) -> float:
-    """Return the distance of a value to the nearer limit, negative outside."""
-    low, high = bounds
-    rooms = [] if low is None else [value - low]
-    rooms += [] if high is None else [high - value]
-    return min(rooms)
-
-
-Want = Aim | Limit
 WANTS: dict[str, type[Want]] = {
     kind.__name__: kind for kind in (Maximize, Minimize, AtMost, AtLeast, Between)
 }
-
-
-def _check(limit: Any, *names: str) -> None:
-    """Read the numbers of a limit."""
-    kind = type(limit).__name__
-    for name in names:
-        object.__setattr__(limit, name, check_limit(getattr(limit, name), f"{kind}: {name}"))
-    share = check_kept_share(limit.probability, f"{kind}: probability")
-    object.__setattr__(limit, "probability", share)
 
 
 def check_limit(value: object, name: str) -> float:

@@ -88,7 +88,8 @@ def maximize(
         ExperimentError: If ``f`` raises an exception, airbo cannot find the next design, or all
             experiments failed. The error holds the optimizer.
     """
-    return _optimize(f, "maximize", space, uncertainty, budget, seed, progress, callback, settings)
+    settings |= {"progress": progress, "callback": callback}
+    return _optimize(f, "maximize", space, uncertainty, budget, seed, **settings)
 
 
 def minimize(
@@ -97,13 +98,10 @@ def minimize(
     uncertainty: NamedUncertainty = None,
     budget: int = 50,
     seed: int = 0,
-    *,
-    progress: bool = True,
-    callback: Callable[[Optimizer], object] | None = None,
     **settings: Any,
 ) -> Result:
     """Find the design with the smallest expected value; see ``maximize``."""
-    return _optimize(f, "minimize", space, uncertainty, budget, seed, progress, callback, settings)
+    return _optimize(f, "minimize", space, uncertainty, budget, seed, **settings)
 
 
 def _optimize(
@@ -113,9 +111,9 @@ def _optimize(
     uncertainty: NamedUncertainty,
     budget: int,
     seed: int,
-    progress: bool,
-    callback: Callable[[Optimizer], object] | None,
-    settings: dict[str, Any],
+    progress: bool = True,
+    callback: Callable[[Optimizer], object] | None = None,
+    **settings: Any,
 ) -> Result:
     budget = whole_number("budget", budget, least=1)
     space = space if isinstance(space, Space) else Space(space)
@@ -187,9 +185,8 @@ class _Bar:
             disable=not visible,
         )
         self._task = self._progress.add_task(direction, total=budget, best="")
-        self._visible = (
-            visible and console.is_terminal
-        )  # outside a terminal, only the last state is printed
+        # outside a terminal, only the last state is printed
+        self._visible = visible and console.is_terminal
 
     def __enter__(self) -> "_Bar":
         self._progress.start()

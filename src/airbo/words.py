@@ -23,22 +23,6 @@ class MeanAndStd(Protocol):
         """What is not known about it."""
 
 
-class Experiment(Protocol):
-    """What came of an experiment."""
-
-    @property
-    def outcome(self) -> str:
-        """pending, ok, failed or given up."""
-
-    @property
-    def outcomes(self) -> Mapping[str, float]:
-        """What was measured, by name."""
-
-    @property
-    def infeasible(self) -> bool:
-        """Whether it failed because its design cannot be used."""
-
-
 # -- reading
 
 
@@ -159,20 +143,16 @@ def plus_minus(estimate: MeanAndStd, signed: bool = False) -> str:
     """Write mean ± standard deviation, to the second digit of what is not known."""
     mean, std = float(estimate.mean), float(estimate.std)
     sign = "+" if signed and mean > 0 else ""
-    places = 1 - _magnitude(std)
-    if not std > 0 or places > 8 or abs(mean) >= 1e7 or std >= 1e7:
+    places = _places(std, mean, std)
+    if places is None:
         return f"{sign}{number(mean)} ± {number(std, 2)}"
-    places = max(places, 0)
-    return sign + _minus(f"{mean:.{places}f} ± {std:.{places}f}")
+    return f"{sign}{fixed(mean, places)} ± {fixed(std, places)}"
 
 
 def interval(estimate: MeanAndStd) -> str:
     """Write the range that holds the truth in 95 of 100 cases."""
     mean, std = float(estimate.mean), float(estimate.std)
-    places = max(0, 1 - _magnitude(std)) if std > 0 else 4
-    if places > 8 or abs(mean) >= 1e7:
-        return f"{number(mean - 2 * std)} to {number(mean + 2 * std)}"
-    return _minus(f"{mean - 2 * std:.{places}f} to {mean + 2 * std:.{places}f}")
+    return between(mean - 2 * std, mean + 2 * std)
 
 
 def percent(share: float) -> str:
@@ -201,8 +181,8 @@ def between(low: float, high: float) -> str:
     >>> between(0.32292, 0.51609), between(96.1, 127.9)
     ('0.323 to 0.516', '96.1 to 127.9')
     """
-    places = max(0, 1 - _magnitude((high - low) / 4))
-    if not high > low or places > 8 or max(abs(low), abs(high)) >= 1e7:
+    places = _places((high - low) / 4, low, high)
+    if places is None:
         return f"{number(low)} to {number(high)}"
     return f"{fixed(low, places)} to {fixed(high, places)}"
 
@@ -213,10 +193,19 @@ def around(value: float, low: float, high: float) -> str:
     >>> around(78.9931, 59.41, 98.57)
     '79.0 (59.4 to 98.6)'
     """
-    places = max(0, 1 - _magnitude((high - low) / 4))
-    if not high > low or places > 8 or max(abs(low), abs(high)) >= 1e7:
-        return f"{number(value)} ({between(low, high)})"
-    return f"{fixed(value, places)} ({between(low, high)})"
+    places = _places((high - low) / 4, low, high)
+    shown = number(value) if places is None else fixed(value, places)
+    return f"{shown} ({between(low, high)})"
+
+
+def _places(unknown: float, *numbers: float) -> int | None:
+    """Return how many digits behind the point show two of what is not known of numbers.
+
+    None: such digits make no sense, for what is known exactly and for very small or large numbers.
+    """
+    places = max(0, 1 - _magnitude(unknown))
+    is_readable = unknown > 0 and places <= 8 and max(map(abs, numbers)) < 1e7
+    return places if is_readable else None
 
 
 def _magnitude(value: float | int) -> int:
@@ -282,11 +271,11 @@ def assignments(space: Space, given: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {with_unit(v, units.get(name))}" for name, v in given.items())
 
 
-def result(experiment: Experiment, units: Mapping[str, str | None]) -> str:
+def result(experiment: Any, units: Mapping[str, str | None]) -> str:
     """Say what came of an experiment.
 
     Args:
-        experiment: With what was measured, if anything was.
+        experiment: Its ``outcomes`` by name; without any, ``outcome`` says what came of it.
         units: The unit of every outcome that experiments have. The name of a single one is known
             and left out.
     """

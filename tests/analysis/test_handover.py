@@ -11,10 +11,11 @@ from scipy.stats import norm
 import airbo
 from airbo import measures
 from airbo import uncertainty as unc
-from airbo.analysis import operating_window, tolerance_budget
+from airbo.analysis import Handover, operating_window, tolerance_budget
 from airbo.analysis import window as window_module
 from airbo.analysis.budget import first_order_index
 from airbo.analysis.words import window_verdict
+from airbo.measures.capability import Likely
 
 P = {"x": unc.Normal(0.3), "y": unc.Normal(0.2)}
 MIDDLE = {"x": 4.0, "y": 3.0}
@@ -102,7 +103,9 @@ def test_window_of_all_limits_lies_inside_that_of_one():
     # x + y has a standard deviation of 0.36
     assert window.alone["x"][0] == pytest.approx(2 + norm.ppf(0.95) * 0.36, abs=0.15)
     assert window.alone["x"][1] == pytest.approx(4 + SLACK / 2, abs=0.15)
-    assert json.loads(json.dumps(window.to_dict()))["level"] == 0.95
+    assert (
+        json.loads(json.dumps(Handover(window, ()).to_dict()))["operating_window"]["level"] == 0.95
+    )
     assert tolerance_budget(opt, MIDDLE, "a").in_spec.value == pytest.approx(1.0, abs=0.01)
 
 
@@ -137,7 +140,7 @@ def test_parameters_of_an_equality_cannot_move_alone_and_the_window_says_so():
         assert [*ranges["a"], *ranges["b"]] == pytest.approx([0.5] * 4, abs=1e-3)
         assert ranges["t"][0] < 1.0 < 5.0 < ranges["t"][1]
     assert "a and b cannot move alone: an equality constraint" in window_verdict(window)
-    assert json.loads(json.dumps(window.to_dict()))["tied"] == ["a", "b"]
+    assert Handover(window, ()).to_dict()["operating_window"]["tied"] == ("a", "b")
 
 
 def test_without_an_equality_every_parameter_can_move_alone(window):
@@ -173,7 +176,7 @@ def test_one_error_alone_causes_all_the_scatter_also_of_a_curved_function():
         budget = tolerance_budget(opt, {"x": 5.0, "y": 3.0})
         rest = 1 - (budget.noise.value if budget.noise else 0.0)
         assert budget.contributions[0].share.value == pytest.approx(rest)
-        assert budget.together.to_dict() == {"value": 0.0, "interval": [0.0, 0.0]}
+        assert budget.together == Likely(0.0, 0.0, 0.0)
 
 
 def test_shares_of_a_curved_sum_are_the_closed_form():
@@ -230,7 +233,9 @@ def test_noise_of_the_product_has_its_share():
     budget = tolerance_budget(opt, MIDDLE)
     total = sum(c.share.value for c in budget.contributions) + budget.together.value
     assert total + budget.noise.value == pytest.approx(1.0, abs=0.02)
-    assert json.loads(json.dumps(budget.to_dict()))["noise"]["value"] >= 0
+    window = operating_window(opt, design=MIDDLE, measure=measures.InSpec(high=LIMIT))
+    [said] = json.loads(json.dumps(Handover(window, (budget,)).to_dict()))["tolerance_budgets"]
+    assert said["noise"]["value"] >= 0
 
 
 def test_a_design_that_is_hit_exactly_has_nothing_to_share_out():

@@ -148,7 +148,7 @@ BAD_TABLES = [
     ({"x": [0.1], "value": [1.0], "status": ["aborted"]}, "Row 0 of the table: status must be"),
     (
         {"x": [0.1, 0.2], "value": [1.0, -999.0], "status": ["ok", "Failed"]},
-        "Row 1 of the table: value is -999.0, but the status is 'failed': remove one of them",
+        "Row 1 of the table: The experiment is failed, but it has outcomes: .*-999",
     ),
     ({"x": [0.1], "yield": [1.0]}, "no column 'value'"),
     ({"x": [0.1], "value": [1.0], "z": [1.0]}, "Unknown column 'z'"),

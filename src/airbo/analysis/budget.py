@@ -50,17 +50,6 @@ class Contribution:
     is_clear: bool | None = None
     """Whether it would rise or fall for sure, although several such changes are looked at."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings, for JSON."""
-        found: dict[str, Any] = {
-            "parameters": list(self.parameters),
-            "share": self.share.to_dict(),
-            "scatter_if_halved": self.scatter_if_halved.to_dict(),
-        }
-        if self.gain_if_halved is not None:
-            found |= {"gain_if_halved": self.gain_if_halved.to_dict(), "is_clear": self.is_clear}
-        return found
-
 
 @dataclass(frozen=True)
 class ToleranceBudget:
@@ -81,18 +70,6 @@ class ToleranceBudget:
     """Share in spec today, where there are limits."""
     outcome: str | None = None
     """Which outcome it is about, where there are several."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings, for JSON."""
-        optional = {"noise": self.noise, "all_halved": self.all_halved, "in_spec": self.in_spec}
-        return {
-            "design": dict(self.design),
-            **({} if self.outcome is None else {"outcome": self.outcome}),
-            "scatter": self.scatter.to_dict(),
-            "contributions": [c.to_dict() for c in self.contributions],
-            "together": self.together.to_dict(),
-            **{name: found.to_dict() for name, found in optional.items() if found is not None},
-        }
 
 
 def tolerance_budget(

@@ -1,7 +1,7 @@
 """What people hand over where there are limits: operating window and tolerance budgets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from airbo.analysis.budget import ToleranceBudget, tolerance_budget
@@ -38,7 +38,9 @@ class Handover:
         """Return plain numbers and strings, for JSON; nothing where there are no limits."""
         if self.window is None:
             return {}
+        window = asdict(self.window)
+        del window["along"]  # hundreds of numbers, for a picture
         return {
-            "operating_window": self.window.to_dict(),
-            "tolerance_budgets": [budget.to_dict() for budget in self.budgets],
+            "operating_window": window,
+            "tolerance_budgets": [asdict(budget) for budget in self.budgets],
         }

@@ -27,7 +27,6 @@ from airbo.measures import Mean
 from airbo.observed import Direction
 from airbo.optimizer import Optimizer, Recommendation
 from airbo.optimizer.choice import Policy
-from airbo.optimizer.record import Observation
 from airbo.optimizer.search import (
     free_designs,
     knows_where_inputs_land,
@@ -160,8 +159,9 @@ class _Today:
         tried = tried[most_promising(self.model, tried, MOST_TRIED)]
         # the best of many random designs by μ + 2σ, and some of the others
         pool = free_designs(cube, best[:0])
-        mean, std = self._moments(pool)
-        ranked = (mean + 2 * std).argsort(descending=True)
+        parts: list[Any] = [self.model.posterior(some.unsqueeze(-2)) for some in pool.split(256)]
+        bounds = [p.mean.flatten() + 2 * p.variance.clamp_min(0).sqrt().flatten() for p in parts]
+        ranked = torch.cat(bounds).argsort(descending=True)
         others = ranked[N_PROMISING:]
         few = torch.cat([ranked[:N_PROMISING], others[:: len(others) // N_ELSEWHERE + 1]])
         Z = torch.cat([best, tried, pool[few], self._around(best)])
@@ -177,24 +177,14 @@ class _Today:
         designs = cube.to_designs(cube.unfold(cube.round(F.clamp(0, 1))))
         return points.of([design for design in designs if cube.space.meets(design)])
 
-    def _moments(self, Z: Tensor) -> tuple[Tensor, Tensor]:
-        parts = [self.model.posterior(part.unsqueeze(-2)) for part in Z.split(256)]
-        mean = torch.cat([p.mean.flatten() for p in parts])
-        return mean, torch.cat([p.variance.flatten() for p in parts]).clamp_min(0).sqrt()
-
     def _luckiest(self) -> LuckiestRun | None:
-        sign = self.surrogate.sign
-        luckiest = max(self.history.known, key=lambda o: sign * (o.value or 0.0))
-        if luckiest.design == self.best.design:
+        runs = [(o.value, o.design) for o in self.history.known if o.value is not None]
+        value, design = max(runs, key=lambda run: self.surrogate.sign * run[0])
+        if design == self.best.design:
             return None
-        return self._as_run(luckiest)
-
-    def _as_run(self, o: Observation) -> LuckiestRun:
-        Z = self.history.points.of([o.design])
-        means, stds = self.outcome.predict(Z)
-        spread = self.unit * _noise(self, Z).sqrt().item()
-        assert o.value is not None
-        return LuckiestRun(dict(o.design), o.value, means.item(), stds.item(), spread)
+        Z = self.history.points.of([design])
+        mean, std = (v.item() for v in self.outcome.predict(Z))
+        return LuckiestRun(design, value, mean, std, self.unit * _noise(self, Z).sqrt().item())
 
 
 def confirmations(std: float, spread: float, tolerance: float) -> int:
@@ -279,7 +269,8 @@ class _Joint:
 def _joint(today: _Today, Z: Float[Tensor, "n m"], tried: Bool[Tensor, " n"]) -> _Joint:
     model, surrogate = today.model, today.surrogate
     noise = _noise(today, Z)
-    if not _is_used_otherwise(today):
+    same = surrogate.experiments_in_cube == surrogate.deployment_in_cube
+    if same or not knows_where_inputs_land(model):
         return _Joint(*_moments(model.posterior(Z)), noise, slice(0, len(Z)), tried)
     # F_P and F_Q of the same designs, jointly: experiments teach the first, use is the second
     under = [surrogate.experiments_in_cube] * len(Z) + [surrogate.deployment_in_cube] * len(Z)
@@ -289,12 +280,6 @@ def _joint(today: _Today, Z: Float[Tensor, "n m"], tried: Bool[Tensor, " n"]) ->
 
 def _moments(posterior: Any) -> tuple[Float[Tensor, " j"], Float[Tensor, "j j"]]:
     return posterior.mean.squeeze(-1), posterior.distribution.covariance_matrix
-
-
-def _is_used_otherwise(today: _Today) -> bool:
-    """Return whether the uncertainty in use differs and the model can account for it."""
-    same = today.surrogate.experiments_in_cube == today.surrogate.deployment_in_cube
-    return not same and knows_where_inputs_land(today.model)
 
 
 def _noise(today: _Today, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:

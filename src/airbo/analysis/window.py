@@ -72,17 +72,6 @@ class OperatingWindow:
     """Parameters of an equality constraint. None of them can move while the others stay, so their
     ranges are single values."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings, for JSON."""
-        return {
-            "design": dict(self.design),
-            "level": self.level,
-            "probability": self.probability,
-            "alone": {name: list(ends) for name, ends in self.alone.items()},
-            "jointly": {name: list(ends) for name, ends in self.jointly.items()},
-            **({"tied": list(self.tied)} if self.tied else {}),
-        }
-
 
 @dataclass(frozen=True)
 class Specification:

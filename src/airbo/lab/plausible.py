@@ -8,7 +8,7 @@ from airbo.lab.entry import Entry
 from airbo.lab.errors import Doubtful
 from airbo.lab.file import Settings
 from airbo.lab.record import Record
-from airbo.outcomes import bounds_words
+from airbo.measures.kinds import bounds_words
 from airbo.space.parameters import Categorical, Parameter
 from airbo.words import number, unit_of, with_unit
 
@@ -90,7 +90,7 @@ def _is_possible(settings: Settings, name: str, value: float) -> bool:
 
 def _about_value(settings: Settings, name: str, value: float, others: list[float]) -> list[str]:
     if not _is_possible(settings, name, value):
-        between = with_unit(bounds_words(settings.plausible[name]), settings.units[name])
+        between = with_unit(bounds_words(*settings.plausible[name]), settings.units[name])
         return [f"A {name} of {number(value)} is not plausible: the file says {between}."]
     if not is_far(value, others):
         return []

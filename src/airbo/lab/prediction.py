@@ -1,7 +1,7 @@
 """What to expect at given settings: of every outcome, on average and in a single run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from airbo import words
@@ -47,9 +47,10 @@ class OutcomePrediction:
         found: dict[str, Any] = {"mean": self.mean, "std": self.std, "interval": self.interval}
         found["single_run"] = self.single_run
         if self.decides is not None:
-            own = self.decides.to_dict()
-            found["decides"] = {key: own[key] for key in ("measure", "mean", "std", "interval")}
-            found |= own.get("capability", {})
+            d = self.decides
+            own = {"mean": d.mean, "std": d.std, "interval": d.interval}
+            found["decides"] = {"measure": d.measure.to_dict(), **own}
+            found |= {} if d.capability is None else asdict(d.capability)
         return found if self.holds is None else {**found, "holds": self.holds}
 
 

@@ -1,7 +1,6 @@
 """What quality people ask for where there are limits: share in spec, Cpk and ppm."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -71,10 +70,6 @@ class Capability:
             (1e6 * (1 - high), 1e6 * (1 - low)),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, for JSON."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
-
     @property
     def words(self) -> str:
         """Say it for people."""
@@ -129,10 +124,6 @@ class Likely:
         """Summarize draws, each times a positive factor."""
         low, high = around_mean(draws)
         return cls(factor * draws.mean().item(), factor * low, factor * high)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, for JSON."""
-        return {"value": self.value, "interval": [self.low, self.high]}
 
 
 def middle_90(draws: Float[Tensor, " S"]) -> tuple[float, float]:

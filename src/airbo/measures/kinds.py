@@ -235,7 +235,7 @@ class InSpec(Measure):
     @property
     def words(self) -> str:
         """Say what it is."""
-        return f"share of executed inputs with a value {limits_in_words(self.low, self.high)}"
+        return f"share of executed inputs with a value {bounds_words(self.low, self.high)}"
 
 
 @dataclass(frozen=True)
@@ -295,13 +295,15 @@ def check_measure(given: object) -> Measure:
     raise TypeError(f"measure must be one of airbo.measures, as measures.CVaR(0.9), got {given!r}.")
 
 
-def limits_in_words(low: float | None, high: float | None, show: Any = "{:g}".format) -> str:
-    """Say between what a value has to lie."""
-    if low is None:
-        return f"of at most {show(high)}"
-    if high is None:
-        return f"of at least {show(low)}"
-    return f"between {show(low)} and {show(high)}"
+def bounds_words(low: float | None, high: float | None) -> str:
+    """Say where a value lies that is within limits.
+
+    >>> bounds_words(0, 100), bounds_words(None, 0.5)
+    ('between 0 and 100', 'at most 0.5')
+    """
+    if low is not None and high is not None:
+        return f"between {low:g} and {high:g}"
+    return f"at most {high:g}" if low is None else f"at least {low:g}"
 
 
 def _of_100(share: float) -> str:

@@ -18,11 +18,11 @@ from airbo.measures.posterior import Noise
 from airbo.observed import VALUE, Direction, check_choice, whole_number
 from airbo.optimizer.choice import CONFIDENCE, Choice, Policy
 from airbo.optimizer.goal import Goal, OutcomeModel, check_knows_f, check_settings, goals_of
-from airbo.optimizer.reading import NOT_GIVEN, Rules, as_table, check_names, read, read_one
+from airbo.optimizer.reading import NOT_GIVEN, Reader, check_names
 from airbo.optimizer.recommendation import Evaluation, Recommendation
 from airbo.optimizer.record import History, Points
 from airbo.optimizer.search import initial_design, next_design
-from airbo.optimizer.state import State, damage_reported
+from airbo.optimizer.state import damage_reported, from_json, to_json
 from airbo.optimizer.surrogate import FittedModel, Surrogate, SurrogateFactory, find_surrogate
 from airbo.outcomes import (
     Maximize,
@@ -165,8 +165,8 @@ class Optimizer:
         }
 
     @property
-    def _rules(self) -> Rules:
-        return Rules(self.space, self._surrogate.check, self.outcomes)
+    def _reader(self) -> Reader:
+        return Reader(self.space, self.outcomes, self._surrogate.check)
 
     @property
     def deployment(self) -> InputUncertainty:
@@ -246,7 +246,7 @@ class Optimizer:
                 works is then a limit of its own. Other failures say nothing of their design.
         """
         under = None if uncertainty is None else self._by_columns(uncertainty)
-        new = read(self._rules, design, value, executed, under, allow_outside, infeasible)
+        new = self._reader.read(design, value, executed, under, allow_outside, infeasible)
         if any(o.infeasible for o in new):
             check_knows_f(self._surrogate.build, self._goals[-1].want.measure)
         for observation in new:
@@ -282,7 +282,7 @@ class Optimizer:
     @locked
     def observations(self) -> "pd.DataFrame":
         """All experiments, including failed ones, in the order in which they were told."""
-        return as_table(self._rules, self._history.observations)
+        return self._reader.table(self._history.observations)
 
     @property
     @locked
@@ -490,23 +490,13 @@ class Optimizer:
         return earlier
 
     @locked
-    def with_surrogate(self: Own, surrogate: str | SurrogateFactory) -> Own:
-        """Return an optimizer with the same record and another surrogate."""
-        other = type(self)(**{**self._settings, "surrogate": surrogate})
-        other._history = self._history.copy()
-        return other
-
-    @locked
     def to_json(self) -> str:
         """Return the whole state as text.
 
         The text does not contain code: pass a callable uncertainty, surrogate or acquisition to
         ``from_json`` again.
         """
-        history = self._history
-        return State(
-            self._settings, history.observations, history.pending, history.n_asked
-        ).to_json()
+        return to_json(self._settings, self._history)
 
     @classmethod
     def from_json(
@@ -536,15 +526,13 @@ class Optimizer:
             "acquisition": acquisition,
         }
         given = {name: setting for name, setting in given.items() if setting is not None}
-        state = State.from_json(text, given, uncertainties or {})
+        saved = from_json(text, given, uncertainties or {})
         with damage_reported():
-            optimizer = cls(**state.settings)
-            space, rules, history = optimizer.space, optimizer._rules, optimizer._history
-            for o in state.observations:
-                told = (o.design, o.outcomes or None, o.executed, o.uncertainty)
-                history.observations.append(read_one(rules, *told, True, o.infeasible))
-            history.pending = [
-                space.checked(design, allow_outside=True) for design in state.pending
-            ]
-            history.n_asked = whole_number("n_asked", state.n_asked, least=0)
+            optimizer = cls(**saved.settings)
+            history, space = optimizer._history, optimizer.space
+            for row, uncertainty in saved.rows:
+                under = None if uncertainty is None else optimizer._by_columns(uncertainty)
+                history.observations.append(optimizer._reader.observation(row, under))
+            history.pending = [space.checked(d, allow_outside=True) for d in saved.pending]
+            history.n_asked = whole_number("n_asked", saved.n_asked, least=0)
             return optimizer

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from airbo.measures import Measure
 from airbo.measures.capability import Capability
@@ -72,15 +71,3 @@ class Evaluation:
     """The measure lies in this interval with a probability of 90% or more; the mean does."""
     capability: Capability | None = None
     """Share in spec, Cpk and ppm, where the measure is ``InSpec``."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings, for JSON."""
-        capability = self.capability and self.capability.to_dict()
-        return {
-            "design": dict(self.design),
-            "measure": self.measure.to_dict(),
-            "mean": self.mean,
-            "std": self.std,
-            "interval": list(self.interval),
-            **({} if capability is None else {"capability": capability}),
-        }

@@ -1,66 +1,63 @@
 """The state of an optimizer as JSON: versioned, and free of code."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from airbo.acquisition import OWN
-from airbo.optimizer.record import Observation
+from airbo.observed import INFEASIBLE, OK
+from airbo.optimizer.reading import Row
+from airbo.optimizer.record import History, Observation
 from airbo.outcomes import outcomes_from_dict, outcomes_to_dict
-from airbo.space import Design, Space
+from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, from_dict
-from airbo.uncertainty.in_cube import NamedUncertainty, by_columns
+from airbo.uncertainty.in_cube import NamedUncertainty
 
 VERSION = 2
 IN_CODE = "given in code"
 
 
 @dataclass(frozen=True)
-class State:
-    """Everything that an optimizer knows, and how it was set up."""
+class Saved:
+    """What a text holds: how an optimizer was set up, and its record."""
 
     settings: Mapping[str, Any]
     """The arguments of the optimizer, by name."""
-    observations: Sequence[Observation]
-    pending: Sequence[Design]
-    """Designs that were asked for and not told yet."""
+    rows: Sequence[tuple[Row, NamedUncertainty]]
+    """Experiments in the order in which they were told, each with its own uncertainty, if any."""
+    pending: Sequence[Mapping[str, Any]]
     n_asked: int
-    """How often a design was asked for."""
 
-    def to_json(self) -> str:
-        """Write the state; settings that are code are marked, not saved."""
-        settings = {name: _described(value) for name, value in self.settings.items()}
-        data = {
-            "airbo_optimizer": VERSION,
-            **settings,
-            "n_asked": self.n_asked,
-            "pending": [*self.pending],
-            "observations": [_described_observation(o) for o in self.observations],
-        }
-        return json.dumps(data, indent=1)
 
-    @classmethod
-    def from_json(
-        cls, text: str, given: Mapping[str, Any], uncertainties: Mapping[int, NamedUncertainty]
-    ) -> "State":
-        """Read a state.
+def to_json(settings: Mapping[str, Any], history: History) -> str:
+    """Write settings and record; settings that are code are marked, not saved."""
+    data = {
+        "airbo_optimizer": VERSION,
+        **{name: _described(value) for name, value in settings.items()},
+        "n_asked": history.n_asked,
+        "pending": history.pending,
+        "observations": [_described_observation(o) for o in history.observations],
+    }
+    return json.dumps(data, indent=1)
 
-        Args:
-            text: What ``to_json`` returned.
-            given: Settings that replace the saved ones; required for those that are code.
-            uncertainties: The same for uncertainties of single observations, by row.
-        """
-        data = _versioned(text)
-        with damage_reported():
-            settings = {name: _setting(name, data[name], given) for name in _READERS}
-            observations = [
-                _observation(settings["space"], row, fields, uncertainties)
-                for row, fields in enumerate(data["observations"])
-            ]
-            pending = [dict(design) for design in data["pending"]]
-            return cls(settings, observations, pending, data["n_asked"])
+
+def from_json(
+    text: str, given: Mapping[str, Any], uncertainties: Mapping[int, NamedUncertainty]
+) -> Saved:
+    """Read a state.
+
+    Args:
+        text: What ``to_json`` returned.
+        given: Settings that replace the saved ones; required for those that are code.
+        uncertainties: The same for uncertainties of single observations, by row.
+    """
+    data = _versioned(text)
+    with damage_reported():
+        settings = {name: _setting(name, data[name], given) for name in _READERS}
+        rows = [_row(i, fields, uncertainties) for i, fields in enumerate(data["observations"])]
+        return Saved(settings, rows, [*data["pending"]], data["n_asked"])
 
 
 @contextmanager
@@ -96,8 +93,8 @@ def _described(value: Any) -> Any:
             return value.to_dict()
         except TypeError:  # it holds a callable
             return IN_CODE
-    if is_dataclass(value) and type(value) in _ACQUISITIONS.values():
-        return {"kind": type(value).__name__, **asdict(value)}  # type: ignore[arg-type]
+    if type(value) in OWN:
+        return {"kind": type(value).__name__, **asdict(value)}
     return IN_CODE if callable(value) else value
 
 
@@ -120,26 +117,23 @@ def _setting(name: str, saved: Any, given: Mapping[str, Any]) -> Any:
             f"The {name} of this optimizer is code and was not saved: "
             f"give it as from_json(text, {name}=...)."
         )
-    return _READERS[name](saved)
+    read = _READERS[name]
+    return saved if read is None else read(saved)
 
 
-def _observation(
-    space: Space, row: int, fields: Mapping[str, Any], uncertainties: Mapping[int, NamedUncertainty]
-) -> Observation:
+def _row(
+    i: int, fields: Mapping[str, Any], uncertainties: Mapping[int, NamedUncertainty]
+) -> tuple[Row, NamedUncertainty]:
     saved = fields.get("uncertainty")
-    if row in uncertainties:
-        given = uncertainties[row]
-    elif saved == IN_CODE:
+    if saved == IN_CODE and i not in uncertainties:
         raise ValueError(
-            f"The uncertainty of observation {row} is code and was not saved: "
-            f"give it as from_json(text, uncertainties={{{row}: ...}})."
+            f"The uncertainty of observation {i} is code and was not saved: "
+            f"give it as from_json(text, uncertainties={{{i}: ...}})."
         )
-    else:
-        given = _uncertainty(saved)
-    uncertainty = None if given is None else by_columns(space, given)
-    executed = dict(fields.get("executed", {}))
-    design, outcomes = dict(fields["design"]), dict(fields["outcomes"])
-    return Observation(design, outcomes, executed, uncertainty, fields.get("infeasible", False))
+    uncertainty = uncertainties[i] if i in uncertainties else _uncertainty(saved)
+    status = INFEASIBLE if fields.get("infeasible", False) else OK
+    outcomes, executed = dict(fields["outcomes"]) or None, dict(fields.get("executed", {}))
+    return Row("", fields["design"], outcomes, executed, status), uncertainty
 
 
 def _uncertainty(saved: Any) -> InputUncertainty | None:
@@ -149,25 +143,20 @@ def _uncertainty(saved: Any) -> InputUncertainty | None:
 def _acquisition(saved: Any) -> Any:
     if isinstance(saved, str):
         return saved
-    fields = dict(saved)
-    return _ACQUISITIONS[fields.pop("kind")](**fields)
+    fields, kinds = dict(saved), {kind.__name__: kind for kind in OWN}
+    return kinds[fields.pop("kind")](**fields)
 
 
-def _as_it_is(saved: Any) -> Any:
-    return saved
-
-
-_ACQUISITIONS: dict[str, type] = {kind.__name__: kind for kind in OWN}
-
-_READERS: dict[str, Callable[[Any], Any]] = {
+_READERS: dict[str, Any] = {
     "space": Space.from_dict,
     "uncertainty": _uncertainty,
     "deployment": _uncertainty,
-    "surrogate": _as_it_is,
+    "surrogate": None,
     "acquisition": _acquisition,
-    "seed": _as_it_is,
-    "n_initial": _as_it_is,
-    "initial": _as_it_is,
-    "noise": _as_it_is,
+    "seed": None,
+    "n_initial": None,
+    "initial": None,
+    "noise": None,
     "outcomes": outcomes_from_dict,
 }
+"""What a setting is read with; None: it is plain."""

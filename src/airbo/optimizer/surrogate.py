@@ -58,8 +58,6 @@ SURROGATES: dict[str, SurrogateFactory] = {
 }
 MOST_ROWS = 1000
 """Rows of a model: its time grows with their cube and its memory with their square."""
-MOST_UNCERTAINTIES = 100
-"""After so many different uncertainties, observations under further ones are not compared."""
 
 
 class PartOfDataWarning(RuntimeWarning):
@@ -182,13 +180,10 @@ class Surrogate:
         X = self.points.of([o.design for o in known])
         # P_i is that of the experiments, unless x'_i was measured or the report names another
         around = [self.experiments_in_cube] * len(known)
-        last: tuple[InputUncertainty, InputUncertainty] | None = None
         for i, o in enumerate(known):
             if o.executed or o.uncertainty is not None:
                 columns, own = self._landed(o)
-                if last is None or last[0] is not own:  # many in a row have the same one
-                    last = own, in_cube(self.space, own)
-                around[i] = last[1]
+                around[i] = in_cube(self.space, own)
                 if o.executed:
                     X[i] = self.points.cube.from_columns(columns)[0]
         return X, around
@@ -275,16 +270,8 @@ def _accepted(build: SurrogateFactory, offered: dict[str, object]) -> dict[str, 
 def replicates(known: Sequence[Observation]) -> list[list[int]]:
     """Return the positions of observations, those together that one row of a model can hold."""
     groups: dict[tuple[Any, ...], list[int]] = {}
-    distinct: list[InputUncertainty | None] = [None]
     for i, o in enumerate(known):
-        if o.uncertainty in distinct:
-            under = distinct.index(o.uncertainty)
-        elif len(distinct) <= MOST_UNCERTAINTIES:
-            under = len(distinct)
-            distinct.append(o.uncertainty)
-        else:
-            under = -1 - i
-        key = (*o.design.values(), *o.executed.items(), under)
+        key = (*o.design.values(), *o.executed.items(), o.uncertainty)
         groups.setdefault(key, []).append(i)
     return list(groups.values())
 

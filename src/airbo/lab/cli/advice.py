@@ -102,7 +102,7 @@ def _show_value(
         out.show(*outlook_sentences(outlook, settings.space, name, unit))
         data["outlook"] = as_outlook(outlook)
     if best.capability is not None:
-        data["capability"] = best.capability.to_dict()
+        data["capability"] = asdict(best.capability)
     return data
 
 

@@ -77,7 +77,7 @@ def _check_file(file: Path, out: Output) -> None:
     """Say what a campaign file means."""
     from airbo.lab import Settings
     from airbo.lab.cli import landings, views
-    from airbo.outcomes import bounds_words
+    from airbo.measures.kinds import bounds_words
     from airbo.words import with_unit
 
     with out.working("Working out where designs land ..."):
@@ -89,7 +89,7 @@ def _check_file(file: Path, out: Output) -> None:
     out.show(_headline(settings), views.parameter_table(settings))
     for name, bounds in settings.plausible.items():
         if bounds != (None, None):
-            between = with_unit(bounds_words(bounds), settings.units[name])
+            between = with_unit(bounds_words(*bounds), settings.units[name])
             out.show(f"Plausible values of {name}: {between}. Others are questioned.")
     if settings.space.constraints:
         out.show(f"Designs meet: {'; '.join(settings.space.constraints)}.")

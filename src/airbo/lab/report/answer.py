@@ -16,7 +16,7 @@ from airbo.measures import InSpec, Mean, Target
 from airbo.measures.capability import Capability, cpk_words
 from airbo.observed import VALUE
 from airbo.optimizer.recommendation import OutcomeEstimate
-from airbo.outcomes import Aim, Limit, expected_words, objectives
+from airbo.outcomes import Limit, Want, expected_words, objectives
 
 NEAR_BOUND = 0.005
 """A design closer to a bound than this, relative to the range, counts as being on it."""
@@ -177,7 +177,7 @@ def _outcome_tiles(findings: Findings, name: str, estimate: OutcomeEstimate) -> 
     return [*main, expected] if findings.is_single else main[:1]
 
 
-def _measure_tiles(outcome: OutcomeFindings, want: Aim, estimate: OutcomeEstimate) -> list[Tile]:
+def _measure_tiles(outcome: OutcomeFindings, want: Want, estimate: OutcomeEstimate) -> list[Tile]:
     """Show the measure that an objective counts by."""
     c = estimate.capability
     if c is not None:
