@@ -9,18 +9,16 @@ from airbo.models import (
     MMDGP,
     SKLGP,
     UGP,
-    EnergyGP,
     ExpectationGP,
     NominalGP,
     RelevanceGP,
-    SlicedWassersteinGP,
 )
 
 ALL_SURROGATES = [MMDGP, UGP, ExpectationGP, SKLGP, ERBFGP, NominalGP]
 OFTEN = [MMDGP, ExpectationGP, SKLGP]
 """Every way in which a surrogate differs from the others; the rest of them is tested in the slow
 tier. UGP has the kernel of ExpectationGP and the likelihood of MMDGP."""
-SELDOM = [UGP, RelevanceGP, ERBFGP, NominalGP, EnergyGP, SlicedWassersteinGP]
+SELDOM = [UGP, RelevanceGP, ERBFGP, NominalGP]
 
 
 def case(kind, *others):
@@ -44,7 +42,6 @@ SURROGATES_AND_WAYS = [(MMDGP, u, d) for u, d in SAMPLE_KINDS]
 SURROGATES_AND_WAYS += [
     (kind, u, d) for kind in (UGP, ExpectationGP, SKLGP, ERBFGP) for u, d in SAMPLE_KINDS[1::2]
 ]
-SURROGATES_AND_WAYS += [(kind, *SAMPLE_KINDS[3]) for kind in (EnergyGP, SlicedWassersteinGP)]
 SURROGATES_AND_WAYS += [(NominalGP, *SAMPLE_KINDS[0])]  # it does not look at the uncertainty
 SURROGATES_AND_WAYS = [case(*each) for each in SURROGATES_AND_WAYS]
 """Every way for one surrogate; for the others an additive uncertainty and one that varies."""

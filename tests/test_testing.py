@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from airbo import uncertainty as unc
-from airbo.testing import check_uncertainty
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
+from airbo.testing import check_surrogate, check_uncertainty
 from airbo.uncertainty.gaussians import Mixture
 
 
@@ -160,3 +161,59 @@ def test_a_law_that_raises_is_broken():
 
     with pytest.raises(AssertionError, match="cdf = samples: raised RuntimeError: not today"):
         check_uncertainty(Fails())
+
+
+@pytest.mark.parametrize("kind", [MMDGP, UGP, ExpectationGP, RelevanceGP, NominalGP, ERBFGP, SKLGP])
+def test_our_surrogates_keep_the_laws(kind):
+    check_surrogate(kind)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "d"),
+    [
+        (unc.Relative(unc.Uniform(-0.1, 0.1)), 2),
+        (unc.Ring(0.2), 2),
+        (unc.Empirical([[0.1, -0.2], [0.0, 0.3], [0.05, 0.0]]), 2),
+        (unc.Normal(0.2).clipped(-1.0, 1.0), 1),
+        (unc.Exact(), 3),
+    ],
+    ids=str,
+)
+def test_the_default_surrogate_keeps_the_laws_under_any_uncertainty(uncertainty, d):
+    check_surrogate(RelevanceGP, uncertainty, d)
+
+
+class Moody(ExpectationGP):
+    """Its mean depends on how often it was asked."""
+
+    asked = 0
+
+    def posterior(self, X, *args, **kwargs):
+        type(self).asked += 1
+        return super().posterior(X + 1e-3 * self.asked, *args, **kwargs)
+
+
+class SeesNeighbours(ExpectationGP):
+    def posterior(self, X, *args, **kwargs):
+        return super().posterior(X + 0.1 * X.mean(dim=-2, keepdim=True), *args, **kwargs)
+
+
+class TwoKernels(ExpectationGP):
+    def train(self, mode=True):
+        super().train(mode)
+        self.covar_module.outputscale = 2.0 if mode else 1.0
+        return self
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Moody, "questions: predictions change"),
+        (SeesNeighbours, "batch = loop: designs together"),
+        (TwoKernels, "fit = prediction: kernels"),
+        (lambda *a, **k: 1 / 0, "predictions: raised ZeroDivisionError"),
+    ],
+)
+def test_a_surrogate_that_breaks_a_law_is_told_which(kind, message):
+    with pytest.raises(AssertionError, match=message):
+        check_surrogate(kind)

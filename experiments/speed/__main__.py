@@ -1,122 +1,84 @@
-"""Measure speed, memory, accuracy: ``python -m experiments.speed``; ``--quick``: in a minute."""
+"""Measure whole asks: ``python -m experiments.speed``; ``--quick``: one data set, few rows."""
 
 import argparse
-import json
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+import subprocess
+import sys
+from collections.abc import Mapping
 from typing import Any
 
-import matplotlib
 import torch
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
-from experiments.harness import record
-from experiments.harness.places import RESULTS
-from experiments.speed import (
-    accuracy,
-    asking,
-    curves,
-    everyday,
-    fitting,
-    growth,
-    measured_ask,
-    memory,
-    plot,
-    posterior,
-)
-from experiments.speed.excerpt import excerpt, insert
-from experiments.speed.report import page
-from experiments.speed.targets import PUBLISHED_SETTING, ratios
+from experiments.harness import record, table
+from experiments.harness.places import RESULTS, ROOT
+from experiments.speed import asks
+from experiments.speed.excerpt import insert
 
-SECTIONS: dict[str, Callable[[bool, Progress], Any]] = {
-    "additive": posterior.additive,
-    "per parameter": posterior.per_parameter,
-    "relative": posterior.relative,
-    "samples": posterior.samples,
-    "varying": posterior.varying,
-    "itself": posterior.itself,
-    "estimators": posterior.estimators,
-    "errors": accuracy.measure,
-    "fits": fitting.measure,
-    "fits per parameter": fitting.per_parameter,
-    "asks": asking.measure,
-    "everyday": everyday.measure,
-    "measures": measured_ask.measure,
-    "memory": memory.measure,
-    "growth": growth.measure,
-    "curves": curves.measure,
-}
+MOST_MEGABYTES = 1500
+"""Peak memory of a process that asks after 1,000 observations, imports included."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer settings and rounds")
-    parser.add_argument(
-        "--report", action="store_true", help="make page and pictures of what is stored"
-    )
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="SECTION",
-        choices=SECTIONS,
-        help="measure these again and keep the other stored numbers",
-    )
+    parser.add_argument("--quick", action="store_true", help="thirty observations, one data set")
+    parser.add_argument("--only", help="measure the rows whose name has this text; store nothing")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    matplotlib.use("agg")
-    name = "quick" if options.quick else "speed"
-    path = RESULTS / f"{name}.json"
-    where, known = record.provenance(), {}
-    if options.report or options.only:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        where = known["provenance"]
-    if not options.report:
-        sections = options.only or [*SECTIONS]
-        if options.only:
-            where["again"] = where.get("again", {}) | dict.fromkeys(
-                sections, record.provenance()["commit"]
-            )
-        known = {**known, "provenance": where, **measure(sections, options.quick)}
-        text = json.dumps(known, indent=1, ensure_ascii=False)
-        path.write_text(f"{text}\n", encoding="utf-8")
-    publish(name, known)
+    rows = [r for r in asks.ROWS if not options.quick or r.n <= 30]
+    rows = [r for r in rows if not options.only or options.only in r.label]
+    found = measure(rows, quick=options.quick)
+    text = page(found, record.provenance())
+    Console().print(text, markup=False, soft_wrap=True)
+    if not options.quick and not options.only:
+        (RESULTS / "speed.md").write_text(f"# Whole asks\n\n{text}\n", encoding="utf-8")
+        insert(text)
 
 
-def progress() -> Progress:
-    return Progress(SpinnerColumn(), *Progress.get_default_columns(), TimeElapsedColumn())
+def measure(rows: list[asks.Ask], quick: bool) -> list[dict[str, Any]]:
+    """Time all rows; those of many observations also say how much memory they take."""
+    found = []
+    columns = (SpinnerColumn(), *Progress.get_default_columns(), TimeElapsedColumn())
+    with Progress(*columns) as bar:
+        for row in bar.track(rows, description="asks"):
+            times = asks.measure(row, 1 if quick else asks.N_DATA_SETS[row.n])
+            memory = megabytes(row) if row.n == max(asks.N_DATA_SETS) else None
+            found.append({"label": row.label, "aim": row.aim, **times, "megabytes": memory})
+    return found
 
 
-def measure(sections: Iterable[str], quick: bool) -> dict[str, Any]:
-    with progress() as bar:
-        results = {name: SECTIONS[name](quick, bar) for name in sections}
-    return json.loads(json.dumps(results))  # as it will be read
+def megabytes(row: asks.Ask) -> float:
+    """Ask once in a process of its own and return its peak memory."""
+    command = [sys.executable, "-m", "experiments.speed.asks", row.label]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return float(done.stdout)
 
 
-def publish(name: str, stored: Mapping[str, Any]) -> None:
-    """Write the page and the pictures beside the numbers, and the targets into the docs."""
-    path = RESULTS / f"{name}.md"
-    text = page(stored, stored["provenance"], quick=name == "quick")
-    path.write_text(text, encoding="utf-8")
-    plot.time_against_size(stored["curves"], path.with_suffix(".png"))
-    draw_errors(stored, path.with_name(f"{name}_errors.png"))
-    if name != "quick":
-        insert(excerpt(stored, stored["provenance"]))
-    console = Console()
-    console.print(text, markup=False, soft_wrap=True)
-    console.print(f"Stored in {path.parent.name}/{name}.json, .md and .png", markup=False)
-
-
-def draw_errors(results: Mapping[str, Any], path: Path) -> None:
-    """Plot the worst error of two cases against the time of the same case."""
-    panels = {}
-    for case in ("beta", "ring + normal"):
-        label = PUBLISHED_SETTING.replace("beta", case)
-        costs = ratios(results["estimators"][label])
-        settings = [e for place, e in results["errors"].items() if place.startswith(f"{case}, ")]
-        errors = {m: max(e[m] for e in settings) for m in costs if m in settings[0]}
-        panels[f"{label}, 512 designs"] = (errors, costs)
-    plot.error_against_cost(panels, path)
+def page(found: list[dict[str, Any]], where: Mapping[str, Any]) -> str:
+    """Return the table, and how many aims were reached."""
+    rows = [
+        [
+            f["label"],
+            f"{f['plain']:.2f}",
+            f"{f['ask']:.2f}",
+            f"{f['ratio']:.1f}",
+            f"≤ {f['aim']:g}",
+            "yes" if f["ratio"] <= f["aim"] else f"no, × {f['ratio'] / f['aim']:.1f}",
+            "" if f["megabytes"] is None else f"{f['megabytes']:,.0f} MB",
+        ]
+        for f in found
+    ]
+    header = ["ask", "plain loop, s", "airbo, s", "ratio", "aim", "reached?", "peak memory"]
+    reached = sum(f["ratio"] <= f["aim"] for f in found)
+    large = [f["megabytes"] for f in found if f["megabytes"] is not None]
+    memory = f" Memory: aim < {MOST_MEGABYTES:,} MB, largest {max(large):,.0f}." if large else ""
+    return "\n\n".join(
+        [
+            table.markdown(header, rows),
+            f"{reached} of {len(found)} aims reached.{memory}",
+            record.describe(where),
+        ]
+    )
 
 
 if __name__ == "__main__":

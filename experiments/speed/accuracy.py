@@ -9,11 +9,11 @@ from rich.progress import Progress
 from torch import Tensor
 
 from airbo.embeddings import Estimator, RationalQuadraticSum, default_base_kernel
-from airbo.kernels import MMDKernel
 from airbo.models import MMDGP
 from experiments.speed.methods import DEFAULT, METHODS
 from experiments.speed.truth import true_mmd2
 from experiments.subjects.data import fit, observe
+from experiments.subjects.internals import MMDKernel
 from experiments.subjects.uncertainties import CASES, UncertainBox
 
 SHORT = 0.05

@@ -4,7 +4,8 @@ The plain loop fits BoTorch's SingleTaskGP in the unit cube and maximizes an upp
 with as many restarts and raw samples as airbo. It knows nothing of integers or uncertainty.
 """
 
-from collections.abc import Callable
+import resource
+import sys
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -112,15 +113,12 @@ def time_of(row: Ask, seed: int) -> tuple[float, float]:
     return spent, timing.seconds(row.optimizer(X, Y, seed).ask)
 
 
-def measure(row: Ask, progress: Callable[[], None] = lambda: None) -> dict[str, float]:
-    """Time a row on all its data sets; medians."""
+def measure(row: Ask, n_data_sets: int) -> dict[str, float]:
+    """Time a row on some data sets; medians."""
     X, Z, Y = row.observe(WARM_UP, seed=99)
     plain(Z, Y)
     row.optimizer(X, Y).ask()
-    times = []
-    for seed in range(N_DATA_SETS[row.n]):
-        times.append(time_of(row, seed))
-        progress()
+    times = [time_of(row, seed) for seed in range(n_data_sets)]
     return {
         "plain": median(a for a, _ in times),
         "ask": median(b for _, b in times),
@@ -196,3 +194,16 @@ ROWS = (
     Ask("percent, uniform", PERCENT, 3, 1000, 2),
     Ask("1,000 logged", logged(3), 3, 1000, 2),
 )
+
+
+def peak_megabytes(label: str) -> float:
+    """Ask once, and return the peak memory of this process."""
+    [row] = [r for r in ROWS if r.label == label]
+    X, _, Y = row.observe(row.n, seed=0)
+    row.optimizer(X, Y).ask()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    print(peak_megabytes(sys.argv[1]))

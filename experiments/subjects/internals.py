@@ -5,12 +5,14 @@ our optimizer. If the library changes inside, only this module has to follow.
 """
 
 from airbo.embeddings.base_kernels import log_normal
-from airbo.embeddings.embedding import PORTION
+from airbo.embeddings.features import PORTION
+from airbo.embeddings.kernels import IntegralKernel, MMDKernel
 from airbo.embeddings.sampled import STEPS, SampledEmbedding, nystrom_weights
-from airbo.models.relevance import MODE, SPREAD
+from airbo.models.surrogates import MODE, SPREAD
 from airbo.optimizer.search import N_RAW, N_RESTARTS, without_numerical_warnings
 from airbo.problems.truth import Function, best_point, estimate, estimate_measure
 from airbo.space.cube import Cube
+from airbo.theory.gain import check_probability, training
 
 __all__ = [
     "MODE",
@@ -21,11 +23,15 @@ __all__ = [
     "STEPS",
     "Cube",
     "Function",
+    "IntegralKernel",
+    "MMDKernel",
     "SampledEmbedding",
     "best_point",
+    "check_probability",
     "estimate",
     "estimate_measure",
     "log_normal",
     "nystrom_weights",
+    "training",
     "without_numerical_warnings",
 ]

@@ -9,12 +9,12 @@ import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 
 from airbo.embeddings import Quadrature
-from airbo.kernels import IntegralKernel, MMDKernel
 from airbo.theory import information_gain_bound, max_information_gain
 from airbo.uncertainty import Beta, Exact, InputUncertainty, Normal, Product, base_draws
 from experiments.harness import table
 from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.subjects.internals import IntegralKernel, MMDKernel
 
 LENGTHSCALE, NOISE = 0.5, 0.1
 """Length scale of the base kernel, and standard deviation of the noise, if k(x, x) = 1."""

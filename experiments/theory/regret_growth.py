@@ -12,13 +12,7 @@ import torch
 from matplotlib.axes import Axes
 
 from airbo import Optimizer, TooLittleDataWarning
-from airbo.theory import (
-    cumulative_regret,
-    max_information_gain,
-    regret_bound,
-    run_regret,
-    ucb_beta,
-)
+from airbo.theory import max_information_gain, ucb_beta
 from experiments.harness import table
 from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Step, Task
@@ -35,6 +29,7 @@ from experiments.theory.drawn import (
     designs_of,
     search,
 )
+from experiments.theory.regret import cumulative_regret, regret_bound, run_regret
 
 OTHER_WINDOWS = (1 / 6, 1 / 3, 2 / 3)
 

@@ -3,6 +3,8 @@
 A kind of uncertainty says many things about one distribution: samples, moments, a distribution
 function, sums of Gaussians. airbo uses whichever is at hand, so they have to agree.
 
+A surrogate is a BoTorch model, and BoTorch asks it in many ways: they have to agree, too.
+
 Notation: x a design (d), x' ~ P_x an executed input, δ = x' - x; X designs (n d); u base draws
 (s r); ω a frequency (d); φ(ω) = E exp(i ω·x') the characteristic function.
 """
@@ -22,7 +24,17 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
-from airbo.uncertainty import Clipped, InputUncertainty, Rounded, base_draws, from_json
+from airbo.models import UncertainInputGP
+from airbo.uncertainty import (
+    Beta,
+    Clipped,
+    Exact,
+    InputUncertainty,
+    Normal,
+    Rounded,
+    base_draws,
+    from_json,
+)
 from airbo.uncertainty.gaussians import Resolution
 
 N_SAMPLES = 2**13
@@ -432,5 +444,183 @@ _LAWS: dict[str, Callable[[_Subject], Iterator[str]]] = {
     "scaled": _scales,
     "copies": _copies,
     "words": _words,
+}
+"""By name; each yields a message for whatever breaks it."""
+
+
+# -- surrogates
+
+
+def check_surrogate(
+    cls: Callable[..., UncertainInputGP],
+    uncertainty: InputUncertainty | None = None,
+    d: int | None = None,
+) -> None:
+    """Check that a surrogate keeps the laws that airbo and BoTorch rely on.
+
+    A batch has to equal a loop, a fit has to see the kernel of predictions, a question must not
+    change the model, and copies have to predict the same.
+
+    >>> from airbo.models import ExpectationGP
+    >>> check_surrogate(ExpectationGP)
+
+    Args:
+        cls: Makes a model from train_X, train_Y, uncertainty and bounds.
+        uncertainty: Of all observations; by default a skewed one.
+        d: Number of columns; by default what the uncertainty says, or 2.
+
+    Raises:
+        AssertionError: If it breaks a law. The message names every law that it breaks.
+    """
+    uncertainty = uncertainty or Beta(0.4, 0.2, scale=0.1)
+    subject = _Model(cls, uncertainty, d or uncertainty.dim or 2)
+    broken = []
+    for law, check in _LAWS_OF_MODELS.items():
+        try:
+            broken += [f"{law}: {text}" for text in check(subject)]
+        except Exception as error:
+            broken.append(f"{law}: raised {type(error).__name__}: {error}")
+    if broken:
+        name = getattr(cls, "__name__", repr(cls))
+        raise AssertionError(f"{name} breaks {len(broken)} law(s):\n  " + "\n  ".join(broken))
+
+
+@dataclass(frozen=True)
+class _Model:
+    """How to make a model, data for it, and designs to ask about."""
+
+    cls: Callable[..., UncertainInputGP]
+    u: InputUncertainty
+    d: int
+
+    @cached_property
+    def X(self) -> Float[Tensor, "n d"]:
+        return 2 * base_draws(9, self.d, seed=4) - 1
+
+    @cached_property
+    def Y(self) -> Float[Tensor, "n 1"]:
+        return torch.sin(3 * self.X).sum(-1, keepdim=True)
+
+    @cached_property
+    def Q(self) -> Float[Tensor, "q d"]:
+        return 2 * base_draws(5, self.d, seed=5) - 1
+
+    def model(self, n: int | None = None) -> UncertainInputGP:
+        bounds = torch.tensor([[-1.0] * self.d, [1.0] * self.d], dtype=torch.float64)
+        return self.cls(self.X[:n], self.Y[:n], self.u, bounds=bounds).eval()
+
+    def seen(self, model: UncertainInputGP, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return means and variances."""
+        with torch.no_grad():
+            posterior = model.posterior(X)
+            return posterior.mean, posterior.variance
+
+
+def _apart(one: tuple[Tensor, Tensor], two: tuple[Tensor, Tensor], limit: float = 1e-6) -> bool:
+    return any(a.shape != b.shape or _farthest(a, b) > limit for a, b in zip(one, two, strict=True))
+
+
+def _predicts(m: _Model) -> Iterator[str]:
+    """Mean and variance have the shape (q, 1), are finite, and variances are positive."""
+    mean, variance = m.seen(m.model(), m.Q)
+    if mean.shape != (5, 1) or variance.shape != (5, 1):
+        yield f"5 designs have a mean of shape {tuple(mean.shape)}, not (5, 1)."
+    elif not bool(mean.isfinite().all() and (variance > 0).all()):
+        yield "means are not finite, or variances not positive."
+
+
+def _one_by_one(m: _Model) -> Iterator[str]:
+    """Many designs at once equal designs one by one, and batches of them."""
+    model = m.model()
+    looped = [m.seen(model, q) for q in m.Q.split(1)]
+    one = torch.cat([a for a, _ in looped]), torch.cat([b for _, b in looped])
+    if _apart(m.seen(model, m.Q), one):
+        yield "designs together and one by one are predicted differently."
+    batched = m.seen(model, m.Q.unsqueeze(-2))
+    if _apart((batched[0].squeeze(-2), batched[1].squeeze(-2)), one):
+        yield "a batch of designs is predicted differently."
+
+
+def _semidefinite(m: _Model) -> Iterator[str]:
+    """Covariances are positive semi-definite, with the variances on their diagonal."""
+    with torch.no_grad():
+        joint = m.model().posterior(torch.cat([m.Q, m.X])).distribution.covariance_matrix
+    least = float(torch.linalg.eigvalsh(joint)[0])
+    if least < -1e-6 * float(joint.diagonal().max()):
+        yield f"a covariance matrix has the eigenvalue {least:.2g}."
+
+
+def _one_kernel(m: _Model) -> Iterator[str]:
+    """A fit sees the kernel of predictions."""
+    model = m.model()
+    predicted = model.covar_module(model.features(m.X)).to_dense().detach()
+    model.train()
+    fitted = model.covar_module(model.features(m.X)).to_dense().detach()
+    if _farthest(fitted, predicted) > 1e-6 * float(predicted.diagonal().max()):
+        yield f"kernels of fit and prediction differ by {_farthest(fitted, predicted):.2g}."
+
+
+def _questions(m: _Model) -> Iterator[str]:
+    """A question does not change an answer."""
+    model = m.model()
+    before = m.seen(model, m.Q)
+    with torch.no_grad():
+        model.posterior(m.Q, uncertainty=Normal(0.3))
+        model.posterior(m.Q, uncertainty=Exact())
+        model.posterior(20 * m.Q)
+    if _apart(m.seen(model, m.Q), before, limit=0):
+        yield "predictions change after other questions."
+
+
+def _slopes(m: _Model) -> Iterator[str]:
+    """Gradients with respect to designs are those of finite differences."""
+    model, step = m.model(), 1e-4
+    q = m.Q[:1].clone().requires_grad_()
+    (slope,) = torch.autograd.grad(model.posterior(q).mean.sum(), q)
+    ahead, behind = (
+        torch.stack([m.seen(model, m.Q[:1] + s * e)[0].sum() for e in torch.eye(m.d)])
+        for s in (step, -step)
+    )
+    expected = (ahead - behind) / (2 * step)
+    if _farthest(slope[0], expected) > 1e-3 * (1 + float(expected.abs().max())):
+        yield "the gradient of the mean is not that of finite differences."
+
+
+def _copies_of_models(m: _Model) -> Iterator[str]:
+    """A copied or pickled model predicts the same."""
+    model = m.model()
+    before = m.seen(model, m.Q)
+    found = {"a deep copy": copy.deepcopy(model)}
+    found["what pickle gives back"] = pickle.loads(pickle.dumps(model))  # noqa: S301
+    for what, other in found.items():
+        if _apart(m.seen(other, m.Q), before, limit=1e-9):
+            yield f"{what} predicts otherwise."
+
+
+def _further(m: _Model) -> Iterator[str]:
+    """A model that is told of more predicts what one predicts that knew it from the beginning."""
+    few = m.model(6)
+    state = {name: value.clone() for name, value in few.state_dict().items()}
+    few.posterior(m.Q)
+    told = few.condition_on_observations(m.X[6:], m.Y[6:])
+    transform: Any = getattr(few, "outcome_transform", None)
+    known = m.model()
+    known.load_state_dict(state)
+    if transform is not None:  # the units of the first six
+        known.train_targets = transform(m.Y)[0].squeeze(-1)
+        known.outcome_transform = transform
+    if _apart(m.seen(told, m.Q), m.seen(known, m.Q), limit=1e-4):
+        yield "condition_on_observations and a model of all data predict differently."
+
+
+_LAWS_OF_MODELS: dict[str, Callable[[_Model], Iterator[str]]] = {
+    "predictions": _predicts,
+    "batch = loop": _one_by_one,
+    "positive semi-definite": _semidefinite,
+    "fit = prediction": _one_kernel,
+    "questions": _questions,
+    "gradients": _slopes,
+    "copies": _copies_of_models,
+    "further observations": _further,
 }
 """By name; each yields a message for whatever breaks it."""

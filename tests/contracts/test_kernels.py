@@ -9,16 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airbo import uncertainty as unc
-from airbo.embeddings import Empirical, Nystrom, ScaleMixtureKernel, embedding
+from airbo.embeddings import Empirical, Nystrom, ScaleMixtureKernel, features, inner_product
 from airbo.models import (
     ERBFGP,
     MMDGP,
     SKLGP,
     UGP,
-    EnergyGP,
     ExpectationGP,
     NominalGP,
-    SlicedWassersteinGP,
 )
 from tests.surrogates import (
     SAMPLE_KINDS,
@@ -43,7 +41,6 @@ FEW = [
 PAIRS = [(MMDGP, {}, u, d) for u, d in WAYS]
 PAIRS += [(k, {}, u, d) for k in (ExpectationGP, UGP) for u, d in FEW]  # the same embeddings
 PAIRS += [(k, {}, u, d) for k in (SKLGP, ERBFGP) for u, d in FEW[1:]]  # they see moments only
-PAIRS += [(k, {}, *FEW[3]) for k in (EnergyGP, SlicedWassersteinGP)]  # samples, one way
 PAIRS += [(NominalGP, {}, *FEW[3])]  # it does not look at them
 PAIRS += [
     (MMDGP, {"estimator": e}, u, d)
@@ -216,7 +213,8 @@ def test_gram_matrices_computed_in_portions_are_the_same(kind, monkeypatch):
                 gram(surrogate(kind, uncertainty, d), X),
                 gram(surrogate(kind, uncertainty, d), Q, X),
             )
-            monkeypatch.setattr(embedding, "PORTION", 1)
+            monkeypatch.setattr(features, "PORTION", 1)
+            monkeypatch.setattr(inner_product, "PORTION", 1)
             pieces = (
                 gram(surrogate(kind, uncertainty, d), X),
                 gram(surrogate(kind, uncertainty, d), Q, X),

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom, Quadrature, RationalQuadraticSum
-from airbo.kernels import MMDKernel
+from airbo.embeddings.kernels import MMDKernel
 from airbo.models import MMDGP
 from tests.surrogates import box, designs, values
 

@@ -294,7 +294,7 @@ def test_an_error_in_percent_is_a_shift_on_a_log_scale():
 
 @pytest.mark.parametrize("nu", [1.5, 2.5])
 def test_a_matern_kernel_is_the_sum_of_gaussians_that_stands_for_it(nu):
-    from airbo.embeddings.gaussian_sum import MATERN_TOLERANCE, gaussian_sum
+    from airbo.embeddings.base_kernels import MATERN_TOLERANCE, gaussian_sum
 
     kernel = MaternKernel(nu=nu).double()
     base = gaussian_sum(kernel).detached()

@@ -73,7 +73,7 @@ def test_observations_keep_their_samples_and_candidates_do_not(h):
     X, literal = kernel(n=6, m=20, h=h)
     with torch.no_grad():
         assert torch.equal(literal(X).to_dense(), literal(X).to_dense())
-        candidate = torch.rand(1, 2, dtype=torch.float64)
+        candidate = torch.full((1, 2), 0.5, dtype=torch.float64)
         once, again = (literal(candidate, X).to_dense() for _ in range(2))
     assert not torch.equal(once, again)
     assert torch.equal(literal(X[:1], X).to_dense()[0, 0], torch.tensor(1.0).double())

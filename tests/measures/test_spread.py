@@ -11,8 +11,7 @@ from airbo.measures import CVaR
 from airbo.measures.posterior import Effort, MeasureModel
 from airbo.measures.spread import local_roughness, unknown_share, with_local_spread
 from airbo.models import MMDGP, UGP, ExpectationGP, RelevanceGP
-from airbo.models.draws import FunctionDraws
-from airbo.models.surprise import Surprises
+from airbo.models.draws import FunctionDraws, Surprises
 from tests.surrogates import box, designs, surrogate
 
 P = unc.Normal(0.3)

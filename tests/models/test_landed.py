@@ -6,7 +6,7 @@ import torch
 from airbo import uncertainty as unc
 from airbo.models import ExpectationGP
 from airbo.models.draws import FunctionDraws
-from airbo.models.landed import normal_landing
+from airbo.models.paths import normal_landing
 from airbo.problems.hills import growing
 from airbo.uncertainty import base_draws
 

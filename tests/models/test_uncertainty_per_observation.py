@@ -5,7 +5,7 @@ import torch
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Quadrature, default_base_kernel
-from airbo.kernels import IntegralKernel
+from airbo.embeddings.kernels import IntegralKernel
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP
 from tests.surrogates import (
     SAMPLE_KINDS,

@@ -5,8 +5,8 @@ from airbo.embeddings.base_kernels import (
     ScaleMixtureKernel,
     default_base_kernel,
 )
-from airbo.embeddings.embedding import Embedding
 from airbo.embeddings.estimators import Empirical, Estimator, Nystrom, Quadrature
+from airbo.embeddings.features import Embedding
 from airbo.embeddings.mmd2 import mmd2
 
 __all__ = [

@@ -9,8 +9,8 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.embeddings.embedding import Embedding
-from airbo.embeddings.gaussian_sum import gaussian_sum
+from airbo.embeddings.base_kernels import gaussian_sum
+from airbo.embeddings.features import Embedding
 from airbo.embeddings.inner_product import GaussianEmbedding
 from airbo.embeddings.sampled import EmpiricalEmbedding, NystromEmbedding
 from airbo.uncertainty import InputUncertainty

@@ -1,11 +1,21 @@
-"""What a surrogate knows about a design: a vector of numbers that stands for P_x."""
+"""What a surrogate knows about a design: numbers that stand for P_x, and points ψ_P.
 
+Notation:
+
+- ``X`` (n, d): designs, perhaps with a column more: the number of their uncertainty;
+- ``Z`` (n, d): the same in the unit cube, Z = (X - low) / width;
+- ``f`` (n, f): features, everything that a kernel has to know of P_x;
+- ψ_P = E_{x' ~ P} k(x', ·): the mean embedding of P under the base kernel k.
+"""
+
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
 import torch
+from gpytorch.kernels import Kernel
 from gpytorch.module import Module
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -79,6 +89,7 @@ class Features(Module, ABC):
 
         Hyper-parameters are shared.
         """
+        # a copy that shares hyper-parameters and bounds, and remembers nothing of this one
         new = [u for u in dict.fromkeys(others) if u not in self.uncertainties]
         for u in new:
             u.check_dim(self.d)
@@ -102,6 +113,7 @@ class Features(Module, ABC):
     def remembered(self, name: str, key: Tensor, compute: Callable[[], Any]) -> Any:
         """Return what was computed last for the same ``key``, or compute it."""
         known = self._memory.get(name)
+        # values decide, not identities: hyper-parameters are changed in place
         if known is None or not _alike(known[0], key):
             known = (key.detach().clone(), compute())
             self._memory[name] = known
@@ -116,6 +128,7 @@ class Features(Module, ABC):
         return features.unflatten(0, X.shape[:-1])
 
     def _split(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        # (x, number): designs, and which uncertainty they are under; far outside all is alike
         designs, numbers = X[..., : self.d], X[..., self.d :]
         reach = FAR * self.width
         designs = designs.clamp(self.low - reach, self.low + self.width + reach)
@@ -144,6 +157,7 @@ class Moments(Features):
         areas = self.width.outer(self.width)
         chosen: Tensor | None = None
         for number, u in enumerate(self.uncertainties):
+            # moments in the unit cube: (E x' - low) / width, Cov x' / (width widthᵀ)
             mean, cov = (u.mean(X) - self.low) / self.width, u.covariance(X) / areas
             features = torch.cat([mean, cov.flatten(-2)], dim=-1)
             mine = (choice == number).unsqueeze(-1)
@@ -162,3 +176,115 @@ class Moments(Features):
 def _alike(a: Tensor, b: Tensor) -> bool:
     same_kind = (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device)
     return same_kind and torch.equal(a, b)
+
+
+PORTION = 400_000
+"""Numbers that are worked on at a time: what fits in the cache of a processor."""
+
+
+class Embedding(Features):
+    r"""Features of :math:`\psi_{P_x}`, the mean embedding of P_x under the base kernel.
+
+    The features are everything the base kernel has to know about P_x; ``inner`` is all that is left
+    to do per pair of designs.
+    """
+
+    def __init__(
+        self,
+        uncertainties: Sequence[InputUncertainty],
+        base_kernel: Kernel,
+        bounds: Float[Tensor, "2 d"],
+    ) -> None:
+        """Embed the designs within ``bounds`` under a list of uncertainties."""
+        super().__init__(uncertainties, bounds)
+        self.base_kernel = base_kernel
+
+    @abstractmethod
+    def inner(
+        self,
+        f1: Float[Tensor, "*#batch n f"],
+        f2: Float[Tensor, "*#batch q f"],
+        diag: bool = False,
+    ) -> Float[Tensor, "..."]:
+        r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
+
+    def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
+        r"""Return :math:`\|\psi_P\|^2`."""
+        return self.inner(f, f, diag=True)
+
+    def mmd2(
+        self,
+        f1: Float[Tensor, "*#batch n f"],
+        f2: Float[Tensor, "*#batch q f"],
+        diag: bool = False,
+    ) -> Float[Tensor, "..."]:
+        r"""Return :math:`\mathrm{MMD}^2 = \|\psi_P - \psi_Q\|^2`."""
+        if is_same(f1, f2):
+            if diag or f1.shape[-2] == 1:
+                zero = torch.zeros_like(f1[..., 0])
+                return zero if diag else zero.unsqueeze(-1)
+            # ‖ψ_i - ψ_j‖² = K_ii + K_jj - 2 K_ij
+            inner = self.inner(f1, f2)
+            norms = inner.diagonal(dim1=-2, dim2=-1)
+            return norms.unsqueeze(-1) + norms.unsqueeze(-2) - 2 * inner
+        # ‖ψ_P‖² + ‖ψ_Q‖² - 2 ⟨ψ_P, ψ_Q⟩
+        n1, n2 = self.squared_norm(f1), self.squared_norm(f2)
+        norms = n1 + n2 if diag else n1.unsqueeze(-1) + n2.unsqueeze(-2)
+        return norms - 2 * self.inner(f1, f2, diag)
+
+
+def in_portions(
+    function: Callable[[Tensor, Tensor, bool], Tensor],
+    f1: Tensor,
+    f2: Tensor,
+    diag: bool,
+    per_pair: int,
+    n_trailing: int = 0,
+    symmetric: bool = False,
+) -> Tensor:
+    """Apply ``function`` to portions of the first designs that fit in the cache.
+
+    Args:
+        function: Maps features, and ``diag``, to (*batch, n, q, *trailing), or (*batch, n,
+            *trailing).
+        f1: The features to split.
+        f2: The others; split too with ``diag``.
+        diag: Whether matching designs are compared, or all pairs.
+        per_pair: Numbers that the function holds at a time, per pair of designs.
+        n_trailing: Dimensions that the result has after those of the designs.
+        symmetric: Whether the two designs of a pair may be exchanged.
+    """
+    batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
+    per_row = max(1, batch.numel() * per_pair * (1 if diag else f2.shape[-2]))
+    n_rows = max(1, PORTION // per_row)
+    if symmetric and not diag and f1.dim() == 2 and len(f1) > n_rows and is_same(f1, f2):
+        return _mirrored(function, f1, n_rows)
+    if f1.shape[-2] > n_rows:
+        parts = f1.split(n_rows, dim=-2)
+        others = f2.split(n_rows, dim=-2) if diag else [f2] * len(parts)
+        results = [function(a, b, diag) for a, b in zip(parts, others, strict=True)]
+        return torch.cat(results, dim=(-1 if diag else -2) - n_trailing)
+    per_batch = per_row * f1.shape[-2] // max(1, math.prod(batch[:1]))
+    if batch and batch[0] * per_batch > PORTION:
+        n_batches = max(1, PORTION // per_batch)
+        parts, others = (f.expand(*batch, *f.shape[-2:]).split(n_batches) for f in (f1, f2))
+        return torch.cat([function(a, b, diag) for a, b in zip(parts, others, strict=True)])
+    return function(f1, f2, diag)
+
+
+def _mirrored(function: Callable[[Tensor, Tensor, bool], Tensor], f: Tensor, n_rows: int) -> Tensor:
+    """Work out one half of a symmetric matrix."""
+    # rows of the upper triangle; the lower one is its mirror image
+    n, rows = len(f), []
+    for start in range(0, n, n_rows):
+        part = function(f[start : start + n_rows], f[start:], False)
+        blank = part.new_zeros(part.shape[0], start, *part.shape[2:])
+        rows.append(torch.cat([blank, part], dim=1))
+    whole = torch.cat(rows)
+    below = torch.ones(n, n, dtype=torch.bool, device=f.device).tril(-1)
+    return torch.where(below.reshape(n, n, *[1] * (whole.dim() - 2)), whole.transpose(0, 1), whole)
+
+
+def is_same(f1: Tensor, f2: Tensor) -> bool:
+    """Say whether two tensors are one and the same."""
+    return f1.data_ptr() == f2.data_ptr() and f1.shape == f2.shape and f1.stride() == f2.stride()

@@ -39,9 +39,9 @@ from linear_operator import to_dense
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
-from airbo.embeddings.embedding import PORTION, Embedding
-from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
+from airbo.embeddings.features import PORTION, Embedding
 from airbo.embeddings.waves import (
     Grid,
     characteristic,
@@ -150,6 +150,7 @@ class Difference:
         """Work out moments."""
         self.one, self.two = one, two
         self.n_pairs = one.n_components * two.n_components
+        # E (δ - δ') = m₁ - m₂, Cov (δ - δ') = C₁ + C₂
         (m1, C1), (m2, C2) = _mean_and_covariance(one), _mean_and_covariance(two)
         self.mean: Float[Tensor, " b"] = m1 - m2
         self.covariance: Float[Tensor, "b b"] = C1 + C2
@@ -167,6 +168,7 @@ class Difference:
         """
         if self.n_pairs == 1:
             return False
+        # 1.4 / 6 = 0.23 and 3 / 24 = 1/8; the series converges fast where λ V is small
         error = 0.23 * self.third * lam**1.5 + self.fourth * lam**2 / 8
         return self.variance * lam > 0.1 or error > INVISIBLE.get(len(self.mean), 1e-5)
 
@@ -357,6 +359,7 @@ class GaussianEmbedding(Embedding):
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch n f"]:
         """Return places, numbers of uncertainties, and the Gaussians that designs bring."""
+        # f = (z, number of the uncertainty, then for each group that changes: w, m, C)
         Z = (X - self.low) / self.width
         rows = [Z, choice.unsqueeze(-1).to(Z)]
         changing = [g for g in self.groups if g.deviations is None]
@@ -364,6 +367,7 @@ class GaussianEmbedding(Embedding):
         for g in changing:
             columns = tuple(g.columns)
             options = [_landing(parts_within(parts, columns), Z, columns) for parts in found]
+            # P_x = Σ_j w_j N(m_j, C_j) in these columns, under the uncertainty of each design
             landing = choose(choice, options).of_kind(g.kind)
             rows += [landing.weights, landing.means.flatten(-2)]
             if landing.spread is not None:
@@ -376,6 +380,7 @@ class GaussianEmbedding(Embedding):
         if group.deviations is not None:
             [kind] = designs.distinct
             return group.deviations[kind].to(f).around(f[:, group.columns])
+        # the numbers of this group come after the place, the kind and the groups before
         start = self.d + 1
         for other in self.groups:
             if other is group:
@@ -409,6 +414,7 @@ class GaussianEmbedding(Embedding):
             return self._all_pairs(one, two).reshape(*lead, len(two)).expand(shape)
         if diag and one is two and len(one) == i.numel():
             return self._matching(one, two).reshape(i.shape).expand(shape)
+        # batches of lists: the pairs (i, j) of designs that meet, as one long list of pairs
         if not diag:
             i, j = i.unsqueeze(-1), j.unsqueeze(-2)
         i, j = (index.expand(shape).reshape(-1) for index in (i, j))
@@ -451,6 +457,7 @@ class GaussianEmbedding(Embedding):
         """Compare all pairs, block by block of uncertainties."""
         if not self._is_split or len(one.distinct) == len(two.distinct) == 1:
             return self._compared(one, two, matching=False)
+        # K consists of blocks K_ab = ⟨ψ_P, ψ_Q⟩ with P under uncertainty a and Q under b
         (As, i), (Bs, j) = (zip(*map(x.under, x.distinct), strict=True) for x in (one, two))
         rows = [torch.cat([self._compared(A, B, False) for B in Bs], dim=-1) for A in As]
         return torch.cat(rows)[torch.cat(i).argsort()][:, torch.cat(j).argsort()]
@@ -479,6 +486,7 @@ class GaussianEmbedding(Embedding):
         if matching and one is two and self._is_additive:
             return self._norm(base, one).expand(len(one))
         if one is two and not matching and self._keeps(base, one):
+            # c₀ + Σ_q c_q T_q, where only the c_q move
             each = self._each(base, one)
             return base.constant + torch.tensordot(base.weights, each, dims=1)
         return self._summed(base, one, two, matching)
@@ -540,10 +548,12 @@ class GaussianEmbedding(Embedding):
     def _summed(self, base: Spectrum, one: Designs, two: Designs, matching: bool) -> Tensor:
         """Sum over Gaussians, so many pairs and Gaussians at a time as fit in the cache."""
         n_pairs = len(one) * (1 if matching else len(two))
+        # a gradient keeps all factors and their products, unless they are worked out again
         kept = n_pairs * len(base.weights) * (2 + len(self.groups))
         again = torch.is_grad_enabled() and base.moves and kept > MAX_KEPT
 
         def part(q: slice, a: Designs, b: Designs, ways: list[Way]) -> Tensor:
+            # Σ_q c_q Π_b g_qb over some of the Gaussians
             each = self._product(base, q, a, b, ways, matching)
             return torch.tensordot(base.weights[q], each, dims=1)
 
@@ -581,6 +591,7 @@ class GaussianEmbedding(Embedding):
             stop = start + 1
             while stop < len(ways) and stop - start < most and ways[stop] == own:
                 stop += 1
+            # rows of the first list that are compared at a time
             size = max(1, PORTION // per_row)
             rows = [(one, two)]
             if len(one) > size:
@@ -607,6 +618,7 @@ class GaussianEmbedding(Embedding):
         found: list[list[Way]] = [[] for _ in lam]
         for g, r in zip(self.groups, reach, strict=True):
             between = None if g.deviations is None else g.between(*kinds)
+            # pairs of Gaussians (j, k) that P and Q are sums of
             n_pairs = g.n**2 if between is None else between.n_pairs
             for ways, precisions in zip(found, lam, strict=True):
                 own = [precisions[c] for c in g.columns]
@@ -690,6 +702,7 @@ class GaussianEmbedding(Embedding):
         t = _pairwise(p.means[..., 0], q.means[..., 0], torch.sub, matching).squeeze(-1)
         V = _pairwise(p.variances[..., 0], q.variances[..., 0], torch.add, matching).squeeze(-1)
         own = lam.reshape(-1, *[1] * V.dim())
+        # the Gaussian is widened from 1/λ to 1/λ + V: w = 1 + λ V
         w = 1 + own * V
         return (-0.5 * own * t.square() / w).exp() * w.rsqrt()
 
@@ -713,6 +726,7 @@ class GaussianEmbedding(Embedding):
         make = lambda designs: self._new_waves(g, designs, grid)  # noqa: E731
         phi = one.waves(place, key, a.numel(), make)
         other = phi if one is two else two.waves(place, key, a.numel(), make)
+        # Σ_k a_k (E cos ω_k u E cos ω_k v + E sin ω_k u E sin ω_k v) = Σ_k a_k E cos ω_k (u - v)
         weighted = phi * a.unsqueeze(-2)
         return (weighted * other).sum(-1) if matching else weighted @ other.mT
 
@@ -729,6 +743,7 @@ class GaussianEmbedding(Embedding):
     def _damped(self, g: Group, grid: Grid, kinds: tuple[int, int]) -> Grid:
         """Leave out waves that the deviations damp: the terms of g are a |φ| |φ'| cos(...)."""
         assert g.deviations is not None
+        # |a_k| |φ_P(ω_k)| |φ_Q(ω_k)|: together, what is left out stays below INVISIBLE
         height = grid.bounds()[0]
         for kind in kinds:
             height = height * characteristic(g.deviations[kind], grid.frequencies)[0][0]
@@ -786,6 +801,7 @@ class GaussianEmbedding(Embedding):
                 reach = SIGMAS * landing.variances.clamp_min(0).sqrt()
                 lows.append((landing.means - reach).flatten(0, 1).amin(0))
                 highs.append((landing.means + reach).flatten(0, 1).amax(0))
+        # the largest u - v over all executed inputs, up to SIGMAS standard deviations
         extent = torch.stack(highs).amax(0) - torch.stack(lows).amin(0)
         return tuple(extent.clamp_max(1 + 4 * FARTHEST).tolist())
 
@@ -811,12 +827,15 @@ def _shifted_normals(
     w = 1 + own * V  # (q, c)
     z1, z2 = one.f[:, numbers] + shift, two.f[:, numbers]
     t2 = _pairwise(z1, z2, torch.sub, matching).square()
+    # -½ Σ_c λ_c t_c² / (1 + λ_c V_c): (q, c) times (c, pairs)
     exponent = (-0.5 * own / w) @ t2.movedim(-1, 0).flatten(1)
+    # Π_c (1 + λ_c V_c)^-½
     height = w.prod(-1).rsqrt().unsqueeze(-1)
     return (height * exponent.exp()).unflatten(-1, t2.shape[:-1])
 
 
 def _mean_and_covariance(deviation: Mixture) -> tuple[Float[Tensor, " b"], Float[Tensor, "b b"]]:
+    # E δ = Σ_j w_j m_j,  Cov δ = Σ_j w_j (C_j + (m_j - E δ)(m_j - E δ)ᵀ)
     w, m = deviation.weights[0].unsqueeze(-1), deviation.means[0]  # (j, 1), (j, b)
     mean = (w * m).sum(0)
     away = m - mean
@@ -838,6 +857,7 @@ def _third_and_fourth(deviation: Mixture) -> tuple[Float[Tensor, " u"], Float[Te
     second = (w * (m**2 + s)).sum(0)
     third = (w * (m**3 + 3 * m * s)).sum(0)
     fourth = (w * (m**4 + 6 * m**2 * s + 3 * s**2)).sum(0)
+    # κ₃ = μ₃, κ₄ = μ₄ - 3 μ₂²
     return third, fourth - 3 * second**2
 
 

@@ -1,4 +1,8 @@
-"""Embeddings by samples of P_x, as the paper defines them: atoms, compared pair by pair."""
+"""Embeddings by samples of P_x, as the paper defines them: atoms, compared pair by pair.
+
+Notation: j points u of a design, with weights w (n, j) and places (n, j, d) in the unit cube; s
+samples, h landmarks among them; ψ_P ≈ Σ_j w_j k(u_j, ·).
+"""
 
 from abc import abstractmethod
 from functools import partial
@@ -8,7 +12,7 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.embeddings.embedding import Embedding, in_portions
+from airbo.embeddings.features import Embedding, in_portions
 from airbo.uncertainty import InputUncertainty, base_draws
 
 STEPS = 5
@@ -52,16 +56,19 @@ class SampledEmbedding(Embedding):
         return in_portions(self._by_pairs, f1, f2, diag, per_pair, symmetric=True)
 
     def _unpack(self, f: Tensor) -> tuple[Tensor, Tensor]:
+        # f = (w_1 ... w_j, u_1 ... u_j)
         weights, points = f.split([self.n_points, self.n_points * self.d], dim=-1)
         return weights, points.unflatten(-1, (self.n_points, self.d))
 
     def _by_pairs(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
         (w, u), (v, x) = self._unpack(f1), self._unpack(f2)
         if diag:
+            # Σ_jk w_j v_k k(u_j, x_k), design by design
             gram = self.base_kernel(u, x).to_dense()  # (..., n, j, k)
             return torch.einsum("...j,...jk,...k->...", w, gram, v)
         gram = self.base_kernel(u.flatten(-3, -2), x.flatten(-3, -2)).to_dense()
         gram = gram.unflatten(-1, v.shape[-2:]).unflatten(-3, w.shape[-2:])
+        # first Σ_j w_j, then Σ_k v_k
         half = (gram * w[..., None, None]).sum(-3)  # (..., n, q, k)
         return (half * v.unsqueeze(-3)).sum(-1)
 

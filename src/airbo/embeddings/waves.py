@@ -102,6 +102,7 @@ class Grid:
     def amplitudes(self, lam: Float[Tensor, "q b"]) -> Float[Tensor, "q v"]:
         """Return a for cosines and sines; it is smooth in the precisions."""
         lam = lam.clamp_max(NARROWEST)
+        # a_k = count Π_c Δ_c (2π λ_c)^-½ exp(-ω_kc² / 2 λ_c)
         height = (self.steps / (2 * math.pi * lam).sqrt()).prod(-1, keepdim=True)
         exponent = (self.frequencies.square() @ (-0.5 / lam).unsqueeze(-1)).squeeze(-1)
         a = height * self.counts * exponent.exp()
@@ -132,6 +133,7 @@ def shifted(
 
     E e^{iω·(x + δ)} = e^{iω·x} φ(ω): a factor |φ| and an angle per wave.
     """
+    # |φ| cos(ω·x + arg φ) and |φ| sin(ω·x + arg φ)
     phase = x @ W.mT + angle.unsqueeze(-2)
     factor = factor.unsqueeze(-2)
     return torch.cat([phase.cos() * factor, phase.sin() * factor], dim=-1)
@@ -159,6 +161,7 @@ def _landing_waves(landing: Mixture, W: Tensor) -> Tensor:
         if landing.kind == 1:
             variance = landing.variances @ frequencies.square()
         else:
+            # ωᵀ C ω = Σ_cd C_cd ω_c ω_d, as a product of flattened matrices
             C = landing.covariances.flatten(-2)  # (n, j, b b)
             outer = (W.unsqueeze(-1) * W.unsqueeze(-2)).flatten(-2)  # (q, w, b b)
             variance = C @ outer.unsqueeze(1).mT
@@ -174,5 +177,6 @@ def characteristic(
     """Return absolute value and angle of φ(ω) = E e^{iω·δ}."""
     whole = deviation.to(W)
     rows = _landing_waves(whole, W).squeeze(1)  # (q, v)
+    # φ = re + i im = |φ| e^{i arg φ}
     re, im = rows.chunk(2, dim=-1)
     return torch.hypot(re, im), torch.atan2(im, re)

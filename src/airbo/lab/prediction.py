@@ -109,7 +109,7 @@ def _outcome(optimizer: "Optimizer", design: Design, name: str) -> OutcomePredic
 def single_run(optimizer: "Optimizer", design: Design, name: str) -> Interval | None:
     """Return where 9 of 10 single runs in use lie, with noise, and with what is not known."""
     from airbo.models.draws import has_function
-    from airbo.models.likelihoods import unseen_input_noise
+    from airbo.models.noise import unseen_input_noise
 
     model = optimizer.outcome_model(name, Mean())
     is_noise_known = unseen_input_noise(model.model.likelihood) is not None  # apart from P_x

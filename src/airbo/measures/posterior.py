@@ -28,7 +28,7 @@ from airbo.measures.kinds import CVaR, Mean, Measure, Quantile, Worst
 from airbo.measures.spread import with_local_spread
 from airbo.models import UncertainInputGP
 from airbo.models.draws import FunctionDraws, check_has_function
-from airbo.models.likelihoods import unseen_input_noise
+from airbo.models.noise import unseen_input_noise
 from airbo.observed import check_choice
 from airbo.uncertainty import InputUncertainty, base_draws
 

@@ -19,7 +19,7 @@ to all observations,
 
 .. math:: c = \frac{\nu_0 + \sum_j w_j |z_j|}{\nu_0 + \sum_j w_j}
 
-with surprises :math:`|z_j|` and weights :math:`w_j` of :mod:`airbo.models.surprise`, averaged over
+with surprises :math:`|z_j|` and weights :math:`w_j` of :mod:`airbo.models.draws`, averaged over
 P_x. What they cannot tell is the random :math:`r_i`: its logarithm is normal with a standard
 deviation of 0.6 above its median 0, and of 1.5 below, because f may be flat.
 """

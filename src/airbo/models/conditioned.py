@@ -18,8 +18,8 @@ from jaxtyping import Float
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
-from airbo.models.base import UncertainInputGP
-from airbo.models.likelihoods import unseen_input_noise
+from airbo.models.gp import UncertainInputGP
+from airbo.models.noise import unseen_input_noise
 from airbo.models.rows import packed
 from airbo.uncertainty import InputUncertainty
 
@@ -36,6 +36,7 @@ class Conditioned:
         self.model: Any = model.including(*uncertainties).eval()
         self._last: tuple[Tensor, Tensor] | None = None
         with torch.no_grad():
+            # K, Σ and y - m of the observations, then L Lᵀ = K + Σ
             rows, y = self.model.train_inputs, self.model.train_targets
             prior = self.model.forward(*rows)  # with whatever the surrogate does to repair K
             noise = self.model.likelihood.noise_covar([*rows], shape=y.shape)
@@ -81,6 +82,7 @@ class Conditioned:
 
     def mean(self, X: Float[Tensor, "*batch q d"], k: Float[Tensor, "*batch q n"]) -> Tensor:
         """Return the posterior means of designs: m + k (K + Σ)⁻¹ (y − m)."""
+        # m + k w with the weights w = (K + Σ)⁻¹ (y - m)
         m: Tensor = self.model.mean_module(X)
         return m + (k @ self.weights.unsqueeze(-1)).squeeze(-1)
 
@@ -88,6 +90,7 @@ class Conditioned:
         self, f: Float[Tensor, "*batch q f"], k: Float[Tensor, "*batch q n"]
     ) -> Float[Tensor, "*batch q"]:
         """Return the posterior variances of designs: k̂(P, P) − |L⁻¹ kᵀ|², at least 0."""
+        # k (K + Σ)⁻¹ kᵀ = |L⁻¹ kᵀ|²
         explained = self.whiten(k).square().sum(-2)
         return (self.prior_variance(f) - explained).clamp_min(0)
 
@@ -115,6 +118,7 @@ class Conditioned:
         """
         unseen = unseen_input_noise(self.model.likelihood)
         if unseen is not None:
+            # s (k(x', x') - k̂(P, P)) + σ²
             return unseen.beyond(self.prior_variance(f)) + unseen.observation_noise_of(X)
         uncertainty = uncertainty or self.model.features.uncertainties[0]
         rows = self.model.numbered(X, uncertainty)

@@ -20,15 +20,13 @@ from gpytorch.kernels import ScaleKernel
 from jaxtyping import Float, Int64
 from torch import Size, Tensor
 
+from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
 from airbo.embeddings.features import MAX_DESIGNS, Features
-from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
-from airbo.kernels import IntegralKernel, MMDKernel
+from airbo.embeddings.kernels import IntegralKernel, MMDKernel
 from airbo.models import rows
-from airbo.models.base import UncertainInputGP
 from airbo.models.conditioned import Conditioned
-from airbo.models.landed import NormalCovariance, normal_landing
-from airbo.models.paths import RandomWaves
-from airbo.models.surprise import Surprises
+from airbo.models.gp import UncertainInputGP
+from airbo.models.paths import NormalCovariance, RandomWaves, normal_landing
 from airbo.uncertainty import Exact, InputUncertainty, base_draws
 
 N_SHARED = 512
@@ -49,6 +47,58 @@ class Drawn:
     """The same draws under the prior."""
     near: Float[Tensor, "*batch s 2"]
     """How many observations are near, and the sum of their surprises: see ``Surprises``."""
+
+
+@dataclass(frozen=True)
+class Surprises:
+    r"""How far observations lie from what all the others say of them, and which of them are near.
+
+    With errors :math:`y - m` and :math:`A = K + \Sigma`, an observation left out lies
+
+    .. math:: z_j = \frac{[A^{-1} (y - m)]_j}{\sqrt{[A^{-1}]_{jj}}}
+
+    standard deviations from its prediction. On a plateau all :math:`z_j` are small, at a cliff some
+    are large, although the prior is as rough here as there.
+    """
+
+    sizes: Float[Tensor, " n"]
+    """:math:`|z_j|`, so scaled that normal numbers have a mean of 1."""
+    scales: Float[Tensor, " n"]
+    """Product of the variances of f at a point and of the observed expected value, without data."""
+
+    @classmethod
+    def of(
+        cls,
+        L: Float[Tensor, "n n"],
+        errors: Float[Tensor, " n"],
+        scales: Float[Tensor, " n"],
+    ) -> "Surprises":
+        """Leave out one observation at a time.
+
+        Args:
+            L: Cholesky factor of the covariance of the observations, noise included.
+            errors: Observations minus the prior mean.
+            scales: See above.
+        """
+        # [A⁻¹ (y - m)]_j / √[A⁻¹]_jj
+        inverse = torch.cholesky_inverse(L)
+        z = (inverse @ errors) / inverse.diagonal().sqrt()
+        # √(π/2) |z_j| / √mean z²: E |z| = √(2/π) for a standard normal z
+        rms = z.square().mean().sqrt()
+        sizes = math.sqrt(math.pi / 2) * z.abs() / rms if rms > 0 else torch.ones_like(z)
+        return cls(sizes, scales)
+
+    def near(self, covariance: Float[Tensor, "k m"]) -> Float[Tensor, "k 2"]:
+        r"""Return how many observations are near to points, and the sum of their surprises.
+
+        Observation j counts :math:`w_j = \mathrm{Corr}(f(x'), F_j)^4`.
+
+        Args:
+            covariance: Of f at points with the observed expected values, and possibly others.
+        """
+        # Corr⁴ = (Cov² / (Var Var))²
+        w = (covariance[:, : len(self.sizes)].square() / self.scales).square()
+        return w @ torch.stack([torch.ones_like(self.sizes), self.sizes], -1)
 
 
 class FunctionDraws:
@@ -75,6 +125,7 @@ class FunctionDraws:
             self._observed = X = rows.packed(model.train_inputs)
             self._normal = self._normal_covariance()
             self.waves = _shared_waves(model)
+            # g(X) = Φ θ with θ ~ N(0, 1): the prior paths at the observations
             phi = self.waves(X)  # (n, m)
             self.coefficients = torch.randn(phi.shape[-1], n_pairs).to(phi)
             known = Conditioned(model)
@@ -83,6 +134,7 @@ class FunctionDraws:
             epsilon = known.noise.sqrt().unsqueeze(-1) * torch.randn(n, n_pairs).to(errors)
             g = phi @ self.coefficients
             self.weights = known.solve(torch.cat([errors, -g - epsilon], -1))
+            # Var f(x) Var F_i, to turn covariances into correlations
             m, scales = n - n_believed, _variance_at_a_point(model) * known.K.diagonal()
             self.surprises = Surprises.of(known.L[:m, :m], errors[:m, 0], scales[:m])
 
@@ -93,10 +145,12 @@ class FunctionDraws:
         by_samples = self._normal is None and not self._shifts
         covariance = self._covariance_by_samples if by_samples else self._covariance
         size = MAX_SAMPLED if by_samples else MAX_DESIGNS
+        # K_xX w for the mean and for every deviation, portion by portion of the points
         rows_of_K = (covariance(some) for some in flat.split(size))
         parts = [(K @ self.weights, self.surprises.near(K)) for K in rows_of_K]
         update, near = (torch.cat(each) for each in zip(*parts, strict=True))
         mean = model.mean_module(flat) + update[:, 0]
+        # g(x) = φ(x) θ
         waves = (self.waves.at_points(some) for some in flat.split(MAX_DESIGNS))
         prior = torch.cat([some @ self.coefficients for some in waves])
         scale, shift = self._units
@@ -119,6 +173,7 @@ class FunctionDraws:
             return None
         flat = X.reshape(-1, X.shape[-1])
         covariances = (self._covariance_of(some, uncertainty) for some in flat.split(MAX_DESIGNS))
+        # E f = m + k w, and the deviations E g - k (K + Σ)⁻¹ (g(X) + ε)
         update = torch.cat([K @ self.weights for K in covariances])
         mean = model.mean_module(flat) + update[:, 0]
         larger, _ = self._under(uncertainty)
@@ -200,6 +255,7 @@ class FunctionDraws:
         designs only. Features would evaluate it at all inputs in between.
         """
         features: Any = self.model.features
+        # k(x, x') for all samples x' of all observations
         points = (X - features.low) / features.width
         K = features.base_kernel(points, self._landed.flatten(0, 1)).to_dense()
         # s E_{x' ~ P_i} k(x, x') for observation i, by the mean over samples
@@ -228,6 +284,7 @@ class _Cosines:
         self.amplitude = (2 * scale / m).sqrt()
 
     def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
+        # √(2 s / m) cos(√(2α) g(P) + b): their inner products are s exp(-α MMD²) on average
         return self.amplitude * torch.cos(self.waves(X, features) @ self.g + self.phases)
 
     def at_points(self, X: Tensor) -> Tensor:

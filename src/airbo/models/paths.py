@@ -25,14 +25,14 @@ from jaxtyping import Float
 from torch import Size, Tensor
 
 from airbo.embeddings import Embedding
-from airbo.embeddings.features import Features, Moments, Nominal
-from airbo.embeddings.gaussian_sum import GaussianSum, gaussian_sum
-from airbo.kernels import ERBFKernel, IntegralKernel, MMDKernel
+from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
+from airbo.embeddings.features import PORTION, Features, Moments, Nominal
+from airbo.embeddings.kernels import ERBFKernel, IntegralKernel, MMDKernel
 from airbo.models import rows
-from airbo.models.base import UncertainInputGP
 from airbo.models.conditioned import Conditioned
-from airbo.models.landed import normal_landing
+from airbo.models.gp import UncertainInputGP
 from airbo.uncertainty import Exact, InputUncertainty, base_draws
+from airbo.uncertainty.gaussians import Resolution
 
 N_WAVES = 512
 """Number of random waves per path."""
@@ -44,12 +44,68 @@ N_BASE_DRAWS = 256
 """Draws of P_x if it changes with the design; otherwise four times as many."""
 
 
+SKETCH = Resolution(2)
+"""Enough to see whether P_x is one normal distribution."""
+
+
+def normal_landing(
+    uncertainty: InputUncertainty, Z: Float[Tensor, "*batch n d"]
+) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch n d"]] | None:
+    """Return means and variances of executed inputs; None unless they are normal, by column."""
+    mean, variance = Z.clone(), torch.zeros_like(Z)
+    for part in uncertainty.gaussians(Z, SKETCH):
+        if part.n_components > 1 or part.kind == 2:
+            return None
+        columns = list(part.columns)
+        landed = part.around(Z[..., columns])
+        mean[..., columns] = landed.means.squeeze(-2)
+        variance[..., columns] = landed.variances.squeeze(-2)
+    return mean, variance
+
+
+class NormalCovariance:
+    r"""Maps points to their covariances with observations under normal P_x.
+
+    For a base kernel that is a sum of Gaussians, and executed inputs :math:`\mathcal N(m_i, v_i)`
+    with independent columns,
+
+    .. math:: \mathbb E\, k(x, x'_i) = c_0 + \sum_q c_q \prod_c
+              \frac{1}{\sqrt{1 + \lambda_{qc} v_{ic}}}
+              \exp\Big(-\frac{\lambda_{qc} (x_c - m_{ic})^2}{2 (1 + \lambda_{qc} v_{ic})}\Big)
+
+    The exponents of all pairs are one product of matrices.
+    """
+
+    def __init__(
+        self, base: GaussianSum, mean: Float[Tensor, "n d"], variance: Float[Tensor, "n d"]
+    ) -> None:
+        """Prepare for observations that landed like this, in the unit cube."""
+        precisions = base.by_column(mean.shape[-1]).unsqueeze(1)  # (q, 1, d)
+        # 1 + λ v, and a = λ / (1 + λ v)
+        widening = 1 + precisions * variance
+        a = precisions / widening  # (q, n, d)
+        height = base.weights.log().unsqueeze(-1) - 0.5 * widening.log().sum(-1)
+        # -½ a (x - m)² = -½ a x² + a m x - ½ a m², so that x only enters as x² and x
+        parts = [-0.5 * a, a * mean, (height - 0.5 * (a * mean.square()).sum(-1)).unsqueeze(-1)]
+        self.coefficients = torch.cat(parts, dim=-1).flatten(0, 1).mT.contiguous()
+        self.constant, self.n = base.constant, len(mean)
+
+    def __call__(self, Z: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
+        """Return the covariances of points of the unit cube, so many at a time as fit in memory."""
+        # (x², x, 1) times the coefficients: all exponents at once
+        rows = torch.cat([Z.square(), Z, torch.ones_like(Z[:, :1])], dim=-1)
+        step = max(32, PORTION // self.coefficients.shape[-1])
+        each = [(some @ self.coefficients).exp() for some in rows.split(step)]
+        return self.constant + torch.cat([e.unflatten(-1, (-1, self.n)).sum(-2) for e in each])
+
+
 class RandomWaves:
     """Random waves, and their expected values under every uncertainty of some features."""
 
     def __init__(self, features: Features, base: GaussianSum, shape: Size, m: int) -> None:
         """Draw ``m`` waves for each of ``shape`` paths from the spectrum of a base kernel."""
         d = features.d
+        # a wave belongs to Gaussian q with probability c_q / k(0); the constant has ω = 0
         weights = torch.cat([base.weights, base.constant.reshape(1)]).detach()
         which = torch.multinomial(weights, shape.numel() * m, replacement=True).reshape(*shape, m)
         precisions = torch.cat([base.by_column(d), base.relevances.new_zeros(1, d)]).detach()
@@ -58,6 +114,7 @@ class RandomWaves:
         frequencies = torch.randn(*shape, m, d).to(precisions) * precisions[which].sqrt()
         self.frequencies = frequencies.mT
         self.phases = 2 * math.pi * torch.rand(*shape, 1, m).to(precisions)
+        # √(2 k(0) / m), so that Σ_j cos² has the mean k(0)
         self.amplitude = (2 * weights.sum() / m).sqrt()
         self._spread: dict[InputUncertainty, Tensor] = {}
 
@@ -90,6 +147,7 @@ class RandomWaves:
         self, uncertainty: InputUncertainty, Z: Float[Tensor, "*batch n d"]
     ) -> Float[Tensor, "*paths n m"]:
         """Return E cos(ω·z' + b)."""
+        # ω·z + b
         phase = Z @ self.frequencies + self.phases
         if isinstance(uncertainty, Exact):
             return torch.cos(phase)
@@ -143,10 +201,12 @@ class Expected(Prior):
         """Draw paths of variance ``scale`` times that of the base kernel."""
         m = max(32, min(N_WAVES, MAX_WAVES // shape.numel()))
         self.waves = RandomWaves(features, base, shape, m)
+        # θ ~ N(0, s)
         self.coefficients = scale.sqrt() * torch.randn(*shape, m, 1).to(scale)
 
     def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
         """Sum up."""
+        # E f(x') = Σ_j θ_j E cos(ω_j·x' + b_j)
         return (self.waves(X, features) @ self.coefficients).squeeze(-1)
 
 
@@ -163,12 +223,14 @@ class OfDistances(Prior):
         h = max(16, min(N_COSINES, math.isqrt(room // 2)))
         m = max(64, min(N_WAVES, room // h, MAX_WAVES // shape.numel()))
         self.waves = RandomWaves(kernel.embedding, base, shape, m)
+        # √(2α) g: h paths of E g, each a sum of m waves
         self.g = (2 * kernel.alpha.detach()).sqrt() * torch.randn(*shape, m, h).to(scale)
         self.phases = 2 * math.pi * torch.rand(*shape, 1, h).to(scale)
         self.coefficients = (2 * scale / h).sqrt() * torch.randn(*shape, h, 1).to(scale)
 
     def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
         """Sum up."""
+        # √(2 s / h) Σ_i θ_i cos(√(2α) E g_i + b_i)
         cosines = torch.cos(self.waves(X, features) @ self.g + self.phases)
         return (cosines @ self.coefficients).squeeze(-1)
 
@@ -229,6 +291,7 @@ class Paths(SamplePath):
         model = self.model if uncertainty is None else self.model.including(uncertainty)
         X = model.numbered(x, uncertainty)
         known = model.features(rows.packed(model.train_inputs))
+        # K_xX (K_XX + Σ)⁻¹ (y - f(X) - ε)
         update = model.covar_module(model.features(X), known).to_dense() @ self.weights
         values = model.mean_module(x) + self.prior(X, model.features) + update.squeeze(-1)
         transform: Any = getattr(model, "outcome_transform", None)

@@ -29,7 +29,7 @@ from airbo.acquisition.improvement import Draws, Sampled
 from airbo.measures import CVaR, InSpec, Mean, MeanStd, Measure, Quantile, Worst, check_measure
 from airbo.measures.capability import Capability, around_mean
 from airbo.measures.posterior import FINE, FOR_SHARES, Effort, MeasureModel, Noise, check_noise
-from airbo.models import ERBFGP, SKLGP, EnergyGP, NominalGP, SlicedWassersteinGP
+from airbo.models import ERBFGP, SKLGP, NominalGP
 from airbo.optimizer.recommendation import Evaluation, OutcomeEstimate
 from airbo.optimizer.record import History
 from airbo.optimizer.surrogate import FittedModel, Surrogate, SurrogateFactory, value_unit
@@ -45,7 +45,7 @@ MAX_VALUES = 2**22
 """Number of values of f that fit into memory."""
 NORMAL_90 = 1.6449
 """Half-width, in standard deviations, of the central 90% of a normal distribution."""
-_WITHOUT_F = (SKLGP, ERBFGP, EnergyGP, SlicedWassersteinGP, NominalGP)
+_WITHOUT_F = (SKLGP, ERBFGP, NominalGP)
 
 
 @dataclass(frozen=True)

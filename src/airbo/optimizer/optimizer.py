@@ -92,7 +92,7 @@ class Optimizer:
                 names, in the units of the parameters; None: exactly.
             direction: Whether larger or smaller values are better.
             surrogate: ``"default"``, which is ``"relevance"``; ``"expectation"``, ``"mmd"`` (the
-                paper's), ``"ugp"``, ``"energy"``, ``"wasserstein"``, ``"skl"``, ``"erbf"``,
+                paper's), ``"ugp"``, ``"skl"``, ``"erbf"``,
                 ``"nominal"``, or a function (train_X, train_Y) -> BoTorch model, which may have
                 further arguments uncertainty, deployment and bounds.
             acquisition: ``"default"``, which is ``"balanced"``; ``"ucb-random"``, ``"ucb"`` (the

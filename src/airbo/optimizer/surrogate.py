@@ -29,11 +29,9 @@ from airbo.models import (
     MMDGP,
     SKLGP,
     UGP,
-    EnergyGP,
     ExpectationGP,
     NominalGP,
     RelevanceGP,
-    SlicedWassersteinGP,
     UncertainInputGP,
 )
 from airbo.observed import Direction
@@ -50,8 +48,6 @@ SURROGATES: dict[str, SurrogateFactory] = {
     "relevance": RelevanceGP,
     "mmd": MMDGP,
     "ugp": UGP,
-    "energy": EnergyGP,
-    "wasserstein": SlicedWassersteinGP,
     "skl": SKLGP,
     "erbf": ERBFGP,
     "nominal": NominalGP,

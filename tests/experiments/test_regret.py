@@ -10,14 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airbo.problems import RKHS
-from airbo.theory import (
-    cumulative_regret,
-    information_gain,
-    information_gains,
-    regret_bound,
-    run_regret,
-    ucb_beta,
-)
+from airbo.theory import information_gain, information_gains, ucb_beta
+from experiments.theory.regret import cumulative_regret, regret_bound, run_regret
 
 LENGTHSCALE = 0.2
 

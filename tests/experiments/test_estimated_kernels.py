@@ -5,7 +5,9 @@ import math
 import pytest
 import torch
 
-from airbo.theory import confidence_width, information_gain, posterior_errors
+from airbo.theory import information_gain
+from experiments.theory.regret import confidence_width
+from experiments.theory.samples import posterior_errors
 
 ERROR = 1e-6
 """So small that terms in its square do not matter."""

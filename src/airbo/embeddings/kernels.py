@@ -1,13 +1,98 @@
-"""Kernels that replace every P_x by the Gaussian with the same mean and covariance."""
+"""Kernels between distributions: covariances of E f, and functions of distances.
+
+Notation: P and Q distributions of executed inputs, by their features; ψ_P their embeddings; μ, Σ
+the mean and the covariance of P where only these are looked at; all in the unit cube.
+"""
 
 from typing import Any
 
 import torch
+from gpytorch.constraints import GreaterThan
 from gpytorch.kernels import Kernel, RBFKernel
+from gpytorch.priors import Prior
 from jaxtyping import Float
+from linear_operator import to_dense
 from torch import Tensor
 
+from airbo.embeddings import Embedding
 from airbo.embeddings.features import Moments
+
+
+def positive() -> GreaterThan:
+    """Keep a scale above 0 in every step of a fit: at 0 its prior has no density."""
+    return GreaterThan(1e-12)
+
+
+class IntegralKernel(Kernel):
+    r"""Covariance of expected values under a Gaussian process prior (Oliveira 2019).
+
+    .. math:: \hat k(P, Q) = \langle\psi_P, \psi_Q\rangle = \mathbb E_{u \sim P, v \sim Q}\, k(u, v)
+
+    If f ~ GP(0, k), this is the covariance of E_P[f] and E_Q[f].
+    """
+
+    def __init__(self, embedding: Embedding) -> None:
+        """Integrate the base kernel of ``embedding``."""
+        super().__init__()
+        self.embedding = embedding
+
+    @property
+    def at_a_point(self) -> Float[Tensor, ""]:
+        """The kernel of an exactly set input with itself, k(x, x).
+
+        For a base kernel that is not stationary, x is the middle of the box.
+        """
+        # k(x, x) at x = ½
+        middle = torch.full_like(self.embedding.low, 0.5).unsqueeze(0)
+        return to_dense(self.embedding.base_kernel(middle, diag=True)).squeeze()
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        """Compare features, all pairs or matching ones."""
+        return self.embedding.inner(x1, x2, diag)
+
+
+class MMDKernel(Kernel):
+    r"""Squared-exponential kernel on the MMD between two uncertain inputs.
+
+    .. math:: \hat k(P, Q) = \exp(-\alpha \, \mathrm{MMD}^2(P, Q))
+
+    Its inputs are the features that its embedding computes for designs.
+    """
+
+    def __init__(
+        self, embedding: Embedding, alpha: float = 1.0, alpha_prior: Prior | None = None
+    ) -> None:
+        """Start from ``alpha``; it is learnable, like the base kernel's hyper-parameters."""
+        super().__init__()
+        self.embedding = embedding
+        self.register_parameter("raw_alpha", torch.nn.Parameter(torch.zeros(1)))
+        self.register_constraint("raw_alpha", positive())
+        if alpha_prior is not None:
+            self.register_prior("alpha_prior", alpha_prior, MMDKernel._alpha, MMDKernel._set_alpha)
+        self._set_alpha(alpha)
+
+    @property
+    def alpha(self) -> Float[Tensor, "1"]:
+        """How fast the covariance falls with MMD²."""
+        return self._alpha()
+
+    @alpha.setter
+    def alpha(self, value: Tensor | float) -> None:
+        self._set_alpha(value)
+
+    def _alpha(self) -> Tensor:
+        alpha: Tensor = self.raw_alpha_constraint.transform(self.raw_alpha)
+        return alpha
+
+    def _set_alpha(self, value: Tensor | float) -> None:
+        value = torch.as_tensor(value).to(self.raw_alpha).expand_as(self.raw_alpha)
+        self.initialize(raw_alpha=self.raw_alpha_constraint.inverse_transform(value))
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        """Compare features, all pairs or matching ones."""
+        # exp(-α ‖ψ_P - ψ_Q‖²)
+        return torch.exp(-self.alpha * self.embedding.mmd2(x1, x2, diag))
+
 
 SKL_FLOOR = 1e-6
 """Variance, in the unit cube, added to every Gaussian: between exact inputs the
@@ -44,6 +129,7 @@ class ERBFKernel(Kernel):
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""
+        # μ₁ - μ₂ and Σ₁ + Σ₂ of all pairs, and W + Σ₁ + Σ₂ = L Lᵀ
         difference, covariance = _pairs(self.moments, x1, x2, diag)
         W = self.lengthscale.square().squeeze(-2).expand(self.moments.d).diag_embed()
         L = torch.linalg.cholesky(W + covariance)

@@ -1,4 +1,9 @@
-"""Noise of single observations, each at an unknown point of P_x, and of means of replicates."""
+r"""Noise of single observations, each at an unknown point of P_x, and of means of replicates.
+
+Notation: an observation is :math:`y = f(x') + \zeta`, :math:`x' \sim P_x`, and its model the
+expected value E f plus noise. ``n`` rows, with ``c`` observations each; σ² the variance of ζ; s the
+output scale; k the base kernel, k̂ that of expected values.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -38,6 +43,7 @@ class NoiseOfRows(Noise, ABC):
         """
         if kwargs.get("noise") is not None:
             return DiagLinearOperator(kwargs["noise"])
+        # Σ = diag(σ₁², ..., σ_n²)
         inputs = rows.given(params) or self.observed
         if not inputs or (shape is not None and shape[-1] != inputs[0].shape[-2]):
             raise ValueError(
@@ -80,6 +86,7 @@ class UnseenInputNoise(NoiseOfRows):
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the observation noise plus the variance due to unseen executed inputs."""
+        # Var(f(x') - E f) + σ²
         return self.unseen(inputs) + self.observation_noise_of(inputs[0])
 
     def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
@@ -95,6 +102,7 @@ class UnseenInputNoise(NoiseOfRows):
 
     def observation_noise_of(self, X: Tensor) -> Tensor:
         """Return the observation noise; for new designs, the mean of given variances."""
+        # σ², or the given variances; of designs that were not observed, their mean
         noise = self.noise
         if not isinstance(self.observation_noise, FixedGaussianNoise):
             return noise
@@ -133,6 +141,7 @@ class MeanNoise(NoiseOfRows):
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Divide by the number of observations that a row stands for."""
+        # Var of the mean of c observations: σ² / c
         c, each = rows.counts(inputs), self.each(inputs)
         if self.training and torch.is_grad_enabled():
             self._last = each
@@ -166,6 +175,7 @@ class WithinRows(AddedLossTerm):
 
     def loss(self, *params: Any) -> Float[Tensor, "*batch"]:
         """Return the sum over rows, to be added to the log likelihood."""
+        # Σ_rows -½ [(c - 1) log 2πσ² + log c + S / σ²]
         c, within = (t.squeeze(-1) for t in self.inputs[2:])
         variance = self.noise.each_again(self.inputs)
         terms = (c - 1) * torch.log(2 * math.pi * variance) + c.log() + within / variance

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airbo.embeddings import Nystrom, mmd2
-from airbo.theory import (
+from experiments.theory.samples import (
     covariance_norm,
     effective_dimension,
     empirical_error,

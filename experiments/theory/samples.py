@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.theory.gain import check_probability
+from experiments.subjects.internals import check_probability
 
 
 def empirical_error(n_samples: int, epsilon: float, phi: float) -> float:

@@ -9,8 +9,9 @@ from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.theory.gain import information_gains, rkhs_norm, training, ucb_beta
-from airbo.theory.samples import posterior_errors
+from airbo.theory import information_gains, rkhs_norm, ucb_beta
+from experiments.subjects.internals import training
+from experiments.theory.samples import posterior_errors
 
 
 def confidence_width(
