@@ -1,7 +1,6 @@
 """Make the example of docs/report.md: ``python -m experiments.figures.report [report.html]``.
 
-Needs Chromium on the PATH for the picture. With ``--precision`` it prints what three surrogates say
-of halved deviations, beside the truth.
+Needs Chromium on the PATH for the picture.
 """
 
 import math
@@ -12,12 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import torch
-
 import airbo
 from airbo import uncertainty as unc
 from airbo.lab.report import write_report
-from airbo.lab.report.beliefs import Beliefs
 from experiments.harness.places import IMAGES
 
 IMAGE = IMAGES / "report.png"
@@ -70,43 +66,8 @@ def take_picture(page: Path) -> None:
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=120)
 
 
-def two_peaks(x: float) -> float:
-    """Return a function with a sharp and a broad peak."""
-    return math.exp(-(((x - 0.3) / 0.08) ** 2)) + 0.7 * math.exp(-(((x - 0.7) / 0.2) ** 2))
-
-
-def compare_surrogates(std: float = 0.06, n: int = 40) -> None:
-    """Print the change that halved deviations make, as believed and as it is."""
-    generator = random.Random(1)
-    draws = [generator.gauss(0, 1) for _ in range(20_000)]
-    for surrogate in ("mmd", "ugp", "expectation"):
-        for seed in range(3):
-            rng = random.Random(seed)
-            space, P = airbo.Space({"x": (0.0, 1.0)}), {"x": unc.Normal(std)}
-            optimizer = airbo.Optimizer(space, P, surrogate=surrogate, seed=seed, n_initial=6)
-            for _ in range(n):
-                design = optimizer.ask()
-                optimizer.tell(design, two_peaks(rng.gauss(design["x"], std)))
-            halved = optimizer.uncertainty.scaled(0.5)
-            for x in (optimizer.recommend().design["x"], 0.3):
-                X = torch.full((2, 1), x, dtype=torch.float64)
-                both = [optimizer.uncertainty, halved]
-                _, change = Beliefs.of(optimizer.outcome_model()).compare(X, both)
-                before, after = (
-                    sum(two_peaks(x + factor * std * z) for z in draws) / len(draws)
-                    for factor in (1.0, 0.5)
-                )
-                print(
-                    f"{surrogate} seed {seed} x = {x:.2f}: {change.mean:+.3f} ± {change.std:.3f}, "
-                    f"truth {after - before:+.3f}"
-                )
-
-
 def main() -> None:
-    """Write the report and its picture, or compare surrogates."""
-    if "--precision" in sys.argv:
-        compare_surrogates()
-        return
+    """Write the report and its picture."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "report.html"
         write_report(
@@ -114,7 +75,6 @@ def main() -> None:
             path,
             title="Milling, example",
             units={"removal rate": "cm³/min"},
-            progress=True,
         )
         take_picture(path)
 

@@ -56,7 +56,7 @@ def try_file(text, reported):
             c.recommend()
             assert c.import_table(c.export(), again=True).numbers
             if reported:
-                write_report(c.optimizer(), Path(folder, "page.html"), history=0)
+                write_report(c.optimizer(), Path(folder, "page.html"))
 
 
 @fuzzed(campaign_files(), FEW)

@@ -94,15 +94,6 @@ def test_copies_do_not_fit_twice_what_one_of_them_has_fitted(monkeypatch):
     assert len(fits) == n + 1
 
 
-def test_a_look_at_an_earlier_state_does_not_cost_the_present_one_its_model(monkeypatch):
-    optimizer = cheap(LINE)
-    run(optimizer, 5)
-    recommend(optimizer)
-    recommend(optimizer.as_of(4))
-    monkeypatch.setattr(Surrogate, "fit", lambda *args: pytest.fail("fitted again"))
-    recommend(optimizer)
-
-
 def test_what_is_done_to_the_record_leaves_the_optimizer_alone():
     optimizer = cheap(LINE)
     run(optimizer, 3)

@@ -81,6 +81,18 @@ class Specification:
     limits: Sequence[MeasureModel]
     """Their measures are ``InSpec``, in the units of their models."""
 
+    @classmethod
+    def of(
+        cls,
+        optimizer: Optimizer,
+        measure: InSpec | None = None,
+        effort: Effort = EFFORT_OF_WINDOW,
+    ) -> "Specification":
+        """Take the limits of an optimizer; see ``operating_window``."""
+        limited = _limited(optimizer, measure)
+        cube = limited[0].surrogate.points.cube
+        return cls(cube, [o.draws(effort) for o in limited])
+
     def probability(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
         """Return P(in spec) at points of the folded cube; 0 where a constraint is not met."""
         # (1/S s) Σ 1[f(x') is within all limits]; 0 where a constraint is not met
@@ -132,12 +144,11 @@ def operating_window(
     check_level(level)
     with optimizer.exclusive():
         plain = design_in_use(optimizer, design)
-        limited = _limited(optimizer, measure)
-        cube = limited[0].surrogate.points.cube
-        spec = Specification(cube, [o.draws(EFFORT_OF_WINDOW) for o in limited])
+        spec = Specification.of(optimizer, measure)
+        cube = spec.cube
         at = cube.axes.from_columns(cube.columns([plain], allow_outside=True))
         # the design itself is judged by the draws that its capability is read off
-        there = Specification(cube, [o.draws(FOR_SHARES) for o in limited]).at_design(plain)
+        there = Specification.of(optimizer, measure, FOR_SHARES).at_design(plain)
         search = _Search(spec, at[0], level)
         along = {name: search.along(c) for c, name in enumerate(cube.space.names)}
         if there < level:

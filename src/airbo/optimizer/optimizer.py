@@ -23,7 +23,7 @@ from airbo.optimizer.recommendation import Evaluation, Recommendation
 from airbo.optimizer.record import History, Points
 from airbo.optimizer.search import initial_design, next_design
 from airbo.optimizer.state import damage_reported, from_json, to_json
-from airbo.optimizer.surrogate import FittedModel, Surrogate, SurrogateFactory, find_surrogate
+from airbo.optimizer.surrogate import Surrogate, SurrogateFactory, find_surrogate
 from airbo.outcomes import (
     Maximize,
     Minimize,
@@ -479,15 +479,6 @@ class Optimizer:
         twin._history = self._history.copy()
         twin._lock = self._lock  # one model, one thread at a time
         return twin
-
-    @locked
-    def as_of(self: Own, n: int) -> Own:
-        """Return an optimizer with only the first ``n`` observations and no pending designs."""
-        earlier = copy.copy(self)
-        known = self._history.observations[: whole_number("n", n, least=0)]
-        earlier._history = History(self._history.points, known, n_asked=len(known))
-        earlier._goals = tuple(replace(goal, last=FittedModel()) for goal in self._goals)
-        return earlier
 
     @locked
     def to_json(self) -> str:

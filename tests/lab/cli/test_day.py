@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from airbo.lab.cli.app import app
-from airbo.lab.report import report
 from airbo.optimizer import search
 from airbo.optimizer.surrogate import SURROGATES
 
@@ -17,8 +16,6 @@ DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "campaign.md").read_text(encoding="utf-8")
 DETAILS = (DOCS / "campaign-details.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
-QUICK = {"airbo report": "airbo report --history 0"}
-"""What readers wait for and tests do not."""
 
 
 def sessions():
@@ -40,7 +37,7 @@ def run(command):
         return subprocess.run(
             command, shell=True, check=True, text=True, capture_output=True
         ).stdout
-    words = shlex.split(QUICK.get(command, command).replace("\\\n", " "))
+    words = shlex.split(command.replace("\\\n", " "))
     result = CliRunner().invoke(app, words[1:], env={"COLUMNS": "110"})
     assert result.exit_code == 0, f"{command}: {result.output} {result.exception!r}"
     return result.output
@@ -56,8 +53,7 @@ def test_the_day_goes_as_the_page_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(search, "N_RESTARTS", 1)
     monkeypatch.setattr(search, "N_RAW", 16)
-    # what is printed does not depend on the model, nor on this part of the page
-    monkeypatch.setattr(report, "precision_section", lambda outcome: report.Section("", "", ()))
+    # what is printed does not depend on the model
     monkeypatch.setitem(SURROGATES, "default", SURROGATES["nominal"])
     found = sessions()
     assert len(found) > 15

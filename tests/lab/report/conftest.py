@@ -1,6 +1,6 @@
 import pytest
 
-from airbo.lab.report import along, precision
+from airbo.lab.report import along
 from airbo.optimizer import search
 
 
@@ -10,13 +10,9 @@ def coarse(request, monkeypatch, few_draws):
     if "fine" in request.fixturenames:
         return
     monkeypatch.setattr(along, "N_PER_SIDE", 5)
-    monkeypatch.setattr(along, "MAX_PAIRS", 4)
     monkeypatch.setattr(search, "N_RESTARTS", 1)
     monkeypatch.setattr(search, "N_RAW", 16)
     monkeypatch.setattr(along, "N_ALONG", 7)
-    monkeypatch.setattr(along, "N_ALONG_IN_MANY", 5)
-    for name in ("N_SPREAD", "N_LOCAL"):
-        monkeypatch.setattr(precision, name, 8)
 
 
 @pytest.fixture

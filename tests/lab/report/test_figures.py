@@ -9,8 +9,7 @@ from airbo import measures
 from airbo import uncertainty as unc
 from airbo.lab.report import (
     Slice,
-    earlier_recommendations,
-    pair_figure,
+    map_figure,
     parameter_figure,
     progress_figure,
 )
@@ -34,7 +33,7 @@ def test_expected_values_are_those_of_the_optimizer(found):
     rng = np.random.default_rng(0)
     F = found.findings.cube.round(torch.from_numpy(rng.random((37, 4))))
     designs = found.findings.cube.to_designs(found.findings.cube.unfold(F))
-    ours = found.beliefs.expected(found.findings.cube.columns(designs))
+    ours = found.expected(found.findings.cube.columns(designs))
     theirs = found.findings.optimizer.predict(designs)
     np.testing.assert_allclose(ours.mean, theirs["mean"], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(ours.std, theirs["std"], rtol=1e-4)
@@ -122,7 +121,7 @@ def test_all_observations_stand_on_every_slice_the_nearest_ones_darkest(found):
 def test_many_whole_numbers_are_thinned_out_and_stay_whole(fine):
     findings = outcome(optimizer({"n": airbo.Integer(1, 1000)}, n=4))
     values = Slice(findings, "n").values
-    assert len(values) <= 26
+    assert len(values) <= 32
     assert (values == values.round()).all()
 
 
@@ -163,10 +162,9 @@ def test_experiments_stand_at_the_numbers_that_people_call_them_by():
     opt = one(n=4, failed=[1], surrogate="ugp")
     numbers = [0, 3, 4, 17]  # others are pending or left out
     known = outcome(opt, numbers=numbers)
-    shown = traces(progress_figure(known, earlier_recommendations(known.findings, n_states=2)))
+    shown = traces(progress_figure(known))
     assert list(shown["observed"].x) == [0, 4, 17]
     assert list(shown["failed"].x) == [3]
-    assert list(shown["recommended, as judged today"].x) == [0, 17]
     observed = traces(parameter_figure(Slice(known, "x")))["observed"]
     assert [text.split(":")[0] for text in observed.hovertext] == [
         "experiment 0",
@@ -175,31 +173,6 @@ def test_experiments_stand_at_the_numbers_that_people_call_them_by():
     ]
     with pytest.raises(ValueError, match="4 experiments, but 2 numbers"):
         outcome(opt, numbers=[1, 2])
-
-
-def test_earlier_recommendations_are_those_of_an_optimizer_that_knew_no_more(found):
-    earlier = earlier_recommendations(found.findings, n_states=3)
-    assert [e.n for e in earlier] == [1, 5, 9]
-    for e in earlier:
-        young = airbo.Optimizer(
-            found.findings.space,
-            found.findings.optimizer.uncertainty,
-            surrogate="ugp",
-            n_initial=11,
-        )
-        young.tell(found.findings.optimizer.observations[: e.n])
-        best = outcome(young).findings.best
-        assert e.design == best.design
-        assert float(e.then.mean) == pytest.approx(best.mean)
-    last = earlier[-1]
-    assert float(last.now.mean) == pytest.approx(found.findings.best.mean) == float(last.then.mean)
-
-
-def test_states_start_with_the_first_value():
-    findings = outcome(one(n=5, failed=[0, 1])).findings
-    assert [e.n for e in earlier_recommendations(findings, n_states=9)] == [3, 4, 5]
-    assert earlier_recommendations(findings, n_states=0) == []
-    assert earlier_recommendations(outcome(one(n=2, failed=[0, 1])).findings) == []
 
 
 def test_all_pairs_of_numbers_and_the_most_influential_first():
@@ -215,20 +188,21 @@ def test_all_pairs_of_numbers_and_the_most_influential_first():
 
 
 def test_the_surface_is_the_expected_value(found, fine):
-    surface = pair_figure(found, "speed", "depth").data[0]
+    surface = map_figure(found, "speed", "depth").data[0]
     rng = np.random.default_rng(1)
     rows, columns = rng.integers(49, size=(2, 30))
     x, y = np.array(surface.x), np.array(surface.y)
     X = found.findings.along({"speed": x[columns], "depth": y[rows]})
-    expected = found.beliefs.expected(X).mean
+    expected = found.expected(X).mean
     error = np.abs(np.array(surface.z)[rows, columns] - expected)
     assert error.max() < 0.01 * np.ptp(surface.z)
 
 
 def test_designs_tried_failed_pending_and_recommended_are_marked(found):
-    shown = traces(pair_figure(found, "speed", "depth"))
+    shown = traces(map_figure(found, "speed", "depth"))
     counts = {name: len(trace.x) for name, trace in shown.items()}
-    assert counts == {"tried": 8, "failed": 1, "pending": 1, "recommended": 1}
+    marked = {"tried": 8, "failed": 1, "pending": 1, "recommended": 1}
+    assert counts == {**marked, "where it lands": 200}
     assert shown["recommended"].x[0] == found.findings.best.design["speed"]
 
 
@@ -237,14 +211,14 @@ def test_bright_is_good_in_both_directions():
         opt = optimizer(
             {"a": (0.0, 1.0), "b": (0.0, 1.0)}, n=2, direction=direction, surrogate="nominal"
         )
-        assert pair_figure(outcome(opt), "a", "b").data[0].reversescale == (direction == "minimize")
+        assert map_figure(outcome(opt), "a", "b").data[0].reversescale == (direction == "minimize")
 
 
 def test_names_are_text_in_charts():
     findings = outcome(hostile())
     for name in findings.findings.space.names:
         assert "<" not in parameter_figure(Slice(findings, name)).to_json()
-    assert "<" not in pair_figure(findings, findings.findings.space.names[0], "c").to_json()
+    assert "<" not in map_figure(findings, findings.findings.space.names[0], "c").to_json()
 
 
 def test_designs_outside_the_space_are_told_apart():
@@ -269,8 +243,31 @@ def test_limits_are_drawn_and_values_beyond_them_stand_out():
     assert list(shown["out of spec"].y) == [0.1, 0.9]
     assert [line.y0 for line in progress.layout.shapes] == [0.4, 0.6]
     assert [s.y0 for s in parameter_figure(Slice(known, "a")).layout.shapes] == [0.4, 0.6]
-    lines = [t for t in pair_figure(known, "a", "b").data if t.type == "contour"][1:]
-    assert [(t.contours.start, t.contours.end) for t in lines] == [(0.4, 0.4), (0.6, 0.6)]
+
+
+def test_a_map_shows_what_the_limits_forbid(fine):
+    opt = airbo.Optimizer(
+        {"a": (0.0, 1.0), "b": (0.0, 1.0)},
+        {"a": unc.Normal(0.01)},
+        outcomes={"Ra": airbo.Maximize(measures.InSpec(0.25, 0.75))},
+        surrogate="ugp",
+        n_initial=20,
+    )
+    for _ in range(20):
+        design = opt.ask()
+        opt.tell(design, {"Ra": design["a"]})
+    known = outcome(opt)
+    figure = map_figure(known, "a", "b")
+    lines = [t for t in figure.data if t.type == "contour"][1:]
+    assert [t.contours.start for t in lines] == [0.5, 0.8, 0.95]
+    hatched = traces(figure)["out of spec too often"]
+    X = known.findings.along({"a": np.array([0.5, 0.1, 0.9]), "b": np.array([0.5, 0.5, 0.5])})
+    assert (known.findings.in_spec(X) > 0.9).tolist() == [True, False, False]
+    assert not [x for x in hatched.x if 0.35 < x < 0.65]
+    assert {x > 0.5 for x in hatched.x} == {True, False}
+    box, window = traces(figure)["operating window"], known.findings.handover.window
+    assert (min(box.x), max(box.x)) == tuple(window.jointly["a"])
+    assert (min(box.y), max(box.y)) == tuple(window.jointly["b"])
 
 
 def test_logarithmic_axes_have_round_numbers():

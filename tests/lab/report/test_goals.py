@@ -107,10 +107,9 @@ def test_an_experiment_that_measured_one_outcome_only_is_shown(tmp_path):
 
 def test_a_single_outcome_has_the_page_of_a_value(tmp_path):
     opt = several({"strength": airbo.Maximize()})
-    settings = {"history": 0}
-    assert "Expected strength" in tiles_of(page_of(opt, tmp_path, **settings))
+    assert "Expected strength" in tiles_of(page_of(opt, tmp_path))
     opt.tell({"x": 9.0, "y": 9.0}, None, infeasible=True)
-    tiles = tiles_of(page_of(opt, tmp_path, **settings))
+    tiles = tiles_of(page_of(opt, tmp_path))
     assert {"Expected strength", "feasible: works"} <= {*tiles}
 
 
@@ -221,7 +220,7 @@ GOALS = {
 def test_every_goal_has_its_own_words(goal, tmp_path):
     want, better, lead = GOALS[goal]
     opt = several({"leak": want})
-    text = words_of(page_of(opt, tmp_path, units={"leak": "ml"}, history=0))
+    text = words_of(page_of(opt, tmp_path, units={"leak": "ml"}))
     assert better in text
     assert lead in text
     others = {other for _, other, _ in GOALS.values()} - {better}
@@ -249,7 +248,7 @@ def test_every_outcome_of_several_is_compared_by_its_own_goal(tmp_path):
 
 
 def test_sections_come_one_after_the_other_and_need_nothing_around_them():
-    found = list(sections(Findings(several(LIMITED)), history=0))
+    found = list(sections(Findings(several(LIMITED))))
     keys = [section.key for section in found]
     assert keys[0] == "answer"
     assert keys[-1] == "settings"

@@ -5,8 +5,16 @@ import pytest
 import torch
 
 import airbo
-from airbo.lab.report import importance_figure, importances, left_out, trust_figure
-from airbo.lab.report.trust import LeftOut, importance_verdict, trust_verdict
+from airbo.lab.report import Slice
+from airbo.lab.report.trust import (
+    LeftOut,
+    importance_figure,
+    importance_verdict,
+    importances,
+    left_out,
+    trust_figure,
+    trust_verdict,
+)
 from tests.lab.report.common import milling, one, optimizer, outcome
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
@@ -124,3 +132,16 @@ def test_where_all_values_are_equal_nothing_matters():
     assert (
         importance_verdict(dict.fromkeys("ab", 0.0)) == "The model sees no parameter that matters."
     )
+
+
+# -- designs that are hit exactly
+
+
+@pytest.mark.parametrize("surrogate", ["mmd", "skl", "nominal"])
+def test_a_surrogate_that_cannot_say_what_exact_designs_give_draws_no_such_curve(surrogate):
+    assert Slice(outcome(one(n=2, surrogate=surrogate)), "x").nominal is None
+
+
+@pytest.mark.parametrize("surrogate", ["default", "ugp", "erbf"])
+def test_a_surrogate_that_is_linear_in_the_distribution_can_say(surrogate):
+    assert outcome(one(n=2, surrogate=surrogate)).knows_exact

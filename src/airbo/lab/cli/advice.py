@@ -247,9 +247,6 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The page; default: beside the file.")
     ] = None,
-    history: Annotated[
-        int, typer.Option(help="How many earlier states to refit the model to.", min=0)
-    ] = 12,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -271,10 +268,8 @@ def report(
                 title=settings.name,
                 units=settings.units,
                 date=datetime.date.today(),
-                history=history,
                 numbers=[e.number for e in campaign.modelled(record)],
                 record=record,
-                progress=out.err.is_terminal and not as_json,
             )
         except OSError as error:
             raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
@@ -15,13 +16,13 @@ from torch import Tensor
 
 from airbo import words
 from airbo.lab.report import page, style
-from airbo.lab.report.beliefs import Estimate
-from airbo.lab.report.findings import Findings, OutcomeFindings
+from airbo.lab.report.findings import Estimate, Findings, OutcomeFindings
 from airbo.lab.report.page import Section
 from airbo.observed import OK, STATUS, VALUE
+from airbo.outcomes import objectives
 from airbo.space.parameters import Categorical, Parameter
 
-N_ALONG, N_ALONG_IN_MANY = 41, 25
+N_ALONG = 31
 N_BINS = 48
 NEAR = 0.1
 """Values farther than this from all experiments, relative to the range, were not tried."""
@@ -29,7 +30,11 @@ FADED, FAR_AWAY = 0.3, 0.15
 """Opacity of what was not tried, and of experiments that differ in all other parameters."""
 N_PER_SIDE, N_SHOWN = 17, 49
 """Points per side of a map: where the model is asked, and where the map is drawn."""
-MAX_PAIRS, MAX_SIDE_BY_SIDE = 10, 3
+MAX_MAPS = 3
+"""Maps of each objective: those of the pairs that matter most."""
+N_LANDED = 200
+PROBABILITIES = (0.5, 0.8, 0.95)
+"""Lines of equal P(in spec) on a map."""
 
 
 class Slice:
@@ -49,21 +54,20 @@ class Slice:
     @cached_property
     def values(self) -> NDArray[np.float64]:
         """Values of the parameter, as numbers."""
-        few = self.findings.is_discrete(self.name) or self.findings.space.d > 4
-        own = self.findings.grid(self.name, N_ALONG_IN_MANY if few else N_ALONG)
+        own = self.findings.grid(self.name, N_ALONG)
         return np.union1d(own, self.findings.center[:, self.column].numpy())
 
     @cached_property
     def expected(self) -> Estimate:
         """The expected value in use, by the model of the optimizer."""
-        return self.outcome.beliefs.expected(self.findings.along({self.name: self.values}))
+        return self.outcome.expected(self.findings.along({self.name: self.values}))
 
     @cached_property
     def nominal(self) -> Estimate | None:
         """The value if the design were hit exactly; None if it is, or if the model cannot say."""
-        if not self.findings.uncertain or self.outcome.if_exact is None:
+        if not self.findings.uncertain or not self.outcome.knows_exact:
             return None
-        return self.outcome.if_exact.expected(self.findings.along({self.name: self.values}))
+        return self.outcome.expected(self.findings.along({self.name: self.values}), exactly=True)
 
     @cached_property
     def was_tried(self) -> NDArray[np.bool_]:
@@ -92,12 +96,8 @@ class Slice:
     def hover(self, estimate: Estimate, name: str) -> NDArray[np.str_]:
         """Say what each value is, where a pointer rests on it."""
         written = [words.value(self.parameter, self.parameter.decode(x)) for x in self.values]
-        return np.array(
-            [
-                style.plain(f"{value}: {words.plus_minus(estimate[i])}, {name}")
-                for i, value in enumerate(written)
-            ]
-        )
+        said = (f"{v}: {words.plus_minus(estimate[i])}, {name}" for i, v in enumerate(written))
+        return np.array(list(said))
 
 
 # -- along one parameter
@@ -109,7 +109,10 @@ def along_section(findings: Findings, slices: Sequence[Slice]) -> Section:
     if findings.uncertain:
         exactly = "Below each chart: where the recommended design lands."
         if any(along.nominal is not None for along in slices):
-            exactly = f"Grey, dashed: the value if the design were hit exactly. {exactly}"
+            exactly = (
+                "Grey, dashed: the value if the design were hit exactly. Where only this curve has "
+                f"a peak, a more precise machine could use it. {exactly}"
+            )
     limits = " Red, dashed: its limits." if any(o.limits for o in findings.parts) else ""
     explained = page.note(
         "The other parameters are as recommended (star). Blue: the expected value in use, ± two "
@@ -141,14 +144,13 @@ def parameter_figure(along: Slice) -> go.Figure:
         draw(figure, along, along.nominal, "hit exactly", style.NOMINAL, style.FAINT_BAND)
     draw(figure, along, along.expected, "expected in use", style.MODEL, style.BAND)
     _add_observations(figure, along)
-    figure.add_scatter(
-        x=along.shown(along.findings.center[:, along.column].numpy()),
-        y=[float(along.outcome.here.mean)],
-        mode="markers",
-        name="recommended",
-        marker={"color": style.BEST, "size": 13, "symbol": "star"},
-        hovertext=along.findings.shown(along.name, along.findings.best.design[along.name]),
-        hoverinfo="text",
+    style.scatter(
+        figure,
+        along.shown(along.findings.center[:, along.column].numpy()),
+        [float(along.outcome.here.mean)],
+        "recommended",
+        [along.findings.shown(along.name, along.findings.best.design[along.name])],
+        marker=style.STAR,
     )
     for limit in along.outcome.limits:
         figure.add_hline(limit, line=style.LIMIT, row=1, col=1)
@@ -169,36 +171,25 @@ def _add_curve(
     x, nominal = along.values, color == style.NOMINAL
     low, high = estimate.mean - 2 * estimate.std, estimate.mean + 2 * estimate.std
     hover = along.hover(estimate, name)
-    runs = _runs(along.was_tried)
-    first = next((run for run in runs if along.was_tried[run.start]), runs[0])
-    for run in runs:
+    for run in _runs(along.was_tried):
         tried = bool(along.was_tried[run.start])
         opacity = 1.0 if tried else FADED
-        figure.add_scatter(
-            x=np.concatenate([x[run], x[run][::-1]]),
-            y=np.concatenate([high[run], low[run][::-1]]),
+        style.scatter(
+            figure,
+            np.concatenate([x[run], x[run][::-1]]),
+            np.concatenate([high[run], low[run][::-1]]),
             mode="lines",  # with few points, Plotly would mark each of them
             fill="toself",
             fillcolor=band,
             line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=name,
             opacity=opacity,
         )
         dash = "dash" if nominal else None if tried else "dot"
-        figure.add_scatter(
-            x=x[run],
-            y=estimate.mean[run],
-            mode="lines",
-            name=name,
-            legendgroup=name,
-            showlegend=run == first,
-            opacity=opacity,
-            line={"color": color, "width": 2 if nominal else 2.5, "dash": dash},
-            hovertext=hover[run],
-            hoverinfo="text",
-        )
+        line = {"color": color, "width": 2 if nominal else 2.5, "dash": dash}
+        style.scatter(
+            figure, x[run], estimate.mean[run], name, hover[run],
+            mode="lines", opacity=opacity, line=line,
+        )  # fmt: skip
 
 
 def _runs(tried: NDArray[np.bool_]) -> list[slice]:
@@ -215,18 +206,15 @@ def _add_points(
     for tried in (True, False):
         chosen = along.was_tried == tried
         if chosen.any():
-            figure.add_scatter(
-                x=along.shown(along.values[chosen]),
-                y=estimate.mean[chosen],
+            style.scatter(
+                figure,
+                along.shown(along.values[chosen]),
+                estimate.mean[chosen],
+                name,
+                along.hover(estimate, name)[chosen],
                 error_y={"array": 2 * estimate.std[chosen], "thickness": 1.5, "width": 5},
-                mode="markers",
-                name=name,
-                legendgroup=name,
-                showlegend=tried or not along.was_tried.any(),
                 opacity=1.0 if tried else FADED,
                 marker={"color": color, "size": 9, "symbol": symbol},
-                hovertext=along.hover(estimate, name)[chosen],
-                hoverinfo="text",
             )
 
 
@@ -234,20 +222,17 @@ def _add_observations(figure: go.Figure, along: Slice) -> None:
     """Draw what was observed, the fainter the more the other parameters differ."""
     outcome, X = along.outcome, along.outcome.designs
     designs = along.findings.space.to_designs(X)
-    figure.add_scatter(
-        x=along.shown(X[:, along.column].numpy()),
-        y=outcome.known[VALUE].to_numpy(dtype=np.float64),
-        mode="markers",
-        name="observed",
-        marker={"color": style.DATA, "size": 6, "opacity": _closeness(along, X)},
-        hovertext=[
-            style.plain(
-                f"experiment {n}: {words.with_unit(words.number(v), outcome.unit)} at "
-                f"{words.design(along.findings.space, design)}"
-            )
+    style.scatter(
+        figure,
+        along.shown(X[:, along.column].numpy()),
+        outcome.known[VALUE].to_numpy(dtype=np.float64),
+        "observed",
+        [
+            f"experiment {n}: {words.with_unit(words.number(v), outcome.unit)} at "
+            f"{words.design(along.findings.space, design)}"
             for (n, v), design in zip(outcome.known[VALUE].items(), designs, strict=True)
         ],
-        hoverinfo="text",
+        marker={"color": style.DATA, "size": 6, "opacity": _closeness(along, X)},
     )
 
 
@@ -269,15 +254,14 @@ def _add_executed(figure: go.Figure, along: Slice) -> None:
     width = high - low or 1e-3 * np.ptp(_bounds(along.parameter))
     edges = np.linspace(low - 0.05 * width, high + 0.05 * width, N_BINS + 1)
     shares = np.histogram(t, edges)[0] / len(t)
-    figure.add_scatter(
-        x=np.repeat(np.exp(edges) if log else edges, 2),
-        y=np.concatenate([[0], np.repeat(shares, 2), [0]]),
-        fill="tozeroy",
+    style.scatter(
+        figure,
+        np.repeat(np.exp(edges) if log else edges, 2),
+        np.concatenate([[0], np.repeat(shares, 2), [0]]),
+        "where the recommended design lands",
         mode="lines",
-        name="where the recommended design lands",
+        fill="tozeroy",
         line={"color": style.BEST, "width": 1},
-        hoverinfo="skip",
-        showlegend=False,
         row=2,
         col=1,
     )
@@ -304,33 +288,32 @@ def _range(along: Slice) -> list[float] | None:
 # -- over two parameters
 
 
-def pairs_section(findings: Findings, slices: Sequence[Slice]) -> Section | None:
-    """Show maps of the expected value; None where there is no pair of numbers."""
-    figures, n_left_out = [], 0
+def maps_section(findings: Findings, slices: Sequence[Slice]) -> Section | None:
+    """Show maps of each objective; None where there is no pair of numbers."""
+    figures = []
     for outcome in findings.parts:
         pairs = pairs_by_influence([along for along in slices if along.outcome is outcome])
-        n_left_out += len(pairs[MAX_PAIRS:])
         of = "" if findings.is_single else f"{outcome.name}: "
-        figures += [(f"{of}{b} over {a}", pair_figure(outcome, a, b)) for a, b in pairs[:MAX_PAIRS]]
+        if outcome.name in objectives(findings.outcomes):
+            figures += [
+                (f"{of}{b} over {a}", map_figure(outcome, a, b)) for a, b in pairs[:MAX_MAPS]
+            ]
     if not figures:
         return None
     good = " Bright is good." if any(o.want.sign for o in findings.parts) else ""
-    limits = " Red: the limits." if any(o.limits for o in findings.parts) else ""
-    parts = [
-        page.note(
-            f"The expected value in use.{good}{limits} The other parameters are as recommended, "
-            "but those of the designs shown may differ: hover over a point to see all of it."
-        )
-    ]
-    if n_left_out:
-        parts.append(
-            page.note(
-                f"The pairs that change the expected value most; {n_left_out} others are left out."
-            )
-        )
-    few = len(figures) <= MAX_SIDE_BY_SIDE
-    parts.append(page.charts(figures) if few else page.choice("Pair of parameters", figures))
-    return Section("pairs", "Pairs of parameters", tuple(parts))
+    limits = (
+        f" White lines: P(in spec). Hatched: it is below {words.percent(findings.level)}. Green "
+        "box: the operating window of all parameters together."
+        if findings.level is not None
+        else ""
+    )
+    lands = " Green dots: where the recommended design lands." if findings.uncertain else ""
+    explained = page.note(
+        f"The expected value in use over the pairs of parameters that change it most.{good}"
+        f"{limits}{lands} The other parameters are as recommended, but those of the designs shown "
+        "may differ: hover over a point to see all of it."
+    )
+    return Section("maps", "Maps of two parameters", (explained, page.charts(figures)))
 
 
 def pairs_by_influence(slices: Sequence[Slice]) -> list[tuple[str, str]]:
@@ -339,38 +322,66 @@ def pairs_by_influence(slices: Sequence[Slice]) -> list[tuple[str, str]]:
     return sorted(combinations(numeric, 2), key=lambda pair: -sum(numeric[n] for n in pair))
 
 
-def pair_figure(outcome: OutcomeFindings, horizontal: str, vertical: str) -> go.Figure:
-    """Draw the expected value over two parameters, with designs tried, failed and pending."""
-    findings, names = outcome.findings, (horizontal, vertical)
-    x, y, z = _surface(outcome, names)
-    title = f"expected {outcome.label}"
+class _Map:
+    """A grid over two parameters, all others as recommended."""
+
+    def __init__(self, findings: Findings, names: tuple[str, str]) -> None:
+        self.findings, self.names = findings, names
+        self.is_smooth = not any(findings.is_discrete(name) for name in names)
+        self.coarse = [findings.grid(name, N_PER_SIDE) for name in names]
+        across, up = np.meshgrid(*self.coarse)
+        self.designs = findings.along({names[0]: across.ravel(), names[1]: up.ravel()})
+        fine = np.linspace(0, 1, N_SHOWN)
+        self.x, self.y = (
+            [findings.values_at(name, fine) for name in names] if self.is_smooth else self.coarse
+        )
+
+    def fine(self, values: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
+        """Return values of the coarse grid on the one that is drawn: this saves most of the work.
+
+        Args:
+            values: One per design.
+            degree: Of the spline through them; 1 cannot overshoot.
+        """
+        z = values.reshape(len(self.coarse[1]), len(self.coarse[0]))
+        if not self.is_smooth:
+            return z
+        u, v = (
+            self.findings.positions_of(name, self.findings.along({name: grid}))
+            for name, grid in zip(self.names, self.coarse, strict=True)
+        )
+        at = np.linspace(0, 1, N_SHOWN)
+        return RectBivariateSpline(v, u, z, kx=degree, ky=degree)(at, at)
+
+
+def map_figure(outcome: OutcomeFindings, horizontal: str, vertical: str) -> go.Figure:
+    """Draw the expected value over two parameters, and over it what the limits forbid."""
+    findings = outcome.findings
+    over = _Map(findings, (horizontal, vertical))
+    z = over.fine(outcome.expected(over.designs).mean, degree=3)
+    title = style.plain(f"expected {outcome.label}")
     surface = {
-        "x": x,
-        "y": y,
+        "x": over.x,
+        "y": over.y,
         "z": z,
         "colorscale": "Viridis",
         "reversescale": outcome.want.sign < 0,  # bright is good, in either direction
-        "colorbar": {"title": {"text": style.plain(title), "side": "right"}, "thickness": 14},
+        "colorbar": {"title": {"text": title, "side": "right"}, "thickness": 14},
         "hovertext": [
-            [", ".join(map(words.number, (a, b))) + f": {words.number(v)}"
-             for a, v in zip(x, row, strict=True)]
-            for b, row in zip(y, z, strict=True)
+            [f"{words.number(a)}, {words.number(b)}: {words.number(v)}"
+             for a, v in zip(over.x, row, strict=True)]
+            for b, row in zip(over.y, z, strict=True)
         ],
         "hoverinfo": "text",
     }  # fmt: skip
     figure = go.Figure()
-    if any(findings.is_discrete(name) for name in names):
-        figure.add_heatmap(**surface)
+    if over.is_smooth:
+        figure.add_contour(**surface, line={"width": 0}, ncontours=20)
     else:
-        figure.add_contour(**surface, line={"width": 0.5}, ncontours=14)
-        for limit in outcome.limits:
-            figure.add_contour(
-                x=x, y=y, z=z, autocontour=False, showscale=False, showlegend=False,
-                contours={"start": limit, "end": limit, "size": 1.0, "coloring": "lines"},
-                colorscale=[[0, style.FAILURE], [1, style.FAILURE]], line={"width": 3},
-                hoverinfo="skip",
-            )  # fmt: skip
-    _add_designs(figure, outcome, names)
+        figure.add_heatmap(**surface)
+    if findings.level is not None:
+        _add_specification(figure, over, findings.level)
+    _add_designs(figure, outcome, over.names)
     style.styled(figure, height=460)
     return figure.update_layout(
         xaxis=style.axis(horizontal, findings.parameter(horizontal)),
@@ -378,28 +389,39 @@ def pair_figure(outcome: OutcomeFindings, horizontal: str, vertical: str) -> go.
     )
 
 
-def _surface(
-    outcome: OutcomeFindings, names: tuple[str, str]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    findings = outcome.findings
-    x, y = (findings.grid(name, N_PER_SIDE) for name in names)
-    across, up = np.meshgrid(x, y)
-    X = findings.along({names[0]: across.ravel(), names[1]: up.ravel()})
-    z = outcome.beliefs.expected(X).mean.reshape(up.shape)
-    if any(findings.is_discrete(name) for name in names):
-        return x, y, z
-    # a posterior mean is smooth: a spline through it saves most of the work
-    u, v = (
-        findings.positions_of(name, findings.along({name: grid}))
-        for name, grid in zip(names, (x, y), strict=True)
-    )
-    fine = np.linspace(0, 1, N_SHOWN)
-    x, y = (findings.values_at(name, fine) for name in names)
-    return x, y, RectBivariateSpline(v, u, z)(fine, fine)
+def _add_specification(figure: go.Figure, over: _Map, level: float) -> None:
+    """Draw lines of P(in spec), hatch where it is too low, and frame the operating window."""
+    p = over.fine(over.findings.in_spec(over.designs), degree=1)
+    for line in PROBABILITIES if over.is_smooth else ():
+        contours = {"start": line, "end": line, "size": 1.0, "coloring": "none", "showlabels": True}
+        labels = {"labelformat": ".0%", "labelfont": {"color": "white"}}
+        figure.add_contour(
+            x=over.x, y=over.y, z=p, autocontour=False, showscale=False, hoverinfo="skip",
+            contours={**contours, **labels}, line={"color": "white", "width": 1.5},
+        )  # fmt: skip
+    step = 2 if over.is_smooth else 1
+    x, y = np.meshgrid(over.x[::step], over.y[::step])
+    is_out = p[::step, ::step] < level
+    if is_out.any():
+        hatching = {"symbol": "line-ne-open", "size": 9, "color": "rgba(0,0,0,0.55)"}
+        style.scatter(figure, x[is_out], y[is_out], "out of spec too often", marker=hatching)
+    window = over.findings.handover.window
+    if window is not None and window.alone:
+        (a, b), (c, d) = (window.jointly[name] for name in over.names)
+        style.scatter(
+            figure, [a, b, b, a, a], [c, c, d, d, c], "operating window",
+            mode="lines", line={"color": style.WINDOW_EDGE, "width": 2.5},
+        )  # fmt: skip
 
 
 def _add_designs(figure: go.Figure, outcome: OutcomeFindings, names: tuple[str, str]) -> None:
+    """Draw where the recommended design lands, and the designs themselves."""
     findings = outcome.findings
+    columns = [findings.space.names.index(name) for name in names]
+    if set(names) & set(findings.uncertain):
+        landed = findings.executed[:N_LANDED, columns]
+        dots = {"color": style.WINDOW_EDGE, "size": 3, "opacity": 0.6}
+        style.scatter(figure, landed[:, 0], landed[:, 1], "where it lands", marker=dots)
     table = findings.optimizer.observations
     failed = table.loc[table[STATUS] != OK, list(findings.space.names)]
     groups: list[tuple[str, list[Any], str, str, int]] = [
@@ -408,20 +430,16 @@ def _add_designs(figure: go.Figure, outcome: OutcomeFindings, names: tuple[str, 
         ("pending", findings.optimizer.pending, "diamond-open", "#D81B60", 10),
         ("recommended", [findings.best.design], "star", "#FF9F1C", 15),
     ]
-    columns = [findings.space.names.index(name) for name in names]
     for name, designs, symbol, color, size in groups:
         if not designs:
             continue
-        X = findings.cube.columns(designs, allow_outside=True)[:, columns]
+        X: torch.Tensor = findings.cube.columns(designs, allow_outside=True)[:, columns]
         line = {"color": "#222222", "width": 1} if symbol != "diamond-open" else {"width": 2}
-        figure.add_scatter(
-            x=X[:, 0].tolist(),
-            y=X[:, 1].tolist(),
-            mode="markers",
-            name=name,
+        style.scatter(
+            figure,
+            X[:, 0],
+            X[:, 1],
+            name,
+            [f"{name}: {words.design(findings.space, design)}" for design in designs],
             marker={"symbol": symbol, "color": color, "size": size, "line": line},
-            hovertext=[
-                style.plain(f"{name}: {words.design(findings.space, design)}") for design in designs
-            ],
-            hoverinfo="text",
         )

@@ -280,26 +280,23 @@ def front_figure(findings: Findings, a: OutcomeFindings, b: OutcomeFindings) -> 
     """Draw single runs, the front and the compromise: one objective against another."""
     both = a.known.index.intersection(b.known.index)
     figure = go.Figure()
-    figure.add_scatter(
-        x=a.known.loc[both, VALUE], y=b.known.loc[both, VALUE], mode="markers", name="observed",
-        marker={"color": style.DATA, "size": 6, "opacity": 0.5},
-        hovertext=[f"experiment {n}" for n in both], hoverinfo="text",
+    observed = {"color": style.DATA, "size": 6, "opacity": 0.5}
+    style.scatter(
+        figure, a.known.loc[both, VALUE], b.known.loc[both, VALUE], "observed",
+        [f"experiment {n}" for n in both], marker=observed,
     )  # fmt: skip
     ordered = sorted(findings.front, key=lambda r: r.outcomes[a.name].mean)
     x, y = ([r.outcomes[o.name] for r in ordered] for o in (a, b))
-    figure.add_scatter(
-        x=[e.mean for e in x], y=[e.mean for e in y], mode="lines+markers", name="front, expected",
+    style.scatter(
+        figure, [e.mean for e in x], [e.mean for e in y], "front, expected",
+        [words.design(findings.space, r.design) for r in ordered], mode="lines+markers",
         error_x={"array": [e.std for e in x], "thickness": 1, "width": 3},
         error_y={"array": [e.std for e in y], "thickness": 1, "width": 3},
         line={"color": style.MODEL, "width": 1.5, "dash": "dot"}, marker={"size": 9},
-        hovertext=[style.plain(words.design(findings.space, r.design)) for r in ordered],
-        hoverinfo="text",
     )  # fmt: skip
-    best = findings.expected
-    figure.add_scatter(
-        x=[best[a.name].mean], y=[best[b.name].mean], mode="markers", name="compromise",
-        marker={"color": style.BEST, "size": 14, "symbol": "star"}, hoverinfo="skip",
-    )  # fmt: skip
+    here = findings.expected
+    x_here, y_here = [here[a.name].mean], [here[b.name].mean]
+    style.scatter(figure, x_here, y_here, "compromise", marker=style.STAR)
     figure.update_layout(
         xaxis={"title": style.plain(a.label)}, yaxis={"title": style.plain(b.label)}
     )

@@ -7,6 +7,7 @@ values of one outcome. Everything is computed when it is first needed, and only 
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +19,8 @@ from torch import Tensor
 
 from airbo import words
 from airbo.analysis import Handover, Outlook, look_ahead
+from airbo.analysis.window import Specification
 from airbo.lab.digits import Digits, digits_of
-from airbo.lab.report.beliefs import Beliefs, Estimate
 from airbo.measures import Mean
 from airbo.models import ERBFGP, UGP
 from airbo.observed import INFEASIBLE, OK, STATUS, VALUE
@@ -31,10 +32,28 @@ from airbo.space import Space
 from airbo.space.cube import Cube
 from airbo.space.parameters import Parameter
 from airbo.uncertainty import InputUncertainty, base_draws
+from airbo.uncertainty.in_cube import in_cube
 
 N_DRAWS = 4096
 FEW_VALUES = 30
 """A parameter with at most so many values is shown as single points."""
+
+
+_TOGETHER = 16
+"""Designs that are predicted jointly; the cost grows with the square of their number."""
+_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Expected values, each with its standard deviation."""
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+    def __getitem__(self, i: Any) -> "Estimate":
+        """Return some of the values."""
+        return Estimate(np.asarray(self.mean[i]), np.asarray(self.std[i]))
 
 
 class Findings:
@@ -127,6 +146,20 @@ class Findings:
     def handover(self) -> Handover:
         """Operating window and tolerance budgets, where there are limits."""
         return Handover.of(self.optimizer, self.best.design)
+
+    @property
+    def level(self) -> float | None:
+        """The probability of being in spec that is asked for; None where there are no limits."""
+        window = self.handover.window
+        return None if window is None else window.level
+
+    def in_spec(self, X: Array[Tensor, "n d"]) -> NDArray[np.float64]:
+        """Return the probability that all limits are kept, for designs in columns."""
+        return self._specification.probability(self.cube.axes.from_columns(X)).numpy()
+
+    @cached_property
+    def _specification(self) -> Specification:
+        return Specification.of(self.optimizer)
 
     # -- where designs land
 
@@ -232,13 +265,6 @@ class Findings:
         integer = column in self.space.integer_columns
         return integer or self.space.n_values.get(column, math.inf) <= FEW_VALUES
 
-    def allowed(self, X: Array[Tensor, "n d"]) -> Array[Tensor, "k d"]:
-        """Return those of some designs that meet all constraints, after solving equalities."""
-        if not self.space.constraints:
-            return X
-        rows = self.space.polytope.solved(X.numpy())
-        return torch.from_numpy(rows[self.space.polytope.holds(rows)])
-
     def inside(self, designs: list[Design]) -> list[bool]:
         """Say which designs lie in the ranges and meet the constraints."""
         F = self.cube.fold(self.cube.from_designs(designs, allow_outside=True))
@@ -300,25 +326,45 @@ class OutcomeFindings:
     @cached_property
     def here(self) -> Estimate:
         """The expected value at the recommended design, also where a measure decides."""
-        return self.beliefs.expected(self.findings.center)[0]
+        return self.expected(self.findings.center)[0]
 
-    @cached_property
-    def beliefs(self) -> Beliefs:
-        """What the model says of any designs."""
-        return Beliefs.of(self.model)
+    def expected(self, X: Array[Tensor, "n d"], exactly: bool = False) -> Estimate:
+        """Return the expected value of designs in columns.
 
-    @cached_property
-    def what_if(self) -> Beliefs | None:
-        """The same model, if it can say what other uncertainties would do.
+        Args:
+            X: The designs.
+            exactly: Whether they are hit exactly, and not as in use; see ``knows_exact``.
+        """
+        under = {}
+        if exactly:
+            exact = self.findings.deployment.scaled(0)
+            under = {"uncertainty": in_cube(self.findings.space, exact)}
+        parts = [self._portion(part, under) for part in X.split(_AT_ONCE)]
+        mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
+        unit = self.value_factor
+        return Estimate(unit * mean, abs(unit) * np.sqrt(variance))
+
+    def _portion(self, X: Tensor, under: dict[str, Any]) -> tuple[Tensor, Tensor]:
+        padded = torch.cat([X, X[-1:].expand(-len(X) % _TOGETHER, -1)])
+        Z = self.findings.cube.from_columns(padded).unflatten(0, (-1, _TOGETHER))
+        model: Any = self.model.model
+        with torch.no_grad():
+            posterior = model.posterior(Z, **under)
+            mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
+        return mean[: len(X)], variance[: len(X)].clamp_min(0)
+
+    @property
+    def value_factor(self) -> float:
+        """Factor from values of the model to the user's; negative if smaller is better."""
+        return self.model.surrogate.sign * self.model.unit
+
+    @property
+    def knows_exact(self) -> bool:
+        """Whether the model can say what designs give that are hit exactly.
 
         Its kernel has to be linear in P, so that it can compose one expectation from others.
         """
-        return self.beliefs if isinstance(self.beliefs.model, UGP | ERBFGP) else None
-
-    @cached_property
-    def if_exact(self) -> Beliefs | None:
-        """What it says of designs that are hit exactly, if it can."""
-        return self.what_if and self.what_if.under(self.findings.deployment.scaled(0))
+        return isinstance(self.model.model, UGP | ERBFGP)
 
     @property
     def in_use(self) -> Array[Tensor, "S s"]:

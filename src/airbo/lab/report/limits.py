@@ -154,27 +154,20 @@ def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.
     if not is_category and window.alone:
         for ends, color in ((window.alone[name], WINDOW), (window.jointly[name], JOINT)):
             figure.add_vrect(*ends, fillcolor=color, line={"width": 0}, layer="below")
-    figure.add_scatter(
-        x=[style.plain(v) for v in along.values] if is_category else list(along.values),
-        y=along.probabilities,
+    shares = zip(along.values, along.probabilities, strict=True)
+    style.scatter(
+        figure,
+        [style.plain(v) for v in along.values] if is_category else list(along.values),
+        along.probabilities,
+        hover=[f"{findings.shown(name, v)}: {words.percent(p)}" for v, p in shares],
         mode="markers" if is_category else "lines",
         line={"color": style.MODEL, "width": 2.5},
         marker={"color": style.MODEL, "size": 9},
-        hovertext=[
-            style.plain(f"{findings.shown(name, v)}: {words.percent(p)}")
-            for v, p in zip(along.values, along.probabilities, strict=True)
-        ],
-        hoverinfo="text",
     )
     here = window.design[name]
-    figure.add_scatter(
-        x=[style.plain(here) if is_category else here],
-        y=[window.probability],
-        mode="markers",
-        marker={"color": style.BEST, "size": 13, "symbol": "star"},
-        hovertext=f"recommended: {words.percent(window.probability)}",
-        hoverinfo="text",
-    )
+    recommended = [f"recommended: {words.percent(window.probability)}"]
+    x = [style.plain(here) if is_category else here]
+    style.scatter(figure, x, [window.probability], None, recommended, marker=style.STAR)
     figure.add_hline(window.level, line={"color": style.NOMINAL, "dash": "dot"})
     style.styled(figure, height=300)
     return figure.update_layout(
@@ -199,7 +192,7 @@ def budget_section(findings: Findings) -> Section | None:
         page.note(
             "How much of the scatter over where the recommended design lands each parameter's "
             "error causes, and what would be left if that error were half as large, the design "
-            "staying as it is. Brackets and bars hold 90% of what the model believes. All "
+            "staying as it is. Brackets hold 90% of what the model believes. All "
             "parameters are listed in their order. Because several changes are compared, a change "
             "counts as clear only after a Bonferroni correction."
         )
@@ -210,38 +203,9 @@ def budget_section(findings: Findings) -> Section | None:
                 parts += [
                     page.heading("" if findings.is_single else outcome.name),
                     page.verdict(all_halved_words(budget, outcome.name, outcome.unit)),
-                    page.charts([("", budget_figure(budget))]),
                     page.table(_header(budget), budget_rows(budget)),
                 ]
     return Section("budget", "Tolerance budget", tuple(parts))
-
-
-def budget_figure(budget: ToleranceBudget) -> go.Figure:
-    """Draw the share of the variance that each error causes."""
-    rows = [(words.listed(c.parameters), c.share) for c in budget.contributions]
-    rows += [("together", budget.together)] if len(budget.contributions) > 1 else []
-    rows += [("noise", budget.noise)] if budget.noise is not None else []
-    rows = rows[::-1]
-    figure = go.Figure()
-    figure.add_bar(
-        x=[100 * share.value for _, share in rows],
-        y=[style.plain(name) for name, _ in rows],
-        orientation="h",
-        marker={"color": style.MODEL},
-        error_x={
-            "array": [100 * (s.high - s.value) for _, s in rows],
-            "arrayminus": [100 * (s.value - s.low) for _, s in rows],
-            "color": style.NOMINAL,
-            "thickness": 1.5,
-        },
-        hoverinfo="skip",
-    )
-    style.styled(figure, height=130 + 34 * len(rows))
-    return figure.update_layout(
-        xaxis={"title": "share of the variance", "ticksuffix": "%", "rangemode": "tozero"},
-        yaxis={"type": "category"},
-        showlegend=False,
-    )
 
 
 def _header(budget: ToleranceBudget) -> list[str]:

@@ -139,11 +139,11 @@ def folded(summary: str, content: str, is_open: bool = False) -> str:
 # -- charts
 
 
-def chart(figure: go.Figure, hidden: bool = False) -> str:
+def chart(figure: go.Figure) -> str:
     """Return a chart."""
     data = figure.to_json().replace("<", "\\u003c")  # no tag may end the script element
     return (
-        f'<div class="chart"{" hidden" if hidden else ""}>'
+        '<div class="chart">'
         f'<script type="application/json">{data}</script><div class="plot"></div></div>'
     )
 
@@ -162,14 +162,6 @@ def grid(*cells: str) -> str:
 def heading(title: str) -> str:
     """Return the heading of one of several parts."""
     return f"<h3>{escape(title)}</h3>" if title else ""
-
-
-def choice(what: str, figures: Sequence[tuple[str, go.Figure]]) -> str:
-    """Return charts of which one is shown at a time."""
-    options = "".join(f"<option>{escape(title)}</option>" for title, _ in figures)
-    shown = "".join(chart(f, hidden=i > 0) for i, (_, f) in enumerate(figures))
-    select = f'<select aria-label="{escape(what)}" autocomplete="off">{options}</select>'
-    return f'<div class="choice">{select}{shown}</div>'
 
 
 # -- the page

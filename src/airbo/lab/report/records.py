@@ -1,16 +1,19 @@
-"""What a report is based on: experiments, every change, and the settings."""
+"""What a report is based on: values, experiments, every change, and the settings."""
 
 import math
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import plotly.graph_objects as go
+
 from airbo import words
 from airbo.lab.report import page, style
 from airbo.lab.report.answer import lands
-from airbo.lab.report.findings import Findings
+from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
-from airbo.observed import EXECUTED_COLUMN, OK, STATUS
+from airbo.observed import EXECUTED_COLUMN, OK, STATUS, VALUE
 from airbo.optimizer.surrogate import SURROGATES
 
 if TYPE_CHECKING:
@@ -20,6 +23,63 @@ MOST_EXPERIMENTS = 200
 """Number of experiments on the page, the latest ones; `airbo export` has all."""
 MOST_CHANGES = 200
 """Number of changes on the page, the latest ones; `airbo export --history` has all."""
+
+
+# -- observed values
+
+
+def progress_section(findings: Findings) -> Section:
+    """Show all observed values in order."""
+    single = findings.is_single
+    figures = [("" if single else o.name, progress_figure(o)) for o in findings.parts]
+    explained = page.note(
+        "Observed values scatter, so the largest and the smallest are often luck."
+    )
+    return Section("progress", "Progress", (explained, page.charts(figures)))
+
+
+def progress_figure(outcome: OutcomeFindings) -> go.Figure:
+    """Draw all observed values over the numbers by which people call the experiments.
+
+    Where there are limits, values out of spec have another colour.
+    """
+    findings, known = outcome.findings, outcome.known[VALUE]
+    numbers = np.array(findings.numbers)
+    failed = (findings.optimizer.observations[STATUS] != OK).to_numpy()
+    within = np.array([outcome.is_in_spec(value) for value in known], dtype=bool)
+    groups = [("observed", within, style.DATA)]
+    if outcome.limits:
+        groups = [("in spec", within, style.MODEL), ("out of spec", ~within, style.FAILURE)]
+    figure = go.Figure()
+    for name, chosen, color in groups:
+        shown = known[chosen]
+        style.scatter(
+            figure,
+            shown.index.to_numpy(),
+            shown.to_numpy(dtype=np.float64),
+            name,
+            [f"experiment {i}: {words.with_unit(words.number(v), outcome.unit)}"
+             for i, v in shown.items()],
+            marker={"color": color, "size": 8},
+        )  # fmt: skip
+    if failed.any():
+        said = [f"experiment {i} failed" for i in numbers[failed]]
+        cross = {"color": style.FAILURE, "size": 10, "symbol": "x"}
+        low = [0.03] * int(failed.sum())
+        style.scatter(figure, numbers[failed], low, "failed", said, yaxis="y2", marker=cross)
+    for limit in outcome.limits:
+        figure.add_hline(limit, line=style.LIMIT)
+    style.styled(figure, height=400)
+    ends = [float(numbers.min()) - 0.5, float(numbers.max()) + 0.5] if len(numbers) else [0.5, 1.5]
+    return figure.update_layout(
+        xaxis={"title": "number of the experiment", "range": ends, "tickformat": "d"},
+        yaxis={"title": style.plain(outcome.label)},
+        # failed experiments have no value: they stand on the lower edge, whatever the scale
+        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+    )
+
+
+# -- experiments
 
 
 def experiments_section(findings: Findings, record: "Record | None") -> Section | None:

@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airbo import words
-from airbo.lab.report.along import Slice, along_section, pairs_section
+from airbo.lab.report.along import Slice, along_section, maps_section
 from airbo.lab.report.answer import answer_section, front_section
 from airbo.lab.report.findings import Findings
 from airbo.lab.report.limits import budget_section, limits_section, window_section
 from airbo.lab.report.page import Section, page
-from airbo.lab.report.precision import precision_section
-from airbo.lab.report.progress import MAX_EARLIER, earlier_recommendations, progress_section
-from airbo.lab.report.records import experiments_section, history_section, settings_section
+from airbo.lab.report.records import (
+    experiments_section,
+    history_section,
+    progress_section,
+    settings_section,
+)
 from airbo.lab.report.trust import importance_section, trust_section
-from airbo.observed import OK, STATUS, whole_number
+from airbo.observed import OK, STATUS
 from airbo.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -31,10 +34,8 @@ def write_report(
     title: str = "Report",
     units: Mapping[str, str | None] | None = None,
     date: datetime.date | str | None = None,
-    history: int = MAX_EARLIER,
     numbers: Sequence[int] | None = None,
     record: "Record | None" = None,
-    progress: bool = False,
 ) -> Path:
     """Write one HTML page that says what was found; it works offline and needs no other file.
 
@@ -44,12 +45,9 @@ def write_report(
         title: The heading of the page.
         units: Units of the outcomes by name.
         date: What the page is dated; by default it has no date.
-        history: Number of earlier states of the record to which the model is refitted, to show the
-            recommendation over time; 0: none.
         numbers: What people call the experiments by, in the order in which they were told; by
             default they are counted from 1.
         record: What people recorded in a campaign: failures, notes and every change.
-        progress: Whether to show a progress bar.
 
     Returns:
         The path.
@@ -59,9 +57,7 @@ def write_report(
         raise IsADirectoryError(f"A report is a file, but {str(target)!r} is a folder")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
-    n_states = whole_number("history", history, least=0)
-    findings = Findings(optimizer, units, numbers)
-    shown = sections(findings, n_states, record, progress)
+    shown = sections(Findings(optimizer, units, numbers), record)
     _replace(target, whole_page(optimizer, (section.html() for section in shown), title, date))
     return target
 
@@ -76,19 +72,12 @@ def whole_page(
     return page(title, _subtitle(optimizer, date), sections)
 
 
-def sections(
-    findings: Findings,
-    history: int = MAX_EARLIER,
-    record: "Record | None" = None,
-    progress: bool = False,
-) -> Iterator[Section]:
+def sections(findings: Findings, record: "Record | None" = None) -> Iterator[Section]:
     """Return the sections of a report, each as soon as it is worked out, the answer first.
 
     Args:
         findings: What is known.
-        history: Number of earlier states to which the model is refitted; 0: none.
         record: What people recorded in a campaign.
-        progress: Whether to show a progress bar.
     """
     yield answer_section(findings)
     if not findings.missing:
@@ -102,12 +91,8 @@ def sections(
         yield from _some(importance_section(findings))
         slices = [Slice(o, name) for o in findings.parts for name in findings.space.names]
         yield along_section(findings, slices)
-        yield from _some(pairs_section(findings, slices))
-        earlier = earlier_recommendations(findings, history, progress)
-        yield progress_section(findings, earlier)
-        if findings.is_by_mean:
-            yield precision_section(findings.parts[0])
-    elif len(findings.optimizer.observations):
+        yield from _some(maps_section(findings, slices))
+    if len(findings.optimizer.observations):
         yield progress_section(findings)
     yield from _some(experiments_section(findings, record))
     if record is not None:

@@ -1,6 +1,7 @@
 """What all charts of a report look like."""
 
 import math
+from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -12,6 +13,9 @@ from airbo.words import label, unit_of
 MODEL, DATA, NOMINAL, BEST, FAILURE = "#0072B2", "#D55E00", "#6B6B6B", "#009E73", "#A00000"
 BAND, FAINT_BAND = "rgba(0,114,178,0.18)", "rgba(107,107,107,0.12)"
 GRID_LINES = "#E6E8EB"
+STAR = {"color": BEST, "size": 13, "symbol": "star"}
+WINDOW_EDGE = "#7CFC9A"
+"""Seen on every colour of a map."""
 LIMIT = {"color": FAILURE, "dash": "dash", "width": 1.5}
 
 _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
@@ -35,6 +39,38 @@ def styled(figure: go.Figure, height: int) -> go.Figure:
 def plain(text: object) -> str:
     """Write text for a chart, where a few HTML tags would mean something."""
     return escape(str(text))
+
+
+def scatter(
+    figure: go.Figure,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    hover: Iterable[object] | None = None,
+    mode: str = "markers",
+    **look: Any,
+) -> None:
+    """Draw points or a line; without a name it is not in the legend.
+
+    Args:
+        figure: Where to draw.
+        x: Horizontal coordinates.
+        y: Vertical coordinates.
+        name: What the legend calls it, where no other trace has this name.
+        hover: What is said of each point, as plain text.
+        mode: Of Plotly: ``markers``, ``lines`` or ``lines+markers``.
+        look: Further arguments of Plotly.
+    """
+    said = None if hover is None else [plain(text) for text in hover]
+    is_new = name is not None and all(trace.name != name for trace in figure.data)
+    figure.add_scatter(
+        x=_numbers(x), y=_numbers(y), name=name, mode=mode, hovertext=said,
+        hoverinfo="skip" if said is None else "text", showlegend=is_new, legendgroup=name, **look,
+    )  # fmt: skip
+
+
+def _numbers(values: Any) -> Any:
+    return values.tolist() if hasattr(values, "tolist") else values
 
 
 def axis(name: str, parameter: Parameter) -> dict[str, Any]:

@@ -102,8 +102,8 @@ def trust_section(findings: Findings) -> Section:
 
 def left_out(outcome: OutcomeFindings) -> LeftOut | None:
     """Predict every design from the others; None if the model cannot, or has too few."""
-    findings, beliefs = outcome.findings, outcome.beliefs
-    model: Any = copy.deepcopy(beliefs.model)  # leaving out is a matter of fitting
+    findings, unit = outcome.findings, outcome.value_factor
+    model: Any = copy.deepcopy(outcome.model.model)  # leaving out is a matter of fitting
     if len(model.train_targets) < 2:
         return None
     try:
@@ -116,9 +116,9 @@ def left_out(outcome: OutcomeFindings) -> LeftOut | None:
     )
     designs = findings.space.to_designs(findings.cube.to_columns(model.train_inputs[0]))
     return LeftOut(
-        observed=beliefs.unit * found.observed_Y.flatten().numpy(),
-        predicted=beliefs.unit * mean,
-        std=abs(beliefs.unit) * np.sqrt(np.clip(variance, 0, None)),
+        observed=unit * found.observed_Y.flatten().numpy(),
+        predicted=unit * mean,
+        std=abs(unit) * np.sqrt(np.clip(variance, 0, None)),
         designs=[words.design(findings.space, d) for d in designs],
     )
 
@@ -159,33 +159,25 @@ def trust_figure(outcome: OutcomeFindings, left: LeftOut) -> go.Figure:
     edge = 0.05 * (np.ptp(every) or 1.0)
     ends = [float(every.min() - edge), float(every.max() + edge)]
     figure = go.Figure()
-    figure.add_scatter(
-        x=ends, y=ends, mode="lines", line={"color": style.NOMINAL, "dash": "dash", "width": 1},
-        hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
+    diagonal = {"color": style.NOMINAL, "dash": "dash", "width": 1}
+    style.scatter(figure, ends, ends, mode="lines", line=diagonal)
+    rows = zip(left.designs, left.observed, left.predicted, left.std, strict=True)
+    said = np.array(
+        [
+            f"{d}: observed {words.number(o)}, predicted {words.number(p)} ± {words.number(s, 2)}"
+            for d, o, p, s in rows
+        ]
+    )
     for name, chosen, color in (
         ("within ± 2 standard deviations", left.inside, style.MODEL),
         ("outside", ~left.inside, style.FAILURE),
     ):
-        rows = zip(left.designs, left.observed, left.predicted, left.std, chosen, strict=True)
         if chosen.any():
-            figure.add_scatter(
-                x=left.observed[chosen],
-                y=left.predicted[chosen],
+            style.scatter(
+                figure, left.observed[chosen], left.predicted[chosen], name, said[chosen],
                 error_y={"array": 2 * left.std[chosen], "thickness": 1, "width": 0},
-                mode="markers",
-                name=name,
                 marker={"color": color, "size": 8},
-                hovertext=[
-                    style.plain(
-                        f"{d}: observed {words.number(o)}, predicted {words.number(p)} ± "
-                        f"{words.number(s, 2)}"
-                    )
-                    for d, o, p, s, is_shown in rows
-                    if is_shown
-                ],
-                hoverinfo="text",
-            )
+            )  # fmt: skip
     style.styled(figure, height=400)
     return figure.update_layout(
         xaxis={"title": style.plain(f"observed {outcome.label}"), "range": ends},
@@ -237,7 +229,7 @@ def importances(outcome: OutcomeFindings) -> dict[str, float]:
         mixed = a.clone()
         mixed[:, column] = b[:, column]
         designs.append(mixed)
-    m = outcome.beliefs.expected(cube.axes.to_columns(torch.cat(designs))).mean
+    m = outcome.expected(cube.axes.to_columns(torch.cat(designs))).mean
     first, second, *others = np.split(m, d + 2)
     variance = float(np.var(np.concatenate([first, second])))
     if variance <= 0:

@@ -14,9 +14,6 @@ from airbo.lab.serve.jobs import Deliver
 if TYPE_CHECKING:
     from airbo.lab import Campaign
 
-N_STATES = 6
-"""Number of earlier states in the chart of progress."""
-
 
 def choose_designs(path: Path, n: int, by: str, key: str | None, report: Deliver) -> None:
     """Choose the next designs, which are then pending, and report their numbers.
@@ -42,7 +39,7 @@ def find(path: Path, report: Deliver) -> None:
         record = campaign.record()
         numbers = [e.number for e in campaign.modelled(record)]
         findings = Findings(campaign.optimizer(record), campaign.settings.units, numbers)
-        for section in sections(findings, N_STATES, record):
+        for section in sections(findings, record):
             report((section.key, section.html()))
 
 

@@ -29,16 +29,6 @@ const drawCharts = (() => {
     Plotly.react(plot, figure.data, themed(figure.layout), settings);
   }
 
-  // One chart of several is shown at a time.
-  function choose(select) {
-    const charts = select.parentElement.querySelectorAll(".chart");
-    charts.forEach((chart, i) => { chart.hidden = i !== select.selectedIndex; });
-    drawOne(charts[select.selectedIndex]);
-  }
-
-  document.addEventListener("change", (event) => {
-    if (event.target.matches(".choice > select")) { choose(event.target); }
-  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll(document));
 
   if (innerWidth < narrow) {
@@ -47,7 +37,7 @@ const drawCharts = (() => {
 
   function drawAll(root) {
     if (!window.Plotly) { return; }
-    root.querySelectorAll(".chart:not([hidden])").forEach(drawOne);
+    root.querySelectorAll(".chart").forEach(drawOne);
   }
   return drawAll;
 })();

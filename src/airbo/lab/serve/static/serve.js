@@ -28,21 +28,10 @@
     [...to.querySelectorAll("details")].forEach((d, i) => { d.open = d.open || !!open[i]; });
   }
 
-  // which of several charts was chosen
-  function keepChosen(from, to) {
-    const chosen = [...from.querySelectorAll(".choice > select")].map((s) => s.value);
-    [...to.querySelectorAll(".choice > select")].forEach((s, i) => {
-      if (![...s.options].some((o) => o.value === chosen[i])) { return; }
-      s.value = chosen[i];
-      s.parentElement.querySelectorAll(".chart").forEach((c, j) => { c.hidden = j !== s.selectedIndex; });
-    });
-  }
-
   const draw = (part) => { if (typeof drawCharts === "function") { drawCharts(part); } };
 
   function put(oldPart, newPart) {
     keepOpen(oldPart, newPart);
-    keepChosen(oldPart, newPart);
     oldPart.replaceWith(newPart);
     draw(newPart);
   }
