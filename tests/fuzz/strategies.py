@@ -70,7 +70,7 @@ def campaign_files(draw):
     names = st.sampled_from([*["x", "speed", "depth"] * 3, *NAMES])
     tables = draw(st.dictionaries(names, parameters(), min_size=1, max_size=3))
     top = {"name": "a", "n_initial": 2, "surrogate": "nominal"}
-    others = ["seed", "n_initial", "direction", "give_up_after_hours", "value", "deployment", "odd"]
+    others = ["seed", "n_initial", "direction", "value", "deployment", "odd"]
     top |= draw(st.dictionaries(st.sampled_from(others), numbers, max_size=1))
     lines = [f"{key} = {toml(value)}" for key, value in top.items()]
     for name, table in tables.items():

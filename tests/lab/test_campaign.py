@@ -1,13 +1,11 @@
 """Ask, tell, fail, correct, recommend; and what changes in the file mean."""
 
-from datetime import datetime, timedelta
-
 import pytest
 
 import airbo
 from airbo import Campaign
 from airbo import uncertainty as unc
-from airbo.lab import AlreadyTold, CampaignError, FileError, StorageError, record
+from airbo.lab import AlreadyTold, CampaignError, FileError, StorageError
 from tests.lab.common import DESIGN, LINE, MILL, campaign, edited, told, value_of, write
 
 
@@ -144,24 +142,6 @@ def test_what_was_given_up_can_be_told_late(tmp_path):
     assert c.tell(0, 1.5).done == "told"
     assert value_of(c.experiment(0)) == 1.5
     assert values(c) == [1.5]
-
-
-def test_designs_that_nobody_answers_are_given_up_in_time(tmp_path, monkeypatch):
-    c = campaign(tmp_path, edited(LINE, "[par", "give_up_after_hours = 24\n[par"))
-    c.ask(2)
-    c.tell(0, 1.0)
-    assert c.give_up_overdue() == []
-
-    class Later(datetime):
-        @classmethod
-        def now(cls, tz=None):
-            return datetime.now(tz) + timedelta(hours=25)
-
-    monkeypatch.setattr(record, "datetime", Later)
-    assert [e.number for e in c.status().overdue] == [1]
-    [new] = c.ask()
-    assert [e.outcome for e in c.experiments] == ["ok", "given up", "pending"]
-    assert new.number == 2
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,15 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from airbo.lab import events
 from airbo.lab.advice import Adviser, Policy, modelled, optimizer_from
-from airbo.lab.entry import SAME_DESIGN, Entry, EntryReader, check_once
+from airbo.lab.entry import SAME_DESIGN, Entry, EntryReader, check_once, check_plausible
 from airbo.lab.errors import CampaignError, StorageError
 from airbo.lab.file import Settings
-from airbo.lab.plausible import check_plausible
 from airbo.lab.record import Change, Experiment, Record, Status, adds_to, differences, fold
 from airbo.lab.store import NewEvent, Outdated, Store
 from airbo.space import Design, Space
@@ -147,17 +146,10 @@ class Campaign:
             n_given_up=outcomes.count("given up"),
             n_excluded=sum(e.excluded is not None for e in record.experiments),
             pending=record.pending,
-            overdue=self._overdue(record),
             waiting=_waiting(self.settings, record),
             best=_best(self.settings, record),
             notes=[*_other_uncertainties(self.settings, record), *_changes(self.settings, record)],
         )
-
-    def _overdue(self, record: Record) -> list[Experiment]:
-        hours = self.settings.give_up_after_hours
-        if hours is None:
-            return []
-        return [e for e in record.pending if e.age() > timedelta(hours=hours)]
 
     # -- changing
 
@@ -227,7 +219,6 @@ class Campaign:
         from airbo.observed import whole_number
 
         n, call = whole_number("n", n, least=1), key or events.new_key()
-        self.give_up_overdue()
         for tries_left in reversed(range(MOST_TRIES)):
             known = self.record()
             if (budget is not None and n_under_way(known) >= budget) or known.numbers_of(call):
@@ -260,19 +251,6 @@ class Campaign:
             raise CampaignError(f"No design can be chosen. {error}") from error
         digits = digits_of(settings.space, settings.uncertainty)
         return [as_held(settings.space, digits, design) for design in chosen]
-
-    def give_up_overdue(self) -> list[Experiment]:
-        """Give up pending experiments that are overdue, and return them."""
-        if self.settings.give_up_after_hours is None:
-            return []
-        given_up: list[int] = []
-
-        def decide(record: Record) -> list[events.Fact]:
-            given_up[:] = [e.number for e in self._overdue(record)]
-            return [events.Abandoned(number, overdue=True) for number in given_up]
-
-        record = self._change(None, decide)[1]
-        return [record.get(number) for number in given_up]
 
     def claim(
         self, number: int, run: Mapping[str, Any], instead_of: Mapping[str, Any] | None
@@ -769,6 +747,8 @@ def check_fit(record: Record, settings: Settings) -> None:
             f"The campaign {settings.name!r} was made by a newer airbo; this one reads format "
             f"{events.FORMAT}."
         )
+    if record.file == settings.described:
+        return
     what = (
         []
         if begun.file["direction"] == settings.direction

@@ -1,23 +1,25 @@
-"""What somebody reports of an experiment: understood and checked, before anything is stored."""
+"""What somebody reports of an experiment: understood, checked and questioned; nothing is stored."""
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airbo import words
 from airbo.lab.advice import optimizer_from
-from airbo.lab.errors import AlreadyTold, CampaignError
+from airbo.lab.errors import AlreadyTold, CampaignError, Doubtful
 from airbo.lab.events import Abandoned, Failed, Told
 from airbo.lab.file import Settings
 from airbo.lab.limits import check_place
 from airbo.lab.record import Experiment, Record, Stage
+from airbo.measures.kinds import bounds_words
 from airbo.observed import check_executed
 from airbo.outcomes import check_values
 from airbo.space import Design, Space
-from airbo.space.parameters import Categorical
+from airbo.space.parameters import Categorical, Parameter
 from airbo.uncertainty.by_name import describe_uncertainty, read_uncertainty
 
 if TYPE_CHECKING:
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
 
 SAME_DESIGN = 1e-5
 """Designs closer than this, relative to the ranges, differ only by the rounding of a print."""
+
+
+FAR_OUTSIDE = 0.5
+"""How far outside its range a parameter may land without a question, in ranges."""
+MANY_DEVIATIONS = 6.0
+"""How far from the mean of the others a value may lie, in their standard deviations."""
+MANY = 8
+"""Fewer values than this have no reliable standard deviation: only a decimal slip shows."""
+FEW = 3
+"""With fewer other values, no value counts as unusual."""
+ALIKE, SLIP = 3.0, 7.0
+"""Where all others agree within the first factor, the second one looks like a decimal slip."""
+MOST_QUESTIONED = 20
+"""Number of lines of a table that are questioned one by one."""
 
 
 @dataclass(frozen=True)
@@ -149,12 +165,12 @@ class EntryReader:
     ) -> Entry:
         """Find out what is meant, and check it; see ``Campaign.tell``."""
         if isinstance(what, Mapping):
-            said = self._said(what, value, executed, self.allow_outside)
+            said = self._said(self._checked(what), value, executed)
             experiment = self._experiment_with(said, again)
         else:
             experiment = self.record.get(what)
-            moved = {**experiment.design, **self._moved(experiment, design or {})}
-            said = self._said(moved, value, executed, allow_outside=True)
+            set_to = self._moved(experiment, design) if design else experiment.design
+            said = self._said(set_to, value, executed)
         if infeasible:
             said = self.unusable(said)
         if experiment is not None:
@@ -175,7 +191,7 @@ class EntryReader:
 
     def added(self, design: Mapping[str, Any], value: Any, executed: Mapping[str, Any]) -> Entry:
         """Check what is said about a design that is another experiment in any case."""
-        entry = self._said(design, value, executed, self.allow_outside)
+        entry = self._said(self._checked(design), value, executed)
         self._check(entry)
         return entry
 
@@ -188,8 +204,18 @@ class EntryReader:
             )
         return replace(entry, infeasible=True)
 
-    def _moved(self, experiment: Experiment, design: Mapping[str, Any]) -> dict[str, Any]:
-        """Check parameters that were set otherwise than asked."""
+    def _checked(self, design: Mapping[str, Any]) -> Design:
+        """Read a design that was not asked for."""
+        space = self.settings.space
+        try:
+            plain = space.checked(design, self.allow_outside)
+            check_place(space, plain, "the design")
+        except (ValueError, TypeError) as error:
+            raise CampaignError(str(error)) from None
+        return plain
+
+    def _moved(self, experiment: Experiment, design: Mapping[str, Any]) -> Design:
+        """Return a design of which some parameters were set otherwise than asked."""
         space, known = self.settings.space, dict(experiment.design)
         low = {name: p.decode(p.range[0]) for name, p in space.parameters.items()}
         try:  # the others may lie outside: they were asked for, or told, before the file changed
@@ -197,31 +223,24 @@ class EntryReader:
             moved = {name: plain[name] for name in design if plain[name] != known[name]}
             if moved and not self.allow_outside and not space.meets({**known, **moved}):
                 space.check({**known, **moved})  # says which constraint
+            check_place(space, moved, "the design")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
-        return moved
+        return {**known, **moved}
 
-    def _said(
-        self,
-        design: Mapping[str, Any],
-        value: Any,
-        executed: Mapping[str, Any] | None,
-        allow_outside: bool,
-    ) -> Entry:
-        """Read plain values, as the space and the optimizer write them."""
+    def _said(self, design: Design, value: Any, executed: Mapping[str, Any] | None) -> Entry:
+        """Read plain values, as the optimizer writes them."""
         space = self.settings.space
         for name in executed or {}:
             if isinstance(space.parameters.get(name), Categorical):
                 raise CampaignError(f"executed: {name!r} is a choice, which is always hit exactly.")
         try:
-            plain = space.checked(design, allow_outside)
-            measured = check_executed(space, plain, executed or {})
+            measured = check_executed(space, design, executed or {})
             outcomes = check_values(self.settings.outcomes, self._named(value)) or {}
-            check_place(space, plain, "the design")
             check_place(space, measured, "executed")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
-        return Entry(plain, outcomes, measured, self.uncertainty)
+        return Entry(design, outcomes, measured, self.uncertainty)
 
     def _named(self, value: Any) -> Any:
         """Give a bare value the name of the only outcome; None and NaN: the experiment failed."""
@@ -262,7 +281,9 @@ class EntryReader:
         under = next(each for each in said if each is not None)
         groups = [set(row["parameters"]) for row in under]
         is_partly_measured = any(0 < len(own & set(entry.executed)) < len(own) for own in groups)
-        if under in self._usable and self._is_inside(entry.design) and not is_partly_measured:
+        is_known = entry.experiment is not None and entry.design == entry.experiment.design
+        is_inside = is_known or self._is_inside(entry.design)
+        if under in self._usable and is_inside and not is_partly_measured:
             return
         try:
             self._optimizer.tell(
@@ -326,3 +347,112 @@ def check_once(entries: Sequence[Entry]) -> None:
 def _same(description: Any, other: Any) -> bool:
     """Say whether two descriptions are the same once they are written as JSON."""
     return json.dumps(description, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+# -- numbers that are possible but look like typing errors: they are questioned
+
+
+def check_plausible(
+    settings: Settings, record: Record, entries: Sequence[Entry], lines: Sequence[int] = ()
+) -> None:
+    """Question what looks like a typing error, all of it at once.
+
+    Args:
+        settings: The campaign file.
+        record: What is known before.
+        entries: What is said. Each is compared with the others as well.
+        lines: Where they stand, if that is in a table.
+
+    Raises:
+        Doubtful: If there is such.
+    """
+    new = [(i, entry) for i, entry in enumerate(entries) if not entry.is_known]
+    doubts = [(i, text) for i, entry in new for text in _about_input(settings, entry)]
+    own = {entry.experiment.number for _, entry in new if entry.experiment is not None}
+    told = [e.outcomes for e in record.experiments if e.counts and e.number not in own]
+    for name in dict.fromkeys(name for _, entry in new for name in entry.outcomes):
+        values = [v[name] for v in (*told, *(entry.outcomes for _, entry in new)) if name in v]
+        suspects = outlying(values)
+        for i, entry in new:
+            value = entry.outcomes.get(name)
+            if value is not None and (value in suspects or not _is_possible(settings, name, value)):
+                others = [*values]
+                others.remove(value)
+                doubts += [(i, text) for text in _about_value(settings, name, value, others)]
+    if doubts:
+        listed = [f"Line {lines[i]}: {t}" if lines else t for i, t in sorted(doubts)]
+        n_more = len(listed) - MOST_QUESTIONED
+        more = [f"There are {n_more} more such lines."] if n_more > 0 else []
+        raise Doubtful([*listed[:MOST_QUESTIONED], *more])
+
+
+def _about_input(settings: Settings, entry: Entry) -> Iterator[str]:
+    known = {} if entry.experiment is None else entry.experiment.executed
+    for name, value in entry.executed.items():
+        parameter = settings.space.parameters[name]
+        if known.get(name) == value or isinstance(parameter, Categorical):
+            continue
+        if _ranges_outside(parameter, value) > FAR_OUTSIDE:
+            low, high = (words.number(bound) for bound in parameter.range)
+            reach = words.with_unit(f"{low} to {high}", words.unit_of(parameter))
+            said = words.number(value)
+            yield f"{name}: an executed input of {said} is far outside the range {reach}."
+
+
+def _ranges_outside(parameter: Parameter, value: float) -> float:
+    """Return how far a value lies outside the range, in ranges; on the scale of the parameter."""
+    low, high = parameter.range
+    if parameter.log:
+        if value <= 0:
+            return math.inf
+        low, high, value = math.log(low), math.log(high), math.log(value)
+    return max(low - value, value - high, 0.0) / (high - low)
+
+
+def _is_possible(settings: Settings, name: str, value: float) -> bool:
+    """Whether a value lies between those that the file says an outcome can have."""
+    low, high = settings.plausible.get(name, (None, None))
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _about_value(settings: Settings, name: str, value: float, others: list[float]) -> list[str]:
+    if not _is_possible(settings, name, value):
+        between = words.with_unit(bounds_words(*settings.plausible[name]), settings.units[name])
+        return [f"A {name} of {words.number(value)} is not plausible: the file says {between}."]
+    if not is_far(value, others):
+        return []
+    reach = words.with_unit(
+        f"{words.number(min(others))} to {words.number(max(others))}", settings.units.get(name)
+    )
+    return [f"A {name} of {words.number(value)} is far from all others, which are {reach}."]
+
+
+def is_far(value: float, others: list[float]) -> bool:
+    """Say whether a value is far from all others."""
+    if len(others) < FEW:
+        return False
+    if len(others) < MANY:
+        sizes = [abs(other) for other in others]
+        alike = min(others) * max(others) > 0 and max(sizes) < ALIKE * min(sizes)
+        return alike and not min(sizes) / SLIP < abs(value) < max(sizes) * SLIP
+    return abs(value - statistics.fmean(others)) > MANY_DEVIATIONS * statistics.stdev(others) > 0
+
+
+def outlying(values: list[float]) -> set[float]:
+    """Return the values that may be far from all others, without comparing all pairs.
+
+    Without one value v, the mean is m - (v - m) / (n - 1), and the sum of squares is smaller by
+    (v - m)² n / (n - 1).
+    """
+    n = len(values)
+    if n <= MANY:
+        return set(values)
+    mean = statistics.fmean(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    found = set()
+    for value in set(values):
+        away = abs(value - mean) * n / (n - 1)  # from the mean of the others
+        rest = max(0.0, squares - (value - mean) ** 2 * n / (n - 1))
+        if away > 0.99 * MANY_DEVIATIONS * math.sqrt(rest / (n - 2)):
+            found.add(value)
+    return found

@@ -99,8 +99,6 @@ class Abandoned:
 
     kind: ClassVar[str] = "abandoned"
     number: int
-    overdue: bool = False
-    """Whether airbo did so itself, because nobody answered in time."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ class Event:
     @property
     def call(self) -> str:
         """What events that were made at once share; they are undone together."""
-        return call_of(self.key)
+        return self.key.partition(_PART)[0]
 
 
 def new_key() -> str:
@@ -182,11 +180,6 @@ def keys_of(call: str, n: int) -> list[str]:
     ['3f', '3f#1', '3f#2']
     """
     return [call if i == 0 else f"{call}{_PART}{i}" for i in range(n)]
-
-
-def call_of(key: str) -> str:
-    """Return the call that the key of an event belongs to."""
-    return key.partition(_PART)[0]
 
 
 def is_key(text: str) -> bool:

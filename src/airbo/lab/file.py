@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airbo import measures
 from airbo.lab.errors import FileError, Mistake, StorageError
 from airbo.lab.limits import check_parameter, check_uncertainty
-from airbo.lab.toml_errors import Lines, Notes, TomlTable
+from airbo.lab.toml_errors import Notes, TomlTable
 from airbo.lab.url import StorageURL
 from airbo.measures import Measure
 from airbo.measures.kinds import check_kept_share
@@ -54,12 +54,11 @@ STORAGE_VARIABLE = "AIRBO_STORAGE"
 """Environment variable that replaces the storage of the file."""
 RESERVED = ("trial", "asked", "told", VALUE, STATUS)
 """Columns of tables that no parameter and no outcome can be called."""
-MOST_HOURS = 1_000_000
 DEEPEST = 20
 """How deep tables and lists of a file may stand in each other."""
 _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "measure", "noise",
-    "n_initial", "storage", "give_up_after_hours", "parameters",
+    "n_initial", "storage", "parameters",
     "constraints", "uncertainty", "deployment", "outcomes",
 )  # fmt: skip
 
@@ -91,8 +90,6 @@ class Settings:
     n_initial: int
     storage: StorageURL
     """Where the experiments are kept."""
-    give_up_after_hours: float | None
-    """When a design that nobody answered no longer counts as pending."""
     top: TomlTable = field(compare=False, repr=False)
     """The file itself, for messages about it."""
 
@@ -269,7 +266,7 @@ def _table(text: str, file: str) -> TomlTable:
     except ValueError as error:  # of a number
         what = "a number has too many digits" if "digits" in str(error) else str(error)
         raise FileError(file, [Mistake(_longest_line(text), f"{what}.")]) from None
-    return TomlTable(values, (), Notes(Lines(text)))
+    return TomlTable(values, (), Notes(text))
 
 
 def _check_plain(values: Any) -> None:
@@ -322,7 +319,6 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
             top, "n_initial", "a whole number", 1, n_initial_for(len(parameters))
         ),
         "storage": _storage(top, path),
-        "give_up_after_hours": _hours(top),
         "uncertainties_in_use": _in_use(top, parameters, path.parent),
     }
     if space is None or name is None or top.notes.mistakes:
@@ -348,14 +344,6 @@ def _at_least(top: TomlTable, key: str, kind: str, least: int, default: Any) -> 
         top.note(f"{key} must be >= {least}, got {value}.", key)
         return default
     return value
-
-
-def _hours(top: TomlTable) -> float | None:
-    hours = _at_least(top, "give_up_after_hours", "a number", 0, None)
-    if hours is not None and hours > MOST_HOURS:
-        key = "give_up_after_hours"
-        top.note(f"{key} must be <= {MOST_HOURS:,}, got {hours}; leave it out for never.", key)
-    return None if hours is None else float(hours)
 
 
 def _storage(top: TomlTable, path: Path) -> StorageURL:

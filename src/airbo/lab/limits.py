@@ -108,15 +108,10 @@ def check_uncertainty(description: Any, parameters: Sequence[Parameter]) -> None
                 f"{name} must not exceed {most:g} in size, {FARTHEST_RANGES} times the range of "
                 f"the parameter, got {number:g}."
             )
-    _check_clipped(description, parameters)
-
-
-def _check_clipped(description: Any, parameters: Sequence[Parameter]) -> None:
-    """Refuse a lower limit that leaves a logarithmic parameter nearly unlimited."""
     if not isinstance(description, Mapping) or description.get("kind") != "Clipped":
         return
     low = description.get("low")
-    for parameter in parameters:
+    for parameter in parameters:  # one that leaves a logarithmic parameter nearly unlimited
         if parameter.log and isinstance(low, int | float) and 0 < low < _least(parameter):
             least = _least(parameter)
             raise ValueError(f"clip_low must be at least {least:g} here, got {low:g}.")

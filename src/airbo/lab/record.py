@@ -237,8 +237,8 @@ class _Folding:
         self._standing.setdefault(fact.number, {})[event.seq] = event, under
         before = self.experiments.get(fact.number)
         after = self.experiments[fact.number] = _applied(before, event, under)
-        rows = self._rows_of(event)
-        if rows is not None:  # all rows of an import are one change
+        rows = self.history[-1] if self.history else None
+        if rows and (rows.what, rows.call) == ("imported", event.call):  # its rows are one change
             numbers = tuple(dict.fromkeys((*rows.numbers, fact.number)))
             source = rows.text.partition(" of ")[2]
             text = f"{words.plural(len(numbers), 'row')} of {source}"
@@ -247,12 +247,6 @@ class _Folding:
             self._place[event.seq] = len(self.history) - 1
         else:
             self._add(event, *_described(fact, before, after, self.file.get("outcomes", {})))
-
-    def _rows_of(self, event: Event) -> Change | None:
-        """Return the import that an event is a part of, if it has begun."""
-        last = self.history[-1] if self.history else None
-        is_same = last is not None and last.what == "imported" and last.call == event.call
-        return last if is_same else None
 
     def _undo(self, event: Event, fact: Undone) -> None:
         taken_back = set(fact.events)
@@ -363,7 +357,7 @@ def _described(
             return "imported", numbers, f"1 row of {fact.source}", True
         return *_told(before, after, units, numbers), True
     if isinstance(fact, Abandoned):
-        return "given up", numbers, "not reported in time" if fact.overdue else "", not fact.overdue
+        return "given up", numbers, "", True
     if isinstance(fact, Noted):
         return "noted", numbers, fact.text, True
     if isinstance(fact, Excluded):
@@ -434,8 +428,6 @@ class Status:
     n_excluded: int
     """Those among them that somebody excluded from the model."""
     pending: list[Experiment]
-    overdue: list[Experiment]
-    """Those of the pending ones that the next ask gives up."""
     waiting: list[tuple[Experiment, list[str]]]
     """Experiments with values, and the outcomes of each that were not measured yet."""
     best: Experiment | None

@@ -56,6 +56,8 @@ _TABLE = sa.Table(
 _COLUMNS = ("campaign", "seq", "at", "by", "key", "kind", "body")
 """What a digest is over."""
 
+_NO_SUCH_TABLE = "42P01"
+"""What PostgreSQL calls it."""
 _MAKING_TABLES = 0x61697262
 """The advisory lock of a server while its table is made."""
 
@@ -126,7 +128,9 @@ class Store:
         """
         with self._connected() as connection:
             rows = self._rows(connection, 0 if after is None else after.seq)
-            n = self._counted(connection)
+            n = None  # servers do not count
+            if self.path is not None:
+                n = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
         if after is not None:
             if not rows or rows[0].digest != after.digest:
                 raise self._damaged(f"event {after.seq} is not there any more, or was changed")
@@ -138,33 +142,26 @@ class Store:
         return found
 
     def _rows(self, connection: "Connection", first: int = 0) -> "Sequence[Row[Any]]":
-        if not self._has_table(connection):
-            return []
         query = sa.select(_TABLE).where(_TABLE.c.campaign == self.campaign, _TABLE.c.seq >= first)
-        rows = connection.execute(query.order_by(_TABLE.c.seq)).all()
+        try:
+            rows = connection.execute(query.order_by(_TABLE.c.seq)).all()
+        except sa.exc.DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) == _NO_SUCH_TABLE:
+                return []  # nobody has begun a campaign on this server
+            if self.path is not None and "no such table" in str(error):
+                self._check_study(connection)
+            raise
         if not rows and not first:
             self._check_alone(connection)
         return rows
 
-    def _has_table(self, connection: "Connection") -> bool:
-        names = sa.inspect(connection).get_table_names()
-        if _TABLE.name in names:
-            return True
-        if self.path is None:
-            return False
-        if "studies" in names:
+    def _check_study(self, connection: "Connection") -> None:
+        if "studies" in sa.inspect(connection).get_table_names():
             raise StorageError(
                 f"The storage {self} is an Optuna study, as campaigns of airbo 0.1.0 were. Give "
                 "the campaign another storage, and bring the study along: airbo import --study "
                 f"{self.url} NAME."
-            )
-        raise self._damaged("it has no table of events")
-
-    def _counted(self, connection: "Connection") -> int | None:
-        """Return how many events SQLite says there are; None: the database does not count them."""
-        if self.path is None:
-            return None
-        return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+            ) from None
 
     def _verified(self, rows: "Sequence[Row[Any]]", before: Event | None) -> list[Event]:
         """Turn rows into events, and refuse any that is not as it was written."""
@@ -192,18 +189,11 @@ class Store:
             Outdated: If it is not the last one any more.
         """
         rows, events = self._next_rows(new, after)
-        if after is None and self.path is not None and not self.path.exists():
+        if after is None and not self.is_there:
             self._create(rows)
         else:
             self._insert(rows, after)
         return events
-
-    def _begin(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Write the first events of a campaign into a storage that does not have it."""
-        if self.path is None:
-            self._insert(rows, None)
-        else:
-            self._create(rows)
 
     def _insert(self, rows: Sequence[dict[str, Any]], after: Event | None) -> None:
         """Write rows after the last known event into a database that is there."""
@@ -221,7 +211,8 @@ class Store:
                 connection.execute(_TABLE.insert(), list(rows))
             except sa.exc.IntegrityError:  # at the same moment: the primary key lets one of two in
                 raise Outdated from None
-            self._count(connection, rows[-1]["seq"])
+            if self.path is not None:
+                connection.exec_driver_sql(f"PRAGMA user_version = {rows[-1]['seq']:d}")
 
     def _next_rows(
         self, new: Sequence[NewEvent], before: Event | None
@@ -248,10 +239,6 @@ class Store:
             events.append(before)
         return rows, events
 
-    def _count(self, connection: "Connection", n: int) -> None:
-        if self.path is not None:
-            connection.exec_driver_sql(f"PRAGMA user_version = {n:d}")
-
     def _create(self, rows: Sequence[dict[str, Any]]) -> None:
         """Make a file with its first events; it is there whole, or not at all."""
         assert self.path is not None
@@ -260,7 +247,7 @@ class Store:
             with self._explained(), sqlite(new).begin() as connection:
                 _TABLE.metadata.create_all(connection)
                 connection.execute(_TABLE.insert(), list(rows))
-                self._count(connection, rows[-1]["seq"])
+                connection.exec_driver_sql(f"PRAGMA user_version = {rows[-1]['seq']:d}")
             with self._explained():
                 put(new, self.path)
         except FileExistsError:  # somebody else began the campaign at the same moment
@@ -305,7 +292,7 @@ class Store:
         if not rows:
             raise StorageError(f"The storage {self} holds no campaign {self.campaign!r} yet.")
         try:
-            other._begin(rows)
+            other._insert(rows, None) if other.path is None else other._create(rows)
         except Outdated:
             what = "exists" if other.path is not None else f"holds a campaign {self.campaign!r}"
             raise StorageError(f"{other} {what} already; give the copy another place.") from None

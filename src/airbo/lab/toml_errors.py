@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from airbo.lab.errors import Mistake
@@ -135,12 +136,17 @@ def _key(line: str) -> tuple[list[str | int], int] | None:
 class Notes:
     """Mistakes found so far."""
 
-    lines: Lines
+    text: str
+    """The file."""
     mistakes: list[Mistake] = field(default_factory=list)
 
     def add(self, path: Path, text: str) -> None:
         """Note a mistake at a key, or at the nearest table around it."""
-        self.mistakes.append(Mistake(self.lines.of(*path), text))
+        self.mistakes.append(Mistake(self._lines.of(*path), text))
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.text)
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,6 @@ def ask(
         from airbo.lab.cli.views import design_table
 
         campaign = open_campaign(file, out)
-        for given_up in campaign.give_up_overdue():
-            out.note(f"Experiment {given_up.number} was not reported in time, so airbo gave it up.")
         with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
             one_thread()
             asked = campaign.ask(n)
@@ -96,7 +94,7 @@ def tell(
             raise CampaignError("--executed is for one experiment at a time.")
         if measured and not_measured:
             raise CampaignError("--executed and --not-measured contradict each other.")
-        under = read_under(campaign.settings, uncertainty, out)
+        under = read_under(campaign.settings, uncertainty, out) if uncertainty else None
         told = insisting(out, yes, lambda sure: campaign.tell_all(
             report.values, design=report.design, uncertainty=under,
             executed=measured or ({} if not_measured else None),
@@ -193,8 +191,6 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             out.show("Is it worth going on? airbo recommend says what more experiments can bring.")
         for e, missing in now.waiting:
             out.show(f"Experiment {e.number} waits for a measurement: {', '.join(missing)}.")
-        for late in now.overdue:
-            out.note(f"Experiment {late.number} is overdue; the next `airbo ask` gives it up.")
         for note in now.notes:
             out.note(note)
         out.result(
@@ -205,7 +201,6 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
                 "given_up": now.n_given_up,
                 "excluded": now.n_excluded,
                 "pending": [as_data(settings, e) for e in now.pending],
-                "overdue": [e.number for e in now.overdue],
                 "waiting": [{"trial": e.number, "missing": names} for e, names in now.waiting],
                 "best_observed": None if now.best is None else as_data(settings, now.best),
                 "notes": now.notes,

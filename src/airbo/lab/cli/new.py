@@ -298,8 +298,6 @@ _OPTIONS = """\
 # measure = "mean"           # what counts of the values in use; or "mean-std:2", "quantile:0.9",
                              # "cvar:0.9" (the worst tenth), "worst", "in-spec:5..8", "target:50"
 # noise = "measurement"      # or "product": single products differ by it, too
-# Not in force: airbo gives up a design without a result after this time.
-# give_up_after_hours = 72
 
 # constraints = ["water + ethanol <= 1"]   # linear, between parameters; designs meet all of them
 
