@@ -65,40 +65,35 @@ def run(
     name: Name,
     repeats: Repeats = None,
     jobs: Jobs = 1,
-    dask: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, as tcp://host:8786.")
-    ] = None,
     only: Only = None,
     quick: Quick = False,
     results: Results = RESULTS,
 ) -> None:
     """Run what has no result yet. You may stop a run at any moment and continue it later."""
-    _run(_chosen(name), repeats, jobs, dask, only, quick, results)
+    for experiment in _chosen(name):
+        _run(experiment, repeats, jobs, only, quick, results)
 
 
 def _run(
-    chosen: list[Experiment],
+    experiment: Experiment,
     repeats: int | None,
     jobs: int,
-    dask: str | None,
     only: list[str] | None,
     quick: bool,
     results: Path,
 ) -> None:
     signal.signal(signal.SIGTERM, _as_ctrl_c)
     store = Store(results)
-    failed: list[runner.Outcome] = []
-    for experiment in chosen:
-        tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
-        console.print(f"[bold]{experiment.name}[/bold]: {experiment.title}")
-        try:
-            failed += runner.run(experiment, tasks, store, jobs, dask)
-        except KeyboardInterrupt:
-            kept = sum(map(store.has, tasks))
-            console.print(
-                f"Stopped; {kept} of {len(tasks)} repeats are kept. The same command goes on."
-            )
-            raise typer.Exit(130) from None
+    tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
+    console.print(f"[bold]{experiment.name}[/bold]: {experiment.title}")
+    try:
+        failed = runner.run(experiment, tasks, store, jobs)
+    except KeyboardInterrupt:
+        kept = sum(map(store.has, tasks))
+        console.print(
+            f"Stopped; {kept} of {len(tasks)} repeats are kept. The same command goes on."
+        )
+        raise typer.Exit(130) from None
     for outcome in failed:
         console.print(f"[red]failed:[/red] {runner.describe(outcome.task)}")
     if failed:
@@ -114,34 +109,34 @@ def plot(
     images: Images = IMAGES / "paper",
 ) -> None:
     """Draw the pictures and write the tables of the results so far."""
-    _plot(_chosen(name), repeats, quick, results, images)
+    for experiment in _chosen(name):
+        _plot(experiment, repeats, quick, results, images)
 
 
 def _plot(
-    chosen: list[Experiment], repeats: int | None, quick: bool, results: Path, images: Path
+    experiment: Experiment, repeats: int | None, quick: bool, results: Path, images: Path
 ) -> None:
     store = Store(results)
-    for experiment in chosen:
-        tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
-        found = store.results(tasks)
-        if not found:
-            console.print(
-                f"{experiment.name}: no results in {results}; "
-                f"make some with `python -m experiments run {experiment.name}`."
-            )
-            raise typer.Exit(1)
-        missing = len(tasks) - len(found.each)
-        note = f"\n{missing} of {len(tasks)} repeats are missing.\n" if missing else ""
-        text = (
-            f"# {experiment.title}\n\n{experiment.summary(found)}\n{note}\n"
-            f"Commits: {', '.join(store.commits(tasks))}. "
-            f"Made by `python -m experiments run {experiment.name}`.\n"
+    tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
+    found = store.results(tasks)
+    if not found:
+        console.print(
+            f"{experiment.name}: no results in {results}; "
+            f"make some with `python -m experiments run {experiment.name}`."
         )
-        path = results / f"{experiment.name}.md"
-        path.write_text(text, encoding="utf-8")
-        console.print(text, markup=False, soft_wrap=True)
-        for picture in experiment.plot(found, images):
-            console.print(f"wrote {picture}", soft_wrap=True)
+        raise typer.Exit(1)
+    missing = len(tasks) - len(found.each)
+    note = f"\n{missing} of {len(tasks)} repeats are missing.\n" if missing else ""
+    text = (
+        f"# {experiment.title}\n\n{experiment.summary(found)}\n{note}\n"
+        f"Commits: {', '.join(store.commits(tasks))}. "
+        f"Made by `python -m experiments run {experiment.name}`.\n"
+    )
+    path = results / f"{experiment.name}.md"
+    path.write_text(text, encoding="utf-8")
+    console.print(text, markup=False, soft_wrap=True)
+    for picture in experiment.plot(found, images):
+        console.print(f"wrote {picture}", soft_wrap=True)
 
 
 @app.command()
@@ -158,15 +153,14 @@ def choose(
     if estimate:
         _estimate(CHOOSE, repeats, only, quick, results)
         return
-    look, store, kept = min(FIRST_LOOK, repeats or FIRST_LOOK), Store(results), [*CANDIDATES]
-    for cases, without in ((WITHOUT_SLIPS, ()), (CHOOSING, TOO_SLOW)):
-        kept = [method for method in kept if method not in without]
-        stage = CHOOSE.only(cases, kept)
-        _run([stage], look, jobs, None, only, quick, results)
-        found = store.results(stage.tasks(look, quick))
-        kept = kept if only else close_enough(found, kept)
-    _run([CHOOSE.only(CHOOSING, kept)], repeats, jobs, None, only, quick, results)
-    _plot([CHOOSE], repeats, quick, results, images)
+    look = min(FIRST_LOOK, repeats or FIRST_LOOK)
+    fast = [method for method in CANDIDATES if method not in TOO_SLOW]
+    for cases, methods in ((WITHOUT_SLIPS, CANDIDATES), (CHOOSING, fast)):
+        _run(CHOOSE.only(cases, methods), look, jobs, only, quick, results)
+    found = Store(results).results(CHOOSE.tasks(look, quick))
+    kept = fast if only else close_enough(found, fast)
+    _run(CHOOSE.only(CHOOSING, kept), repeats, jobs, only, quick, results)
+    _plot(CHOOSE, repeats, quick, results, images)
 
 
 def _add_command(experiment: Experiment, text: str) -> None:
@@ -182,8 +176,8 @@ def _add_command(experiment: Experiment, text: str) -> None:
         if estimate:
             _estimate(experiment, repeats, only, quick, results)
             return
-        _run([experiment], repeats, jobs, None, only, quick, results)
-        _plot([experiment], repeats, quick, results, images)
+        _run(experiment, repeats, jobs, only, quick, results)
+        _plot(experiment, repeats, quick, results, images)
 
     app.command(experiment.name, help=text)(command)
 

@@ -2,7 +2,6 @@
 
 from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING
 from experiments.harness.experiment import Experiment
-from experiments.measures.base_kernel import BASE_KERNEL
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.limits import LIMITS
 from experiments.measures.regret import MEASURE_REGRET
@@ -14,7 +13,6 @@ from experiments.paper.optimizations import PAPER
 from experiments.paper.surrogates import SURROGATES
 from experiments.theory.bound import BOUND
 from experiments.theory.gain_growth import GAIN_GROWTH
-from experiments.theory.pseudo_inverse import PSEUDO_INVERSE
 from experiments.theory.regret_growth import REGRET_GROWTH, REGRET_GROWTH_2D
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -23,7 +21,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 """The paper's evaluation."""
 
 THEORY: dict[str, Experiment] = {
-    e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND, PSEUDO_INVERSE)
+    e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND)
 }
 """The theorems of the paper, compared with measurements."""
 
@@ -37,7 +35,6 @@ BEYOND: dict[str, Experiment] = {
         MEASURE_REGRET,
         LIMITS,
         IN_SPEC,
-        BASE_KERNEL,
     )
 }
 """Questions that the paper does not ask."""

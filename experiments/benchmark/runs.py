@@ -11,7 +11,7 @@ import torch
 
 from airbo.seeds import stream
 from experiments.benchmark import plan, report
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.statistics import Z_90
 from experiments.subjects.cases import Case, find_case, slip_case
 from experiments.subjects.loops import AirboLoop, Loop
@@ -23,7 +23,7 @@ N_NEAR, NEAR = 16, 0.05
 
 
 def optimize(
-    case: Case, start: plan.Start, repeat: int, budget: int, step: Step, logged: bool = False
+    case: Case, start: plan.Start, repeat: int, budget: int, logged: bool = False
 ) -> dict[str, Any]:
     """Run one method once; compare its answers on the way with the truth."""
     loop, first = start(case, repeat), case.first_designs(repeat)
@@ -41,7 +41,6 @@ def optimize(
         reached.append(case.sign * value)
         if i + 1 in looks:
             answers.append(loop.recommend())
-        step(i + 1, n)
     return {
         "at": looks,
         "regret": _short(case.regrets(answers)),
@@ -106,18 +105,17 @@ class Comparison(Experiment):
                 f"{case}: {method}",
                 repeat,
                 {"case": case, "method": method, "budget": budget(find_case(case), quick)},
-                budget(find_case(case), quick),
             )
             for repeat in range(repeats)
             for case in ((self.cases[0], self.cases[-1]) if quick else self.cases)
             for method in self.methods
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Optimize once."""
         config = task.config
         start, case = self.methods[config["method"]], find_case(config["case"])
-        return optimize(case, start, task.seed, config["budget"], step)
+        return optimize(case, start, task.seed, config["budget"])
 
     def summary(self, results: Results) -> str:
         """Tabulate the regrets, who is ahead, and how well the intervals hold."""
@@ -161,7 +159,6 @@ class Slips(Comparison):
                 f"{case}, {slip:.0%}{', logged' if logged else ''}: {method}",
                 repeat,
                 {"case": case, "method": method, "slip": slip, "logged": logged, "budget": n},
-                n,
             )
             for repeat in range(repeats)
             for case in (self.cases[:2] if quick else self.cases)
@@ -171,11 +168,11 @@ class Slips(Comparison):
             for n in [budget(slip_case(case, slip), quick)]
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Optimize once."""
         config = task.config
         case, start = slip_case(config["case"], config["slip"]), self.methods[config["method"]]
-        return optimize(case, start, task.seed, config["budget"], step, config["logged"])
+        return optimize(case, start, task.seed, config["budget"], config["logged"])
 
     def summary(self, results: Results) -> str:
         """Tabulate what slips cost, beside what the study published."""

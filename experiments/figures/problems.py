@@ -1,8 +1,8 @@
 """Pictures of the benchmark problems."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,9 +10,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm
 from matplotlib.contour import ContourSet
-from matplotlib.lines import Line2D
-from matplotlib.patches import Circle, Polygon, Rectangle
-from matplotlib.patheffects import withStroke
+from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
 from airbo.problems import (
@@ -21,7 +19,6 @@ from airbo.problems import (
     BumpedBowl,
     Cliff,
     DoublePeak,
-    Hartmann,
     Hills,
     Problem,
     Wave,
@@ -30,22 +27,15 @@ from airbo.uncertainty import base_draws
 from experiments.figures.uncertainties import draw_density
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
 from experiments.subjects.internals import Function, estimate
-from experiments.subjects.push import GOALS, RobotPush
 
 N_ROUGH = 2**11
 """Samples per point of a landscape: more than the eye can tell."""
 N_GRID = 301
 N_LANDINGS = 60
-N_PUSHES = 20
-SCALE = 0.1
-"""Length of an arrow per unit of the duration, which is a tenth of a second."""
 
 LABEL_BOX = {"facecolor": "white", "alpha": 0.9, "edgecolor": "none", "boxstyle": "round"}
 MARGIN = 0.15
 """What is shown around the box of the designs, as a share of its width."""
-
-GOAL_LABELS = {"$g_1$": (8, -16), "$g_2$": (8, 8), "$g_3$": (4, 11), "$g_3'$": (10, -12)}
-"""Where to write them, in points from the goal."""
 
 
 def draw_problems(folder: Path) -> None:
@@ -54,7 +44,6 @@ def draw_problems(folder: Path) -> None:
     draw_line(folder, DoublePeak(), "The uncertainty has two modes, as far apart as the peaks")
     draw_line(folder, Wave(), "Designs on the right are hit less precisely")
     draw_bowl(folder)
-    draw_push(folder)
     draw_plane(
         folder,
         Hills(),
@@ -74,7 +63,6 @@ def draw_problems(folder: Path) -> None:
         np.array([0, 1, 2, 4, 8, 16, 32, 64, 128]),
         twins=[[-np.pi, 12.275], [3 * np.pi, 2.475]],
     )
-    draw_wells(folder)
 
 
 def draw_line(folder: Path, problem: Problem, title: str) -> None:
@@ -232,155 +220,6 @@ def rough(problem: Problem) -> Function:
     return f
 
 
-def draw_wells(folder: Path) -> None:
-    """Draw Hartmann's function along every input, and from its best well to the next best one."""
-    problem = Hartmann()
-    far = problem.bounds.clone()
-    far[0, 1] = 0.5  # the next best well is the best one with a large x₂
-    best, other = problem.robust_optimum.design, problem.best_within(far).design
-
-    figure = plt.figure(figsize=(9, 6.8), layout="constrained")
-    parts: Any = figure.subfigures(2, 1, height_ratios=[2, 1])
-    top, bottom = parts
-    top.suptitle(
-        "One input at a time, the others at the robust optimum", x=0.01, ha="left", fontsize=11
-    )
-    top.supylabel("value (minimize)", fontsize=10)
-    axes = top.subplots(2, 3, sharex=True, sharey=True)
-    draw_inputs(axes.flat, problem, best)
-    draw_passage(bottom.subplots(), problem, best, other)
-    bottom.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
-    save(figure, folder / f"problem_{problem.name}.png")
-
-
-def draw_inputs(axes: Iterable[Axes], problem: Problem, design: Tensor) -> None:
-    """Draw a section through a design along each input, over where that input lands."""
-    floor = -4.7
-    x = torch.linspace(0, 1, 121, dtype=torch.float64)
-    landings = problem.uncertainty.perturb(design.unsqueeze(0), base_draws(2**13, len(design)))[0]
-    for j, ax in enumerate(axes):
-        X = design.repeat(len(x), 1)
-        X[:, j] = x
-        draw_section(ax, problem, x, X)
-        draw_depth(ax, problem, design, design[j].item())
-        shares, edges = np.histogram(landings[:, j], np.linspace(0, 1, 41))
-        ax.stairs(
-            floor + 0.9 * shares / shares.max(), edges, baseline=floor, fill=True,
-            color="#FDBE85", label="where the input lands",
-        )  # fmt: skip
-        ax.set(xlim=(0, 1), ylim=(floor, 0.2), yticks=range(-4, 1))
-        ax.set_title(f"along x{'₁₂₃₄₅₆'[j]}")
-
-
-def draw_passage(ax: Axes, problem: Problem, best: Tensor, other: Tensor) -> None:
-    """Draw the section through two designs."""
-    t = torch.linspace(-0.15, 1.15, 201, dtype=torch.float64)
-    draw_section(ax, problem, t, best + t.unsqueeze(-1) * (other - best))
-    for place, design in enumerate((best, other)):
-        hit, average = draw_depth(ax, problem, design, place)
-        ax.text(place, average + 0.3, f"E f = −{-average:.3f}", color=MODEL, ha="center")
-        ax.text(place, hit - 0.55, f"f = −{-hit:.3f}", color=DATA, ha="center")
-    ax.set(xlim=(-0.15, 1.15), ylim=(-4, 0.2), yticks=range(-4, 1), ylabel="value (minimize)")
-    ax.set_xticks([0, 1], [f"({', '.join(f'{v:.2f}' for v in x.tolist())})" for x in (best, other)])
-    ax.set_title("Straight from the robust optimum to the next best well")
-
-
-def draw_section(ax: Axes, problem: Problem, x: Tensor, X: Tensor) -> None:
-    """Draw f and E f at points of a line."""
-    ax.plot(x, problem(X), color=FUNCTION, lw=1.5, label="f")
-    ax.plot(x, rough(problem)(X), color=TRUTH, lw=1.5, ls="--", label="E f")
-
-
-def draw_depth(ax: Axes, problem: Problem, design: Tensor, x: float) -> tuple[float, float]:
-    """Mark and return what a design gives if it is hit exactly, and on average."""
-    X = design.unsqueeze(0)
-    hit, average = problem(X).item(), problem.expected(X).item()
-    ax.plot([x, x], [hit, average], color=DATA, lw=1, ls=":")
-    ax.plot(x, hit, "^", color=DATA, ms=9, mec="white", ls="", label="design, hit exactly")
-    ax.plot(x, average, "o", color=MODEL, ms=9, mec="white", ls="", label="design, on average")
-    return hit, average
-
-
 def label_of(ax: Axes, text: str, colour: str) -> None:
     """Write into the lower part of a landscape."""
     ax.text(0.5, 0.05, text, transform=ax.transAxes, ha="center", color=colour, bbox=LABEL_BOX)
-
-
-def draw_push(folder: Path) -> None:
-    """Draw the loss over places of the hand, and pushes under input uncertainty."""
-    problem = RobotPush()
-    best, twin = problem.robust_optimum, problem.robust_optima["I"]
-    figure, axes = plt.subplots(2, 2, figsize=(9.4, 10), layout="constrained")
-    draw_landscapes(axes[0], problem, best.design)
-    for ax, optimum, place in zip(axes[1], (best, twin), ("III", "I"), strict=True):
-        draw_pushes(ax, problem, optimum.design)
-        x, y, t = optimum.design.tolist()
-        ax.set_title(
-            f"Best push into quadrant {place}: E f = {optimum.value:.3f}\n"
-            f"from ({x:.2f}, {y:.2f}) for {t / 10:.2f} s"
-        )
-    figure.legend(handles=legend(), loc="outside lower center", ncols=3)
-    save(figure, folder / f"problem_{problem.name}.png")
-
-
-def draw_landscapes(axes: np.ndarray, problem: RobotPush, design: Tensor) -> None:
-    """Draw f and E f over the place of the hand, at the best duration."""
-    axis = torch.linspace(-5, 5, 101, dtype=torch.float64)
-    X = design.repeat(101, 101, 1)
-    X[..., 1], X[..., 0] = torch.meshgrid(axis, axis, indexing="ij")
-    values = {
-        "Loss f": problem.quick(X),
-        "Expected loss E f": estimate(problem.quick, problem.uncertainty, X, N_ROUGH).mean,
-    }
-    levels = np.linspace(0, 7, 29)
-    for ax, (label, value) in zip(axes, values.items(), strict=True):
-        shades = ax.contourf(axis, axis, value, levels, cmap="viridis_r", extend="max")
-        ax.set_title(f"{label} of a push from $(r_x, r_y)$\nthat lasts {design[2] / 10:.2f} s")
-        ax.set(aspect="equal", xlabel="$r_x$ (m)", ylabel="$r_y$ (m)")
-        ax.spines[:].set_visible(False)
-        ax.plot(*design[:2], "o", color=MODEL, ms=10, mec="white", clip_on=False, zorder=5)
-    axes[0].figure.colorbar(shades, ax=axes, label="loss (minimize)", ticks=range(8), shrink=0.85)
-
-
-def draw_pushes(ax: Axes, problem: RobotPush, design: Tensor) -> None:
-    """Draw hands, pushes and where the ball ends, for some executed inputs of one design."""
-    draws = base_draws(N_PUSHES, problem.uncertainty.n_base(3), seed=1)
-    executed = problem.uncertainty.perturb(design.unsqueeze(0), draws)[0]
-    for (x, y, t), end in zip(executed.tolist(), problem.simulate(executed), strict=True):
-        towards = -np.array([x, y]) / np.hypot(x, y)
-        across = np.array([-towards[1], towards[0]])
-        corners = [a * 0.3 * towards + b * across for a, b in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
-        ax.add_patch(Polygon(np.array([x, y]) + corners, fill=False, ec=TRUTH, lw=0.7, alpha=0.5))
-        ax.annotate(
-            "",
-            np.array([x, y]) + SCALE * t * towards,
-            (x, y),
-            arrowprops={"arrowstyle": "-|>", "color": "0.55", "lw": 0.8},
-        )
-        ax.add_patch(Circle(tuple(end.tolist()), 1.0, fill=False, ec=MODEL, lw=0.5, alpha=0.35))
-        ax.plot(*end, "o", color=MODEL, ms=4, mew=0, alpha=0.8)
-    ax.add_patch(Circle((0, 0), 1.0, fc="#CFE5F2", ec=MODEL, lw=1))
-    outline = [withStroke(linewidth=3, foreground="white")]
-    for (name, offset), goal in zip(GOAL_LABELS.items(), GOALS["paper"], strict=True):
-        ax.annotate(
-            name, (goal.x, goal.y), offset, textcoords="offset points", fontsize=12, color=DATA,
-            path_effects=outline, zorder=5,
-        )  # fmt: skip
-        ax.plot(
-            goal.x, goal.y, "*" if goal.squared else "P", color=DATA, ms=13, mec="white", zorder=4
-        )
-    ax.set(aspect="equal", xlim=(-7.2, 7.2), ylim=(-7.2, 7.2), xlabel="x (m)", ylabel="y (m)")
-
-
-def legend() -> list[Line2D]:
-    """Explain the marks of the pushes."""
-    marks: dict[str, dict[str, Any]] = {
-        "start of the hand": {"marker": "s", "mfc": "none", "mec": TRUTH, "ms": 9},
-        "direction; length: 1 m per second": {"marker": "$→$", "color": "0.45", "ms": 14},
-        "end of the ball (radius 1)": {"marker": "o", "color": MODEL, "ms": 6},
-        "goal, distance counts": {"marker": "P", "color": DATA, "ms": 10},
-        "goal, squared distance counts": {"marker": "*", "color": DATA, "ms": 12},
-        "ball at the start": {"marker": "o", "mfc": "#CFE5F2", "mec": MODEL, "ms": 11},
-        "robust optimum": {"marker": "o", "color": MODEL, "ms": 10, "mec": "white"},
-    }
-    return [Line2D([], [], ls="", label=label, **style) for label, style in marks.items()]

@@ -4,13 +4,10 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-Step = Callable[[int, int], None]
-"""Called with the number of finished steps and of all steps while a task runs."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +20,6 @@ class Task:
     seed: int
     config: dict[str, Any] = field(hash=False)
     """JSON-able; a task with another configuration belongs to another set of results."""
-    n_steps: int = 1
-    """How often it reports progress."""
 
     @property
     def set_name(self) -> str:
@@ -52,7 +47,7 @@ class Experiment(ABC):
         """List the tasks to run; with ``quick``, a small version that covers everything."""
 
     @abstractmethod
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Run one task and return a JSON-able result."""
 
     @abstractmethod

@@ -13,7 +13,7 @@ from airbo import uncertainty as unc
 from airbo.problems import Problem
 from airbo.uncertainty import base_draws
 from experiments.harness import draw, table
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import style
 from experiments.measures.cases import GROUPS
 from experiments.subjects.cases import Case
@@ -47,7 +47,7 @@ class InSpecCalibration(Experiment):
         return [
             Task(
                 self.name, f"{name}, {group}, n = {n}", seed,
-                {"problem": name, "group": group, "n": n}, len(METHODS),
+                {"problem": name, "group": group, "n": n},
             )
             for seed in range(1 if quick else repeats)
             for group in GROUPS
@@ -55,7 +55,7 @@ class InSpecCalibration(Experiment):
             for name in (list(PROBLEMS)[:1] if quick else PROBLEMS)
         ]  # fmt: skip
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Fit every method to the same data, and ask for the same designs."""
         problem = PROBLEMS[task.config["problem"]]
         tried = None if task.config["group"] == "unseen" else unc.Exact()
@@ -68,10 +68,9 @@ class InSpecCalibration(Experiment):
         what = (problem.quick, problem.uncertainty, queries, spec, problem.direction)
         true = estimate_measure(*what, N_TRUE, n_parts=1).mean
         result: dict[str, Any] = {"true": np.round(true.tolist(), 4).tolist()}
-        for i, method in enumerate(METHODS):
+        for method in METHODS:
             predicted = predict(method, case, spec, X.tolist(), values, queries, task.seed)
             result[method] = np.round(predicted, 4).tolist()
-            step(i + 1, len(METHODS))
         return result
 
     def summary(self, results: Results) -> str:

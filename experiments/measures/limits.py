@@ -28,7 +28,7 @@ import airbo
 from airbo.seeds import reproducible, stream, stream_seed
 from airbo.uncertainty import InputUncertainty, Normal, Uniform, base_draws
 from experiments.harness import draw, table
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import style
 from experiments.measures.cases import GROUPS
 from experiments.subjects.cases import Design
@@ -217,7 +217,6 @@ class Limits(Experiment):
                 f"{part}, {group}: {method}",
                 seed,
                 {"part": part, "group": group, "method": method, "n_steps": n},
-                n,
             )
             for seed in range(repeats)
             for part in (list(PARTS)[:1] if quick else PARTS)
@@ -225,7 +224,7 @@ class Limits(Experiment):
             for method in METHODS
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Optimize once; judge the recommended design by the truth."""
         config, seed = task.config, task.seed
         part, exact = PARTS[config["part"]], config["group"] == "exact"
@@ -238,7 +237,6 @@ class Limits(Experiment):
             design = designs[i] if i < len(designs) else loop.ask()
             landed = torch.tensor(design).double() if exact else part.executed(design, seed, i)
             loop.tell(design, part.measured(landed).tolist())
-            step(max(i + 1 - len(designs), 0), config["n_steps"])
         found = loop.recommend()
         cost, probability = part.judge(found)
         return {

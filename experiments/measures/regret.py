@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from experiments.harness import draw, table
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.statistics import interval_of_mean
 from experiments.measures.cases import CASES, GROUPS
 from experiments.measures.loops import AIRBO, METHODS, start, truth
@@ -46,14 +46,13 @@ class MeasureRegret(Experiment):
                     "protocol": PROTOCOL,
                     **(SETTINGS if method == AIRBO else {}),
                 },
-                n_steps,
             )
             for seed in range(1 if quick else repeats)
             for case in (list(CASES)[:: len(CASES) // 2] if quick else CASES)
             for method in METHODS
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Optimize once; hold outcomes on the way against the truth."""
         config, case = task.config, CASES[task.config["case"]]
         loop, n_steps = start(config["method"], case, task.seed), config["n_steps"]
@@ -70,7 +69,6 @@ class MeasureRegret(Experiment):
             if i + 1 in looks:
                 outcomes.append(loop.recommend())
                 at.append(i + 1)
-            step(max(i + 1 - n_initial, 0), n_steps)
         values, errors, regrets = truth(case, outcomes)
         return {
             "at": at,

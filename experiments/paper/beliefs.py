@@ -13,7 +13,7 @@ from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
 from experiments.harness import table
 from experiments.harness.draw import COLOURS, FUNCTION, TRUTH, picture
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.subjects.redrawn import fresh
 from experiments.subjects.uncertainties import BY_NAME
 
@@ -52,7 +52,7 @@ class Beliefs(Experiment):
         size = {"n_mesh": N_MESH, "n_samples": N_SAMPLES, "n_searches": 5 if quick else 200}
         return [Task(self.name, belief, 0, size) for belief in beliefs()]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Find the optimum, what it really gives, and where it is found from samples."""
         problem = believed(task.label)
         best = problem.robust_optimum

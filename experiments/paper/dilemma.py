@@ -12,7 +12,7 @@ from airbo.embeddings import Empirical, Nystrom, Quadrature, RationalQuadraticSu
 from airbo.uncertainty import InputUncertainty
 from experiments.harness import table
 from experiments.harness.draw import COLOURS, picture
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import style
 from experiments.paper import acquisitions as acq
 from experiments.paper import posteriors as post
@@ -54,14 +54,14 @@ class Dilemma(Experiment):
                 for method in _methods(draws):
                     config = _search_config(method, draws, quick)
                     label = _search_label(method, draws)
-                    tasks.append(Task(self.name, label, seed, config, config["n_starts"]))
+                    tasks.append(Task(self.name, label, seed, config))
         return tasks
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Estimate many times, or search from many starts."""
         if task.config["part"] == "estimates":
             return _estimate(task.config, task.seed)
-        return _search(task.config, task.seed, step)
+        return _search(task.config, task.seed)
 
     # -- results
 
@@ -209,7 +209,7 @@ def _estimate(config: dict[str, Any], seed: int) -> dict[str, Any]:
     } | ({"one": [post.rounded(v) for v in found[:, 0]]} if seed == 0 else {})
 
 
-def _search(config: dict[str, Any], seed: int, step: Step) -> dict[str, Any]:
+def _search(config: dict[str, Any], seed: int) -> dict[str, Any]:
     model, exact_model = acq.models(config, seed)
     x = post.grid(config["n_grid"])
     landscape = acq.Landscape(x, acq.values(acq.ucb(exact_model, config["beta"]), x))
@@ -219,9 +219,8 @@ def _search(config: dict[str, Any], seed: int, step: Step) -> dict[str, Any]:
     starts = np.random.default_rng(seed).uniform(size=config["n_starts"])
     starts[0] = config["first_start"]
     function, searches = acq.ucb(model, config["beta"]), []
-    for i, start in enumerate(starts):
+    for start in starts:
         searches.append(acq.maximize(function, float(start)))
-        step(i + 1, len(starts))
     ends, values = np.array([search.end for search in searches]).T
 
     raw = np.random.default_rng(seed).uniform(size=config["n_raw"])

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from airbo.models import UncertainInputGP
 from experiments.harness import table
 from experiments.harness.draw import picture
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import shown
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import DEFAULT, GP, NYSTROM, Method
@@ -51,7 +51,7 @@ class Modelling(Experiment):
             for method in METHODS
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Fit once; compare the posterior with the truth and the paper's claims."""
         config, problem = task.config, post.problem(task.config["case"])
         model = post.fitted(config, problem, task.seed)

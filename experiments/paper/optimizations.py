@@ -19,7 +19,7 @@ from airbo.acquisition import UCB
 from airbo.embeddings import Empirical, Nystrom
 from airbo.seeds import stream_seed
 from experiments.harness import table
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.statistics import interval_of_mean
 from experiments.paper import pushes
 from experiments.paper.regrets import draw_regrets
@@ -119,7 +119,7 @@ class Paper(Experiment):
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List the repeats one after another; expected improvement has few of them."""
         return [
-            Task(self.name, f"{case}: {method}", seed, _config(case, method, n), n)
+            Task(self.name, f"{case}: {method}", seed, _config(case, method, n))
             for seed in range(repeats)
             for case, problem in FIVE.items()
             for method in problem.methods
@@ -127,7 +127,7 @@ class Paper(Experiment):
             if seed < REPEATS_OF_EI or not method.endswith(EI)
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Optimize once; judge the outcome after every evaluation."""
         case, repeat, n = CASES[task.config["case"]], task.seed, task.config["budget"]
         loop = FIVE[case.name].methods[task.config["method"]](case, repeat)
@@ -141,7 +141,6 @@ class Paper(Experiment):
             if i + 1 >= N_INITIAL:
                 outcomes.append(tuple(loop.recommend()))
                 seconds.append(time.process_time() - begun)
-            step(i + 1, n)
         return {
             "regret": _regrets(case, outcomes),
             "outcome": [float(f"{x:.6g}") for x in outcomes[-1]],

@@ -16,9 +16,8 @@ from airbo.problems import RKHS
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH
 from experiments.harness.experiment import Results, Task
 from experiments.harness.statistics import interval_of_mean
-from experiments.subjects.data import fit
 from experiments.subjects.internals import without_numerical_warnings
-from experiments.subjects.methods import surrogate
+from experiments.subjects.methods import fit, surrogate
 from experiments.subjects.uncertainties import BY_NAME
 
 TITLES = {

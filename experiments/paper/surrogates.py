@@ -5,7 +5,7 @@ from typing import Any
 
 from experiments.harness import table
 from experiments.harness.draw import picture
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import shown
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40, UGP_160, Method
@@ -34,7 +34,7 @@ class Surrogates(Experiment):
             for method in METHODS
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Fit once; compare the posterior with the truth and examine it at the step."""
         config = task.config
         model = post.fitted(config, post.problem(config["case"]), task.seed)

@@ -1,1 +1,1 @@
-"""Speed, memory and accuracy of the surrogates, as ratios and errors measured in one run."""
+"""What asks and commands cost."""

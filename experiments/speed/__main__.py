@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
 from experiments.harness import record, table
-from experiments.harness.places import RESULTS, ROOT
+from experiments.harness.places import ROOT
 from experiments.speed import asks
 from experiments.speed.excerpt import insert
 
@@ -31,7 +31,6 @@ def main() -> None:
     text = page(found, record.provenance())
     Console().print(text, markup=False, soft_wrap=True)
     if not options.quick and not options.only:
-        (RESULTS / "speed.md").write_text(f"# Whole asks\n\n{text}\n", encoding="utf-8")
         insert(text)
 
 

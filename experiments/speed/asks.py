@@ -21,8 +21,8 @@ from torch import Tensor
 import airbo
 from airbo import uncertainty as unc
 from experiments.speed import timing
-from experiments.subjects.data import fit
 from experiments.subjects.internals import N_RAW, N_RESTARTS, without_numerical_warnings
+from experiments.subjects.methods import fit
 
 N_DATA_SETS = {30: 5, 200: 3, 500: 2, 1000: 1}
 """Data sets by their number of observations; a row shows the median."""

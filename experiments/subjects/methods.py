@@ -5,10 +5,13 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+from botorch import fit_gpytorch_mll
+from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
 from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
+from experiments.subjects.internals import without_numerical_warnings
 from experiments.subjects.redrawn import redrawn
 
 MODELS: dict[str, Callable[..., Any]] = {
@@ -58,6 +61,13 @@ def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
             return redrawn(model, estimator, seed)
         return partial(model, estimator=estimator, seed=seed)
     return partial(narrow(model) if config["model"] in NARROW else model, seed=seed)
+
+
+def fit(model: Any) -> Any:
+    """Fit the hyper-parameters and return the model."""
+    with without_numerical_warnings():
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model
 
 
 def narrow(model: Callable[..., Any]) -> Callable[..., Any]:

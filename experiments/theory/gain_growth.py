@@ -13,7 +13,7 @@ from airbo.theory import information_gain_bound, max_information_gain
 from airbo.uncertainty import Beta, Exact, InputUncertainty, Normal, Product, base_draws
 from experiments.harness import table
 from experiments.harness.draw import picture
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.subjects.internals import IntegralKernel, MMDKernel
 
 LENGTHSCALE, NOISE = 0.5, 0.1
@@ -49,7 +49,7 @@ class GainGrowth(Experiment):
             for P in UNCERTAINTIES
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Choose designs among candidates, for the kernel of the paper and the integral kernel."""
         config, d = task.config, task.config["d"]
         X = base_draws(config["n_candidates"], d)

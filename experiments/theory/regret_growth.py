@@ -15,7 +15,7 @@ from airbo import Optimizer, TooLittleDataWarning
 from airbo.theory import max_information_gain, ucb_beta
 from experiments.harness import table
 from experiments.harness.draw import picture
-from experiments.harness.experiment import Experiment, Results, Step, Task
+from experiments.harness.experiment import Experiment, Results, Task
 from experiments.theory.drawn import (
     DELTA,
     LENGTHSCALE,
@@ -59,7 +59,7 @@ class RegretGrowth(Experiment):
             for method in METHODS
         ]
 
-    def run(self, task: Task, step: Step) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Search once; if the kernel was known, add the theorem's bounds."""
         problem = Drawn.draw(task.seed, self.d)
         [method] = [method for method in METHODS if method.name == task.label]

@@ -26,10 +26,6 @@ CANDIDATES = list(plan.CANDIDATES)
 FOUR_SIGMA = 4 / math.sqrt(N_STEPS - 1)
 
 
-def no_step(done, total):
-    pass
-
-
 # -- draws
 
 
@@ -89,7 +85,7 @@ def test_every_method_is_told_the_same_first_designs_and_values():
             told.append(loop.told)
             return loop
 
-        optimize(case, start, 2, case.n_initial + 2, no_step)
+        optimize(case, start, 2, case.n_initial + 2)
     one, other = told
     assert one[: case.n_initial] == other[: case.n_initial]
     assert one[case.n_initial :] != other[case.n_initial :]
@@ -162,7 +158,7 @@ def test_slips_stop_at_the_ends_and_the_answer_is_used_exactly():
 def test_every_method_asks_within_the_ranges_and_answers(method):
     case = CASES["hills-machines"]
     start = (plan.METHODS | plan.CANDIDATES)[method]
-    result = optimize(case, start, 0, case.n_initial + 1, no_step)
+    result = optimize(case, start, 0, case.n_initial + 1)
     low, high = case.problem.bounds
     design = torch.tensor(result["design"])
     assert ((design >= low) & (design <= high)).all()
@@ -172,7 +168,7 @@ def test_every_method_asks_within_the_ranges_and_answers(method):
 
 def test_a_run_can_be_repeated():
     case, start = CASES["double-peak"], plan.METHODS["airbo"]
-    one, other = (optimize(case, start, 1, case.n_initial + 2, no_step) for _ in range(2))
+    one, other = (optimize(case, start, 1, case.n_initial + 2) for _ in range(2))
     for timed in ("seconds", "ask_seconds"):
         del one[timed], other[timed]
     assert one == other

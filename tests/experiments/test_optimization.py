@@ -20,10 +20,6 @@ from experiments.subjects.methods import GP, SKL
 CASE = CASES["double-peak"]
 
 
-def no_step(done, total):
-    pass
-
-
 def kernel(n=4, m=12, h=None, d=2, seed=0):
     random = torch.Generator().manual_seed(seed)
     X = torch.rand(n, d, generator=random, dtype=torch.float64)
@@ -116,17 +112,17 @@ def test_errors_that_change_with_the_design_are_refused():
 
 def task_of(case, method, seed=0, n=12):
     config = {"case": case, "method": method, "budget": n, "protocol": optimizations.PROTOCOL}
-    return Task("paper", f"{case}: {method}", seed, config, n)
+    return Task("paper", f"{case}: {method}", seed, config)
 
 
 def test_a_repeat_starts_from_ten_designs_that_all_share_and_can_be_repeated():
-    results = [PAPER.run(task_of("double-peak", m), no_step) for m in (GP.label, SKL.label)]
+    results = [PAPER.run(task_of("double-peak", m)) for m in (GP.label, SKL.label)]
     assert results[0]["regret"][0] == pytest.approx(results[1]["regret"][0])
-    again = PAPER.run(task_of("double-peak", GP.label), no_step)
+    again = PAPER.run(task_of("double-peak", GP.label))
     assert {**again, "seconds": 0} == {**results[0], "seconds": 0}
     assert len(again["regret"]) == 3
     assert again["regret"][-1] == pytest.approx(CASE.regrets([again["outcome"]])[0], abs=1e-3)
-    other = PAPER.run(task_of("double-peak", GP.label, seed=1), no_step)
+    other = PAPER.run(task_of("double-peak", GP.label, seed=1))
     assert other["best_value"] != again["best_value"]
 
 

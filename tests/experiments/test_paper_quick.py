@@ -43,7 +43,7 @@ def test_a_small_version_of_everything_runs_and_is_drawn(tmp_path):
 def test_a_small_version_of_what_is_beyond_the_paper_runs_and_is_drawn(name, tmp_path):
     experiment = KNOWN[name]
     tasks = experiment.tasks(min(2, experiment.repeats), quick=True)
-    each = [(task, experiment.run(task, lambda done, total: None)) for task in tasks]
+    each = [(task, experiment.run(task)) for task in tasks]
     for _, result in each:
         assert json.loads(json.dumps(result, allow_nan=False)) == result
     text = experiment.summary(Results(each))

@@ -1,15 +1,8 @@
 """The benchmark measures what it says, in its quickest form."""
 
-import json
-from dataclasses import replace
-
-import pytest
-
-from airbo.embeddings import Empirical
 from experiments.speed import __main__ as bench
-from experiments.speed import accuracy, asks, commands, excerpt, memory, posterior, timing
-from experiments.speed.methods import DEFAULT, YARDSTICK
-from experiments.subjects.uncertainties import ADDITIVE, BY_NAME, CASES, VARYING, logged
+from experiments.speed import asks, commands, excerpt, timing
+from experiments.subjects.uncertainties import BY_NAME
 
 LINE = BY_NAME["beta"]
 
@@ -37,54 +30,6 @@ def test_a_row_says_whether_its_aim_was_reached():
 def test_every_row_has_a_name_of_its_own():
     labels = [row.label for row in asks.ROWS]
     assert len(set(labels)) == len(labels)
-
-
-def test_a_posterior_is_timed_for_every_method_named():
-    times = posterior.one("beta", [YARDSTICK.name, DEFAULT.name, "Nystrom(100, 10)"], n_rounds=1)
-    assert list(times) == [YARDSTICK.name, DEFAULT.name, "Nystrom(100, 10)"]
-    assert all(spent > 0 for spent in times.values())
-
-
-@pytest.fixture(scope="module")
-def references():
-    return list(accuracy.references([LINE], 2**11, lambda: None))
-
-
-def test_the_default_is_as_accurate_while_fitting_as_in_predictions(references):
-    assert [r.label for r in references] == ["beta, l default", "beta, l 0.05"]
-    for reference in references:
-        assert reference.error(DEFAULT.estimator) < 1e-3
-        assert reference.error(DEFAULT.estimator, fitting=True) < 1e-3
-
-
-def test_the_error_is_the_largest_difference_from_the_truth(references):
-    reference = references[1]
-    elsewhere = reference.truth.clone()
-    elsewhere[2, 5] += 0.25
-    moved = replace(reference, truth=elsewhere).error(DEFAULT.estimator)
-    assert moved == pytest.approx(0.25, abs=1e-3)
-
-
-def test_few_samples_are_found_less_accurate_than_the_default(references):
-    reference = references[1]
-    assert reference.error(Empirical(20)) > 10 * reference.error(DEFAULT.estimator)
-
-
-def test_observations_lie_within_reach_of_the_designs():
-    for case in (*CASES, *ADDITIVE, *VARYING, logged(20, 3)):
-        X, Y = posterior.observe(case, 4, seed=0)
-        assert X.shape == (4, case.d)
-        assert Y.shape == (4, 1)
-        assert Y.isfinite().all()
-
-
-@pytest.mark.slow
-def test_memory_says_what_a_posterior_took_and_that_portions_agree():
-    setting = memory.MemorySetting("beta", DEFAULT.name, 5, 600, joint=False)
-    found = memory.in_own_process(setting)
-    assert 0 < found["megabytes"] < 500
-    assert found["difference"] < 1e-9
-    assert json.dumps(found)
 
 
 def test_jobs_take_turns_and_see_the_same_argument():

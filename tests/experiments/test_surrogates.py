@@ -10,11 +10,7 @@ from experiments.paper import acquisitions as acq
 from experiments.paper import posteriors as post
 from experiments.paper.acquisitions import Landscape, local_maxima
 from experiments.paper.dilemma import ESTIMATED, Dilemma, _estimate_config, estimates, exact_mmd2
-from experiments.paper.inference_time import at_a_time
 from experiments.registry import EXPERIMENTS
-from experiments.speed.methods import BY_NAME as TIMED
-from experiments.speed.posterior import Setting, predict
-from experiments.subjects.internals import SampledEmbedding
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL
 from experiments.subjects.redrawn import Redrawn, fresh
 from experiments.subjects.uncertainties import BY_NAME
@@ -164,26 +160,11 @@ def test_lone_observation_leaves_the_model_as_it_was():
 # -- experiments
 
 
-@pytest.mark.parametrize("method", ["Empirical(20)", "Nystrom(100, 10)", "Empirical(100)"])
-def test_a_posterior_takes_as_many_designs_at_a_time_as_the_table_says(method, monkeypatch):
-    setting = Setting(BY_NAME["beta"], 10, joint=False, n_designs=90)
-    model, compare, seen = setting.model(TIMED[method]), SampledEmbedding._by_pairs, []
-
-    def counted(self, f1, f2, diag):
-        if f2.shape[-2] == 10:
-            seen.append(f1.shape[:-1].numel())
-        return compare(self, f1, f2, diag)
-
-    monkeypatch.setattr(SampledEmbedding, "_by_pairs", counted)
-    predict(model, setting.designs(seed=1))
-    assert max(seen) == at_a_time(method, 10, 90)
-
-
 @pytest.mark.slow
 def test_same_seed_gives_the_same_result():
     experiment = Dilemma()
     task = next(t for t in experiment.tasks(1, quick=True) if t.config.get("draws") == "redrawn")
-    first, again = (experiment.run(task, lambda done, total: None) for _ in range(2))
+    first, again = (experiment.run(task) for _ in range(2))
     assert first == again
 
 

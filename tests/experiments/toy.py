@@ -1,6 +1,6 @@
 """A small experiment to try the harness with: every repeat squares its number, slowly.
 
-As a program, it runs itself: ``python toy.py FOLDER SECONDS_PER_STEP``.
+As a program, it runs itself: ``python toy.py FOLDER SECONDS``.
 """
 
 import sys
@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.harness.experiment import Experiment, Task
-
-N_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -26,14 +24,10 @@ class Toy(Experiment):
     """Repeats that give no number."""
 
     def tasks(self, repeats, quick=False):
-        return [
-            Task(self.name, "square", i, {"power": self.power}, N_STEPS) for i in range(repeats)
-        ]
+        return [Task(self.name, "square", i, {"power": self.power}) for i in range(repeats)]
 
-    def run(self, task, step):
-        for i in range(N_STEPS):
-            time.sleep(self.seconds * (task.seed + 1))
-            step(i + 1, N_STEPS)
+    def run(self, task):
+        time.sleep(self.seconds * (task.seed + 1))
         if task.seed in self.bad:
             raise ArithmeticError(f"no square of {task.seed}")
         if task.seed in self.odd:
