@@ -35,7 +35,7 @@ def toml(value):
 
 
 KINDS = ["normal", "uniform", "beta", "chi-squared", "exact", "ring", "gaussian-mixture",
-         "empirical", "piecewise", "scipy", "torch", "nothing"]  # fmt: skip
+         "empirical", "piecewise", "scipy", "nothing"]  # fmt: skip
 FIELDS = ["std", "cov", "low", "high", "a", "b", "df", "loc", "scale", "radius", "deviations",
           "edges", "pieces", "name", "clip_low", "clip_high", "means", "covs"]  # fmt: skip
 

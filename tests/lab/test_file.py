@@ -89,10 +89,6 @@ INLINE = {
         unc.Relative(unc.Uniform(-0.1, 0.2)),
     ),
     "lognormal": ("sigma = 0.1", unc.LogNormal(0.1)),
-    "torch": (
-        'name = "Laplace", parameters = { loc = 0.0, scale = 0.1 }',
-        unc.Torch(torch.distributions.Laplace(*torch.tensor([0.0, 0.1], dtype=torch.float64))),
-    ),
 }  # fmt: skip
 
 

@@ -37,7 +37,6 @@ def test_a_description_says_what_its_object_says(uncertainty, d):
         {"kind": "Relative", "share": {"kind": "Beta", "a": 1, "b": 2}},
         {"kind": "LogNormal", "sigma": [1, 2]},
         {"kind": "SciPy", "name": "norm"},
-        {"kind": "Torch", "name": "Laplace", "parameters": {"loc": 0, "scale": 1}},
         {"kind": "Piecewise", "edges": [1],
          "pieces": [{"kind": "Exact"}, {"kind": "Normal", "std": 1}]},
         {"kind": "Piecewise", "edges": [], "pieces": [{"kind": "Exact"}]},
@@ -87,9 +86,7 @@ def test_what_the_class_refuses_is_refused_with_the_same_words(wrong):
         unc.from_dict(wrong)
     with pytest.raises((ValueError, TypeError)) as of_kind:
         described(wrong)
-    first, same = (str(caught.value).split(", got")[0] for caught in (of_class, of_kind))
-    missing_or_unknown = "cannot be made from" in first
-    assert missing_or_unknown or "array of numbers" in first or same == first
+    assert str(of_class.value) == str(of_kind.value)
 
 
 def test_descriptions_know_how_many_columns_they_act_on():

@@ -67,5 +67,5 @@ def test_bad_factors_are_refused(factor, error, message):
 
 @pytest.mark.usefixtures("as_without_shape_checks")
 def test_what_is_no_uncertainty_is_refused():
-    with pytest.raises(TypeError, match=r"Scaled needs an uncertainty, got 0\.1"):
+    with pytest.raises(TypeError, match=r"expected an uncertainty, got 0\.1"):
         unc.Scaled(0.1, 2)

@@ -60,6 +60,7 @@ __all__ = [
 _HOMES = {kind.name: kind.module for kind in KINDS.values()} | {
     "InputUncertainty": "base",
     "Sampler": "varying",
+    "Torch": "external",
     "Varying": "varying",
     "base_draws": "base",
     "conditional": "conditional",

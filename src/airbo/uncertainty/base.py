@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -40,8 +40,8 @@ from airbo.uncertainty.gaussians import (
     in_strata,
     midpoints,
 )
-from airbo.uncertainty.kinds import KINDS, Show
-from airbo.uncertainty.parameters import Numbers, check_at_least, parameter
+from airbo.uncertainty.kinds import KINDS, LENGTHS, Kind, Show, numbers
+from airbo.uncertainty.parameters import Numbers, multiply
 
 if TYPE_CHECKING:
     from airbo.uncertainty.composed import Clipped
@@ -109,14 +109,33 @@ class InputUncertainty(ABC):
     Kinds are frozen values that are checked when they are made. They implement ``is_additive`` and
     ``_perturb``, and ``n_base`` unless a sample takes one number per column. All else has a default
     that works by sampling; a kind says it in closed form where it can: ``_mean``, ``_covariance``,
-    ``_cdf``, ``_gaussians``, ``_scaled``, ``on_columns``, ``is_bounded`` and ``words``.
+    ``_cdf``, ``_gaussians``, ``_scaled``, ``on_columns``, ``has_bounds`` and ``words``.
     ``airbo.testing.check_uncertainty`` says whether a kind keeps the laws.
     """
+
+    has_bounds: ClassVar[bool] = False
+    """Whether executed inputs have bounds, whatever the number of columns."""
+
+    @property
+    def _kind(self) -> Kind | None:
+        """Its declaration; None for the classes of a program, and for those that hold functions."""
+        ours = type(self).__module__.startswith("airbo.uncertainty.")
+        return KINDS.get(type(self).__name__) if ours else None
+
+    def __post_init__(self) -> None:
+        """Check the fields as they are declared, and store numbers in tuples: frozen values."""
+        if self._kind is not None:
+            for name, value in self._kind.read_fields(self._values()).items():
+                object.__setattr__(self, name, _in_tuples(value))
+            _ = self.dim  # refuses vectors of different length
 
     @property
     def dim(self) -> int | None:
         """Number of columns it acts on; None: any number, all independent and alike."""
-        return None
+        return None if self._kind is None else self._kind.width(self._values())
+
+    def _values(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in _fields(self)}
 
     @property
     @abstractmethod
@@ -212,7 +231,7 @@ class InputUncertainty(ABC):
 
     def is_bounded(self, d: int) -> bool:
         """Say whether the executed inputs of a design with ``d`` columns have bounds."""
-        return False
+        return self.has_bounds
 
     # -- parts and multiples
 
@@ -253,11 +272,14 @@ class InputUncertainty(ABC):
         >>> unc.Product([unc.Normal(2.0), unc.Beta(0.4, 0.2, scale=0.1)]).scaled(0.5)
         Product(blocks=(Normal(std=1.0), Beta(a=0.4, b=0.2, scale=0.05)))
         """
-        number = parameter(factor, "factor", 0)
-        check_at_least(number, "factor")
-        return self._scaled(float(number))
+        return self._scaled(numbers(0, least=0.0)(factor, "factor"))
 
     def _scaled(self, factor: float) -> "InputUncertainty":
+        # c δ: fields in the units of the input are multiplied by c, where a kind has any
+        lengths = [f.name for f in _fields(self) if f.name in LENGTHS]
+        if self._kind is not None and lengths:
+            this: Any = self
+            return replace(this, **{n: multiply(getattr(self, n), factor) for n in lengths})
         from airbo.uncertainty.composed import Scaled
 
         return Scaled(self, factor)
@@ -324,13 +346,14 @@ class InputUncertainty(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return a description out of plain lists, numbers and strings; ``from_dict`` reads it."""
         kind = type(self).__name__
-        values = ((f.name, getattr(self, f.name)) for f in _fields(self))
+        values = self._values().items()
         return {"kind": kind} | {n: _plain(v, f"{kind}.{n}") for n, v in values if v is not None}
 
     def words(self, show: Show) -> str:
         """Say to a person what the deviation is like; ``show`` writes its numbers."""
-        name = type(self).__name__
-        return KINDS[name].say(vars(self), show) if name in KINDS else f"as the class {name} says"
+        if self._kind is not None:
+            return self._kind.say(self._values(), show)
+        return f"as the class {type(self).__name__} says"
 
     def to_json(self) -> str:
         """Return the description as JSON; ``from_json`` reads it."""
@@ -339,7 +362,7 @@ class InputUncertainty(ABC):
     @cached_property
     def _key(self) -> Hashable:
         """What makes this uncertainty equal to another one."""
-        return tuple(_frozen(getattr(self, f.name)) for f in _fields(self))
+        return tuple(map(_frozen, self._values().values()))
 
     def __eq__(self, other: object) -> bool:
         """Compare by kind and by value, tensors included."""
@@ -375,6 +398,10 @@ def with_columns(u: Any, columns: Sequence[int], **others: Any) -> Any:
 
 def _fields(uncertainty: InputUncertainty) -> tuple[Any, ...]:
     return fields(uncertainty) if is_dataclass(uncertainty) else ()
+
+
+def _in_tuples(value: Any) -> Any:
+    return tuple(map(_in_tuples, value)) if isinstance(value, list) else value
 
 
 def _plain(value: Any, name: str) -> Any:

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from jaxtyping import Float
-from numpy.typing import NDArray
 from scipy import special
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -29,17 +28,13 @@ from airbo.uncertainty.gaussians import (
     split,
     with_same_weights,
 )
+from airbo.uncertainty.kinds import LENGTHS
 from airbo.uncertainty.parameters import (
     Numbers,
     as_step,
     as_tensor,
-    check_at_least,
-    check_order,
-    common_dim,
     is_varying,
-    multiply,
     normal_cdf,
-    parameter,
     per_design,
 )
 
@@ -49,6 +44,7 @@ class Exact(InputUncertainty):
     """The executed input is the design."""
 
     is_exact: ClassVar[bool] = True
+    has_bounds: ClassVar[bool] = True
     is_additive: ClassVar[bool] = True  # with δ = 0
     independent_columns: ClassVar[bool] = True  # constants are independent
 
@@ -72,10 +68,6 @@ class Exact(InputUncertainty):
         # P(x < t) is 1 above x and 0 elsewhere
         return as_step(t - X)
 
-    def is_bounded(self, d: int) -> bool:
-        """True."""
-        return True
-
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty:
         """Return itself."""
         return self
@@ -92,8 +84,8 @@ class ColumnUncertainty(InputUncertainty):
     """A deviation per column, δ_j = Q_j(u_j), with scalar or vector parameters.
 
     The fields of a kind are its parameters. It implements ``_deviation``, which turns uniform
-    numbers into deviations, ``_moments``, ``_below`` and ``_standard``; the first three get the
-    parameters in the order of the fields.
+    numbers into deviations, ``_moments`` and ``_below``; all get the parameters in the order of the
+    fields.
     """
 
     independent_columns: ClassVar[bool] = True
@@ -110,26 +102,8 @@ class ColumnUncertainty(InputUncertainty):
     def _below(self, deviation: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         """Return the probability of a smaller deviation."""
 
-    @abstractmethod
-    def _standard(self) -> tuple[InputUncertainty, Numbers, Numbers] | None:
-        """Split it into a shape, location and scale; None where the shape differs by column."""
-
-    lengths: ClassVar[tuple[str, ...]] = ("loc", "scale")
-    """The fields that are in the units of the input."""
-
-    def __post_init__(self) -> None:
-        """Store parameters as scalars, vectors or varying tensors that agree on the columns."""
-        for name, value in self._parameters().items():
-            object.__setattr__(self, name, parameter(value, name, 1))
-        common_dim(self._parameters())
-
     def _parameters(self) -> dict[str, Numbers]:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-
-    @property
-    def dim(self) -> int | None:
-        """Length of the vectors among the parameters."""
-        return common_dim(self._parameters())
 
     @property
     def is_additive(self) -> bool:
@@ -163,27 +137,24 @@ class ColumnUncertainty(InputUncertainty):
         chosen: InputUncertainty = with_columns(self, columns)
         return chosen
 
-    def _scaled(self, factor: float) -> InputUncertainty:
-        this: Any = self
-        lengths = {name: multiply(getattr(self, name), factor) for name in self.lengths}
-        return replace(this, **lengths)
-
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        place = [name for name in self._parameters() if name in LENGTHS]
+        shape = [p for name, p in self._parameters().items() if name not in LENGTHS]
+        if self.is_additive or any(as_tensor(p).ndim for p in shape):
+            return super()._gaussians(X, r)
         # δ = loc + scale · B with B of a fixed shape, whose Gauss rule has nodes b_j, weights w_j:
         # P_x = Σ_j w_j at the points x + loc + scale · b_j
-        standard = self._standard()
-        if standard is None:
-            return super()._gaussians(X, r)
-        shape, *place = standard
-        nodes, weights = _standard_rule(shape, r.fine_nodes if self.is_additive else r.nodes)
-        loc, scale = (per_design(p, X, "loc or scale", 1).expand_as(X) for p in place)
-        means = (X + loc).unsqueeze(-2) + scale.unsqueeze(-2) * X.new_tensor(nodes).unsqueeze(-1)
-        columns = enumerate(means.split(1, -1))
-        return [with_same_weights((c,), X.new_tensor(weights), m) for c, m in columns]
+        this: Any = self
+        standard = replace(this, **dict(zip(place, (0.0, 1.0), strict=True)))
+        nodes, weights = (X.new_tensor(v) for v in _gauss_rule(standard, r.nodes))
+        loc, scale = (per_design(getattr(self, n), X, n, 1).expand_as(X) for n in place)
+        scale = scale - loc if place == ["low", "high"] else scale
+        means = (X + loc).unsqueeze(-2) + scale.unsqueeze(-2) * nodes.unsqueeze(-1)
+        return [with_same_weights((c,), weights, m) for c, m in enumerate(means.split(1, -1))]
 
 
 @lru_cache(maxsize=256)
-def _standard_rule(shape: InputUncertainty, n: int) -> tuple[NDArray[np.float64], ...]:
+def _gauss_rule(shape: InputUncertainty, n: int) -> tuple[np.ndarray, ...]:
     # the shape at 2048 equally likely levels u, and the Gauss rule of these values
     origin = torch.zeros(1, 1, dtype=torch.float64)
     return gauss_rule(shape.perturb(origin, midpoints(1)).numpy().ravel(), n)
@@ -213,12 +184,7 @@ class Uniform(ColumnUncertainty):
     high: Numbers
     """Largest deviation."""
 
-    lengths: ClassVar[tuple[str, ...]] = ("low", "high")
-
-    def __post_init__(self) -> None:
-        """Refuse bounds that are not finite or in the wrong order."""
-        super().__post_init__()
-        check_order(self.low, self.high)
+    has_bounds: ClassVar[bool] = True
 
     def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         # Q(u) = l + (h - l) u
@@ -234,15 +200,6 @@ class Uniform(ColumnUncertainty):
         # P(δ < t) = (t - l) / (h - l), between 0 and 1
         low, high = parameters
         return _in_units(deviation, low, high - low, lambda z: z.clamp(0, 1))
-
-    def _standard(self) -> tuple[InputUncertainty, Numbers, Numbers]:
-        # δ = l + (h - l) · B with B uniform in (0, 1)
-        low, high = (as_tensor(p) for p in (self.low, self.high))
-        return Uniform(0.0, 1.0), low, high - low
-
-    def is_bounded(self, d: int) -> bool:
-        """True."""
-        return True
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -261,12 +218,7 @@ class Beta(ColumnUncertainty):
     scale: Numbers = 1.0
     """Width of the support."""
 
-    def __post_init__(self) -> None:
-        """Refuse shapes that are not positive and negative scales."""
-        super().__post_init__()
-        check_at_least(self.a, "a", strict=True)
-        check_at_least(self.b, "b", strict=True)
-        check_at_least(self.scale, "scale")
+    has_bounds: ClassVar[bool] = True
 
     def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         # Q(u) = loc + scale · I⁻¹(u; a, b), I the regularized incomplete beta function
@@ -286,15 +238,6 @@ class Beta(ColumnUncertainty):
         inside = lambda a, b, z: special.betainc(a, b, np.clip(z, 0, 1))  # noqa: E731
         return _in_units(deviation, loc, scale, lambda z: _from_scipy(inside, a, b, z))
 
-    def _standard(self) -> tuple[InputUncertainty, Numbers, Numbers] | None:
-        shape = Beta(self.a, self.b)
-        alike = shape.is_additive and shape.dim is None
-        return (shape, self.loc, self.scale) if alike else None
-
-    def is_bounded(self, d: int) -> bool:
-        """True."""
-        return True
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChiSquared(ColumnUncertainty):
@@ -308,12 +251,6 @@ class ChiSquared(ColumnUncertainty):
 
     scale: Numbers = 1.0
     """Factor of the chi-squared number."""
-
-    def __post_init__(self) -> None:
-        """Refuse degrees of freedom that are not positive and negative scales."""
-        super().__post_init__()
-        check_at_least(self.df, "df", strict=True)
-        check_at_least(self.scale, "scale")
 
     def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         # Q(u) = loc + scale · 2 P⁻¹(df/2, u), P the regularized incomplete gamma function
@@ -330,11 +267,6 @@ class ChiSquared(ColumnUncertainty):
         df, loc, scale = parameters
         above = lambda df, z: special.chdtr(df, np.maximum(z, 0))  # noqa: E731
         return _in_units(deviation, loc, scale, lambda z: _from_scipy(above, df, z))
-
-    def _standard(self) -> tuple[InputUncertainty, Numbers, Numbers] | None:
-        shape = ChiSquared(self.df)
-        alike = shape.is_additive and shape.dim is None
-        return (shape, self.loc, self.scale) if alike else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -355,16 +287,10 @@ class LogNormal(InputUncertainty):
     independent_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse negative deviations."""
-        object.__setattr__(self, "sigma", parameter(self.sigma, "sigma", 1))
-        check_at_least(self.sigma, "sigma")
+        """Refuse a deviation that changes with the design."""
+        super().__post_init__()
         if is_varying(self.sigma, 1):
             raise ValueError("sigma must be the same for all designs, got one per design.")
-
-    @property
-    def dim(self) -> int | None:
-        """Length of the vector, if it is one."""
-        return common_dim({"sigma": self.sigma})
 
     def log_std(self, X: Tensor) -> Float[Tensor, "..."]:
         """Return the standard deviation of the logarithm for designs like ``X``."""

@@ -5,7 +5,6 @@ Notation: x a design (d), x̃ where the uncertainty inside lands it, x' where th
 columns. Samples are (*batch n s d), sums of Gaussians Σ_j w_j N(m_j, C_j) as in ``gaussians``.
 """
 
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -21,10 +20,6 @@ from airbo.uncertainty.parameters import (
     Numbers,
     as_step,
     as_tensor,
-    check_at_least,
-    check_order,
-    common_dim,
-    parameter,
     per_design,
 )
 
@@ -49,14 +44,10 @@ class Product(InputUncertainty):
 
     def __post_init__(self) -> None:
         """Refuse columns that are missing, repeated or too many for their block."""
-        object.__setattr__(self, "blocks", tuple(self.blocks))
+        super().__post_init__()
         if not self.blocks:
             raise ValueError("Product needs at least one block.")
-        for block in self.blocks:
-            if not isinstance(block, InputUncertainty):
-                raise TypeError(f"Every block of a Product must be an uncertainty, got {block!r}.")
         if self.columns is not None:
-            object.__setattr__(self, "columns", tuple(map(_whole_numbers, self.columns)))
             self._check_columns(self.columns)
 
     def _check_columns(self, columns: Sequence[Sequence[int]]) -> None:
@@ -176,13 +167,6 @@ class Product(InputUncertainty):
         ]
 
 
-def _whole_numbers(columns: Sequence[int]) -> tuple[int, ...]:
-    try:
-        return tuple(operator.index(j) for j in columns)
-    except TypeError as error:
-        raise TypeError(f"columns must be tuples of whole numbers, got {columns!r}.") from error
-
-
 class Wrapper(InputUncertainty):
     """Another uncertainty, seen differently: what is not said here is as for that one."""
 
@@ -194,11 +178,6 @@ class Wrapper(InputUncertainty):
         """The other one."""
         held: InputUncertainty = getattr(self, self.held)
         return held
-
-    @property
-    def dim(self) -> int | None:
-        """That of the uncertainty inside."""
-        return self.inside.dim
 
     @property
     def is_additive(self) -> bool:
@@ -222,6 +201,11 @@ class Wrapper(InputUncertainty):
     def is_bounded(self, d: int) -> bool:
         """As for the uncertainty inside."""
         return self.inside.is_bounded(d)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        # deviations inside are scaled; limits and everything else stay where they are
+        this: Any = self
+        return replace(this, **{self.held: self.inside._scaled(factor)})
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
         """Choose parameters of its own, and of the uncertainty inside."""
@@ -248,8 +232,7 @@ class Relative(Wrapper):
 
     def __post_init__(self) -> None:
         """Refuse a share that depends on the design."""
-        if not isinstance(self.share, InputUncertainty):
-            raise TypeError(f"Relative needs an uncertainty, got {self.share!r}.")
+        super().__post_init__()
         if not self.share.is_additive:
             raise ValueError(
                 f"The share in Relative must be the same for all designs, got {self.share}."
@@ -269,10 +252,6 @@ class Relative(Wrapper):
     def _covariance(self, X: Tensor) -> Tensor:
         # Cov x' = diag(x) Cov δ diag(x)
         return X.unsqueeze(-1) * X.unsqueeze(-2) * self.share.covariance(torch.zeros_like(X))
-
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # x' - x = x δ, so c (x' - x) = x (c δ)
-        return Relative(self.share._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # x (1 + δ) < t: δ < s for x > 0 and δ > s for x < 0, with s = t/x - 1
@@ -311,24 +290,13 @@ class Clipped(Wrapper):
 
     def __post_init__(self) -> None:
         """Refuse limits in the wrong order or for another number of columns."""
-        if not isinstance(self.uncertainty, InputUncertainty):
-            raise TypeError(f"Clipped needs an uncertainty, got {self.uncertainty!r}.")
-        for name in self._limits():
-            object.__setattr__(self, name, parameter(getattr(self, name), name, 1))
+        super().__post_init__()
         if self.dim is not None:
             self.uncertainty.check_dim(self.dim)
-        if self.low is not None and self.high is not None:
-            check_order(self.low, self.high)
 
     def _limits(self) -> dict[str, Numbers]:
         both = {"low": self.low, "high": self.high}
         return {name: limit for name, limit in both.items() if limit is not None}
-
-    @property
-    def dim(self) -> int | None:
-        """That of the limits, or else of the uncertainty inside."""
-        limits = common_dim(self._limits())
-        return self.uncertainty.dim if limits is None else limits
 
     @property
     def is_additive(self) -> bool:
@@ -349,10 +317,6 @@ class Clipped(Wrapper):
     def is_bounded(self, d: int) -> bool:
         """True with both limits, or if the uncertainty inside is."""
         return len(self._limits()) == 2 or self.uncertainty.is_bounded(d)
-
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # deviations of x̃ are scaled; the limits stay where they are
-        return replace(self, uncertainty=self.uncertainty._scaled(factor))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # what would land beyond a limit counts there
@@ -387,14 +351,6 @@ class Rounded(Wrapper):
     """Which columns are rounded; None: all of them."""
 
     is_additive: ClassVar[bool] = False  # where a deviation is rounded to depends on the design
-
-    def __post_init__(self) -> None:
-        """Refuse limits in the wrong order."""
-        for name in ("low", "high"):
-            object.__setattr__(self, name, parameter(getattr(self, name), name, 1))
-        check_order(self.low, self.high)
-        if self.columns is not None:
-            object.__setattr__(self, "columns", tuple(int(c) for c in self.columns))
 
     def _limits(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return which columns are rounded, and limits for all; infinite where they are not."""
@@ -469,10 +425,6 @@ class Rounded(Wrapper):
                 limits[name] = tuple(limit[order.index(columns[i])] for i in own)
         return Rounded(inside, **limits, columns=None if len(own) == len(columns) else tuple(own))
 
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # deviations are scaled before they are rounded
-        return replace(self, uncertainty=self.uncertainty._scaled(factor))
-
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # the values below t are those up to ⌈t⌉ - 1, where x̃ lies below ⌈t⌉ - ½
         _, low, high = self._limits(X)
@@ -504,14 +456,6 @@ class Scaled(Wrapper):
 
     factor: float | int
     """What deviations are multiplied with: 0.5 is twice as precise, 0 is exact."""
-
-    def __post_init__(self) -> None:
-        """Refuse factors that are negative or not one number."""
-        if not isinstance(self.uncertainty, InputUncertainty):
-            raise TypeError(f"Scaled needs an uncertainty, got {self.uncertainty!r}.")
-        factor = parameter(self.factor, "factor", 0)
-        check_at_least(factor, "factor")
-        object.__setattr__(self, "factor", float(factor))
 
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]

@@ -16,7 +16,7 @@ from torch import Tensor
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.gaussians import Mixture, Resolution, around, by_gauss_rules, compress
 from airbo.uncertainty.logs import read_deviations
-from airbo.uncertainty.parameters import Numbers, as_tensor, multiply, ndim, parameter
+from airbo.uncertainty.parameters import Numbers, as_tensor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,17 +27,7 @@ class Empirical(InputUncertainty):
     """Logged deviations (N d); (N) for one column."""
 
     is_additive: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Refuse samples that are empty or not finite."""
-        if isinstance(self.deviations, Tensor):
-            object.__setattr__(self, "deviations", self.deviations.detach())
-        rows = parameter(self.deviations, "deviations", 2)
-        if isinstance(rows, Tensor) or ndim(rows) == 0:
-            raise ValueError("deviations must have shape (N,) or (N, d).")
-        if ndim(rows) == 1:
-            rows = tuple((value,) for value in rows)
-        object.__setattr__(self, "deviations", rows)
+    has_bounds: ClassVar[bool] = True
 
     @classmethod
     def from_csv(cls, path: str | Path, columns: Sequence[str | int] | None = None) -> "Empirical":
@@ -89,13 +79,6 @@ class Empirical(InputUncertainty):
         # P(x' < t): the share of δ_i < t - x
         ordered = self._rows.to(X).flatten().sort().values
         return torch.searchsorted(ordered, (t - X).detach().contiguous()).to(X) / len(ordered)
-
-    def is_bounded(self, d: int) -> bool:
-        """True."""
-        return True
-
-    def _scaled(self, factor: float) -> InputUncertainty:
-        return Empirical(multiply(self.deviations, factor))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # few rows are points; many are a Gauss rule in one column, and cells in several

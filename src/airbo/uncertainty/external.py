@@ -17,11 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, seed_from
-from airbo.uncertainty.kinds import Show, from_dict, said
-from airbo.uncertainty.parameters import parameter
-
-_N_DRAWS = 2**13
-"""Draws that stand for a SciPy distribution without a quantile function, such as levy_stable."""
+from airbo.uncertainty.kinds import Show, from_dict, numbers, said
 
 
 class External(InputUncertainty):
@@ -36,7 +32,7 @@ class External(InputUncertainty):
 
     @property
     @abstractmethod
-    def has_quantiles(self) -> bool:
+    def independent_columns(self) -> bool:
         """Whether there is a quantile function: every column is independent of the others."""
 
     @abstractmethod
@@ -63,20 +59,15 @@ class External(InputUncertainty):
         """Length of one draw; None for one number."""
         return next(iter(self._shape), None)
 
-    @property
-    def independent_columns(self) -> bool:
-        """Whether there is a quantile function."""
-        return self.has_quantiles
-
     def n_base(self, d: int) -> int:
         """Return d, or 1 where the base draws are only a seed."""
-        return d if self.has_quantiles else 1
+        return d if self.independent_columns else 1
 
     def _perturb(
         self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
     ) -> Float[Tensor, "*batch n s d"]:
         # x' = x + Q(u), or x + a draw that the base draws only seed
-        if self.has_quantiles:
+        if self.independent_columns:
             return X.unsqueeze(-2) + self._quantiles(base).to(X)
         return X.unsqueeze(-2) + self._draw(len(base), X.shape[-1], seed_from(base)).to(X)
 
@@ -100,17 +91,16 @@ class External(InputUncertainty):
 
     @property
     def _key(self) -> Hashable:
+        """Return its description, or else what no other one has."""
         try:
             return self.to_json()
-        except TypeError:  # no two of them are known to be equal
-            return id(vars(self)[next(iter(vars(self)))])
-
-    def __reduce__(self) -> Any:
-        """Pickle name and parameters: some distributions do not work any more after pickling."""
-        try:
-            return from_dict, (self.to_dict(),)
         except TypeError:
-            return super().__reduce__()
+            return id(next(iter(vars(self).values())))
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        from airbo.uncertainty.composed import Scaled
+
+        return Scaled(self, factor)
 
     def words(self, show: Show) -> str:
         """Say its name, if it can be saved."""
@@ -125,8 +115,9 @@ class SciPy(External):
     """The deviation follows a frozen distribution of ``scipy.stats``.
 
     A univariate distribution hits every column independently, through its quantile function; with
-    vector parameters, one entry per column. A multivariate one draws from a generator that is
-    seeded from the base draws.
+    vector parameters, one entry per column. A multivariate one, and one without a quantile function
+    of its own (such as ``levy_stable``, for which SciPy would search 70 s), draws from a generator
+    that is seeded from the base draws.
     """
 
     frozen: Any
@@ -141,71 +132,61 @@ class SciPy(External):
             kind = type(self.frozen).__name__
             raise TypeError(f"SciPy needs a frozen scipy.stats distribution, got {kind}.")
         self._check_shape()
-        if self.has_quantiles:
-            self._check_quantiles()
+        if self._is_univariate:
+            self._check_parameters()
 
-    def _check_quantiles(self) -> None:
+    def _check_parameters(self) -> None:
         dist = self.frozen.dist
-        if not (_has_own(dist, "_ppf") or _has_own(dist, "_rvs")):
+        if not (self.independent_columns or _has_own(dist, "_rvs")):
             raise ValueError(
                 f"scipy.stats.{dist.name} has neither a quantile function nor a sampler of its "
                 "own, and SciPy needs minutes for its numbers. Draw from it once, and keep the "
                 "draws in an Empirical."
             )
         with np.errstate(all="ignore"):
-            levels = torch.tensor([[0.25], [0.5], [0.75]], dtype=torch.float64)
-            probes = self._quantiles(levels.expand(3, self.dim or 1))
-        if not torch.isfinite(probes).all():
+            middle = self.frozen.median() if self.independent_columns else 0.0
+        if not np.isfinite(middle).all():
             raise ValueError(f"The parameters of {self!r} are out of range: quantiles are nan.")
 
     @property
-    def has_quantiles(self) -> bool:
-        """True for univariate distributions."""
+    def _is_univariate(self) -> bool:
         return isinstance(getattr(self.frozen, "dist", None), _generic())
+
+    @cached_property
+    def independent_columns(self) -> bool:
+        """True for univariate distributions with a quantile function of their own."""
+        return self._is_univariate and _has_own(self.frozen.dist, "_ppf")
 
     @cached_property
     def _shape(self) -> tuple[int, ...]:
         """Shape of one draw."""
-        if self.has_quantiles:
+        if self._is_univariate:
             parameters = (*self.frozen.args, *self.frozen.kwds.values())
             return np.broadcast_shapes(*(np.shape(p) for p in parameters))
         return np.shape(self.frozen.rvs(size=2, random_state=0))[1:] or (1,)
 
     def _quantiles(self, u: Float[Tensor, "s d"]) -> Float[Tensor, "s d"]:
-        levels = u.double().cpu().numpy()
-        if self._sorted_draws is None:
-            return torch.as_tensor(np.asarray(self.frozen.ppf(levels), dtype=np.float64))
-        # the ⌈u n⌉-th smallest of n draws, column by column
-        n, d = self._sorted_draws.shape
-        rows = np.minimum((levels * n).astype(int), n - 1)
-        columns = np.broadcast_to(np.arange(rows.shape[-1]) if d > 1 else 0, rows.shape)
-        return torch.as_tensor(self._sorted_draws[rows, columns])
-
-    @cached_property
-    def _sorted_draws(self) -> np.ndarray | None:
-        """Fixed draws (n d) where SciPy would search for each quantile: 70 s for levy_stable."""
-        if _has_own(self.frozen.dist, "_ppf"):
-            return None
-        drawn = self.frozen.rvs(size=(_N_DRAWS, self.dim or 1), random_state=0)
-        return np.sort(np.asarray(drawn, dtype=np.float64), axis=0)
+        found = self.frozen.ppf(u.double().cpu().numpy())
+        return torch.as_tensor(np.asarray(found, dtype=np.float64))
 
     def _draw(self, n: int, d: int, seed: int) -> Float[Tensor, "n d"]:
-        drawn = np.asarray(self.frozen.rvs(size=n, random_state=seed), dtype=np.float64)
+        size = (n, d) if self._is_univariate else n
+        drawn = np.asarray(self.frozen.rvs(size=size, random_state=seed), dtype=np.float64)
         return torch.as_tensor(drawn.reshape(n, d))
 
     def _moment(self, order: int) -> Tensor | None:
         # SciPy gives variances of univariate and covariances of multivariate distributions
-        name = "mean" if order == 1 else "var" if self.has_quantiles else "cov"
+        name = "mean" if order == 1 else "var" if self._is_univariate else "cov"
         value = getattr(self.frozen, name, None)
         value = value() if callable(value) else value
         if value is None:
             return None
         moment = torch.as_tensor(np.asarray(value, dtype=np.float64))
-        return moment if self.has_quantiles else moment.reshape(self._shape * order)
+        return moment if self._is_univariate else moment.reshape(self._shape * order)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) = F(t - x)
-        if not self.has_quantiles or self._sorted_draws is not None:
+        if not self.independent_columns:
             return super()._cdf(X, t)
         deviation = (t - X).detach().double().cpu().numpy()
         F = self.frozen.cdf(deviation)
@@ -220,20 +201,16 @@ class SciPy(External):
 
     def to_dict(self) -> dict[str, Any]:
         """Return name and parameters of a univariate distribution of ``scipy.stats``."""
-        if not self._is_public:
+        dist: Any = getattr(self.frozen, "dist", None)
+        public = self._is_univariate and type(getattr(scipy.stats, dist.name, None)) is type(dist)
+        if not public:
             raise TypeError(
                 f"The distribution in {self!r} cannot be saved: only the univariate ones of "
                 "scipy.stats can. Use Normal(cov=...), GaussianMixture or Empirical, "
                 "or rebuild it in your code after loading."
             )
         args, kwds = _listed(self.frozen.args), _listed(self.frozen.kwds)
-        return {"kind": "SciPy", "name": self.frozen.dist.name, "args": args, "kwds": kwds}
-
-    @property
-    def _is_public(self) -> bool:
-        """Whether scipy.stats has a univariate distribution of this name and kind."""
-        dist: Any = getattr(self.frozen, "dist", None)
-        return self.has_quantiles and type(getattr(scipy.stats, str(dist.name), None)) is type(dist)
+        return {"kind": "SciPy", "name": dist.name, "args": args, "kwds": kwds}
 
     @classmethod
     def from_fields(
@@ -244,13 +221,20 @@ class SciPy(External):
         if not isinstance(dist, _generic()):
             raise ValueError(f"scipy.stats has no univariate distribution named {name!r}.")
         named = {**{f"args[{i}]": a for i, a in enumerate(args)}, **(kwds or {})}
-        for parameter_name, value in named.items():
-            parameter(value, parameter_name, 1)
+        for parameter, value in named.items():
+            numbers(1)(value, parameter)
         return cls(dist(*args, **(kwds or {})))
+
+    def __reduce__(self) -> Any:
+        """Pickle name and parameters: some distributions do not work any more after pickling."""
+        try:
+            return from_dict, (self.to_dict(),)
+        except TypeError:
+            return super().__reduce__()
 
     def __repr__(self) -> str:
         """Show the distribution as it was made."""
-        if not self.has_quantiles:
+        if not self._is_univariate:
             return f"SciPy({type(self.frozen).__name__})"
         args = [repr(a) for a in _listed(self.frozen.args)]
         kwds = [f"{k}={v!r}" for k, v in _listed(self.frozen.kwds).items()]
@@ -281,7 +265,8 @@ def _listed(values: Any) -> Any:
 class Torch(External):
     """The deviation follows a distribution of ``torch.distributions``.
 
-    Its quantile function ``icdf`` is used where there is one, and its sampler where not.
+    Its quantile function ``icdf`` is used where there is one, and its sampler where not. It cannot
+    be saved: ``SciPy`` has most of these distributions, and can.
     """
 
     distribution: torch.distributions.Distribution
@@ -298,7 +283,7 @@ class Torch(External):
         return (*self.distribution.batch_shape, *self.distribution.event_shape)
 
     @cached_property
-    def has_quantiles(self) -> bool:
+    def independent_columns(self) -> bool:
         """Whether there is an ``icdf``."""
         try:
             self.distribution.icdf(torch.tensor(0.5, dtype=torch.float64))
@@ -322,26 +307,8 @@ class Torch(External):
             return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return name and parameters, as the class in ``torch.distributions`` takes them."""
-        made, again = type(self.distribution), ("logits", "covariance_matrix", "precision_matrix")
-        names = [n for n in self.distribution.arg_constraints if n not in again]
-        if not names or getattr(torch.distributions, made.__name__, None) is not made:
-            raise TypeError(f"{made.__name__} cannot be saved: it is not made from parameters.")
-        values = {n: torch.as_tensor(getattr(self.distribution, n)) for n in names}
-        plain = {n: value.tolist() for n, value in values.items()}
-        dtype = str(values[names[0]].dtype).removeprefix("torch.")
-        return {"kind": "Torch", "name": made.__name__, "parameters": plain, "dtype": dtype}
-
-    @classmethod
-    def from_fields(
-        cls, name: str, parameters: Mapping[str, Any], dtype: str = "float64"
-    ) -> "Torch":
-        """Rebuild from what ``to_dict`` gave."""
-        made = getattr(torch.distributions, str(name), None)
-        if not (isinstance(made, type) and issubclass(made, torch.distributions.Distribution)):
-            raise ValueError(f"torch.distributions has no distribution named {name!r}.")
-        precision = {"float32": torch.float32, "float64": torch.float64}.get(dtype)
-        if precision is None:
-            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
-        build: Any = made  # every distribution has parameters of its own
-        return cls(build(**{n: torch.tensor(p, dtype=precision) for n, p in parameters.items()}))
+        """Refuse: it holds an object of PyTorch."""
+        raise TypeError(
+            f"{self.distribution} cannot be saved. Use SciPy with the same distribution, or "
+            "rebuild it in your code after loading."
+        )

@@ -259,10 +259,6 @@ class InCube(Wrapper):
         inside = self.uncertainty.on_columns(columns)
         return None if inside is None else InCube(inside, self.axes.of(columns))
 
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # deviations are scaled in the user's units
-        return replace(self, uncertainty=self.uncertainty.scaled(factor))
-
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # scales grow, so z' < t where x' < cube⁻¹(t)
         limits = self.axes.to_columns(t.unsqueeze(-1)).squeeze(-1)

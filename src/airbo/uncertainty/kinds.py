@@ -2,16 +2,17 @@
 
 JSON calls a kind by the name of its class, a campaign file by a shorter word. A declaration says
 which fields a description has, which numbers they take, and how to say it to a person. Its class
-has all the rest. To add a kind, write its class in this package and declare it here.
+has all the rest, and reads its fields by the same declaration. To add a kind, write its class in
+this package and declare it here.
 
 Nothing here needs PyTorch: airbo reads, checks and shows a description long before it makes a model
 from it. What only the class can tell (whether a matrix is a covariance), it says when it is built.
 """
 
 import importlib
-import inspect
 import json
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -63,7 +64,7 @@ def _as_given(fields: Fields) -> Fields:
 
 def _width(fields: Fields) -> int | None:
     """Return the number of columns that vectors among the fields agree on."""
-    sizes = {name: len(v) for name, v in fields.items() if isinstance(v, list)}
+    sizes = {name: shape_of(v)[-1] for name, v in fields.items() if shape_of(v)}
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{name} has {size}" for name, size in sizes.items())
         raise ValueError(f"Parameters disagree on the number of columns: {listed}.")
@@ -101,54 +102,75 @@ class Kind:
         """What may be written in a campaign file."""
         return tuple(f.name for f in self.fields) if self.in_file is None else self.in_file
 
-    def described(self, given: Mapping[str, Any]) -> Fields:
-        """Return a whole description, as ``to_dict`` of the class gives it, or refuse.
+    def read_fields(self, given: Mapping[str, Any]) -> Fields:
+        """Return all fields as plain numbers, lists and descriptions, or refuse them.
+
+        Tensors that change with the design stay as they are, and so do uncertainties.
 
         Raises:
             ValueError: If a field is missing, or a number is out of range.
             TypeError: If a field holds something else than numbers.
         """
+        known = [f.name for f in self.fields]
+        others = [name for name in given if name not in known]
+        if others:
+            raise ValueError(f"{self.name} has no {', '.join(map(repr, others))}, only {known}.")
         found: Fields = {}
         for f in self.fields:
             value = given.get(f.name, f.default)
             if value is REQUIRED:
-                raise ValueError(f"{f.name} is missing for kind {self.word!r}.")
-            if value is not None:
+                raise ValueError(f"{f.name} is missing for kind {self.word or self.name!r}.")
+            if value is not None or f.default is REQUIRED:
                 found[f.name] = f.read(value, f.name)
-        return {"kind": self.name, **self.complete(found)}
+        return self.complete(found)
+
+    def described(self, given: Mapping[str, Any]) -> Fields:
+        """Return a whole description, as ``to_dict`` of the class gives it, or refuse."""
+        return {"kind": self.name, **self.read_fields(given)}
 
     def read(self, given: Fields, place: Place) -> Fields:
         """Return a whole description of what a campaign file says, or refuse it.
 
         Numbers in percent, such as ``std = "5%"``, are shares of the asked value.
         """
-        shares = {name: in_percent(value) for name, value in given.items() if name in _LENGTHS}
+        for name, value in given.items():
+            if name in (*LENGTHS, "sigma") and isinstance(value, str) and in_percent(value) is None:
+                raise TypeError(
+                    f'{name} must be a number or an array of numbers, or percent, such as "5%", '
+                    f"got {value!r}."
+                )
+        shares = {name: in_percent(value) for name, value in given.items() if name in LENGTHS}
         if not any(share is not None for share in shares.values()):
             return self.described(self.from_file(given, place))
         for name, share in shares.items():
             if share is None and given[name] != 0:
                 raise ValueError(f"{name} must be in percent too, got {given[name]!r}.")
         plain = given | {n: share for n, share in shares.items() if share is not None}
-        own = [f for f in self.fields if f.name in _LENGTHS and f.default not in (REQUIRED, None)]
+        own = [f for f in self.fields if f.name in LENGTHS and f.default not in (REQUIRED, None)]
         for f in own:  # a scale of 1 would be 100%
             if f.name not in given and f.default != 0:
                 raise ValueError(f"{f.name} must be in percent too; it is missing.")
         return KINDS["Relative"].described({"share": self.described(plain)})
 
 
-_LENGTHS = ("std", "low", "high", "loc", "scale", "radius", "deviations")
+LENGTHS = ("std", "low", "high", "loc", "scale", "radius", "deviations")
 """Fields that are in the unit of the parameter, or in percent of its value."""
 
 
 # -- fields that belong together
 
 
-def _inner(value: Any, name: str) -> Fields:
+def _inner(value: Any, name: str) -> Any:
+    """Read another uncertainty: an object, or its description."""
+    if hasattr(value, "perturb"):
+        return value
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}: expected an uncertainty, got {value!r}.")
     return described(value)
 
 
-def _pieces(value: Any, name: str) -> list[Fields]:
-    return [described(piece) for piece in rows_of(value, name)]
+def _inners(value: Any, name: str) -> list[Any]:
+    return [_inner(piece, name) for piece in rows_of(value, name)]
 
 
 def _one_of_std_and_cov(fields: Fields) -> Fields:
@@ -159,12 +181,13 @@ def _one_of_std_and_cov(fields: Fields) -> Fields:
 
 
 def _in_order(fields: Fields) -> Fields:
-    if "low" in fields and "high" in fields:
-        low, high = fields["low"], fields["high"]
-        n = _width({"low": low, "high": high}) or 1
-        pairs = zip(*(v if isinstance(v, list) else [v] * n for v in (low, high)), strict=True)
-        if any(a > b for a, b in pairs):
-            raise ValueError(f"low must be <= high, got low={low} and high={high}.")
+    low, high = fields.get("low"), fields.get("high")
+    if low is None or high is None or hasattr(low, "detach") or hasattr(high, "detach"):
+        return fields
+    n = _width({"low": low, "high": high}) or 1
+    pairs = zip(*(v if isinstance(v, list) else [v] * n for v in (low, high)), strict=True)
+    if any(a > b for a, b in pairs):
+        raise ValueError(f"low must be <= high, got low={low} and high={high}.")
     return fields
 
 
@@ -173,7 +196,7 @@ def _one_per_component(fields: Fields) -> Fields:
     means, covs = fields["means"], fields["covs"]
     if len(shape_of(means)) < 2:
         raise ValueError("means must have one row per component: shape (k, d).")
-    k = len(means)
+    k = shape_of(means)[-2]
     if len(shape_of(covs)) == 2:
         covs = [covs] * k
     return {"means": means, "covs": covs, "weights": fields.get("weights", [1 / k] * k)}
@@ -245,25 +268,35 @@ def _by_parameter(given: Fields, place: Place) -> Fields:
     return {**others, "column": place.names.index(by)}
 
 
-# -- readers of fields: plain numbers, lists and texts
+# -- readers of fields: numbers, lists and texts
 
 
 def numbers(max_ndim: int = 1, above: float | None = None, least: float | None = None) -> Read:
-    """Read a number, or nested lists of numbers, in a range."""
+    """Read a number, or nested lists of numbers, in a range.
+
+    A tensor that requires grad, or has more dimensions than a constant can have, was made from
+    designs inside ``Varying``, and stays one.
+    """
 
     def read(value: Any, name: str) -> Any:
-        plain = _floats(value, name, value)
-        shape = shape_of(plain)
-        if len(shape) > max_ndim:
-            raise ValueError(
-                f"{name} must have at most {max_ndim} dimensions, got an array of shape {shape}."
-            )
-        smallest = min(_flat(plain))
+        if hasattr(value, "detach") and (value.requires_grad or value.ndim > max_ndim):
+            if not value.isfinite().all():
+                raise ValueError(f"{name} must be finite, got nan or infinite entries.")
+            found, smallest = value, value.min().item()
+        else:
+            found = _floats(value, name, value)
+            shape = shape_of(found)
+            if len(shape) > max_ndim:
+                raise ValueError(
+                    f"{name} must have at most {max_ndim} dimensions, got an array of shape "
+                    f"{shape}."
+                )
+            smallest = _smallest(found)
         if least is not None and smallest < least:
             raise ValueError(f"{name} must be >= {least:g}, got {smallest:g}.")
         if above is not None and smallest <= above:
             raise ValueError(f"{name} must be > {above:g}, got {smallest:g}.")
-        return plain
+        return found
 
     return read
 
@@ -296,31 +329,37 @@ def percent_of(share: float) -> str:
 
 
 def _floats(value: Any, name: str, whole: Any) -> Any:
+    """Return numbers of Python, NumPy or PyTorch as floats in nested lists of one shape."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, list | tuple):
         if not value:
             raise ValueError(f"{name} must not be empty.")
-        return [_floats(v, name, whole) for v in value]
+        rows = [_floats(v, name, whole) for v in value]
+        if len({shape_of(row) for row in rows}) > 1:
+            raise TypeError(
+                f"{name} must be a number or an array of numbers, with rows of the same length."
+            )
+        return rows
     if isinstance(value, bool) or not isinstance(value, int | float):
-        hint = ', or percent, such as "5%"' if isinstance(value, str) else ""
-        raise TypeError(f"{name} must be a number or an array of numbers{hint}, got {whole!r}.")
+        raise TypeError(f"{name} must be a number or an array of numbers, got {whole!r}.")
     number = as_float(value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {whole}.")
     return number
 
 
-def shape_of(plain: Any) -> tuple[int, ...]:
-    """Return the shape of nested lists; refuse rows of different length."""
-    if not isinstance(plain, list):
+def shape_of(value: Any) -> tuple[Any, ...]:
+    """Return the shape of nested lists, tuples or a tensor; () of anything else."""
+    if hasattr(value, "shape"):
+        return tuple(value.shape)
+    if not isinstance(value, list | tuple):
         return ()
-    shapes = {shape_of(row) for row in plain}
-    if len(shapes) > 1:
-        raise TypeError("All rows of an array of numbers must have the same length.")
-    return (len(plain), *shapes.pop())
+    return (len(value), *(shape_of(value[0]) if value else ()))
 
 
-def _flat(plain: Any) -> list[float]:
-    return [v for row in plain for v in _flat(row)] if isinstance(plain, list) else [plain]
+def _smallest(plain: Any) -> float:
+    return min(map(_smallest, plain)) if isinstance(plain, list) else plain
 
 
 def matrices(max_ndim: int) -> Read:
@@ -328,11 +367,11 @@ def matrices(max_ndim: int) -> Read:
     read_numbers = numbers(max_ndim)
 
     def read(value: Any, name: str) -> Any:
-        plain = read_numbers(value, name)
-        shape = shape_of(plain)
+        found = read_numbers(value, name)
+        shape = shape_of(found)
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ValueError(f"{name} must be a square matrix, got shape {shape}.")
-        return plain
+        return found
 
     return read
 
@@ -358,14 +397,9 @@ def names_of(value: Any, name: str) -> dict[str, Any]:
     return dict(value)
 
 
-def numbers_of(value: Any, name: str) -> dict[str, Any]:
-    """Read numbers, or lists of numbers, by name."""
-    return {key: _floats(v, f"{name}.{key}", v) for key, v in names_of(value, name).items()}
-
-
-def edges(value: Any, name: str) -> list[float]:
+def edges(value: Any, name: str) -> list[Any]:
     """Read increasing numbers, perhaps none."""
-    plain: list[float] = numbers(1)(value, name) if rows_of(value, name) else []
+    plain = numbers(1)(value, name) if len(value) else []
     if any(not left < right for left, right in pairwise(plain)):
         raise ValueError(f"{name} must be strictly increasing, got {plain}.")
     return plain
@@ -373,9 +407,19 @@ def edges(value: Any, name: str) -> list[float]:
 
 def column(value: Any, name: str) -> int:
     """Read the position of a column."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
         raise ValueError(f"{name} must be a whole number >= 0, got {value!r}.")
-    return value
+    return operator.index(value)
+
+
+def columns(value: Any, name: str) -> list[Any]:
+    """Read positions of columns."""
+    return [column(c, name) for c in rows_of(value, name)]
+
+
+def columns_by_block(value: Any, name: str) -> list[Any]:
+    """Read positions of columns, block by block."""
+    return [columns(block, name) for block in rows_of(value, name)]
 
 
 # -- words
@@ -447,7 +491,8 @@ def _say_empirical(f: Mapping[str, Any], show: Show) -> str:
     return f"{text}, from {show(min(own), unit=False)} to {show(max(own))}"
 
 
-_MOST_PIECES = 4
+_MOST_PIECES = 6
+"""A calibration finds no more."""
 
 
 def _say_piecewise(f: Mapping[str, Any], show: Show) -> str:
@@ -460,7 +505,7 @@ def _say_piecewise(f: Mapping[str, Any], show: Show) -> str:
 
 
 def _say_distribution(f: Mapping[str, Any], show: Show) -> str:
-    given = [*f.get("args", ()), *(f.get("kwds") or f.get("parameters") or {}).items()]
+    given = [*f.get("args", ()), *(f.get("kwds") or {}).items()]
     parts = [f"{v[0]} = {_short(v[1])}" if isinstance(v, tuple) else _short(v) for v in given]
     return f"distributed as {f['name']}" + (f" ({', '.join(parts)})" if parts else "")
 
@@ -501,6 +546,7 @@ def _say_rounded(f: Mapping[str, Any], show: Show) -> str:
 
 _POSITIVE, _NOT_NEGATIVE = numbers(above=0.0), numbers(least=0.0)
 _LOC, _SCALE = Field("loc", numbers(), 0.0), Field("scale", _NOT_NEGATIVE, 1.0)
+_INSIDE = Field("uncertainty", _inner)
 
 KINDS = {
     kind.name: kind
@@ -527,7 +573,7 @@ KINDS = {
             "GaussianMixture", "normal", "gaussian-mixture",
             (Field("means", numbers(2)), Field("covs", matrices(3)),
              Field("weights", _NOT_NEGATIVE, None)),
-            say=_say_mixture, complete=_one_per_component, width=lambda f: len(f["means"][0]),
+            say=_say_mixture, complete=_one_per_component, width=lambda f: shape_of(f["means"])[-1],
         ),
         Kind(
             "Ring", "normal", "ring", (Field("radius", numbers(0, least=0.0)),),
@@ -544,11 +590,6 @@ KINDS = {
             say=_say_distribution, width=lambda f: None,
         ),
         Kind(
-            "Torch", "external", "torch",
-            (Field("name", text), Field("parameters", numbers_of), Field("dtype", text, "float64")),
-            say=_say_distribution, width=lambda f: None, in_file=("name", "parameters"),
-        ),
-        Kind(
             "Relative", "composed", "relative", (Field("share", _inner),),
             say=_say_relative, width=lambda f: width_of(f["share"]), from_file=_of_value,
             part="share",
@@ -557,26 +598,32 @@ KINDS = {
             "LogNormal", "columns", "lognormal", (Field("sigma", _NOT_NEGATIVE),),
             say=_say_log_normal, from_file=_of_logarithm,
         ),
-        Kind("Product", "composed", say=_say_product),
+        Kind(
+            "Product", "composed",
+            fields=(Field("blocks", _inners), Field("columns", columns_by_block, None)),
+            say=_say_product, width=lambda f: None,
+        ),
         Kind(
             "Piecewise", "varying", "piecewise",
-            (Field("edges", edges), Field("pieces", _pieces), Field("column", column, 0)),
+            (Field("edges", edges), Field("pieces", _inners), Field("column", column, 0)),
             say=_say_piecewise, complete=_one_piece_more, width=_width_of_pieces,
             in_file=("edges", "pieces", "by"), from_file=_by_parameter, parts="pieces",
         ),
         Kind(
             "Clipped", "composed",
-            fields=(Field("uncertainty", _inner), Field("low", numbers(), None),
-                    Field("high", numbers(), None)),
+            fields=(_INSIDE, Field("low", numbers(), None), Field("high", numbers(), None)),
             say=_say_clipped, complete=_in_order, width=_width_inside,
         ),
         Kind(
             "Rounded", "composed",
-            fields=(Field("uncertainty", _inner), Field("low", numbers()),
-                    Field("high", numbers()), Field("columns", rows_of, None)),
+            fields=(_INSIDE, Field("low", numbers()), Field("high", numbers()),
+                    Field("columns", columns, None)),
             say=_say_rounded, complete=_in_order, width=lambda f: width_of(f["uncertainty"]),
         ),
-        Kind("Scaled", "composed", say=_say_scaled),
+        Kind(
+            "Scaled", "composed", fields=(_INSIDE, Field("factor", numbers(0, least=0.0))),
+            say=_say_scaled, width=lambda f: width_of(f["uncertainty"]),
+        ),
     )
 }  # fmt: skip
 """By the name of the class."""
@@ -586,18 +633,8 @@ WORDS = {kind.word: kind for kind in KINDS.values() if kind.word}
 
 
 def described(description: Any) -> Fields:
-    """Check a description and complete it: what ``from_dict(description).to_dict()`` would give.
-
-    Kinds that no file can hold are returned as they are.
-    """
-    kind = kind_of(description)
-    if not kind.fields:
-        return dict(description)
-    known = [f.name for f in kind.fields]
-    others = [name for name in description if name != "kind" and name not in known]
-    if others:
-        raise ValueError(f"{kind.name} has no {', '.join(map(repr, others))}, only {known}.")
-    return kind.described(description)
+    """Check a description and complete it: what ``from_dict(description).to_dict()`` would give."""
+    return kind_of(description).described({n: v for n, v in description.items() if n != "kind"})
 
 
 def kind_of(description: Any) -> Kind:
@@ -612,11 +649,13 @@ def kind_of(description: Any) -> Kind:
     return KINDS[name]
 
 
-def width_of(description: Mapping[str, Any]) -> int | None:
-    """Return how many columns a description acts on; None: any number, or not known yet."""
-    fields = {name: value for name, value in description.items() if name != "kind"}
-    kind = KINDS[description["kind"]]
-    return kind.width(fields) if kind.fields else None
+def width_of(uncertainty: Any) -> int | None:
+    """Return how many columns a description, or an object, acts on; None: any, or not known yet."""
+    if not isinstance(uncertainty, Mapping):
+        width: int | None = uncertainty.dim
+        return width
+    fields = {name: value for name, value in uncertainty.items() if name != "kind"}
+    return KINDS[uncertainty["kind"]].width(fields)
 
 
 def check_width(description: Mapping[str, Any], n: int) -> None:
@@ -659,19 +698,18 @@ def said(uncertainty: Any, show: Show) -> str:
 
 # -- JSON
 
+_OURS = "airbo.uncertainty."
+
 
 def from_dict(description: Any) -> "InputUncertainty":
     """Rebuild an uncertainty from what ``to_dict`` gave."""
-    made = _class_of(description)
-    build: Any = getattr(made, "from_fields", made)
+    made = _class_of_program(description)
+    kind = kind_of(description) if made is None else None
     values = {name: _decode(value) for name, value in description.items() if name != "kind"}
-    try:
-        inspect.signature(build).bind(**values)
-    except TypeError as error:
-        raise ValueError(
-            f"{made.__name__} cannot be made from {sorted(values)}: {error}."
-        ) from error
-    uncertainty: InputUncertainty = build(**values)
+    if kind is not None:
+        made = getattr(importlib.import_module(_OURS + kind.module), kind.name)
+        values = kind.read_fields(values)
+    uncertainty: InputUncertainty = getattr(made, "from_fields", made)(**values)
     return uncertainty
 
 
@@ -692,11 +730,8 @@ def _decode(value: Any) -> Any:
     return [_decode(v) for v in value] if isinstance(value, list) else value
 
 
-_OURS = "airbo.uncertainty."
-
-
-def _class_of(description: Any) -> Any:
-    """Return the class that a description names: one of ours, or one that a program defined."""
+def _class_of_program(description: Any) -> Any:
+    """Return the class that a program defined and a description names; None: it is ours."""
     from airbo.uncertainty.base import InputUncertainty
 
     known = [InputUncertainty]
@@ -704,7 +739,4 @@ def _class_of(description: Any) -> Any:
         known += found.__subclasses__()
     name = description.get("kind") if isinstance(description, Mapping) else None
     theirs = [u for u in known if u.__name__ == name and not u.__module__.startswith(_OURS)]
-    if theirs and name not in KINDS:
-        return theirs[-1]
-    kind = kind_of(description)
-    return getattr(importlib.import_module(f"airbo.uncertainty.{kind.module}"), kind.name)
+    return theirs[-1] if theirs and name not in KINDS else None

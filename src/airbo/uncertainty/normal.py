@@ -20,13 +20,9 @@ from airbo.uncertainty.gaussians import Mixture, Resolution, around, midpoints, 
 from airbo.uncertainty.parameters import (
     Numbers,
     as_tensor,
-    check_at_least,
-    common_dim,
     is_varying,
     multiply,
-    ndim,
     normal_cdf,
-    parameter,
     per_design,
 )
 
@@ -45,23 +41,10 @@ class Normal(InputUncertainty):
     """Covariance matrix (d d) of the deviation."""
 
     def __post_init__(self) -> None:
-        """Refuse negative deviations and matrices that are no covariance."""
-        if (self.std is None) == (self.cov is None):
-            raise ValueError(
-                "Normal takes exactly one of std and cov, got "
-                + ("neither." if self.std is None else "both.")
-            )
-        if self.std is not None:
-            object.__setattr__(self, "std", parameter(self.std, "std", 1))
-            check_at_least(self.std, "std")
-        else:
-            object.__setattr__(self, "cov", parameter(self.cov, "cov", 2))
+        """Refuse matrices that are no covariance."""
+        super().__post_init__()
+        if self.cov is not None:
             check_covariance(self.cov, "cov")
-
-    @property
-    def dim(self) -> int | None:
-        """Length of the vector, or size of the matrix."""
-        return common_dim({"std": self.std} if self.cov is None else {"cov": self.cov})
 
     @property
     def is_additive(self) -> bool:
@@ -103,10 +86,10 @@ class Normal(InputUncertainty):
         return with_columns(self, columns) if self.cov is None else None
 
     def _scaled(self, factor: float) -> InputUncertainty:
-        # c δ has the standard deviation c σ and the covariance c² C
-        if self.cov is not None:
-            return Normal(cov=multiply(self.cov, factor**2))
-        return Normal(multiply(self.std, factor))
+        # c δ has the standard deviation c σ, or the covariance c² C
+        if self.cov is None:
+            return Normal(multiply(self.std, factor))
+        return Normal(cov=multiply(self.cov, factor**2))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # P_x = N(x, C): one Gaussian with weight 1
@@ -134,18 +117,9 @@ class GaussianMixture(InputUncertainty):
 
     def __post_init__(self) -> None:
         """Refuse weights that are no probabilities, bad matrices and sizes that disagree."""
-        means = parameter(self.means, "means", 2)
-        if ndim(means) < 2:
-            raise ValueError("means must have one row per component: shape (k, d).")
-        k, d = as_tensor(means).shape[-2:]
-        covs = parameter(self.covs, "covs", 3)
-        check_covariance(covs, "covs")
-        if ndim(covs) == 2:
-            covs = covs.expand(k, d, d) if isinstance(covs, Tensor) else (covs,) * k
-        weights = parameter([1 / k] * k if self.weights is None else self.weights, "weights", 1)
-        for name, value in {"means": means, "covs": covs, "weights": weights}.items():
-            object.__setattr__(self, name, value)
-        self._check_sizes(k, d)
+        super().__post_init__()
+        check_covariance(self.covs, "covs")
+        self._check_sizes(*as_tensor(self.means).shape[-2:])
         self._check_weights()
 
     def _check_sizes(self, k: int, d: int) -> None:
@@ -159,21 +133,20 @@ class GaussianMixture(InputUncertainty):
             raise ValueError(f"means has {k} components, but weights is for {tuple(weights)}.")
 
     def _check_weights(self) -> None:
-        check_at_least(self.weights, "weights")
         total = as_tensor(self.weights).detach().sum(dim=-1)
         worst = total.flatten()[(total - 1).abs().argmax()].item()
         if abs(worst - 1) > 1e-6:
             raise ValueError(f"weights must sum to 1, but they sum to {worst:.6g}.")
 
     @property
-    def dim(self) -> int:
-        """Number of columns of the means."""
-        return int(as_tensor(self.means).shape[-1])
-
-    @property
     def is_additive(self) -> bool:
         """True for constant parameters."""
         return not any(is_varying(getattr(self, n), k) for n, k in _MAX_NDIM.items())
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of the means."""
+        return int(as_tensor(self.means).shape[-1])
 
     def n_base(self, d: int) -> int:
         """Return 1 + d: the first number picks the component."""
@@ -243,17 +216,16 @@ class Ring(InputUncertainty):
     radius: Numbers
     """Distance from the design; inside Varying a tensor (*batch n 1)."""
 
-    dim: ClassVar[int] = 2
+    has_bounds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse a radius that is negative or not one number."""
-        object.__setattr__(self, "radius", parameter(self.radius, "radius", 0))
+        super().__post_init__()
         if is_varying(self.radius, 0) and (self.radius.ndim < 2 or self.radius.shape[-1] != 1):
             raise ValueError(
                 "radius must be a number, or inside Varying a tensor of shape (*batch, n, 1), "
                 f"got shape {tuple(self.radius.shape)}."
             )
-        check_at_least(self.radius, "radius")
 
     @property
     def is_additive(self) -> bool:
@@ -284,13 +256,6 @@ class Ring(InputUncertainty):
     def _radius(self, X: Tensor) -> Tensor:
         return per_design(self.radius, X, "radius", 1)
 
-    def is_bounded(self, d: int) -> bool:
-        """True."""
-        return True
-
-    def _scaled(self, factor: float) -> InputUncertainty:
-        return Ring(multiply(self.radius, factor))
-
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # equal weights at equal angles: exact for all polynomials of a degree below their number
         circle = self.perturb(X, midpoints(1, r.angles).to(X))  # equal angles
@@ -301,10 +266,8 @@ class Ring(InputUncertainty):
 
 
 def check_covariance(cov: Numbers, name: str) -> None:
-    """Refuse matrices that are not square, symmetric and positive semi-definite."""
+    """Refuse matrices that are not symmetric and positive semi-definite."""
     C = as_tensor(cov).detach()
-    if C.ndim < 2 or C.shape[-1] != C.shape[-2]:
-        raise ValueError(f"{name} must be a square matrix, got shape {tuple(C.shape)}.")
     tolerance = max(1e-8, 100 * torch.finfo(C.dtype).eps)
 
     asymmetry = (C - C.mT).abs().amax().item()

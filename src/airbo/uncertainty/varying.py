@@ -7,7 +7,6 @@ differs from row to row; u base draws (s r); samples (*batch n s d).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +16,8 @@ from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, seed_from
 from airbo.uncertainty.gaussians import Mixture, Resolution, choose, coarsest, joined, parts_within
-from airbo.uncertainty.kinds import Show
-from airbo.uncertainty.parameters import Numbers, parameter
+from airbo.uncertainty.kinds import Show, numbers
+from airbo.uncertainty.parameters import Numbers
 
 NumpyFunction = Callable[[np.ndarray, int, np.random.Generator], Any]
 
@@ -46,13 +45,16 @@ class Varying(InputUncertainty):
         """Refuse what cannot be called."""
         if not callable(self.fn) or isinstance(self.fn, InputUncertainty):
             raise TypeError(f"Varying needs a function of the designs, got {self.fn!r}.")
-        object.__setattr__(self, "probe", parameter(self.probe, "probe", 1))
+        object.__setattr__(self, "probe", numbers(1)(self.probe, "probe"))
 
     def at(self, X: Float[Tensor, "*batch n d"]) -> InputUncertainty:
         """Return the uncertainty at these designs."""
         # the parameters of fn(X) are tensors over the designs: design i gets its own P_x
         try:
             uncertainty = self.fn(X)
+            if not isinstance(uncertainty, InputUncertainty):
+                raise TypeError(f"it must return an uncertainty, got {type(uncertainty).__name__}")
+            uncertainty.check_dim(X.shape[-1])
         except Exception as error:
             raise ValueError(
                 f"The function in Varying, called with designs of shape {tuple(X.shape)}, failed: "
@@ -60,34 +62,22 @@ class Varying(InputUncertainty):
                 "with torch and not with NumPy, and for steps use torch.where or "
                 "airbo.uncertainty.Piecewise instead of if."
             ) from error
-        if not isinstance(uncertainty, InputUncertainty):
-            raise TypeError(
-                "The function in Varying must return an uncertainty, "
-                f"got {type(uncertainty).__name__}."
-            )
-        try:
-            uncertainty.check_dim(X.shape[-1])
-        except ValueError as error:
-            raise ValueError(
-                f"The function in Varying got designs of shape {tuple(X.shape)} and returned "
-                f"{uncertainty}, which does not fit them: {error}"
-            ) from error
         return uncertainty
 
     def n_base(self, d: int) -> int:
         """Return the number that the uncertainty at the probe design takes."""
         if d not in self._n_base_by_d:
-            self._n_base_by_d[d] = self._probe_n_base(d)
+            self._n_base_by_d[d] = self._at_probe(d).n_base(d)
         return self._n_base_by_d[d]
 
     @cached_property
     def _n_base_by_d(self) -> dict[int, int]:
         return {}
 
-    def _probe_n_base(self, d: int) -> int:
-        design = self._probe_design(d)
+    def _at_probe(self, d: int) -> InputUncertainty:
+        design = torch.tensor(self.probe, dtype=torch.float64).expand(1, d).clone()
         try:
-            return self.at(design).n_base(d)
+            return self.at(design)
         except Exception as error:
             raise ValueError(
                 f"Varying calls its function once with the design {design.tolist()}, to see how "
@@ -119,7 +109,7 @@ class Varying(InputUncertainty):
 
     def is_bounded(self, d: int) -> bool:
         """As for the uncertainty at the probe design."""
-        return self.at(self._probe_design(d)).is_bounded(d)
+        return self._at_probe(d).is_bounded(d)
 
     def _scaled(self, factor: float) -> InputUncertainty:
         # c δ at every design: the function is followed by scaled(c)
@@ -130,9 +120,6 @@ class Varying(InputUncertainty):
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         return self.at(X)._gaussians(X, r)
-
-    def _probe_design(self, d: int) -> Tensor:
-        return torch.tensor(self.probe, dtype=torch.float64).expand(1, d).clone()
 
 
 @dataclass(frozen=True)
@@ -161,28 +148,9 @@ class Piecewise(InputUncertainty):
 
     def __post_init__(self) -> None:
         """Refuse edges that do not increase and the wrong number of pieces."""
-        edges = parameter(self.edges, "edges", 1) if len(self.edges) else ()
-        object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "pieces", tuple(self.pieces))
-        if any(not left < right for left, right in pairwise(self.edges)):
-            raise ValueError(f"edges must be strictly increasing, got {list(self.edges)}.")
-        if len(self.pieces) != len(self.edges) + 1:
-            raise ValueError(
-                f"{len(self.edges)} edges need {len(self.edges) + 1} pieces, "
-                f"got {len(self.pieces)}."
-            )
-        for piece in self.pieces:
-            if not isinstance(piece, InputUncertainty):
-                raise TypeError(f"pieces must be uncertainties, got {piece!r}.")
-        if isinstance(self.column, bool) or not isinstance(self.column, int) or self.column < 0:
-            raise ValueError(f"column must be a whole number >= 0, got {self.column!r}.")
+        super().__post_init__()
         if self.dim is not None:
             self.check_dim(self.dim)
-
-    @property
-    def dim(self) -> int | None:
-        """What the pieces agree on."""
-        return next((piece.dim for piece in self.pieces if piece.dim is not None), None)
 
     @property
     def is_additive(self) -> bool:

@@ -314,7 +314,6 @@ _OPTIONS = """\
 #   {{ kind = "relative", share = {{ kind = "beta", a = 2, b = 5, scale = 0.1 }} }}
 #   {{ kind = "piecewise", edges = [9.0], pieces = [{{ kind = "exact" }}, ... ] }}
 #   {{ kind = "scipy", name = "laplace", kwds = {{ scale = 0.5 }} }}
-#   {{ kind = "torch", name = "Gumbel", parameters = {{ loc = 0.0, scale = 0.5 }} }}
 # All take clip_low and clip_high. From a log of asked and actual values: airbo calibrate LOG.csv
 """
 
