@@ -75,7 +75,7 @@ def test_an_error_in_percent_is_relative(rng, asked, bias):
         mean, std = moments(learned.uncertainty, x)
         assert mean == pytest.approx(bias * x, abs=0.005 * x)
         assert std == pytest.approx(0.05 * x, rel=0.1)
-    assert "in percent of the asked value" in learned.text
+    assert "of the value (standard deviation)" in learned.text
 
 
 def test_a_factor_is_log_normal(rng, asked):
@@ -103,12 +103,12 @@ def test_a_gain_error_is_a_bias_that_changes_over_the_range(rng, asked):
 
 SHAPES = {
     "uniform": (lambda rng: rng.uniform(-1, 2, N), "uniform", unc.Uniform),
-    "t with 3 degrees": (lambda rng: rng.standard_t(3, N), "heavy-tailed", unc.GaussianMixture),
+    "t with 3 degrees": (lambda rng: rng.standard_t(3, N), "mixture", unc.GaussianMixture),
     "skewed right": (lambda rng: rng.exponential(1, N), "skewed", unc.ChiSquared),
     "skewed left": (lambda rng: -rng.gamma(2, 1, N), "skewed", unc.SciPy),
     "two modes": (
         lambda rng: np.where(rng.random(N) < 0.3, -3, 1) + rng.normal(0, 0.4, N),
-        "two-moded",
+        "mixture",
         unc.GaussianMixture,
     ),
 }

@@ -9,7 +9,7 @@ Notation: x asked values and d deviations of one parameter (n), w their width (s
 X, D the same for k parameters (n k). A *score* is a held-out log likelihood per value, in nats (n).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from airbo.calibrate import sample as rows_of
 from airbo.calibrate import words
 from airbo.calibrate.sample import Array, Rows, Sample, blocks, evenly, mean_and_error, spread
 from airbo.calibrate.toml import to_toml
-from airbo.calibrate.words import Finding
+from airbo.calibrate.words import Finding, short
 from airbo.uncertainty import InputUncertainty, LogNormal, Product, Relative
 
 N_FOLDS = 5
@@ -29,13 +29,10 @@ ALIKE = 0.01
 """Differences below this, in nats per value, matter to nobody."""
 _MOST_ROWS = 5000
 """Rows that candidates are compared on, picked evenly; the choice is fitted to all of them."""
+_MOST_LISTED = 8
+"""Rows far off that are named one by one."""
 _TOGETHER = 0.2
 """Correlations below this are left out."""
-_ASPECTS = {
-    "bias", "no bias", "small bias", "constant", "relative", "varying", "normal", "uniform",
-    "skewed", "heavy-tailed", "two-moded", "log", "log-normal", "exact",
-}  # fmt: skip
-"""Kinds that are parts of the first sentence about a parameter."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def learn(
     >>> learned.uncertainty
     Relative(share=Normal(std=0.0469...))
     >>> print(learned.text)
-    flow: no bias, normal with std 4.69%, in percent of the asked value (20 to 79.8).
+    flow: no bias; ±4.69% of the value (standard deviation); asked values from 20 to 79.8.
 
     Args:
         asked: Asked values: an array (n) or (n d), a column, a table, or a dict of columns; the
@@ -125,8 +122,8 @@ def learn(
         for sample in rows_of.samples(asked, actual, names)
     ]
     choices = [_compare(sample) for sample, _ in prepared]
-    for v in choices:
-        found += [*words.aspects(v.sample, v.law), *_in_time(v)]
+    aspects = {v.sample.name: words.aspects(v.sample, v.law) for v in choices}
+    found += [f for v in choices for f in _in_time(v)]
     pairs = _dependences(choices)
     found += [words.together(*pair) for pair in pairs]
     by_name = {v.sample.name: v for v in choices}
@@ -139,8 +136,8 @@ def learn(
         uncertainty=_assemble(proposal, list(by_name)),
         by_parameter=proposal,
         candidates=tuple(c for own in [*(v.candidates for v in choices), *groups] for c in own),
-        findings=tuple(found),
-        text=_text(list(by_name), found),
+        findings=tuple([*(f for own in aspects.values() for f in own), *found]),
+        text=_text(aspects, found),
         toml=to_toml(proposal),
         samples=tuple(sample for sample, _ in prepared),
         outliers=tuple(far for _, far in prepared),
@@ -151,37 +148,72 @@ def _prepare(
     sample: Sample, found: list[Finding], lag: int | None, settled: bool, keep_outliers: bool
 ) -> tuple[Sample, Sample]:
     """Shift and select rows, and name what was found on the way; return also the values far off."""
+
+    def name(kind: str, text: str) -> None:
+        found.append(Finding(kind, (sample.name,), text))
+
     # the order matters: a lag looks like spread, and rows on the way look like values far off
-    name, n_rows = sample.name, int(sample.rows.max()) + 1
+    n_rows = int(sample.rows.max()) + 1
     if len(sample) < n_rows:
-        found.append(words.missing(name, n_rows - len(sample), n_rows))
+        missing = n_rows - len(sample)
+        name("missing", f"{missing} of {n_rows} rows lack the asked or the actual value; skipped.")
     step = rows_of.step_of(sample.x + sample.d)
     sample = replace(sample, width=rows_of.bin_width(sample.d))
 
     late = rows_of.find_lag(sample)
     if late is not None:
-        found.append(words.lag(name, late, used=lag is None or lag == late.rows))
-    sample = rows_of.shift_rows(sample, (late.rows if late else 0) if lag is None else lag)
+        n, before, after = late
+        name(
+            "lag",
+            f"actual follows asked {words.rows(n)} later: so shifted, deviations shrink from "
+            f"{short(before)} to {short(after)} on average. "
+            + (
+                "The proposal compares each asked value with the actual value that many rows later."
+                if lag in (None, n)
+                else "The proposal includes it."
+            ),
+        )
+    sample = rows_of.shift_rows(sample, (late[0] if late else 0) if lag is None else lag)
 
     moving = rows_of.find_settling(sample)
     if moving is not None:
-        found.append(words.settling(name, moving, settled))
-    if moving is not None and settled:
-        age = rows_of.since_change(sample.x)
-        sample = sample.at((age < 0) | (age >= moving.rows))
+        n, on_the_way, afterwards, n_moving = moving
+        name(
+            "settling",
+            f"for {words.rows(n)} after a change of the asked value the machine is on its way: "
+            f"deviations of {short(on_the_way)} instead of {short(afterwards)} on average, in "
+            f"{words.rows(n_moving)}. "
+            + (
+                "They are left out."
+                if settled
+                else "The proposal includes them; leave them out (settled) if experiments wait "
+                "that long."
+            ),
+        )
+        if settled:
+            age = rows_of.since_change(sample.x)
+            sample = sample.at((age < 0) | (age >= n))
 
     sample = replace(sample, width=rows_of.bin_width(sample.d))
     far = rows_of.far_off(sample)
-    if len(far):
-        found.append(words.outliers(sample, far, keep_outliers))
     apart = sample.at(far)
+    if len(far):
+        labels = [str(label) for label in apart.labels]
+        listed = ", ".join(labels[:_MOST_LISTED]) + (", ..." if len(far) > _MOST_LISTED else "")
+        many = f"{len(far)} of {len(sample)} rows are" if len(far) > 1 else "1 row is"
+        worst = apart.d[np.argmax(np.abs(apart.d))]
+        done = "kept in the proposal" if keep_outliers else "left out of the proposal"
+        rows = "row" if len(far) == 1 else "rows"
+        name("outliers", f"{many} far off, by up to {short(worst)} ({rows} {listed}); {done}.")
     if not keep_outliers:
         sample = sample.at(np.setdiff1d(np.arange(len(sample)), far))
     if step > 0.2 * (spread(sample.d) or step):
         ties = float(np.mean(np.abs(sample.d) < step / 1000))
-        found.append(words.quantized(name, step, ties))
+        none = f"; {words.share(ties)} of the rows show no deviation" if ties > 0.01 else ""
+        name("quantized", f"actual values come in steps of {short(step)}{none}.")
     if len(sample) < fam.FEWEST_FOR_SHAPE:
-        found.append(words.few(name, len(sample)))
+        few = f"{len(sample)} rows are too few to learn a shape: a normal one is assumed."
+        name("few rows", few)
     return replace(sample, width=rows_of.bin_width(sample.d)), apart
 
 
@@ -303,12 +335,26 @@ def _chosen(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def _in_time(v: _Choice) -> list[Finding]:
-    name, scores = v.sample.name, v.normal_scores()
+    """Name a trend, and rows that are no independent evidence."""
+    names, scores = (v.sample.name,), v.normal_scores()
     moved = rows_of.find_drift(v.sample, scores)
     alike = rows_of.autocorrelation(scores)
-    found = [] if moved is None else [words.drift(name, moved)]
+    found = []
+    if moved is not None:
+        text = (
+            f"deviations drift: their median moves from {short(moved[0])} in the first tenth of "
+            f"the rows to {short(moved[1])} in the last. The proposal counts this as spread; "
+            "a machine that is calibrated more often would be more precise."
+        )
+        found.append(Finding("drift", names, text))
     if alike > 0.3 and len(scores) >= fam.FEWEST_FOR_SHAPE:
-        found.append(words.resembling(name, alike, len(scores)))
+        # n rows of a first-order autoregression are worth n (1 - r) / (1 + r)
+        worth = len(scores) * (1 - alike) / (1 + alike)
+        text = (
+            f"neighbouring rows deviate alike (correlation {alike:.2f}): {len(scores)} rows tell "
+            f"as much as about {worth:.0f} independent ones."
+        )
+        found.append(Finding("autocorrelation", names, text))
     return found
 
 
@@ -427,12 +473,10 @@ def _assemble(
     return Product(list(proposal.values()), columns)
 
 
-def _text(names: Sequence[str], found: Sequence[Finding]) -> str:
+def _text(aspects: Mapping[str, Sequence[Finding]], found: Sequence[Finding]) -> str:
     lines = []
-    for name in names:
-        own = [f for f in found if f.parameters == (name,)]
-        first = ", ".join(f.text for f in own if f.kind in _ASPECTS)
-        rest = [f.text[0].upper() + f.text[1:] for f in own if f.kind not in _ASPECTS]
-        lines.append(" ".join([f"{name}: {first}.", *rest]))
+    for name, first in aspects.items():
+        rest = [f.text[0].upper() + f.text[1:] for f in found if f.parameters == (name,)]
+        lines.append(" ".join([f"{name}: {'; '.join(f.text for f in first)}.", *rest]))
     shared = [f.text for f in found if len(f.parameters) > 1]
     return "\n".join([*lines, *shared])

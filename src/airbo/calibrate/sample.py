@@ -199,19 +199,12 @@ def _candidates(gaps: Array) -> list[float]:
 # -- what the order of the rows tells: lag, settling, values far off, drift
 
 
-@dataclass(frozen=True)
-class Lag:
-    """Actual values follow the asked ones some rows later."""
+def find_lag(sample: Sample) -> tuple[int, float, float] | None:
+    """Look for the shift that makes deviations smallest, if one is clearly better than none.
 
-    rows: int
-    before: float
-    """Mean size of the deviation with the rows as they are."""
-    after: float
-    """The same with the rows shifted."""
-
-
-def find_lag(sample: Sample) -> Lag | None:
-    """Look for the shift that makes deviations smallest, if one is clearly better than none."""
+    Returns the rows by which actual values come later, and the mean size of the deviation before
+    and after they are shifted.
+    """
     # the mean size of actual[i + lag] - asked[i], over the same rows for every lag
     asked, actual = sample.x, sample.x + sample.d
     longest = min(_LONGEST_LAG, len(sample) // 10)
@@ -224,7 +217,7 @@ def find_lag(sample: Sample) -> Lag | None:
     gain, error = mean_and_error(sizes[0] - sizes[best])
     if best == 0 or means[best] > _WORTH * means[0] or gain < SIGNIFICANT * error:
         return None
-    return Lag(best, means[0], means[best])
+    return best, means[0], means[best]
 
 
 def _sizes(deviations: Array) -> Array:
@@ -241,20 +234,12 @@ def shift_rows(sample: Sample, lag: int) -> Sample:
     return replace(early, d=actual[lag:] - early.x)
 
 
-@dataclass(frozen=True)
-class Settling:
-    """After a change of the asked value the machine is on its way for some rows."""
+def find_settling(sample: Sample) -> tuple[int, float, float, int] | None:
+    """Compare deviations right after a change of the asked value with later ones.
 
-    rows: int
-    moving: float
-    """Mean size of the deviation on the way."""
-    settled: float
-    """The same afterwards."""
-    n_moving: int
-
-
-def find_settling(sample: Sample) -> Settling | None:
-    """Compare deviations right after a change of the asked value with later ones."""
+    Returns for how many rows the machine is on its way, the mean size of the deviation there and
+    afterwards, and the number of all such rows.
+    """
     # the mean size by age, which is the number of rows since the asked value changed
     age = since_change(sample.x)
     changes = int((age == 0).sum())
@@ -271,7 +256,7 @@ def find_settling(sample: Sample) -> Settling | None:
     moving = (age >= 0) & (age < rows)
     if rows == 0 or float(size[moving].mean()) < _STILL_MOVING * max(settled, sample.width / 2):
         return None
-    return Settling(rows, float(size[moving].mean()), settled, int(moving.sum()))
+    return rows, float(size[moving].mean()), settled, int(moving.sum())
 
 
 def since_change(x: Array) -> Rows:
@@ -292,22 +277,11 @@ def far_off(sample: Sample) -> Rows:
     return np.flatnonzero(size > limit) if usual > 0 or limit > 0 else np.array([], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class Drift:
-    """Deviations move over time."""
-
-    first: float
-    """Their median in the first tenth of the rows."""
-    last: float
-    """The same in the last tenth."""
-
-
-def find_drift(sample: Sample, normal_scores: Array) -> Drift | None:
+def find_drift(sample: Sample, normal_scores: Array) -> tuple[float, float] | None:
     """Look for a trend in what the asked values do not explain.
 
-    Args:
-        sample: The rows, for the numbers in the message.
-        normal_scores: The deviations as the model sees them: standard normal without a drift.
+    ``normal_scores`` are the deviations as the model sees them: standard normal without a drift.
+    Returns the median deviation in the first tenth of the rows, and in the last.
     """
     # least squares over time t in [-1, 1]: E t² = 1/3, so the slope is E 3 t z
     n = len(sample)
@@ -321,7 +295,7 @@ def find_drift(sample: Sample, normal_scores: Array) -> Drift | None:
     if abs(2 * slope) < 0.5 or abs(slope) < SIGNIFICANT * noise:
         return None
     tenth = n // 10
-    return Drift(float(np.median(sample.d[:tenth])), float(np.median(sample.d[-tenth:])))
+    return float(np.median(sample.d[:tenth])), float(np.median(sample.d[-tenth:]))
 
 
 def autocorrelation(normal_scores: Array) -> float:

@@ -60,7 +60,7 @@ def test_it_prints_words_candidates_and_lines_that_a_campaign_accepts_and_draws(
     printed = calibrate(log).stdout
     assert (here / "log_calibration.png").read_bytes()[:4] == b"\x89PNG"
     assert "temp: on average" in printed
-    assert "in percent of the asked value" in printed
+    assert "of the value (standard deviation)" in printed
     assert "← proposed" in printed
     toml = printed.split("For campaign.toml:")[1].split("Picture:")[0]
     (here / "campaign.toml").write_text(CAMPAIGN + toml)
