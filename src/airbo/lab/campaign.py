@@ -223,14 +223,18 @@ class Campaign:
             known = self.record()
             if (budget is not None and n_under_way(known) >= budget) or known.numbers_of(call):
                 break
-            designs = self._choose(known, n)
+            chosen = self._choose(known, n)
+            designs = [design for design, _ in chosen]
             accept = _accepts(self.settings.space, known, designs, bool(tries_left))
 
             def decide(record: Record) -> list[events.Fact]:
                 if budget is not None and n_under_way(record) >= budget:
                     return []
                 first = record.next_number
-                asked = [events.Asked(first + i, d, run) for i, d in enumerate(designs)]  # noqa: B023
+                asked = [
+                    events.Asked(first + i, design, run, reason=why)
+                    for i, (design, why) in enumerate(chosen)  # noqa: B023
+                ]
                 return [*asked] if accept(record) else []  # noqa: B023
 
             if self._change(call, decide)[2]:
@@ -238,19 +242,29 @@ class Campaign:
         record = self._record
         return [record.get(number) for number in record.numbers_of(call)]
 
-    def _choose(self, record: Record, n: int) -> list[Design]:
-        """Choose designs; no transaction is open meanwhile."""
+    def _choose(self, record: Record, n: int) -> list[tuple[Design, str]]:
+        """Choose designs, and say why; no transaction is open meanwhile."""
         from airbo.lab.digits import as_held, digits_of
+        from airbo.lab.reason import first_reason, reason
 
-        settings = self.settings
+        settings, known = self.settings, self.modelled(record)
+        digits = digits_of(settings.space, settings.uncertainty)
+        chosen = []
         try:
             optimizer = self.optimizer(record)
-            first = record.next_number
-            chosen = [optimizer.ask(number=first + i) for i in range(n)]
+            for i in range(n):
+                is_initial = optimizer.is_initial
+                design = optimizer.ask(number=record.next_number + i)
+                held = as_held(settings.space, digits, design)
+                why = (
+                    first_reason(optimizer.n_initial)
+                    if is_initial
+                    else reason(optimizer, settings, known, held)
+                )
+                chosen.append((held, why))
         except ValueError as error:
             raise CampaignError(f"No design can be chosen. {error}") from error
-        digits = digits_of(settings.space, settings.uncertainty)
-        return [as_held(settings.space, digits, design) for design in chosen]
+        return chosen
 
     def claim(
         self, number: int, run: Mapping[str, Any], instead_of: Mapping[str, Any] | None

@@ -50,6 +50,8 @@ class Asked:
     """The process that runs it unattended."""
     at: str | None = None
     """When it was asked for, where that was elsewhere and earlier: it is imported."""
+    reason: str = ""
+    """Why it was chosen, and what was expected of it."""
 
 
 @dataclass(frozen=True)

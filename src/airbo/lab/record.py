@@ -57,6 +57,8 @@ class Experiment:
     """Whether it failed because its design cannot be used."""
     run: Mapping[str, Any] | None = None
     """The process that runs it unattended."""
+    reason: str = ""
+    """Why it was asked for, and what was expected of it then."""
     excluded: str | None = None
     """Why it is left out of the model; None if it is not."""
     notes: tuple[str, ...] = ()
@@ -296,7 +298,7 @@ def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | Non
         if e is None:
             asked = _moment(fact.at, event)
             return Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under,
-                              run=fact.run)  # fmt: skip
+                              run=fact.run, reason=fact.reason)  # fmt: skip
         return replace(e, run=fact.run) if e.is_pending else e
     if isinstance(fact, Told | Failed):
         return _with_outcome(e, event, fact, under)

@@ -199,10 +199,8 @@ class Optimizer:
 
     def _ask_one(self) -> Design:
         history = self._history
-        # n_initial designs fill the space, pending and failed ones included; then models choose
-        n = len(history.observations) + len(history.pending)
         with reproducible(self.seed, "ask", history.n_asked):
-            if n < self.n_initial or not self._all_measured:
+            if self.is_initial:
                 Z = initial_design(history, self.initial, self.seed)
             else:
                 Z = next_design(history, self.outcome_models(), self._acquisition)
@@ -211,9 +209,12 @@ class Optimizer:
         return dict(design)
 
     @property
-    def _all_measured(self) -> bool:
-        """Whether every outcome was measured at least once."""
-        return all(self._history.of(name).known for name in self.outcomes)
+    def is_initial(self) -> bool:
+        """Whether the next design fills the space; afterwards models choose."""
+        # n_initial designs, pending and failed ones included, and every outcome measured once
+        n = len(self._history.observations) + len(self._history.pending)
+        all_measured = all(self._history.of(name).known for name in self.outcomes)
+        return n < self.n_initial or not all_measured
 
     # -- telling
 

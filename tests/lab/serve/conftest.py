@@ -27,7 +27,6 @@ def models():
 @pytest.fixture
 def live(file, request, monkeypatch):
     """A campaign that does its jobs here, and fits models only where a test wants them."""
-    monkeypatch.setattr("airbo.lab.serve.advice.N_STATES", 2)
     if "models" not in request.fixturenames:
         monkeypatch.setattr("airbo.lab.serve.live.find", lambda path, report: None)
     live = LiveCampaign(file, run=here)

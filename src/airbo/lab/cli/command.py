@@ -214,6 +214,7 @@ def as_data(settings: "Settings", e: "Experiment") -> dict[str, Any]:
         **({"infeasible": True} if e.infeasible else {}),
         "executed": dict(e.executed),
         "asked": e.asked,
+        "reason": e.reason,
         "told": e.told,
         "by": e.by,
         "excluded": e.excluded,

@@ -42,6 +42,7 @@ def ask(
             asked = campaign.ask(n)
         settings = campaign.settings
         out.show(design_table(settings, asked, title="Try these designs"))
+        out.show(*(f"{e.number}: {e.reason}" for e in asked))
         first = asked[0].number
         value = " ".join(f"{name}=VALUE" for name in settings.outcomes)
         value = "VALUE" if settings.is_single else value
