@@ -19,12 +19,11 @@ from experiments.benchmark.plan import (
     WITHOUT_SLIPS,
 )
 from experiments.benchmark.report import close_enough
-from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING
-from experiments.harness import runner
+from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP
+from experiments.harness import pages, runner
 from experiments.harness.experiment import Experiment, Task
-from experiments.harness.packed import DamagedResultsError
 from experiments.harness.places import IMAGES, RESULTS
-from experiments.harness.store import Store, UnknownCodeError
+from experiments.harness.store import DamagedResultsError, Store, UnknownCodeError
 from experiments.paper.optimizations import PAPER
 from experiments.registry import EXPERIMENTS, KNOWN, find
 from experiments.subjects.truths import write as write_truths
@@ -137,6 +136,10 @@ def _plot(
     console.print(text, markup=False, soft_wrap=True)
     for picture in experiment.plot(found, images):
         console.print(f"wrote {picture}", soft_wrap=True)
+    if results == RESULTS and not quick:
+        for name, (page, excerpt) in experiment.excerpts(found).items():
+            pages.insert(name, excerpt, page)
+            console.print(f"put {name} into {page}", soft_wrap=True)
 
 
 @app.command()
@@ -184,7 +187,6 @@ def _add_command(experiment: Experiment, text: str) -> None:
 
 _add_command(BENCHMARK, "Compare airbo with what others use today.")
 _add_command(SLIP, "Measure what slips cost, in the score of the study with these landscapes.")
-_add_command(SLIP_CHOOSING, "The same on the landscapes for choosing.")
 _add_command(PAPER, "Rerun the paper's five optimizations and say which of its claims hold.")
 
 
@@ -198,11 +200,11 @@ def _estimate(
 
 @app.command()
 def costs(
-    name: Annotated[str, typer.Argument(help="choose, benchmark, slip, slip-choosing or paper.")],
+    name: Annotated[str, typer.Argument(help="choose, benchmark, slip or paper.")],
     only: Only = None,
 ) -> None:
     """Measure what runs cost: ``--estimate`` of the other commands uses it."""
-    known = {e.name: e for e in (CHOOSE, BENCHMARK, SLIP, SLIP_CHOOSING, PAPER)}
+    known = {e.name: e for e in (CHOOSE, BENCHMARK, SLIP, PAPER)}
     if name not in known:
         console.print(f"There are costs of {', '.join(known)}, not of {name!r}.", markup=False)
         raise typer.Exit(2)
@@ -226,8 +228,8 @@ def truths(
 def pack(results: Results = RESULTS) -> None:
     """Fold finished repeats from the spool into one packed file per experiment."""
     done = Store(results).pack()
-    for folded in done:
-        console.print(f"{folded.experiment}: {folded.n_added} repeats added, {folded.n_all} in all")
+    for name, (n_added, n_all) in done.items():
+        console.print(f"{name}: {n_added} repeats added, {n_all} in all")
     if not done:
         console.print("The spool is empty: there is nothing to pack.")
 

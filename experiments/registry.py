@@ -1,6 +1,6 @@
 """The list of experiments."""
 
-from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, SLIP_CHOOSING
+from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP
 from experiments.harness.experiment import Experiment
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.limits import LIMITS
@@ -11,7 +11,6 @@ from experiments.paper.inference_time import INFERENCE_TIME
 from experiments.paper.modelling import MODELLING
 from experiments.paper.optimizations import PAPER
 from experiments.paper.surrogates import SURROGATES
-from experiments.theory.bound import BOUND
 from experiments.theory.gain_growth import GAIN_GROWTH
 from experiments.theory.regret_growth import REGRET_GROWTH, REGRET_GROWTH_2D
 
@@ -20,9 +19,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 """The paper's evaluation."""
 
-THEORY: dict[str, Experiment] = {
-    e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH, BOUND)
-}
+THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH)}
 """The theorems of the paper, compared with measurements."""
 
 BEYOND: dict[str, Experiment] = {
@@ -31,7 +28,6 @@ BEYOND: dict[str, Experiment] = {
         CHOOSE,
         BENCHMARK,
         SLIP,
-        SLIP_CHOOSING,
         MEASURE_REGRET,
         LIMITS,
         IN_SPEC,

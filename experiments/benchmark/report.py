@@ -68,9 +68,23 @@ def comparison(results: Results) -> str:
     ]
     if AIRBO in methods:
         parts += [_against_each(found, methods), _against_best(found), sentences(found)]
-        parts += [_calibration(results)]
+        parts += [calibration(results)]
     parts += [_costs(results), f"{len(results.each)} runs, {seconds / 3600:.1f} processor hours."]
     return "\n\n".join(part for part in parts if part)
+
+
+def benchmark_excerpt(results: Results) -> str:
+    """Return what the docs show: pictures, sentences, and airbo against the others."""
+    found, methods = finals(results), methods_of(results)
+    n = min(len(repeats) for by_method in found.values() for repeats in by_method.values())
+    parts = [
+        "![Regret by kind of case](images/paper/benchmark-kinds.png)",
+        f"{len(found)} cases, {n} repeats. {sentences(found)}",
+        _against_each(found, methods),
+        _against_best(found),
+        "[All regrets](../experiments/results/benchmark.md)",
+    ]
+    return "\n\n".join(parts)
 
 
 def _regrets(found: Finals, methods: list[str]) -> str:
@@ -165,7 +179,8 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names) if names else "no case"
 
 
-def _calibration(results: Results) -> str:
+def calibration(results: Results) -> str:
+    """Tabulate how often intervals hold the truth, case by case."""
     held: dict[str, list[tuple[bool, float]]] = defaultdict(list)
     for task, result in results:
         if task.config["method"] == AIRBO and "covered" in result:

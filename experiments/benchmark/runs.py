@@ -11,6 +11,7 @@ import torch
 
 from airbo.seeds import stream
 from experiments.benchmark import plan, report
+from experiments.harness import pages
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.statistics import Z_90
 from experiments.subjects.cases import Case, find_case, slip_case
@@ -128,6 +129,13 @@ class Comparison(Experiment):
             report.draw_kinds(results, folder / f"{self.name}-kinds.png"),
         ]
 
+    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
+        """Return who is ahead where, and how well the intervals hold."""
+        return {
+            "benchmark": (pages.BENCHMARK, report.benchmark_excerpt(results)),
+            "calibration": (pages.BENCHMARK, report.calibration(results)),
+        }
+
 
 def budget(case: Case, quick: bool) -> int:
     return case.n_initial + 2 if quick else case.budget
@@ -140,6 +148,10 @@ class Choice(Comparison):
     def summary(self, results: Results) -> str:
         """Tabulate the regrets and apply the rule."""
         return f"{report.choice(results, tuple(self.methods))}\n\n{report.comparison(results)}"
+
+    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
+        """Return what the rule says."""
+        return {"choose": (pages.BENCHMARK, report.choice(results, tuple(self.methods)))}
 
     def only(self, cases: Iterable[str], methods: Iterable[str]) -> "Choice":
         """Leave out the other cases and candidates."""
@@ -182,6 +194,11 @@ class Slips(Comparison):
         """Draw what slips cost, beside what the study published."""
         return [report.draw_slips(results, folder / f"{self.name}.png")]
 
+    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
+        """Return what slips cost."""
+        text = f"![What slips cost](images/paper/slip.png)\n\n{report.slips(results)}"
+        return {"slip": (pages.BENCHMARK, text)}
+
 
 CHOOSE = Choice(
     "choose", "Which default to take", plan.CHOOSING, plan.CANDIDATES, plan.REPEATS_OF_CHOOSING
@@ -193,13 +210,6 @@ SLIP = Slips(
     "slip",
     "What slips cost, on the landscapes for confirming",
     plan.SLIPS_CONFIRMING,
-    plan.SLIP_METHODS,
-    plan.REPEATS_OF_SLIPS,
-)
-SLIP_CHOOSING = Slips(
-    "slip-choosing",
-    "What slips cost, on the landscapes for choosing",
-    plan.SLIPS_CHOOSING,
     plan.SLIP_METHODS,
     plan.REPEATS_OF_SLIPS,
 )

@@ -58,6 +58,10 @@ class Experiment(ABC):
         """Draw the results; return the pictures, if there are any."""
         return []
 
+    def excerpts(self, results: "Results") -> dict[str, tuple[Path, str]]:
+        """Return what the docs show of the results: by the name of the marks, page and text."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Results:

@@ -1,35 +1,39 @@
-"""Finished repeats on disk: never lost, never doubled, never mixed with another configuration.
+"""Finished repeats on disk, as JSON lines: never lost, never doubled, never mixed.
 
-A run writes each repeat to a file of its own in the spool, which git ignores. ``pack`` folds the
-spool into one packed file per experiment. Readers use both.
+A run adds every repeat to a file of the spool, which git ignores. ``pack`` folds the spool into one
+compressed file per experiment; ``xzcat experiments/results/dilemma.jsonl.xz`` shows it. The same
+repeats give the same bytes. Readers use both.
 """
 
 import fcntl
 import json
+import lzma
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from experiments.harness import packed
 from experiments.harness.experiment import Results, Task
-from experiments.harness.packed import DamagedResultsError, Key
 from experiments.harness.places import RESULTS
+
+SUFFIX = ".jsonl.xz"
+FIELDS = {"experiment", "label", "seed", "config", "provenance", "result"}
+
+Key = tuple[str, int]
+"""A set of results, whose name says the configuration, and the number of the repeat."""
+Content = dict[str, Any]
+"""Everything that is stored of a repeat: ``FIELDS``."""
+
+
+class DamagedResultsError(ValueError):
+    """A file of results cannot be read, or contains something that does not belong there."""
 
 
 class UnknownCodeError(ValueError):
     """A result was made with files that are in no commit, so nobody can make it again."""
-
-
-@dataclass(frozen=True)
-class Folded:
-    """What packing did to one experiment."""
-
-    experiment: str
-    n_added: int
-    n_all: int
 
 
 @dataclass(frozen=True)
@@ -38,128 +42,153 @@ class Store:
 
     folder: Path = RESULTS
 
-    @property
-    def spool(self) -> Path:
-        return self.folder / "spool"
-
     def packed_path(self, experiment: str) -> Path:
-        return self.folder / f"{experiment}{packed.SUFFIX}"
+        return self.folder / f"{experiment}{SUFFIX}"
 
-    def spool_path(self, task: Task) -> Path:
-        return self.spool / task.experiment / f"{task.set_name}-{task.seed:03d}.json"
+    def spool_path(self, experiment: str) -> Path:
+        return self.folder / "spool" / f"{experiment}.jsonl"
 
     def has(self, task: Task) -> bool:
-        """Return whether a repeat is finished.
+        """Return whether a repeat is finished."""
+        return _key(task) in self._all(task.experiment)
 
-        The spool is checked first: a repeat that leaves it meanwhile is in the packed file by then.
-        """
-        if self.spool_path(task).exists():
-            return True
-        return packed.key_of(task) in packed.read(self.packed_path(task.experiment))
-
-    def write(self, task: Task, result: dict[str, Any], provenance: dict[str, Any]) -> None:
-        """Keep a result, unless there is one already.
-
-        The file appears under its name only when all of it is on the disk.
-        """
-        line = packed.line_of(task, result, provenance)
-        if self.has(task):
-            return
-        path = self.spool_path(task)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.stem}.{os.getpid()}.part")
-        try:
-            with part.open("w", encoding="utf-8") as file:
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
-            os.link(part, path)
-            packed.sync_folder(path.parent)
-        except FileExistsError:
-            pass  # another process was faster
-        finally:
-            part.unlink(missing_ok=True)  # a full disk may have refused it
-
-    def read(self, task: Task) -> dict[str, Any]:
+    def read(self, task: Task) -> Content:
         """Return everything that is stored of a finished repeat."""
-        content = self._find(task)
-        if content is None:
+        found = self._all(task.experiment).get(_key(task))
+        if found is None:
             raise KeyError(f"{task.experiment}, {task.label}, repeat {task.seed}: no result.")
-        return content
+        return found
 
     def results(self, tasks: Sequence[Task]) -> Results:
         """Read the results of some tasks, as far as they are finished."""
-        found = ((task, self._find(task)) for task in tasks)
-        return Results([(task, content["result"]) for task, content in found if content])
+        return Results([(task, self.read(task)["result"]) for task in tasks if self.has(task)])
 
     def commits(self, tasks: Sequence[Task]) -> list[str]:
         """Return which versions of the code the results were made with."""
-        found = (self._find(task) for task in tasks)
-        return sorted({content["provenance"]["commit"] for content in found if content})
+        return sorted({self.read(t)["provenance"]["commit"] for t in tasks if self.has(t)})
 
-    def pack(self) -> list[Folded]:
-        """Fold the spool into the packed files; return what was done to which experiment.
-
-        A repeat leaves the spool when the packed file that holds it is on the disk. If packing
-        stops in between, the repeat is in both, counts once, and the next pack removes it.
-        """
-        if not self.spool.is_dir():
-            return []
+    def write(self, task: Task, result: dict[str, Any], provenance: Mapping[str, Any]) -> None:
+        """Keep a result, unless there is one already."""
+        content = {
+            "experiment": task.experiment, "label": task.label, "seed": task.seed,
+            "config": task.config, "provenance": provenance, "result": result,
+        }  # fmt: skip
+        line = json.dumps(content, separators=(",", ":"), allow_nan=False)
         with self._alone():
-            folders = sorted(path for path in self.spool.iterdir() if path.is_dir())
-            done = [self._fold(folder) for folder in folders]
-        return [folded for folded in done if folded is not None]
+            if self.has(task):
+                return
+            with self.spool_path(task.experiment).open("a", encoding="utf-8") as file:
+                file.write(f"\n{line}\n")  # a line that a kill has cut off stays alone
+                file.flush()
+                os.fsync(file.fileno())
 
-    def _fold(self, folder: Path) -> Folded | None:
-        spooled = {path: self._spooled(path) for path in sorted(folder.glob("*.json"))}
-        if not spooled:
-            return None
-        dirty = [path for path, (_, line) in spooled.items() if _is_dirty(line)]
-        if dirty:
-            raise UnknownCodeError(
-                f"{len(dirty)} results of {folder.name} were made with uncommitted changes, such "
-                f"as {dirty[0]}. Delete them, commit, and run again."
-            )
-        path = self.packed_path(folder.name)
-        kept = packed.read(path)
-        new = {key: line for key, line in spooled.values() if key not in kept}
-        if new:
-            packed.replace(path, {**kept, **new})
-        for file in spooled:  # not before: the packed file is on the disk by now
-            file.unlink()
-        return Folded(folder.name, len(new), len(kept) + len(new))
+    def pack(self) -> dict[str, tuple[int, int]]:
+        """Fold the spool into the packed files; return how many repeats were added, and all.
 
-    def _find(self, task: Task) -> dict[str, Any] | None:
-        """Return a finished repeat, if there is one; the packed one, if there are two."""
-        path, where = self.spool_path(task), self.packed_path(task.experiment)
-        try:
-            _, spooled = self._spooled(path)
-        except FileNotFoundError:
-            spooled = None  # not there, or packed this very moment
-        line = packed.read(where).get(packed.key_of(task), spooled)
-        if line is None:
-            return None
-        _, content = packed.read_line(line, str(where))
-        if content["config"] != task.config:
-            raise DamagedResultsError(f"{where} was made with another configuration.")
-        return content
+        A file leaves the spool when the packed file that holds its repeats is on the disk. If
+        packing stops in between, they are in both and count once.
+        """
+        done = {}
+        with self._alone():
+            for spooled in sorted((self.folder / "spool").glob("*.jsonl")):
+                name = spooled.stem
+                kept, everything = _packed(self.packed_path(name)), self._all(name)
+                _refuse_unknown_code(spooled, everything.values())
+                _replace(self.packed_path(name), everything)
+                spooled.unlink()
+                done[name] = (len(everything) - len(kept), len(everything))
+        return done
 
-    def _spooled(self, path: Path) -> tuple[Key, str]:
-        """Read a file of the spool; its name must match its content."""
-        line = path.read_text(encoding="utf-8")
-        task, _ = packed.read_line(line, str(path))
-        if self.spool_path(task) != path:
-            raise DamagedResultsError(f"{path} was made with another configuration.")
-        return packed.key_of(task), line
+    def _all(self, experiment: str) -> Mapping[Key, Content]:
+        """Return all repeats of an experiment; the packed one, if there are two."""
+        packed = _packed(self.packed_path(experiment))
+        return {**_spooled(self.spool_path(experiment)), **packed}
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Wait until no other process packs."""
-        with (self.spool / ".lock").open("w") as file:
+        """Wait until no other process writes or packs."""
+        (self.folder / "spool").mkdir(parents=True, exist_ok=True)
+        with (self.folder / "spool" / ".lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
 
-def _is_dirty(line: str) -> bool:
-    commit: str = json.loads(line)["provenance"].get("commit", "")
-    return commit.endswith("-dirty")
+def _key(task: Task) -> Key:
+    return task.set_name, task.seed
+
+
+def _packed(path: Path) -> Mapping[Key, Content]:
+    """Return the repeats of a packed file; none, if there is no file."""
+    return _read_packed(path, *_version(path)) if path.exists() else {}
+
+
+def _spooled(path: Path) -> Mapping[Key, Content]:
+    return _read_spooled(path, *_version(path)) if path.exists() else {}
+
+
+def _version(path: Path) -> tuple[int, int, int]:
+    """Return what changes with a file, so that it is read only once."""
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=64)
+def _read_packed(path: Path, *version: int) -> Mapping[Key, Content]:
+    try:
+        text = lzma.decompress(path.read_bytes()).decode()
+    except (lzma.LZMAError, UnicodeDecodeError) as error:
+        raise DamagedResultsError(
+            f"{path} is damaged: {error}. `git checkout -- {path}` restores what was committed."
+        ) from None
+    found: dict[Key, Content] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        where = f"Line {number} of {path}"
+        content = _content(line)
+        if content is None:
+            raise DamagedResultsError(f"{where} is damaged: it is not a finished repeat.")
+        if content["experiment"] != path.name.removesuffix(SUFFIX):
+            raise DamagedResultsError(f"{where} belongs to {content['experiment']!r}.")
+        if _key_of(content) in found:
+            raise DamagedResultsError(f"{where} is there twice.")
+        found[_key_of(content)] = content
+    return found
+
+
+@lru_cache(maxsize=64)
+def _read_spooled(path: Path, *version: int) -> Mapping[Key, Content]:
+    lines = map(_content, path.read_text(encoding="utf-8").splitlines())
+    # a line that is not whole was cut off by a kill: its repeat is run again
+    return {_key_of(content): content for content in lines if content is not None}
+
+
+def _content(line: str) -> Content | None:
+    try:
+        content = json.loads(line)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and set(content) == FIELDS else None
+
+
+def _key_of(content: Content) -> Key:
+    return _key(Task(*(content[name] for name in ("experiment", "label", "seed", "config"))))
+
+
+def _refuse_unknown_code(path: Path, contents: Any) -> None:
+    made = [content["provenance"].get("commit", "") for content in contents]
+    dirty = sum(commit.endswith("-dirty") for commit in made)
+    if dirty:
+        raise UnknownCodeError(
+            f"{dirty} results of {path} were made with uncommitted changes. Delete them, commit, "
+            "and run again."
+        )
+
+
+def _replace(path: Path, contents: Mapping[Key, Content]) -> None:
+    """Replace a packed file at once: the new one takes its name when it is on the disk."""
+    lines = (json.dumps(contents[key], separators=(",", ":")) for key in sorted(contents))
+    part = path.with_name(f".{path.name}.part")
+    with part.open("wb") as file:
+        file.write(lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=9))
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

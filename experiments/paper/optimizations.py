@@ -18,7 +18,7 @@ import torch
 from airbo.acquisition import UCB
 from airbo.embeddings import Empirical, Nystrom
 from airbo.seeds import stream_seed
-from experiments.harness import table
+from experiments.harness import pages, table
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.statistics import interval_of_mean
 from experiments.paper import pushes
@@ -163,6 +163,12 @@ class Paper(Experiment):
         if found:
             parts += [pushes.tables(CASES["push"].problem, found)]
         return "\n\n".join([*parts, "## Expected improvement", _improvement(results)])
+
+    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
+        """Return the claims with their verdicts, and expected improvement."""
+        link = "[All regrets](../experiments/results/paper.md)"
+        parts = [_verdicts(results), "Expected improvement:", _improvement(results), link]
+        return {"paper": (pages.PAPER, "\n\n".join(parts))}
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw regrets over evaluations, and the pushes that were found."""

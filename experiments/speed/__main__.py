@@ -10,10 +10,9 @@ import torch
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
-from experiments.harness import record, table
+from experiments.harness import pages, record, table
 from experiments.harness.places import ROOT
 from experiments.speed import asks
-from experiments.speed.excerpt import insert
 
 MOST_MEGABYTES = 1500
 """Peak memory of a process that asks after 1,000 observations, imports included."""
@@ -31,7 +30,7 @@ def main() -> None:
     text = page(found, record.provenance())
     Console().print(text, markup=False, soft_wrap=True)
     if not options.quick and not options.only:
-        insert(text)
+        pages.insert("make bench", text, pages.PERFORMANCE)
 
 
 def measure(rows: list[asks.Ask], quick: bool) -> list[dict[str, Any]]:

@@ -22,11 +22,9 @@ from statistics import median
 from rich.progress import track
 
 import airbo
-from experiments.harness import record, table
+from experiments.harness import pages, record, table
 from experiments.harness.places import RESULTS
-from experiments.speed.excerpt import insert
 
-BEGIN = "<!-- measured by python -m experiments.speed.commands: begin -->"
 N_EXPERIMENTS = 30
 N_ROWS = 10_000
 NEW = (
@@ -66,7 +64,7 @@ def main() -> None:
     rounds = [_round() for _ in track(range(n_rounds), "rounds")]
     text = "\n\n".join([_page(rounds), record.describe(where)])
     (RESULTS / "commands.md").write_text(f"{text}\n", encoding="utf-8")
-    insert(text, begin=BEGIN)
+    pages.insert("commands", text, pages.PERFORMANCE)
     print(text)
 
 

@@ -1,5 +1,7 @@
 """The paper's optimizations: its estimator as printed, a fair comparison, and honest verdicts."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from airbo.problems import RKHS
 from airbo.uncertainty import Relative
 from experiments.__main__ import app
 from experiments.harness.experiment import Results, Task
+from experiments.harness.store import Store
 from experiments.paper import optimizations, pushes
 from experiments.paper.optimizations import ABLATION, CLAIMS, EI, FIVE, MAIN, PAPER, verdict
 from experiments.registry import find
@@ -200,4 +203,5 @@ def test_one_method_on_one_case_can_be_run_alone(tmp_path):
     assert "no method or case 'GP?'" in " ".join(refused.output.split())
     done = CliRunner().invoke(app, [*command, "--only", "GP", "--only", "rkhs"])
     assert done.exit_code == 0, done.output
-    assert [path.name.rsplit("-", 2)[0] for path in tmp_path.rglob("*.json")] == ["rkhs-gp"]
+    [line] = Store(tmp_path).spool_path("paper").read_text(encoding="utf-8").split("\n")[1:-1]
+    assert json.loads(line)["label"] == "rkhs: GP"

@@ -1,7 +1,7 @@
 """The benchmark measures what it says, in its quickest form."""
 
 from experiments.speed import __main__ as bench
-from experiments.speed import asks, commands, excerpt, timing
+from experiments.speed import asks, timing
 from experiments.subjects.uncertainties import BY_NAME
 
 LINE = BY_NAME["beta"]
@@ -37,18 +37,3 @@ def test_jobs_take_turns_and_see_the_same_argument():
     jobs = {name: lambda x, name=name: seen.append((name, x)) for name in "ab"}
     timing.interleaved(jobs, lambda number: number, n_rounds=2)
     assert seen == [("a", -1), ("b", -1), ("a", 0), ("b", 0), ("b", 1), ("a", 1)]
-
-
-def test_new_results_replace_the_old_ones_in_the_documentation(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n\n{excerpt.BEGIN}\n\nold\n\n{excerpt.END}\n\nafter\n")
-    excerpt.insert("new", page)
-    excerpt.insert("newer", page)
-    assert page.read_text() == (f"before\n\n{excerpt.BEGIN}\n\nnewer\n\n{excerpt.END}\n\nafter\n")
-
-
-def test_the_documentation_has_a_place_for_the_results():
-    text = excerpt.PAGE.read_text(encoding="utf-8")
-    for begin in (excerpt.BEGIN, commands.BEGIN):
-        assert text.count(begin) == 1
-        assert excerpt.END in text.split(begin)[1]

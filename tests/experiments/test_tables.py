@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.harness.packed import SUFFIX
-from experiments.harness.store import Store
+from experiments.harness import pages
+from experiments.harness.store import SUFFIX, Store
 from experiments.registry import KNOWN
 
 STORE = Store()
@@ -11,7 +11,6 @@ QUICK = (
     "modelling",
     "surrogates",
     "regret-growth",
-    "bound",
     "inference-time",
     "in-spec",
 )
@@ -34,4 +33,27 @@ def test_stored_results_give_the_published_table(name):
     text = f"# {experiment.title}\n\n{experiment.summary(STORE.results(tasks))}\n"
     published = (STORE.folder / f"{name}.md").read_text(encoding="utf-8")
     assert published.startswith(text)
+    for mark, (page, excerpt) in experiment.excerpts(STORE.results(tasks)).items():
+        assert pages.between(mark, page) == excerpt
     assert f"Commits: {', '.join(STORE.commits(tasks))}." in published
+
+
+def test_new_results_replace_the_old_ones_in_the_documentation(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n\n{pages.begin('speed')}\n\nold\n\n{pages.END}\n\nafter\n")
+    for text in ("new", "newer"):
+        pages.insert("speed", text, page)
+        assert pages.between("speed", page) == text
+    assert page.read_text().startswith("before\n")
+    assert page.read_text().endswith("\n\nafter\n")
+
+
+def test_the_documentation_has_a_place_for_all_results():
+    marks = {
+        pages.PERFORMANCE: ["make bench", "commands"],
+        pages.BENCHMARK: ["benchmark", "calibration", "slip", "choose"],
+        pages.PAPER: ["paper"],
+    }
+    for page, names in marks.items():
+        for name in names:
+            assert pages.between(name, page)
