@@ -16,18 +16,13 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 from airbo import uncertainty as unc
-from airbo.lab import Campaign, CampaignError, FileError, StorageError
-from airbo.lab.tables import (
-    MOST_MISTAKES,
-    TableColumns,
-    TableMistakes,
-    parse_rows,
-    to_csv,
-    to_excel,
-)
-from airbo.sheets import as_it_was, harmless, sheet_of
-from airbo.space import Space
-from tests.lab.common import DESIGN, MILL, campaign, told, value_of
+from airbo.lab import Campaign, CampaignError, FileError, StorageError, tables
+from airbo.lab.entry import EntryReader
+from airbo.lab.record import Record
+from airbo.lab.tables import MOST_MISTAKES, read_experiments, to_csv, to_excel
+from airbo.sheets import Sheet, as_it_was, harmless
+from tests.lab.common import DESIGN, LINE, MILL, campaign, told, value_of
+from tests.lab.common import settings as campaign_file
 
 GOOD = "speed,depth,passes,tool,value\n100,0.5,2,A,1.5\n120,1.0,3,B,2.5\n"
 
@@ -167,12 +162,9 @@ NUMBERS = st.floats(0, 1, allow_subnormal=False)
 @given(st.lists(st.tuples(NUMBERS, st.floats(-1e9, 1e9)), min_size=1, max_size=6))
 def test_every_digit_survives_the_table(rows):
     table = pd.DataFrame([{"x": x, "value": value} for x, value in rows])
-    found = TableMistakes()
-    parsed = parse_rows(
-        sheet_of(to_csv(table)), TableColumns(Space({"x": (0.0, 1.0)}), {"value": None}), found
-    )
-    assert found.mistakes == []
-    assert [(r.design["x"], r.outcomes["value"]) for r in parsed] == rows
+    reader = EntryReader(campaign_file(LINE), Record([], []))
+    parsed = read_experiments(reader, table, False, {}).rows
+    assert [(r.entry.design["x"], r.entry.outcomes["value"]) for r in parsed] == rows
     assert [r.line for r in parsed] == list(range(2, len(rows) + 2))
 
 
@@ -218,19 +210,17 @@ def test_mistakes_of_all_kinds_are_named_at_once(tmp_path):
     assert [line for line, _ in found] == [2, 3, 3, 3, 3, 3, 4, 4, 5]
 
 
-def test_a_table_full_of_mistakes_is_not_read_to_its_end(tmp_path):
+def test_a_table_full_of_mistakes_is_not_read_to_its_end(tmp_path, monkeypatch):
     def rows():
         for line in range(2, 10**9):
             assert line < 1000, "it should have stopped"
             yield line, ["x", "x"]
 
-    sheet, found = sheet_of("x,value\n"), TableMistakes()
-    object.__setattr__(sheet, "rows", rows())
-    assert parse_rows(sheet, TableColumns(Space({"x": (0.0, 1.0)}), {"value": None}), found) == []
+    monkeypatch.setattr(tables, "read_sheet", lambda path: Sheet(["x", "value"], rows()))
     with pytest.raises(
         FileError, match=f"stopped reading after {MOST_MISTAKES} mistakes"
     ) as caught:
-        found.check("data.csv")
+        campaign(tmp_path).import_table("data.csv")
     assert len(caught.value.mistakes) == MOST_MISTAKES + 1
 
 

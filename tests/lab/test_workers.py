@@ -1,8 +1,10 @@
 """Workers that ask and tell on one campaign, some of them killed: nothing is lost or doubled."""
 
 import time
+import uuid
 
 import pytest
+import sqlalchemy as sa
 
 from airbo import Campaign
 from airbo.lab import StorageError
@@ -70,6 +72,40 @@ def test_workers_lose_and_double_nothing(tmp_path, storage):
     text = edited(LINE, 'storage = "sqlite:///campaign.db"\n', storage)
     designs = worked(tmp_path, text, 16)
     assert len(set(designs)) == len(designs)
+
+
+@pytest.fixture
+def empty_storage(storage):
+    """A storage in which nobody has made a table yet."""
+    if not storage:
+        return storage
+    url = storage.split('"')[1]
+    schema = f"new_{uuid.uuid4().hex}"
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(sa.schema.CreateSchema(schema))
+    engine.dispose()
+    return storage.replace(url, f"{url}?options=-csearch_path%3D{schema}")
+
+
+def test_workers_that_begin_a_campaign_at_the_same_moment_all_succeed(tmp_path, empty_storage):
+    text = edited(LINE, 'storage = "sqlite:///campaign.db"\n', empty_storage)
+    path = write(tmp_path, text)
+    gun = time.monotonic() + 1.0
+
+    def begin(i):
+        with Campaign.open(path) as campaign:
+            time.sleep(max(0.0, gun - time.monotonic()))
+            campaign.tell({"x": i / N_WORKERS}, float(i))
+
+    workers = [processes.start(lambda i=i: begin(i)) for i in range(N_WORKERS)]
+    assert [processes.finish(worker) for worker in workers] == [0] * N_WORKERS
+    with Campaign.open(path) as campaign:
+        record = campaign.record()
+        assert campaign.store.check() == 1 + N_WORKERS
+    assert sorted(map(value_of, record.experiments)) == list(range(N_WORKERS))
+    assert [e.number for e in record.experiments] == list(range(N_WORKERS))
+    assert [e.fact.kind for e in record.events] == ["begun", *["told"] * N_WORKERS]
 
 
 @pytest.mark.slow

@@ -577,7 +577,8 @@ class Campaign:
                 return []
             if not sure:
                 lines = [row.line for row in table.rows]
-                check_plausible(self.settings, record, table.entries, lines)
+                entries = [row.entry for row in table.rows]
+                check_plausible(self.settings, record, entries, lines)
             return table.facts(self.settings, record)
 
         call, record, is_new = self._change(table.new_call(self.record()), decide)

@@ -172,7 +172,7 @@ class EntryReader:
             set_to = self._moved(experiment, design) if design else experiment.design
             said = self._said(set_to, value, executed)
         if infeasible:
-            said = self.unusable(said)
+            said = self._unusable(said)
         if experiment is not None:
             said = _about(said, experiment, executed, is_moved=bool(design))
         entry = replace(said, correct=correct)
@@ -189,13 +189,20 @@ class EntryReader:
         entry.check_free(self.settings.units)
         return entry
 
-    def added(self, design: Mapping[str, Any], value: Any, executed: Mapping[str, Any]) -> Entry:
+    def added(
+        self,
+        design: Mapping[str, Any],
+        value: Any,
+        executed: Mapping[str, Any],
+        infeasible: bool = False,
+    ) -> Entry:
         """Check what is said about a design that is another experiment in any case."""
         entry = self._said(self._checked(design), value, executed)
+        entry = self._unusable(entry) if infeasible else entry
         self._check(entry)
         return entry
 
-    def unusable(self, entry: Entry) -> Entry:
+    def _unusable(self, entry: Entry) -> Entry:
         """Say of a failed experiment that its design cannot be used."""
         if entry.outcomes:
             raise CampaignError(

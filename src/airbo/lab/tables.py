@@ -18,12 +18,11 @@ from airbo.lab import events
 from airbo.lab.entry import Entry, EntryReader
 from airbo.lab.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.lab.file import Settings
-from airbo.lab.limits import check_place
 from airbo.lab.record import Change, Experiment, Record
 from airbo.observed import EXECUTED_COLUMN, FAILED, INFEASIBLE, OK, STATUS, VALUE, check_value
 from airbo.outcomes import objectives
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
-from airbo.space import Design, Space
+from airbo.space import Space
 from airbo.space.parameters import Categorical
 from airbo.words import nearest, number_of, quoted, same_unit, unit_of, value_of
 
@@ -61,19 +60,14 @@ class Imported:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One experiment of a table."""
+    """One experiment of a table, checked."""
 
     line: int
-    design: Design
-    outcomes: Mapping[str, float] | None
-    """What was measured, by name; None if the experiment failed."""
-    executed: Mapping[str, Any] = field(default_factory=dict)
-    infeasible: bool = False
-    """Whether it failed because its design cannot be used."""
-    pending: bool = False
-    """Whether it was asked for and nobody has answered yet."""
+    entry: Entry
     kept: Mapping[str, str] = field(default_factory=dict)
     """What an export says beside it: number, times, who, notes, why it is excluded."""
+    pending: bool = False
+    """Whether it was asked for and nobody has answered yet."""
 
     @property
     def number(self) -> int | None:
@@ -96,13 +90,13 @@ class ExperimentTable:
     name: str
     """The file or study that they come from."""
     rows: Sequence[TableRow]
-    entries: Sequence[Entry]
     n_left_out: int
 
     @property
     def digest(self) -> str:
         """A short text that differs for tables that differ."""
-        content = [[r.design, r.outcomes, r.executed, r.infeasible] for r in self.rows]
+        entries = (row.entry for row in self.rows)
+        content = [[e.design, e.outcomes, e.executed, e.infeasible] for e in entries]
         text = json.dumps(_rounded(content), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -125,18 +119,13 @@ class ExperimentTable:
     def facts(self, settings: Settings, record: Record) -> list[events.Fact]:
         """Return the events that store the table."""
         found: list[events.Fact] = []
-        numbers = self._numbers(record)
-        for row, entry, number in zip(self.rows, self.entries, numbers, strict=True):
-            origin = {
-                "source": self.name,
-                "by": row.kept.get(BY) or None,
-                "at": row.moment(TOLD),
-                "asked": row.moment(ASKED),
-            }
+        for row, number in zip(self.rows, self._numbers(record), strict=True):
+            asked, told = row.moment(ASKED), row.moment(TOLD)
             if row.pending:
-                found.append(events.Asked(number, dict(entry.design), at=row.moment(ASKED)))
+                found.append(events.Asked(number, dict(row.entry.design), at=asked))
                 continue
-            found.append(entry.fact(number, settings, **origin))
+            origin = {"source": self.name, "by": row.kept.get(BY), "at": told, "asked": asked}
+            found.append(row.entry.fact(number, settings, **origin))
             if note := row.kept.get(NOTES):
                 found.append(events.Noted(number, note))
             if why := row.kept.get(EXCLUDED):
@@ -175,12 +164,11 @@ def read_experiments(
     found = TableMistakes()
     columns = TableColumns(reader.settings.space, reader.settings.units, called)
     columns.check(sheet.header)
-    rows = parse_rows(sheet, columns, found, reader.allow_outside, ignore_others)
-    entries = _entries(reader, rows, found)
+    rows = _rows(sheet, columns, reader, found, ignore_others)
     if not rows and not found.mistakes:
         found.add(1, "there are no experiments in it.")
     found.check(name)
-    return ExperimentTable(Path(name).name, rows, entries, found.n_left_out)
+    return ExperimentTable(Path(name).name, rows, found.n_left_out)
 
 
 def read_trials(reader: EntryReader, url: str, name: str) -> ExperimentTable:
@@ -193,58 +181,39 @@ def read_trials(reader: EntryReader, url: str, name: str) -> ExperimentTable:
         trials = read_study(url, name)
     except ValueError as error:
         raise CampaignError(str(error)) from None
-    found = TableMistakes()
-    rows, entries = [], []
+    rows, mistakes = [], []
     for trial in trials:
         if trial.state == "abandoned":
-            found.n_left_out += 1
             continue
         try:
-            row = _row_of(trial, reader.settings)
-            own = replace(reader, uncertainty=trial.uncertainty)
-            entries.append(own.added(row.design, row.outcomes, row.executed))
-            rows.append(row)
+            rows.append(_row_of(trial, reader))
         except CampaignError as error:
-            found.add(trial.number, str(error))
-    if found.mistakes:
-        listed = "\n".join(f"  trial {m.line}: {m.text}" for m in found.mistakes[:MOST_MISTAKES])
+            mistakes.append(f"  trial {trial.number}: {error}")
+    if mistakes:
+        listed = "\n".join(mistakes[:MOST_MISTAKES])
         raise CampaignError(f"The study {name!r} does not fit the campaign file:\n{listed}")
     if not rows:
         raise CampaignError(f"The study {name!r} has no trials to import.")
-    return ExperimentTable(name, rows, entries, found.n_left_out)
+    return ExperimentTable(name, rows, len(trials) - len(rows))
 
 
-def _row_of(trial: "StudyTrial", settings: Settings) -> TableRow:
+def _row_of(trial: "StudyTrial", reader: EntryReader) -> TableRow:
     """Return a trial as a row of a table."""
-    goals = list(objectives(settings.outcomes))
+    goals = list(objectives(reader.settings.outcomes))
     if trial.values and len(trial.values) != len(goals):
         raise CampaignError(
             f"it has {len(trial.values)} values, and the file has {len(goals)} objectives."
         )
-    values = dict(zip(goals, trial.values, strict=False)) if trial.state == "told" else {}
-    measured = {name: value for name, value in values.items() if value is not None}
-    measured |= trial.outcomes if trial.state == "told" else {}
+    measured = {}
+    if trial.state == "told":
+        values = dict(zip(goals, trial.values, strict=False))
+        measured = {n: v for n, v in values.items() if v is not None} | trial.outcomes
+    own = replace(reader, uncertainty=trial.uncertainty)
+    entry = own.added(trial.design, measured or None, trial.executed)
     times = {ASKED: trial.asked, TOLD: trial.told}
     kept = {column: moment.isoformat() for column, moment in times.items() if moment is not None}
-    return TableRow(
-        trial.number,
-        trial.design,
-        measured or None,
-        trial.executed,
-        pending=trial.state == "pending",
-        kept={**kept, TRIAL: str(trial.number)},
-    )
-
-
-def _entries(reader: EntryReader, rows: Sequence[TableRow], found: "TableMistakes") -> list[Entry]:
-    entries = []
-    for row in rows:
-        try:
-            entry = reader.added(row.design, row.outcomes, row.executed)
-            entries.append(reader.unusable(entry) if row.infeasible else entry)
-        except CampaignError as error:
-            found.add(row.line, str(error))
-    return entries
+    kept[TRIAL] = str(trial.number)
+    return TableRow(trial.number, entry, kept, pending=trial.state == "pending")
 
 
 def _read(source: "str | Path | pd.DataFrame") -> tuple[str, Sheet]:
@@ -350,26 +319,18 @@ class TableColumns:
 _UNIT = re.compile(r"(?P<name>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))")
 
 
-def parse_rows(
+def _rows(
     sheet: Sheet,
     columns: TableColumns,
+    reader: EntryReader,
     found: TableMistakes,
-    allow_outside: bool = False,
-    ignore_others: bool = False,
+    ignore_others: bool,
 ) -> list[TableRow]:
-    """Read experiments from the cells of a table.
-
-    Args:
-        sheet: A header with the names of the parameters and outcomes, perhaps with units, then one
-            row each; also ``status`` and ``executed_<name>``.
-        columns: What its columns may be called.
-        found: Where mistakes are noted: all kinds of them, until there are very many.
-        allow_outside: Whether designs may lie outside the ranges.
-        ignore_others: Whether columns with other names are skipped.
-    """
+    """Read experiments from the cells of a table; all kinds of mistakes are noted."""
     header = _header(sheet.header, columns, ignore_others, found)
     rows: list[TableRow] = []
-    reader = _RowReader(sheet, columns.space, found, allow_outside, columns.units)
+    is_whole = set(columns.space.names) <= set(header) and bool(set(columns.units) & set(header))
+    row_reader = _RowReader(sheet, reader, found, is_whole)
     try:
         for line, cells in sheet.rows:
             if not any(cells[len(header) :]):  # spreadsheets add empty cells at the end
@@ -380,13 +341,12 @@ def parse_rows(
                 text = f"expected {len(header)} cells as in the header, got {len(cells)}."
                 found.add(line, text)
             else:
-                rows += reader.row(line, dict(zip(header, cells, strict=True)))
+                rows += row_reader.row(line, dict(zip(header, cells, strict=True)))
             if found.is_full:
                 break
     except SheetError as error:
         found.add(error.line or 1, str(error))
-    is_whole = set(columns.space.names) <= set(header) and set(columns.units) & set(header)
-    return rows if is_whole else []  # only single cells could be checked
+    return rows
 
 
 def _header(
@@ -424,10 +384,20 @@ class _RowReader:
     """Reads the cells of rows, and notes what is wrong with each."""
 
     sheet: Sheet
-    space: Space
+    reader: EntryReader
     found: TableMistakes
-    allow_outside: bool
-    units: Mapping[str, str | None]
+    is_whole: bool
+    """Whether there are all columns; otherwise only single cells can be checked."""
+
+    @property
+    def space(self) -> Space:
+        """The parameters."""
+        return self.reader.settings.space
+
+    @property
+    def units(self) -> Mapping[str, str | None]:
+        """The outcomes and their units."""
+        return self.reader.settings.units
 
     def row(self, line: int, cells: Mapping[str | None, str]) -> list[TableRow]:
         """Return the experiment of a row; nothing if it has mistakes, or was not done."""
@@ -436,57 +406,43 @@ class _RowReader:
             self.found.n_left_out += 1
             return []
         n_before = len(self.found.mistakes)
-        design = self.design(line, cells)
+        names = self.space.names
+        design = {n: self._try(line, self._designed, n, cells[n]) for n in names if n in cells}
         executed = {
             name: self._try(line, self._executed, name, cells[column])
-            for name in self.space.names
+            for name in names
             if cells.get(column := EXECUTED_COLUMN + name)
         }
         outcomes = self._outcomes(line, cells, status)
+        if len(self.found.mistakes) > n_before or not self.is_whole:
+            return []
+        is_unusable = status == INFEASIBLE
+        entry = self._try(line, self.reader.added, design, outcomes, executed, is_unusable)
         kept = {c: self.sheet.text(cells[c]) for c in _OURS if cells.get(c) and c not in design}
         if status == EXCLUDED:
             kept.setdefault(EXCLUDED, "excluded in the table")
         elif STATUS in cells:
             kept.pop(EXCLUDED, None)
-        if len(self.found.mistakes) > n_before:
-            return []
-        return [TableRow(line, design, outcomes, executed, status == INFEASIBLE, kept=kept)]
-
-    def design(self, line: int, cells: Mapping[str | None, str]) -> Design:
-        """Return those parameters of a row that have a cell."""
-        return {
-            name: self._try(line, self._designed, name, cells[name])
-            for name in self.space.names
-            if name in cells
-        }
+        return [] if entry is None else [TableRow(line, entry, kept)]
 
     def _designed(self, name: str, cell: str) -> Any:
-        parameter = self.space.parameters[name]
+        parameter, allow_outside = self.space.parameters[name], self.reader.allow_outside
         is_choice = isinstance(parameter, Categorical)
-        value = value_of(
-            self.space, name, self.sheet.text(cell) if is_choice else self._number(name, cell)
-        )
+        text = self.sheet.text(cell) if is_choice else self._number(name, cell)
+        value = value_of(self.space, name, text)
         try:
-            parameter.encode(value, self.allow_outside)
+            parameter.encode(value, allow_outside)
         except ValueError as error:
-            hint = (
-                "" if is_choice or self.allow_outside or "between" not in str(error) else _OUTSIDE
-            )
+            can_be = not is_choice and not allow_outside and "between" in str(error)
+            hint = _OUTSIDE if can_be else ""
             raise ValueError(f"Parameter {name!r}: {error}{hint}") from None
-        if parameter.log and value <= 0:
-            raise ValueError(f"Parameter {name!r} is logarithmic and must be > 0, got {value}.")
-        check_place(self.space, {name: value}, "the design")
         return value
 
-    def _executed(self, name: str, cell: str) -> float:
-        column = EXECUTED_COLUMN + name
+    def _executed(self, name: str, cell: str) -> Any:
         if isinstance(self.space.parameters[name], Categorical):
-            raise ValueError(f"{column}: {name!r} is a choice, which is always hit exactly.")
-        number = number_of(self._number(column, cell), column)
-        if self.space.parameters[name].log and number <= 0:
-            raise ValueError(f"{column}: {name!r} is logarithmic and must be > 0, got {number}.")
-        check_place(self.space, {name: number}, column)
-        return number
+            return cell  # which is refused with the row
+        column = EXECUTED_COLUMN + name
+        return number_of(self._number(column, cell), column)
 
     def _outcomes(
         self, line: int, cells: Mapping[str | None, str], status: str
@@ -531,7 +487,7 @@ class _RowReader:
     def _try(self, line: int, read: Any, *args: Any) -> Any:
         try:
             return read(*args)
-        except ValueError as error:
+        except (ValueError, CampaignError) as error:
             self.found.add(line, str(error))
             return None
 

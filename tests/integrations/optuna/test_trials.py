@@ -77,13 +77,6 @@ def test_trials_with_a_category_that_is_no_longer_there_teach_nothing():
     assert optimizer.pending == [{"tool": "B"}] * tools.count("B")
 
 
-def test_pruned_trials_count_with_their_last_value_if_asked_for():
-    study = study_of(quick(consider_pruned_trials=True))
-    study.add_trials([done({"x": 0.1}, 1.0), done({"x": 0.4}, state=TrialState.PRUNED)])
-    study.add_trial(done({"x": 0.5}, 2.0, state=TrialState.PRUNED, intermediate_values={0: 2.0}))
-    assert values(study) == {0.1: 1.0, 0.4: None, 0.5: 2.0}
-
-
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 1e200])
 def test_a_value_that_is_no_measurement_counts_as_failed_and_says_so(value, caplog):
     study = study_of(quick(n_startup_trials=1))

@@ -97,3 +97,17 @@ def test_without_what_windows_lacks_campaigns_and_commands_work(tmp_path):
     code = WINDOWS + "import airbo\nairbo.Campaign\nimport airbo.lab.run\n"
     code += CODE.format(commands=commands, heavy=set())
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=tmp_path)
+
+
+def test_campaigns_need_no_optuna_and_a_study_says_what_to_install(tmp_path):
+    begun(tmp_path)
+    commands = [["ask"], ["tell", "1", "1.5"], ["recommend"], ["export"], ["undo"], ["status"]]
+    code = "import sys\nsys.modules['optuna'] = None\n" + CODE.format(
+        commands=commands, heavy=set()
+    )
+    code += """
+result = CliRunner().invoke(app, ["import", "--study", "sqlite:///study.db", "mill"])
+assert result.exit_code == 1, result.output
+assert "pip install 'airbo[optuna]'" in result.output
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=tmp_path)

@@ -21,9 +21,8 @@ from airbo.integrations.optuna.trials import (
     GAVE_UP,
     OUTCOMES,
     UNCERTAINTY,
-    describe_uncertainty,
-    read_uncertainty,
 )
+from airbo.uncertainty.by_name import describe_uncertainty, read_uncertainty
 
 __all__ = [
     "EXECUTED",

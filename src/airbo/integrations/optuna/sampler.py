@@ -23,7 +23,6 @@ from airbo.integrations.optuna.trials import (
     Trials,
     executed_of,
     fixed_design,
-    group,
     has_rival,
     odd_outcomes,
     publish,
@@ -40,6 +39,7 @@ from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
 from airbo.outcomes import Maximize, Want, check_outcomes, first_objective, named_outcomes
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty.by_name import group
 from airbo.uncertainty.in_cube import ByName
 
 MAX_TRIES = 4
@@ -75,7 +75,6 @@ class AIRBOSampler(BaseSampler):
         search_space: Space | Mapping[str, BaseDistribution] | None = None,
         outcomes: Mapping[str, Want] | None = None,
         constraint_probability: float = 0.95,
-        consider_pruned_trials: bool = False,
         warn_independent_sampling: bool = True,
         seed: int | None = None,
     ) -> None:
@@ -102,8 +101,6 @@ class AIRBOSampler(BaseSampler):
                 attribute ``outcomes``. By default the values and constraints of the trials.
             constraint_probability: Share of executed inputs that must keep each constraint that
                 trials set with ``trial.set_constraint``.
-            consider_pruned_trials: Whether a pruned trial counts with the last value that it
-                reported. Otherwise it is a failed experiment.
             warn_independent_sampling: Whether to warn when the model does not choose a parameter.
             seed: Makes all choices reproducible; None: a random seed.
         """
@@ -124,7 +121,6 @@ class AIRBOSampler(BaseSampler):
                 "constraints of the search space. Leave one of them out."
             )
         self._independent_sampler = independent_sampler
-        self._use_pruned = consider_pruned_trials
         self._warn_independent_sampling = warn_independent_sampling
         self._seed = None if seed is None else whole_number("seed", seed, least=0)
         self._drawn_seed: int | None = None
@@ -232,7 +228,7 @@ class AIRBOSampler(BaseSampler):
         def outcomes(study: Study, trials: Sequence[FrozenTrial]) -> Mapping[str, Want]:
             return study_outcomes(study, trials, self._outcomes, self._measure, self._probability)
 
-        return Trials.of(study, space, outcomes, self._use_pruned, leave_out)
+        return Trials.of(study, space, outcomes, leave_out)
 
     def _optimizer(self, trials: Trials) -> Optimizer:
         """Return an optimizer that knows these trials and that the caller may change.

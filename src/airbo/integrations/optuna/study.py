@@ -93,7 +93,7 @@ def _plain(trial: FrozenTrial) -> StudyTrial:
     except ValueError as error:
         raise ValueError(f"Trial {trial.number}: {error}") from error
     names = value_names(len(trial.values or []))
-    measured = outcomes_of(trial, names, use_pruned=False)
+    measured = outcomes_of(trial, names)
     values = tuple(measured.pop(name, None) for name in names)
     known = any(value is not None for value in values)
     return StudyTrial(

@@ -4,12 +4,10 @@ A trial says more than its values in user attributes: the executed input where i
 own uncertainty, further outcomes.
 """
 
-import json
 import logging
 import math
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from optuna.distributions import CategoricalDistribution
@@ -23,7 +21,7 @@ from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
 from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives
 from airbo.space import Design
-from airbo.uncertainty import InputUncertainty, from_dict
+from airbo.uncertainty.by_name import group, read_uncertainty
 from airbo.uncertainty.in_cube import ByName, by_columns
 from airbo.words import nearest
 
@@ -49,37 +47,7 @@ _T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
 
 
-# -- uncertainties by name, as user attributes
-
-
-def describe_uncertainty(uncertainty: ByName | None) -> list[dict[str, Any]]:
-    """Write an uncertainty by name in a form that fits into JSON, and so into a user attribute."""
-    return [
-        {"parameters": list(group(names)), "uncertainty": u.to_dict()}
-        for names, u in (uncertainty or {}).items()
-    ]
-
-
-def read_uncertainty(description: Any) -> dict[str | tuple[str, ...], InputUncertainty]:
-    """Return the uncertainty by name that :func:`describe_uncertainty` described."""
-    try:
-        return dict(_read_uncertainty(json.dumps(description)))
-    except (TypeError, KeyError) as error:
-        raise ValueError(
-            "An uncertainty by name must be a list of dicts with 'parameters' and 'uncertainty', "
-            f"got {description!r}."
-        ) from error
-
-
-@lru_cache(maxsize=32)
-def _read_uncertainty(text: str) -> dict[str | tuple[str, ...], InputUncertainty]:
-    """Read a description; thousands of trials may have the same one."""
-    return {tuple(row["parameters"]): from_dict(row["uncertainty"]) for row in json.loads(text)}
-
-
-def group(names: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a group of parameters, which may be a single one."""
-    return (names,) if isinstance(names, str) else tuple(names)
+# -- what one trial says
 
 
 def within(uncertainty: ByName, names: Collection[str]) -> ByName:
@@ -97,9 +65,6 @@ def within(uncertainty: ByName, names: Collection[str]) -> ByName:
                 "complete trial has it with the same range."
             )
     return {own: u for own, u in uncertainty.items() if group(own)[0] in names}
-
-
-# -- what one trial says
 
 
 def executed_of(trial: FrozenTrial) -> dict[str, Any]:
@@ -142,18 +107,12 @@ def uncertainty_of(trial: FrozenTrial, space: SearchSpace) -> ByName | None:
     return own
 
 
-def outcomes_of(trial: FrozenTrial, names: Sequence[str], use_pruned: bool) -> dict[str, float]:
-    """Return all that a trial measured, by name.
+def outcomes_of(trial: FrozenTrial, names: Sequence[str]) -> dict[str, float]:
+    """Return all that a trial measured, by name; ``names`` are those of its values.
 
     A trial that failed may have set constraints, or measured other outcomes, before it failed.
-
-    Args:
-        trial: The trial.
-        names: Names of its values.
-        use_pruned: Whether the last value of a pruned trial counts.
     """
-    counts = (TrialState.COMPLETE, TrialState.PRUNED) if use_pruned else (TrialState.COMPLETE,)
-    values = (trial.values or []) if trial.state in counts else []
+    values = (trial.values or []) if trial.state == TrialState.COMPLETE else []
     others = trial.user_attrs.get(OUTCOMES)
     others = others if isinstance(others, Mapping) else {}
     found = {
@@ -279,7 +238,6 @@ class Trials:
         study: Study,
         space: SearchSpace,
         outcomes: Callable[[Study, Sequence[FrozenTrial]], Mapping[str, Want]],
-        use_pruned: bool,
         leave_out: int | None = None,
     ) -> "Trials":
         """Read the trials; those that lack a parameter of the search space are left out.
@@ -288,7 +246,6 @@ class Trials:
             study: The study.
             space: The parameters of the designs.
             outcomes: Says what the study wants.
-            use_pruned: Whether the last value of a pruned trial counts; otherwise it has failed.
             leave_out: Number of the trial that is just being created.
         """
         trials = study.get_trials(deepcopy=False)
@@ -299,7 +256,7 @@ class Trials:
             design = space.design(trial.params)
             if not _counts(trial) or not space.is_whole(design):
                 continue
-            measured = outcomes_of(trial, names, use_pruned)
+            measured = outcomes_of(trial, names)
             known = {name: value for name, value in measured.items() if name in wanted}
             attributes = (trial.user_attrs.get(EXECUTED), trial.user_attrs.get(UNCERTAINTY))
             told.append(FinishedTrial(trial, design, known or None, *attributes))
