@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from airbo.outcomes import AtLeast, AtMost, Between, Maximize, Minimize
     from airbo.run import ExperimentError, Result, maximize, minimize
     from airbo.space import Space
-    from airbo.space.parameters import Categorical, Float, Integer
+    from airbo.space.parameters import Categorical, Environment, Float, Integer
 
 __version__ = "0.1.0"
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Between",
     "Campaign",
     "Categorical",
+    "Environment",
     "ExperimentError",
     "Float",
     "Integer",
@@ -39,6 +40,7 @@ _HOMES = {
     "Between": "airbo.outcomes",
     "Campaign": "airbo.lab",
     "Categorical": "airbo.space.parameters",
+    "Environment": "airbo.space.parameters",
     "ExperimentError": "airbo.run",
     "Float": "airbo.space.parameters",
     "Integer": "airbo.space.parameters",

@@ -79,13 +79,19 @@ def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) ->
     """
     plain: dict[str, Any] = {}
     for name, value in executed.items():
-        if name not in space.names:
-            raise ValueError(f"executed: unknown parameter {name!r}{space.hint(name)}")
+        parameter = space.whole.parameters.get(name)
+        if parameter is None:
+            raise ValueError(f"executed: unknown parameter {name!r}{space.whole.hint(name)}")
         try:
-            if isinstance(space.parameters[name], Categorical):
+            if isinstance(parameter, Categorical):
                 plain[name] = space.checked({**design, name: value}, allow_outside=True)[name]
             else:
                 plain[name] = finite_number(value, f"Parameter {name!r}: value")
+                low, high = parameter.range
+                if name in space.environment and not low <= plain[name] <= high:
+                    raise ValueError(
+                        f"{name!r} is {plain[name]:g}, but its bounds are {low:g} and {high:g}."
+                    )
         except ValueError as error:
             raise ValueError(f"executed: {error}") from None
     return plain

@@ -356,7 +356,7 @@ def hit(space: Space, uncertainty: Any, name: str) -> str:
     """
     for own, part in _parts(space, uncertainty):
         if name in own and not is_exact(part):
-            units = {unit_of(space.parameters[n]) for n in own}
+            units = {unit_of(space.whole.parameters[n]) for n in own}
             text = kind(part, units.pop() if len(units) == 1 else None)
             others = [n for n in own if n != name]
             return f"{text}; together with {listed(others)}" if others else text
@@ -368,8 +368,9 @@ def _parts(space: Space, uncertainty: Any) -> list[tuple[Sequence[str], Any]]:
     if isinstance(uncertainty, list):
         return [(row["parameters"], row["uncertainty"]) for row in uncertainty]
     if not hasattr(uncertainty, "blocks"):
-        return [(space.names, uncertainty)]
-    layout = ([space.names[c] for c in columns] for columns in uncertainty.layout(space.d))
+        return [(space.whole.names, uncertainty)]
+    whole = space.whole
+    layout = ([whole.names[c] for c in columns] for columns in uncertainty.layout(whole.d))
     return list(zip(layout, uncertainty.blocks, strict=True))
 
 

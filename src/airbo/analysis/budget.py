@@ -77,6 +77,7 @@ def tolerance_budget(
     design: Mapping[str, Any] | None = None,
     outcome: str | None = None,
     measure: InSpec | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> ToleranceBudget:
     """Return which share of the scatter each parameter causes, and what halving it would buy.
 
@@ -86,15 +87,17 @@ def tolerance_budget(
         outcome: Which outcome scatters, where there are several; by default the first objective.
         measure: Limits of the values; by default those of the optimizer or of the outcome, if
             there are any.
+        given: What is known of the environment, by name.
     """
     with optimizer.exclusive():
-        plain = design_in_use(optimizer, design)
-        model = optimizer.outcome_model(outcome, measure)
-        cube, uncertainty = model.surrogate.points.cube, model.surrogate.deployment
+        plain = design_in_use(optimizer, design, given)
+        model = optimizer.outcome_model(outcome, measure, given=given)
+        section, uncertainty = model.surrogate.points.cube, model.surrogate.deployment
+        cube = section.whole
         draws = model.draws(EFFORT_OF_BUDGET)
         limits = draws.measure if isinstance(draws.measure, InSpec) else None
 
-        X = cube.columns([plain], allow_outside=True)
+        X = section.columns([plain], allow_outside=True)
         groups = uncertainty.independent_groups(cube.space.d)
         executed = _ExecutedInputs.of(uncertainty, X, groups)
         with torch.no_grad():

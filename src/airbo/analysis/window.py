@@ -26,7 +26,7 @@ from airbo.measures.posterior import FOR_SHARES, Effort, MeasureModel
 from airbo.optimizer import Optimizer
 from airbo.optimizer.goal import OutcomeModel
 from airbo.space import Design, Space
-from airbo.space.cube import Cube
+from airbo.space.cube import Section
 from airbo.uncertainty import base_draws
 
 EFFORT_OF_WINDOW = Effort(n_pairs=64, n_executed=128)
@@ -77,7 +77,7 @@ class OperatingWindow:
 class Specification:
     """All limits of designs in use; each has a model of its own."""
 
-    cube: Cube
+    cube: Section
     limits: Sequence[MeasureModel]
     """Their measures are ``InSpec``, in the units of their models."""
 
@@ -87,9 +87,10 @@ class Specification:
         optimizer: Optimizer,
         measure: InSpec | None = None,
         effort: Effort = EFFORT_OF_WINDOW,
+        given: Mapping[str, Any] | None = None,
     ) -> "Specification":
         """Take the limits of an optimizer; see ``operating_window``."""
-        limited = _limited(optimizer, measure)
+        limited = _limited(optimizer, measure, given)
         cube = limited[0].surrogate.points.cube
         return cls(cube, [o.draws(effort) for o in limited])
 
@@ -108,7 +109,7 @@ class Specification:
 
     def at_design(self, design: Design) -> float:
         """Return P(in spec) of one design; of a single limit, the share of its ``Capability``."""
-        F = self.cube.axes.from_columns(self.cube.columns([design], allow_outside=True))
+        F = self.cube.folded(design)
         if len(self.limits) > 1:
             return self.probability(F).item()
         [limit] = self.limits
@@ -132,6 +133,7 @@ def operating_window(
     level: float = 0.95,
     design: Mapping[str, Any] | None = None,
     measure: InSpec | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> OperatingWindow:
     """Return how far parameters may be set elsewhere while parts stay in spec.
 
@@ -140,15 +142,16 @@ def operating_window(
         level: Probability of being in spec, all limits together.
         design: The design in the middle; by default the recommended one.
         measure: The limits; by default those that the optimizer decides by.
+        given: What is known beforehand, by name; as for ``Optimizer.recommend``.
     """
     check_level(level)
     with optimizer.exclusive():
-        plain = design_in_use(optimizer, design)
-        spec = Specification.of(optimizer, measure)
+        plain = design_in_use(optimizer, design, given)
+        spec = Specification.of(optimizer, measure, given=given)
         cube = spec.cube
-        at = cube.axes.from_columns(cube.columns([plain], allow_outside=True))
+        at = cube.folded(plain)
         # the design itself is judged by the draws that its capability is read off
-        there = Specification.of(optimizer, measure, FOR_SHARES).at_design(plain)
+        there = Specification.of(optimizer, measure, FOR_SHARES, given).at_design(plain)
         search = _Search(spec, at[0], level)
         along = {name: search.along(c) for c, name in enumerate(cube.space.names)}
         if there < level:
@@ -160,20 +163,24 @@ def operating_window(
         return OperatingWindow(plain, level, there, single, joint, along, _tied(cube.space))
 
 
-def design_in_use(optimizer: Optimizer, design: Mapping[str, Any] | None) -> Design:
+def design_in_use(
+    optimizer: Optimizer, design: Mapping[str, Any] | None, given: Mapping[str, Any] | None
+) -> Design:
     """Return a design as plain values; by default the recommended one."""
     if design is None:
-        return optimizer.recommend().design
+        return optimizer.recommend(given=given).design
     return optimizer.space.checked(design, allow_outside=True)
 
 
-def _limited(optimizer: Optimizer, measure: InSpec | None) -> list[OutcomeModel]:
+def _limited(
+    optimizer: Optimizer, measure: InSpec | None, given: Mapping[str, Any] | None
+) -> list[OutcomeModel]:
     """Return the models of all values that have limits."""
     if measure is not None:
         if len(optimizer.outcomes) > 1:
             raise ValueError("With several outcomes, the limits are theirs: leave measure out.")
-        return [optimizer.outcome_model(measure=measure)]
-    models = optimizer.outcome_models()
+        return [optimizer.outcome_model(measure=measure, given=given)]
+    models = optimizer.outcome_models(given)
     limited = [o for o in models if o.is_limit]
     if len(optimizer.outcomes) == 1:
         limited += [o for o in models if isinstance(o.measure, InSpec) and not o.is_limit]

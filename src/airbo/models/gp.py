@@ -12,7 +12,7 @@ an exact Gaussian process. Notation, in the units of the model:
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -630,6 +630,14 @@ class UncertainInputGP(FeatureGP):
             for old in [*self._larger][:-MOST_LARGER]:
                 del self._larger[old]
         return cast(UncertainInputGP, self._larger[new])
+
+    def used_under(self, deployment: InputUncertainty) -> "UncertainInputGP":
+        """Return the same model, whose ``posterior`` is under another uncertainty by default."""
+        if deployment == self.deployment:
+            return self
+        model = copy(self.including(deployment))
+        model.deployment = deployment
+        return model
 
     def train(self, mode: bool = True) -> "UncertainInputGP":
         """Go over to fitting or to predicting; a fit starts with nothing from before."""

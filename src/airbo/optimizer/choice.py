@@ -124,8 +124,11 @@ class Choice:
 
     def _candidates(self) -> list[Candidate]:
         """Predict the tried designs, and others if the policy allows them."""
-        found = self._predicted(self._shortlist(self.history.tried))
+        tried = self.history.tried
+        found = self._predicted(self._shortlist(tried)) if tried else []
         if self.policy == "observed":
+            if not found:
+                raise ValueError(f"No experiment has {self.history.points.cube.held}.")
             return found
         others = self._predicted(self._elsewhere())
         if self.policy == "anywhere":
@@ -223,7 +226,8 @@ class Choice:
     def _warn_if_blind(self, best: Recommendation) -> None:
         """Warn if the model knows too little to prefer one design to another."""
         # σ of the best design against the range of μ over the tried ones
-        means, _ = self.outcomes[0].predict(self.history.points.of(self.history.tried), COARSE)
+        designs = self.history.tried or self.history.designs
+        means, _ = self.outcomes[0].predict(self.history.points.of(designs), COARSE)
         n = len(self.history.known)
         if n < 3 or best.std > (means.max() - means.min()).item():
             warnings.warn(

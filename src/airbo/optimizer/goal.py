@@ -29,9 +29,9 @@ from airbo.acquisition.improvement import Draws, Sampled
 from airbo.measures import CVaR, InSpec, Mean, MeanStd, Measure, Quantile, Worst, check_measure
 from airbo.measures.capability import Capability, around_mean
 from airbo.measures.posterior import FINE, FOR_SHARES, Effort, MeasureModel, Noise, check_noise
-from airbo.models import ERBFGP, SKLGP, NominalGP
+from airbo.models import ERBFGP, SKLGP, NominalGP, UncertainInputGP
 from airbo.optimizer.recommendation import Evaluation, OutcomeEstimate
-from airbo.optimizer.record import History
+from airbo.optimizer.record import History, Points
 from airbo.optimizer.surrogate import FittedModel, Surrogate, SurrogateFactory, value_unit
 from airbo.outcomes import FEASIBLE, AtLeast, Between, Limit, Want
 from airbo.seeds import reproducible
@@ -139,6 +139,15 @@ class OutcomeModel:
     def factor(self) -> float:
         """What turns the measure of y into that of f."""
         return self.measure.factor(self.surrogate.sign, self.unit)
+
+    def given(self, points: Points) -> "OutcomeModel":
+        """Return the same where designs and the environment have what points hold."""
+        surrogate, model = self.surrogate.given(points), self.model
+        if surrogate is self.surrogate:
+            return self
+        if isinstance(model, UncertainInputGP):
+            model = model.used_under(surrogate.deployment_in_cube)
+        return replace(self, goal=replace(self.goal, surrogate=surrogate), model=model)
 
     def of_values(self) -> "OutcomeModel":
         """Return the same about the mean."""

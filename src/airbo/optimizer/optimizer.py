@@ -40,6 +40,8 @@ from airbo.uncertainty.in_cube import NamedUncertainty, by_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+Given = Mapping[str, Any] | None
+"""What is known before an experiment: of the environment, and of the design itself."""
 P = ParamSpec("P")
 R = TypeVar("R")
 Own = TypeVar("Own", bound="Optimizer")
@@ -87,7 +89,7 @@ class Optimizer:
         """Start without observations.
 
         Args:
-            space: The parameters of a design, or a dict of them.
+            space: The parameters of a design, or a dict of them, and of the environment.
             uncertainty: How accurately the experiments set the parameters, by name or tuple of
                 names, in the units of the parameters; None: exactly.
             direction: Whether larger or smaller values are better.
@@ -176,10 +178,12 @@ class Optimizer:
     # -- asking
 
     @overload
-    def ask(self, *, number: int | None = None) -> Design: ...
+    def ask(self, *, number: int | None = None, given: Given = None) -> Design: ...
     @overload
-    def ask(self, n: int, *, number: int | None = None) -> list[Design]: ...
-    def ask(self, n: int | None = None, *, number: int | None = None) -> Design | list[Design]:
+    def ask(self, n: int, *, number: int | None = None, given: Given = None) -> list[Design]: ...
+    def ask(
+        self, n: int | None = None, *, number: int | None = None, given: Given = None
+    ) -> Design | list[Design]:
         """Propose the next design, or ``n`` designs that go together.
 
         Designs that were asked for and not told yet are taken into account.
@@ -189,23 +193,35 @@ class Optimizer:
             number: The number of this experiment in the whole campaign, from 0. Use it if several
                 optimizers with one seed share the work: each number has its own random numbers. By
                 default, the number of designs that this optimizer has proposed so far.
+            given: What is known beforehand, by name: the environment of today, and parameters that
+                have to have this value.
         """
         with self._lock:
+            points = self._points(given)
             if number is not None:
                 self._history.n_asked = whole_number("number", number, least=0)
             if n is None:
-                return self._ask_one()
-            return [self._ask_one() for _ in range(whole_number("n", n, least=1))]
+                return self._ask_one(points)
+            return [self._ask_one(points) for _ in range(whole_number("n", n, least=1))]
 
-    def _ask_one(self) -> Design:
-        history = self._history
+    def _points(self, given: Given) -> Points:
+        """Return where designs lie in the unit cube, with what is given of them."""
+        if not given:
+            self._surrogate.check_laws(self._history.points)
+            return self._history.points
+        points = Points(self.space, self.space.checked_given(given))
+        self._surrogate.check_laws(points)
+        return points
+
+    def _ask_one(self, points: Points) -> Design:
+        history = replace(self._history, points=points)
         with reproducible(self.seed, "ask", history.n_asked):
             if self.is_initial:
                 Z = initial_design(history, self.initial, self.seed)
             else:
-                Z = next_design(history, self.outcome_models(), self._acquisition)
-        [design] = history.points.cube.to_designs(Z)
-        history.ask(design)
+                Z = next_design(history, self._models(points), self._acquisition)
+        [design] = points.cube.to_designs(Z)
+        self._history.ask(design)
         return dict(design)
 
     @property
@@ -239,8 +255,8 @@ class Optimizer:
                 may be left out; None or NaN if the experiment failed. With a list of designs, a
                 list of values. With a table, the name of the column of values, ``"value"`` if not
                 given.
-            executed: Parameters of the executed input, where they were measured; with a list of
-                designs, a list.
+            executed: Parameters of the executed input, and of the environment, where they were
+                measured; with a list of designs, a list.
             uncertainty: What this experiment was made under, if not what the others were.
             allow_outside: Whether designs may lie outside the bounds of the space.
             infeasible: Whether a failed experiment failed because its design cannot be used. What
@@ -299,17 +315,23 @@ class Optimizer:
         This is a copy: changing it does not affect the optimizer. With limits or several objectives
         it is the list of the models of all outcomes.
         """
-        models = [copy.deepcopy(o.model) for o in self.outcome_models()]
+        models = [copy.deepcopy(o.model) for o in self._models(self._history.points)]
         return models[0] if len(models) == 1 else ModelListGP(*models)
 
     @locked
-    def outcome_models(self) -> list[OutcomeModel]:
+    def outcome_models(self, given: Given = None) -> list[OutcomeModel]:
         """Return the models of all outcomes, as the optimizer uses them.
 
         That a design can be used is the last one, if the record holds a design that cannot.
+
+        Args:
+            given: As for ``recommend``.
         """
+        return self._models(self._points(given))
+
+    def _models(self, points: Points) -> list[OutcomeModel]:
         used = self._goals if self._history.knows_infeasible else self._goals[:-1]
-        return [goal.model(self._history) for goal in used]
+        return [goal.model(self._history).given(points) for goal in used]
 
     @locked
     def outcome_model(
@@ -317,6 +339,7 @@ class Optimizer:
         name: str | None = None,
         measure: Measure | None = None,
         noise: Noise | None = None,
+        given: Given = None,
     ) -> OutcomeModel:
         """Return the model of one outcome; others need not have been measured yet.
 
@@ -324,8 +347,10 @@ class Optimizer:
             name: Of the outcome; by default the first objective.
             measure: What is asked of it; by default what the optimizer decides by.
             noise: As for ``Optimizer``, and by default as there.
+            given: As for ``recommend``.
         """
-        return self._goal(name).model(self._history, measure, noise)
+        points = self._points(given)
+        return self._goal(name).model(self._history, measure, noise).given(points)
 
     def _goal(self, name: str | None) -> Goal:
         """Return the goal of an outcome, or of the first objective."""
@@ -350,6 +375,7 @@ class Optimizer:
         self,
         policy: Policy | None = None,
         confidence: float = CONFIDENCE,
+        given: Given = None,
     ) -> Recommendation:
         """Return the design that is best by the measure, under the deployment uncertainty.
 
@@ -366,15 +392,19 @@ class Optimizer:
                 ``"observed"``. If the uncertainty in use differs from that of the experiments, it
                 is ``"anywhere"``, because the best design then need not have been tried.
             confidence: How sure the model has to be that all limits are kept.
+            given: What is known beforehand, by name. The best design over the law of the
+                environment need not be the best for the environment of today. Parameters that are
+                given have this value.
         """
         with reproducible(self.seed, "recommend"):
-            return self._choice(policy, confidence).recommend()
+            return self._choice(policy, confidence, given).recommend()
 
     @locked
     def front(
         self,
         policy: Policy | None = None,
         confidence: float = CONFIDENCE,
+        given: Given = None,
     ) -> list[Recommendation]:
         """Return the designs that keep all limits and that no other one beats by all objectives.
 
@@ -383,14 +413,18 @@ class Optimizer:
         Args:
             policy: As for ``recommend``.
             confidence: As for ``recommend``.
+            given: As for ``recommend``.
         """
         with reproducible(self.seed, "recommend"):
-            return self._choice(policy, confidence).front()
+            return self._choice(policy, confidence, given).front()
 
-    def _choice(self, policy: Policy | None, confidence: float) -> Choice:
-        allowed = self.policy_for(policy)
+    def _choice(self, policy: Policy | None, confidence: float, given: Given) -> Choice:
+        # the best design for what is given need not have been tried
+        allowed = self.policy_for("anywhere" if given and policy is None else policy)
         check_level(confidence, "confidence")
-        return Choice(self.outcome_models(), self._history, allowed, confidence)
+        points = self._points(given)
+        history = replace(self._history, points=points)
+        return Choice(self._models(points), history, allowed, confidence)
 
     def policy_for(self, given: Policy | None) -> Policy | None:
         """Return which designs ``recommend`` chooses from, if nothing else is asked for."""
@@ -406,23 +440,24 @@ class Optimizer:
         return None if is_plain and n_known > self.n_initial else "observed"
 
     @locked
-    def predict(self, designs: Any) -> "pd.DataFrame":
+    def predict(self, designs: Any, given: Given = None) -> "pd.DataFrame":
         """Return mean and standard deviation of the measure of designs.
 
         Args:
             designs: One dict, several dicts, or a table.
+            given: What is known of the environment, by name.
         """
         import pandas as pd
 
-        cube = self._history.points.cube
-        X = cube.columns(designs)
-        models = self.outcome_models()
+        plain = self.space.to_designs(self.space.to_columns(designs))
+        points = self._points(given)
+        models = self._models(points)
         columns: dict[str, Any] = {}
         for o in models:
-            means, stds = (o.of_values() if o.is_limit else o).predict(cube.from_columns(X))
+            means, stds = (o.of_values() if o.is_limit else o).predict(points.of(plain))
             prefix = "" if len(models) == 1 else f"{o.goal.name}_"
             columns |= {f"{prefix}mean": means.numpy(), f"{prefix}std": stds.numpy()}
-        return pd.DataFrame(self.space.to_designs(X)).assign(**columns)
+        return pd.DataFrame(plain).assign(**columns)
 
     @locked
     def evaluate(
@@ -431,6 +466,7 @@ class Optimizer:
         measure: Measure | None = None,
         noise: Noise | None = None,
         outcome: str | None = None,
+        given: Given = None,
     ) -> Evaluation:
         """Return the posterior of any measure of any design, under the uncertainty in use.
 
@@ -440,9 +476,10 @@ class Optimizer:
             noise: As for ``Optimizer``, and by default as there.
             outcome: Which outcome is meant, where there are several; by default the first
                 objective.
+            given: What is known of the environment, by name.
         """
         plain = self.space.checked(design, allow_outside=True)
-        return self.outcome_model(outcome, measure, noise).evaluate(plain)
+        return self.outcome_model(outcome, measure, noise, given).evaluate(plain)
 
     @locked
     def of_outcome(self, name: str | None = None) -> "Optimizer":

@@ -112,14 +112,15 @@ class Reader:
         names, columns = self.space.names, self._value_columns(table, value)
         for column in table.columns[table.columns.duplicated()]:
             raise ValueError(f"The table has two columns {column!r}.")
-        known = {*names, *columns, STATUS, *(EXECUTED_COLUMN + name for name in names)}
+        executable = self.space.whole.names
+        known = {*names, *columns, STATUS, *(EXECUTED_COLUMN + name for name in executable)}
         for column in table.columns:
             if column not in known:
                 raise ValueError(f"Unknown column {column!r}{self.space.hint(column)}")
         for i, cells in enumerate(table.to_dict("records")):
             # an empty cell was not measured; an empty status says nothing
             measured = {str(c): cell for c, cell in cells.items() if not _is_empty(cell)}
-            executed = {n: measured.get(EXECUTED_COLUMN + n) for n in names}
+            executed = {n: measured.get(EXECUTED_COLUMN + n) for n in executable}
             values = {c: measured[c] for c in columns if c in measured}
             status = str(measured.get(STATUS, OK)).strip().lower() or OK
             told: Any = values or None if status != OK else values
@@ -145,8 +146,8 @@ class Reader:
         """Put observations into a table: parameters, values, status, measured executed inputs."""
         import pandas as pd
 
-        names = self.space.names
-        measured = [name for name in names if any(name in o.executed for o in observations)]
+        names, executable = self.space.names, self.space.whole.names
+        measured = [name for name in executable if any(name in o.executed for o in observations)]
         rows = [
             {
                 **o.design,
@@ -181,12 +182,13 @@ def _listed(designs: Sequence[Any], values: Any, executed: Any, status: str) -> 
 
 def check_names(space: Space, outcomes: Collection[str]) -> None:
     """Refuse names of parameters and outcomes that tables use for other columns."""
-    ours = {STATUS, *(EXECUTED_COLUMN + name for name in space.names)}
-    for name in space.names:
+    names = space.whole.names
+    ours = {STATUS, *(EXECUTED_COLUMN + name for name in names)}
+    for name in names:
         if name in ours or name == VALUE in outcomes:
             raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")
     for name in outcomes:
-        if name in space.names:
+        if name in names:
             raise ValueError(f"An outcome cannot be called {name!r}: a parameter has that name.")
         if name in ours:
             raise ValueError(f"An outcome cannot be called {name!r}: tables use that column.")

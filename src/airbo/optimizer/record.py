@@ -12,7 +12,7 @@ from torch import Tensor
 from airbo.observed import FAILED, INFEASIBLE, OK
 from airbo.outcomes import FEASIBLE
 from airbo.space import Design, Space
-from airbo.space.cube import Cube
+from airbo.space.cube import Section
 from airbo.uncertainty import InputUncertainty
 
 SAME = 1e-6
@@ -52,9 +52,9 @@ class Observation:
 class Points:
     """Designs as points of the unit cube; each is translated once."""
 
-    def __init__(self, space: Space) -> None:
-        """Start without any designs."""
-        self.cube = Cube(space)
+    def __init__(self, space: Space, given: Mapping[str, Any] | None = None) -> None:
+        """Start without any designs; what is given of them is held."""
+        self.cube = Section(space, given)
         self._columns: dict[tuple[Any, ...], list[float]] = {}
         self._points: dict[tuple[Any, ...], Tensor] = {}
 
@@ -64,18 +64,18 @@ class Points:
         keys = [tuple(design.values()) for design in designs]
         new = {k: d for k, d in zip(keys, designs, strict=True) if k not in self._points}
         if new:
-            X = self.cube.space.to_columns(new.values(), allow_outside=True)
-            Z = self.cube.from_columns(torch.tensor(X, dtype=torch.float64))
-            self._columns.update(zip(new, X, strict=True))
+            X = self.cube.columns(new.values(), allow_outside=True)
+            Z = self.cube.whole.from_columns(X)
+            self._columns.update(zip(new, X.tolist(), strict=True))
             self._points.update(zip(new, Z, strict=True))
         points = [self._points[key] for key in keys]
-        return torch.stack(points) if points else self.cube.bounds[:0]
+        return torch.stack(points) if points else self.cube.whole.bounds[:0]
 
-    def columns(self, o: Observation) -> Float[Tensor, "1 {self.cube.space.d}"]:
+    def columns(self, o: Observation) -> Float[Tensor, "1 d"]:
         """Return the columns of a design, with measured values in place of the requested ones."""
         # x'_j in the place of x_j where it was measured
         self.of([o.design])
-        space, row = self.cube.space, [*self._columns[tuple(o.design.values())]]
+        space, row = self.cube.whole.space, [*self._columns[tuple(o.design.values())]]
         for name, value in o.executed.items():
             column = space.names.index(name)
             is_category = column in space.categorical_columns
@@ -111,7 +111,7 @@ class History:
     def answer(self, design: Design) -> bool:
         """Remove a design from the pending ones, even if rounding has changed its last digits."""
         if design not in self.pending:
-            distance = self.points.cube.space.distance
+            distance = self.points.cube.designs.distance
             alike = [p for p in self.pending if distance(p, design) < SAME]
             if not alike:
                 return False
@@ -158,11 +158,14 @@ class History:
 
     @property
     def tried(self) -> list[Design]:
-        """Distinct designs with a value inside the space; if none is inside, all with a value."""
+        """Distinct designs with a value inside the space; if none is inside, all with a value.
+
+        They have what is given.
+        """
         # |z - ½| <= ½ in every column, and all constraints hold
-        distinct = self.designs
+        distinct = [d for d in self.designs if self.points.cube.allows(d)]
         inside = self.points.of(distinct).sub(0.5).abs().amax(-1) <= 0.5 + 1e-9
-        meets = self.points.cube.space.meets
+        meets = self.points.cube.designs.meets
         pairs = zip(distinct, inside, strict=True)
         return [d for d, is_in in pairs if is_in and meets(d)] or distinct
 

@@ -37,7 +37,7 @@ from airbo.optimizer.surrogate import MOST_ROWS, warn_of_part
 from airbo.optimizer.within import Within
 from airbo.seeds import stream_seed
 from airbo.space import Design
-from airbo.space.cube import Cube
+from airbo.space.cube import Section
 
 N_RESTARTS, N_RAW = 8, 256
 N_RESTARTS_MEASURED, N_RAW_MEASURED, N_STEPS_MEASURED = 4, 128, 12
@@ -73,7 +73,7 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
 
 
 def _initial_points(
-    cube: Cube, kind: str, seed: int, start: int
+    cube: Section, kind: str, seed: int, start: int
 ) -> Iterator[Float[Tensor, "1 {cube.space.d}"]]:
     """Yield the initial points of the folded cube, from number ``start`` on."""
     d = cube.space.d
@@ -145,7 +145,7 @@ def unknown_designs(history: History) -> list[Design]:
 
 def best_design(
     function: AcquisitionFunction,
-    cube: Cube,
+    cube: Section,
     exclude: Float[Tensor, "n {cube.m}"] | None = None,
     avoid: Float[Tensor, "k {cube.m}"] | None = None,
     start: Float[Tensor, "s {cube.m}"] | None = None,
@@ -174,7 +174,7 @@ def best_design(
 
 
 def free_designs(
-    cube: Cube,
+    cube: Section,
     exclude: Float[Tensor, "n {cube.m}"],
     avoid: Float[Tensor, "k {cube.m}"] | None = None,
 ) -> Float[Tensor, "free {cube.m}"]:
@@ -230,7 +230,7 @@ def _constant(function: AcquisitionFunction) -> Iterator[None]:
 class _OfFolded(AcquisitionFunction):
     """A function of points of the unit cube, as a function of points of the folded cube."""
 
-    def __init__(self, function: AcquisitionFunction, cube: Cube) -> None:
+    def __init__(self, function: AcquisitionFunction, cube: Section) -> None:
         super().__init__(model=function.model)
         self.function = function
         self.cube = cube
@@ -240,7 +240,7 @@ class _OfFolded(AcquisitionFunction):
 
 
 def _search(
-    function: AcquisitionFunction, cube: Cube, start: Tensor | None
+    function: AcquisitionFunction, cube: Section, start: Tensor | None
 ) -> Float[Tensor, "1 m"]:
     if _is_small(cube):
         return best_of(function, spread_designs(cube))
@@ -253,7 +253,7 @@ def _search(
     return best_of(function, torch.cat([Z, others]))
 
 
-def _search_within(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
+def _search_within(function: AcquisitionFunction, cube: Section) -> Float[Tensor, "1 d"]:
     """Search the folded cube of a space with constraints."""
     return (
         Within(cube)
@@ -262,7 +262,7 @@ def _search_within(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
     )
 
 
-def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "1 d"]:
+def _search_folded(function: AcquisitionFunction, cube: Section) -> Float[Tensor, "1 d"]:
     """Let BoTorch search the folded cube."""
     # categories and few steps are searched by exchange; many steps like floats, and rounded
     space = cube.space
@@ -278,9 +278,10 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
     if n_steps is not None:
         steps = ["maxiter_continuous"] if categories or numbers else ["maxiter", "maxfun"]
         settings["options"] = dict.fromkeys(steps, n_steps)
+    folded = function if cube.m == space.d else _OfFolded(function, cube)
     if categories or numbers:
         F, _ = optimize_acqf_mixed_alternating(
-            _OfFolded(function, cube) if categories else function,
+            folded,
             box,
             discrete_dims=numbers,
             cat_dims=categories,
@@ -288,8 +289,8 @@ def _search_folded(function: AcquisitionFunction, cube: Cube) -> Float[Tensor, "
         )
     else:
         if isinstance(function.model, MeasureModel):
-            settings["batch_initial_conditions"] = _starts(function, box)
-        F, _ = optimize_acqf(function, box, **settings)
+            settings["batch_initial_conditions"] = _starts(folded, box)
+        F, _ = optimize_acqf(folded, box, **settings)
     return F.detach()
 
 
@@ -315,13 +316,13 @@ def _starts(function: AcquisitionFunction, box: Float[Tensor, "2 d"]) -> Float[T
     return chosen.unsqueeze(-2)
 
 
-def _is_small(cube: Cube) -> bool:
+def _is_small(cube: Section) -> bool:
     """Return whether all designs can be listed."""
     counts = cube.space.n_values
     return len(counts) == cube.space.d and math.prod(counts.values()) <= MAX_ENUMERATED
 
 
-def spread_designs(cube: Cube) -> Float[Tensor, "n m"]:
+def spread_designs(cube: Section) -> Float[Tensor, "n m"]:
     """Return all designs of a small discrete space, or random designs of any other."""
     d = cube.space.d
     # all combinations of few values, or 4 N_RAW uniform points that are rounded to designs
@@ -334,7 +335,7 @@ def spread_designs(cube: Cube) -> Float[Tensor, "n m"]:
     return cube.unfold(cube.round(torch.rand(4 * N_RAW, d, dtype=torch.float64)))
 
 
-def _allowed(cube: Cube, F: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+def _allowed(cube: Section, F: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
     """Return the designs that meet the constraints."""
     if not cube.space.constraints:
         return F

@@ -140,6 +140,13 @@ def _uncertainty(saved: Any) -> InputUncertainty | None:
     return None if saved is None else from_dict(saved)
 
 
+def _space(saved: Any) -> Space:
+    rows = saved["parameters"]
+    laws = [{"law": from_dict(row["law"])} if "law" in row else {} for row in rows]
+    parameters = [row | law for row, law in zip(rows, laws, strict=True)]
+    return Space.from_dict({**saved, "parameters": parameters})
+
+
 def _acquisition(saved: Any) -> Any:
     if isinstance(saved, str):
         return saved
@@ -148,7 +155,7 @@ def _acquisition(saved: Any) -> Any:
 
 
 _READERS: dict[str, Any] = {
-    "space": Space.from_dict,
+    "space": _space,
     "uncertainty": _uncertainty,
     "deployment": _uncertainty,
     "surrogate": None,

@@ -11,7 +11,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -38,7 +38,7 @@ from airbo.observed import Direction
 from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, conditional
-from airbo.uncertainty.in_cube import check_logs, in_cube
+from airbo.uncertainty.in_cube import check_logs, given_columns, in_cube, without_law
 
 SurrogateFactory = Callable[..., GPyTorchModel]
 
@@ -77,14 +77,14 @@ class Surrogate:
     """Whether larger or smaller values are better."""
 
     space: Space = field(init=False)
-    """The parameters of designs."""
+    """The columns that models compare: those of designs, and of the environment."""
     experiments_in_cube: InputUncertainty = field(init=False)
     """The uncertainty of the experiments, in the unit cube."""
     deployment_in_cube: InputUncertainty = field(init=False)
     """The uncertainty in use, in the unit cube."""
 
     def __post_init__(self) -> None:
-        space = self.points.cube.space
+        space = self.points.cube.whole.space
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "experiments_in_cube", in_cube(space, self.uncertainty))
         object.__setattr__(self, "deployment_in_cube", in_cube(space, self.deployment))
@@ -93,6 +93,24 @@ class Surrogate:
     def sign(self) -> int:
         """Factor of the values that makes larger ones better."""
         return 1 if self.direction == "maximize" else -1
+
+    def given(self, points: Points) -> "Surrogate":
+        """Return the same where designs and the environment have what points hold."""
+        if points.cube.given == self.points.cube.given:
+            return self
+        names = self.space.names
+        columns = [names.index(name) for name in points.cube.known]
+        P, Q = (given_columns(u, columns, names) for u in (self.uncertainty, self.deployment))
+        return replace(self, points=points, uncertainty=P, deployment=Q)
+
+    def check_laws(self, points: Points) -> None:
+        """Refuse an environment of which nobody can say what it will be."""
+        for name in without_law(points.cube.designs, self.deployment):
+            if name not in points.cube.known:
+                raise ValueError(
+                    f"{name!r} has no law, so nobody knows what to expect of it. Say what it is, "
+                    f"as in given={{{name!r}: ...}}, or give the environment a law."
+                )
 
     def fit(self, known: Sequence[Observation]) -> GPyTorchModel:
         """Fit a model to observations that have a value, or to a part if they are too many.
@@ -140,7 +158,7 @@ class Surrogate:
         offered = {
             "uncertainty": around,
             "deployment": self.deployment_in_cube,
-            "bounds": self.points.cube.bounds,
+            "bounds": self.points.cube.whole.bounds,
             "fold_replicates": True,
         }
         model = self.build(X, Y, **_accepted(self.build, offered))
@@ -155,8 +173,15 @@ class Surrogate:
         """Raise ``ValueError`` for an observation that no model could use."""
         columns, around = self._landed(o)
         if o.executed:
-            self.points.cube.from_columns(columns)
+            self.points.cube.whole.from_columns(columns)
         check_logs(self.space, around, columns)
+        uncertainty = self.uncertainty if o.uncertainty is None else o.uncertainty
+        for name in without_law(self.points.cube.designs, uncertainty):
+            if name not in o.executed:
+                raise ValueError(
+                    f"{name!r} was not measured and has no law. Tell executed={{{name!r}: ...}}, "
+                    "or give the environment a law."
+                )
 
     def _landed(self, o: Observation) -> tuple[Tensor, InputUncertainty]:
         """Return the executed input as far as it was measured, and the remaining uncertainty."""
@@ -165,7 +190,7 @@ class Surrogate:
         columns = self.points.columns(o)
         if not o.executed:
             return columns, uncertainty
-        (design,) = self.space.to_columns([o.design], allow_outside=True)
+        [design] = self.points.cube.columns([o.design], allow_outside=True).tolist()
         named = [self.space.names.index(name) for name in o.executed]
         point, around = conditional(uncertainty, design, {c: columns[0, c].item() for c in named})
         return columns.new_tensor([point]), around
@@ -181,7 +206,7 @@ class Surrogate:
                 columns, own = self._landed(o)
                 around[i] = in_cube(self.space, own)
                 if o.executed:
-                    X[i] = self.points.cube.from_columns(columns)[0]
+                    X[i] = self.points.cube.whole.from_columns(columns)[0]
         return X, around
 
 

@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from airbo.seeds import stream
-from airbo.space.cube import Cube
+from airbo.space.cube import Section
 from airbo.space.polytope import FloatArray, Polytope
 
 N_BLOCK, MOST_BLOCKS = 4096, 16
@@ -38,7 +38,7 @@ N_MOVES = 20
 class Within:
     """The part of a folded cube that meets the constraints of its space."""
 
-    cube: Cube
+    cube: Section
 
     @property
     def polytope(self) -> Polytope:

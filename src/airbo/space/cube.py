@@ -4,7 +4,7 @@ The words *design*, *columns* and *unit cube* are explained in :mod:`airbo.space
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -215,3 +215,110 @@ class Cube:
             return [k / (n - 1) for k in range(n)]
         low, high = (end[column] for end in self.space.bounds)
         return [math.log(v / low) / math.log(high / low) for v in range(int(low), int(high) + 1)]
+
+
+class Section:
+    """The designs that a search chooses from, inside the unit cube that models see.
+
+    The *whole* cube has columns for all that an executed input has. A search moves in the folded
+    cube of the *free* parameters alone: what is given is held, and so is the environment, at its
+    typical value or at what is given of it. If nothing is held, the two cubes are the same.
+
+    Z (n m) are points of the whole cube, F (n d) of the folded cube of the free parameters.
+
+    >>> section = Section(Space({"speed": (50, 200), "tool": ["A", "B"]}), {"tool": "B"})
+    >>> Z = section.unfold(torch.tensor([[0.2]], dtype=torch.float64))
+    >>> Z
+    tensor([[0.2000, 0.0000, 0.7071]], dtype=torch.float64)
+    >>> section.to_designs(Z)
+    [{'speed': 80.0, 'tool': 'B'}]
+    """
+
+    def __init__(self, designs: Space, given: Mapping[str, Any] | None = None) -> None:
+        """Hold what is given; see ``Space.checked_given``."""
+        self.given = given = dict(given or {})
+        self.designs = designs
+        """The space of all designs."""
+        self.whole = Cube(designs.whole)
+        self.held = {name: value for name, value in given.items() if name in designs.names}
+        """The parameters of a design that are given."""
+        self.known = {n: value for n, value in given.items() if n in designs.environment}
+        """What is given of the environment."""
+        typical = {name: around.typical for name, around in designs.environment.items()}
+        self._environment = [*(typical | self.known).values()]
+        self.space = designs.without(self.held)
+        """The free parameters."""
+        self.free = Cube(self.space)
+
+    @property
+    def m(self) -> int:
+        """Number of columns of the whole cube."""
+        return self.whole.m
+
+    @property
+    def axes(self) -> Axes:
+        """How the free parameters are scaled."""
+        return self.free.axes
+
+    # -- designs <-> columns <-> whole cube
+
+    def columns(
+        self, designs: Iterable[Any], allow_outside: bool = False
+    ) -> Float64[Tensor, "n {self.whole.space.d}"]:
+        """Return the columns of designs, with those of the environment."""
+        rows = self.designs.to_columns(designs, allow_outside)
+        table = [[*row, *self._environment] for row in rows]
+        return torch.tensor(table, dtype=torch.float64).reshape(-1, self.whole.space.d)
+
+    def to_designs(self, Z: Float[Tensor, "n {self.m}"]) -> list[Design]:
+        """Translate points of the whole cube into designs."""
+        return self.designs.to_designs(self.whole.to_columns(Z)[:, : self.designs.d])
+
+    def allows(self, design: Mapping[str, Any]) -> bool:
+        """Say whether a design has what is given."""
+        return all(design[name] == value for name, value in self.held.items())
+
+    # -- free parameters <-> whole cube
+
+    @cached_property
+    def _place(self) -> list[int]:
+        """Columns of the whole cube that belong to free parameters."""
+        starts = [self.designs.names.index(name) for name in self.space.names]
+        sizes = zip(starts, self.free.sizes, strict=True)
+        return [self.whole.position(c) + i for c, size in sizes for i in range(size)]
+
+    @cached_property
+    def _held(self) -> Float64[Tensor, " {self.m}"]:
+        """A point of the whole cube with everything that is held in its place."""
+        low = [p.range[0] for p in self.designs.parameters.values()]
+        for name, value in self.held.items():
+            column = self.designs.names.index(name)
+            low[column] = self.designs.parameters[name].encode(value)
+        row = torch.tensor([*low, *self._environment], dtype=torch.float64)
+        return self.whole.from_columns(row)
+
+    def unfold(self, F: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch {self.m}"]:
+        """Return points of the whole cube, with what is held in its place."""
+        Z = self.free.unfold(F)
+        if len(self._place) == self.m:
+            return Z
+        place = torch.tensor(self._place)
+        return self._held.to(Z).expand(*Z.shape[:-1], -1).index_copy(-1, place, Z)
+
+    def fold(self, Z: Float[Tensor, "*batch {self.m}"]) -> Float[Tensor, "*batch d"]:
+        """Return the free parameters of points: the inverse of :meth:`unfold`."""
+        return self.free.fold(Z if len(self._place) == self.m else Z[..., self._place])
+
+    def folded(self, design: Mapping[str, Any]) -> Float[Tensor, "1 d"]:
+        """Return the free parameters of one design, inside the bounds or not."""
+        row = self.designs.to_columns([design], allow_outside=True)[0]
+        free = [row[self.designs.names.index(name)] for name in self.space.names]
+        return self.axes.from_columns(torch.tensor([free], dtype=torch.float64))
+
+    def round(self, F: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+        """Move points to the nearest ones that belong to a design."""
+        return self.free.round(F)
+
+    def values(self, column: int) -> list[float]:
+        """Return all values that a free parameter with finitely many can take, folded."""
+        return self.free.values(column)

@@ -193,6 +193,55 @@ class Categorical(Parameter):
         return self.choices[min(max(round(number), 0), len(self.choices) - 1)]
 
 
+@dataclass(frozen=True)
+class Environment:
+    """A quantity that nobody sets: the humidity of the day, the raw material, the load.
+
+    Its value is ``typical`` plus a deviation that no design changes. Where it was measured, tell
+    it with the executed input.
+
+    Args:
+        low: Smallest value that can occur.
+        high: Largest value that can occur.
+        typical: The value without a deviation; by default in the middle.
+        law: How the deviation is distributed, one of ``airbo.uncertainty``; None: nobody knows, and
+            every experiment has to measure it.
+        log: Whether ratios matter rather than differences; needs ``low > 0``.
+        unit: For people to read.
+    """
+
+    kind: ClassVar[str] = "environment"
+
+    low: float | int
+    high: float | int
+    typical: float | int | None = None
+    law: Any = None
+    log: bool = False
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        column = self.column
+        low, high = column.range
+        middle = math.sqrt(low * high) if self.log else (low + high) / 2
+        typical = middle if self.typical is None else finite_number(self.typical, "typical")
+        if not low <= typical <= high:
+            raise ValueError(f"typical must be between {low:g} and {high:g}, got {typical}.")
+        if self.law is not None and not hasattr(self.law, "perturb"):
+            raise ValueError(f"law must be an airbo.uncertainty or None, got {self.law!r}.")
+        for name, number in (("low", low), ("high", high), ("typical", typical)):
+            object.__setattr__(self, name, number)
+
+    @property
+    def column(self) -> Float:
+        """The same as a parameter that models compare."""
+        return Float(self.low, self.high, self.log, self.unit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe it in values that JSON can hold."""
+        law = {} if self.law is None else {"law": self.law.to_dict()}
+        return {**{name: v for name, v in vars(self).items() if name != "law"}, **law}
+
+
 def _check_bounds(parameter: Float | Integer) -> None:
     low, high = parameter.low, parameter.high
     if not low < high:

@@ -21,12 +21,19 @@ Models that are used without it take columns and ``bounds``, which say where the
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airbo.space.constraints import Constraint, read_constraints
-from airbo.space.parameters import Categorical, Float, Integer, Parameter, finite_number
+from airbo.space.parameters import (
+    Categorical,
+    Environment,
+    Float,
+    Integer,
+    Parameter,
+    finite_number,
+)
 
 if TYPE_CHECKING:
     from airbo.space.polytope import Polytope
@@ -56,6 +63,9 @@ class Space:
     >>> space.check({"water": 0.1, "ethanol": 0.4, "oil": 0.5})
     Traceback (most recent call last):
     ValueError: The design misses the constraint 'ethanol <= 2 * water' by 0.2.
+
+    An :class:`Environment` is no part of a design. ``names``, ``parameters`` and columns are of
+    what designs set; ``whole`` has the columns of the environment, too, behind the others.
     """
 
     names: tuple[str, ...]
@@ -64,6 +74,7 @@ class Space:
     """What designs have to meet, as it was written."""
 
     _parameters: tuple[Parameter, ...]
+    _environment: tuple[tuple[str, Environment], ...]
 
     def __init__(self, parameters: Mapping[str, Any], constraints: Iterable[str] = ()) -> None:
         if not isinstance(parameters, Mapping):
@@ -73,9 +84,13 @@ class Space:
         for name in parameters:
             if not (isinstance(name, str) and name):
                 raise ValueError(f"Names of parameters must be non-empty strings, got {name!r}.")
-        object.__setattr__(self, "names", tuple(parameters))
-        made = tuple(_parameter(name, given) for name, given in parameters.items())
-        object.__setattr__(self, "_parameters", made)
+        around = {n: p for n, p in parameters.items() if isinstance(p, Environment)}
+        made = {n: _parameter(n, p) for n, p in parameters.items() if n not in around}
+        if not made:
+            raise ValueError("A space needs at least one parameter that can be set.")
+        object.__setattr__(self, "names", tuple(made))
+        object.__setattr__(self, "_parameters", tuple(made.values()))
+        object.__setattr__(self, "_environment", tuple(around.items()))
         if isinstance(constraints, str | Mapping) or not isinstance(constraints, Iterable):
             raise ValueError(
                 f'constraints is a list of texts, as in ["a + b <= 1"], got {constraints!r}.'
@@ -99,7 +114,7 @@ class Space:
 
     def __repr__(self) -> str:
         constraints = f", constraints={list(self.constraints)}" if self.constraints else ""
-        return f"Space({self.parameters}{constraints})"
+        return f"Space({self.parameters | self.environment}{constraints})"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -114,11 +129,69 @@ class Space:
         """The parameters by name."""
         return dict(zip(self.names, self._parameters, strict=True))
 
+    @property
+    def environment(self) -> dict[str, Environment]:
+        """What nobody sets, by name."""
+        return dict(self._environment)
+
+    @cached_property
+    def whole(self) -> "Space":
+        """The same with the environment as further parameters, as executed inputs have it."""
+        if not self._environment:
+            return self
+        columns = {name: around.column for name, around in self._environment}
+        return Space({**self.parameters, **columns}, self.constraints)
+
+    def without(self, held: Mapping[str, Any]) -> "Space":
+        """Return the space of the other parameters, with what constraints leave for them.
+
+        Args:
+            held: Parameters that have a value already, and that value.
+        """
+        if not held:
+            return self
+        fixed = {self.names.index(n): self.parameters[n].encode(v) for n, v in held.items()}
+        kept = [c for c in range(self.d) if c not in fixed]
+        if not kept:
+            raise ValueError("Every parameter is given: nothing is left to choose.")
+        free = Space({self.names[c]: self._parameters[c] for c in kept})
+        # Σ_free w x <= b - Σ_held w x
+        limits = []
+        for limit in self.limits:
+            bound = limit.bound - math.fsum(limit.weights[c] * x for c, x in fixed.items())
+            rest = replace(limit, weights=tuple(limit.weights[c] for c in kept), bound=bound)
+            if any(rest.weights):
+                limits.append(rest)
+            elif not rest.holds([0.0] * len(kept)):
+                raise ValueError(f"No design with {dict(held)} meets the constraint {rest.text!r}.")
+        object.__setattr__(free, "constraints", tuple(limit.text for limit in limits))
+        object.__setattr__(free, "limits", tuple(limits))
+        if limits and (texts := {limit.text for limit in free.polytope.conflict()}):
+            raise ValueError(f"No design with {dict(held)} meets the constraints {sorted(texts)}.")
+        return free
+
+    def checked_given(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values that are known beforehand, of parameters and of the environment."""
+        found = {}
+        for name, value in given.items():
+            parameter = self.whole.parameters.get(name)
+            if parameter is None:
+                raise ValueError(f"given: unknown parameter {name!r}{self.whole.hint(name)}")
+            try:
+                found[name] = parameter.decode(parameter.encode(value))
+            except ValueError as error:
+                raise ValueError(f"given: Parameter {name!r}: {error}") from None
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Describe the space in values that JSON can hold."""
         parameters = [
             {"name": name, "type": parameter.kind, **_jsonable(parameter)}
             for name, parameter in self.parameters.items()
+        ]
+        parameters += [
+            {"name": name, "type": around.kind, **around.to_dict()}
+            for name, around in self._environment
         ]
         constraints = {"constraints": list(self.constraints)} if self.constraints else {}
         return {"parameters": parameters, **constraints}
@@ -126,8 +199,10 @@ class Space:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Space":
         """Make the space that :meth:`to_dict` described."""
-        kinds = {kind.kind: kind for kind in (Float, Integer, Categorical)}
-        parameters = {}
+        kinds: dict[str, Any] = {
+            kind.kind: kind for kind in (Float, Integer, Categorical, Environment)
+        }
+        parameters: dict[str, Any] = {}
         for fields in data["parameters"]:
             arguments = dict(fields)
             name, kind = arguments.pop("name", None), arguments.pop("type", None)
@@ -196,6 +271,11 @@ class Space:
                 f"A design is a dict with the keys {list(self.names)}, got {design!r}."
             )
         for name in design:
+            if name in self.environment:
+                raise ValueError(
+                    f"{name!r} is the environment, which no design sets. Tell what was measured of "
+                    "it with executed=..., and use given=... for what is known beforehand."
+                )
             if name not in self.names:
                 raise ValueError(f"Unknown parameter {name!r}{self.hint(name)}")
         row = []
@@ -340,8 +420,8 @@ def _parameter(name: str, given: Any) -> Parameter:
     except ValueError as error:
         raise ValueError(f"Parameter {name!r}: {error}") from None
     raise ValueError(
-        f"Parameter {name!r}: expected (low, high), a list of choices, Float, Integer or "
-        f"Categorical, got {given!r}."
+        f"Parameter {name!r}: expected (low, high), a list of choices, Float, Integer, "
+        f"Categorical or Environment, got {given!r}."
     )
 
 

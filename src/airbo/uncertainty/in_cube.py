@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -35,33 +36,92 @@ ByName = (
 """Uncertainties by parameter name or group of names."""
 NamedUncertainty = InputUncertainty | ByName | None
 """One uncertainty over all parameters in order, or one per name or group of names; None: exact."""
+MOST_OUTSIDE = 0.01
+"""Share of an environment that may lie out of its bounds, as the far tails of a normal law do."""
 
 
 def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
-    """Translate names into columns; parameters that are not named are hit exactly."""
-    if given is None:
-        return Exact()
+    """Translate names into columns; parameters that are not named are hit exactly.
+
+    The environment has its law, unless another one is named. Its columns come last.
+    """
+    whole = space.whole
+    laws: dict[Any, Any] = {n: e.law for n, e in space.environment.items() if e.law is not None}
     if isinstance(given, InputUncertainty):
-        given.check_dim(space.d)
-        uncertainty = given
-    elif isinstance(given, Mapping):
-        uncertainty = _product(space, given)
+        if space.environment and given.dim == whole.d:  # with the environment in it
+            uncertainty = given
+        else:
+            given.check_dim(space.d)
+            around = space.environment
+            uncertainty = _product(whole, {space.names: given} | laws) if around else given
+    elif given is None or isinstance(given, Mapping):
+        named: dict[Any, Any] = dict(given or {})
+        own = {n for names in named for n in ([names] if isinstance(names, str) else names)}
+        others = {name: law for name, law in laws.items() if name not in own}
+        uncertainty = _product(whole, named | others)
     else:
         raise TypeError(
             "uncertainty must be an airbo.uncertainty, a dict of them by parameter name, or None, "
             f"got {given!r}."
         )
-    for column in uncertainty.uncertain_columns(space.d):
-        if column in space.categorical_columns:
+    for column in uncertainty.uncertain_columns(whole.d):
+        if column in whole.categorical_columns:
             raise ValueError(
                 f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
                 "not supported. Leave it out to have it hit exactly."
             )
-    uncertainty = _on_whole_numbers(space, uncertainty)
+    uncertainty = _on_whole_numbers(whole, uncertainty)
     X = _corners(space)
     _check_rows(uncertainty, X)
-    check_logs(space, uncertainty, X)
+    check_logs(whole, uncertainty, X)
+    _check_laws(space, uncertainty, X)
     return uncertainty
+
+
+def _check_laws(space: Space, uncertainty: InputUncertainty, X: Float[Tensor, "n d"]) -> None:
+    """Refuse a law that takes the environment out of its bounds, or depends on the design."""
+    if not space.environment:
+        return
+    whole, own = space.whole, set(range(space.d, space.whole.d))
+    for group in uncertainty.independent_groups(whole.d):
+        if own & set(group) and not own.issuperset(group):
+            names = [whole.names[c] for c in group]
+            raise ValueError(f"No design changes the environment: {names} cannot vary together.")
+    executed = uncertainty.perturb(X[:1], base_draws(512, uncertainty.n_base(whole.d)))[0]
+    for c, (name, e) in enumerate(space.environment.items(), start=space.d):
+        share = ((executed[:, c] < e.low) | (executed[:, c] > e.high)).double().mean().item()
+        if share > MOST_OUTSIDE:
+            raise ValueError(
+                f"The law of {name!r} takes it out of {e.low:g} to {e.high:g} in {share:.0%} of "
+                "all cases. Widen the bounds, or limit the law with .clipped(low=..., high=...)."
+            )
+
+
+def without_law(space: Space, uncertainty: InputUncertainty) -> list[str]:
+    """Return what of the environment has no law: nobody can say what it will be."""
+    known = uncertainty.uncertain_columns(space.whole.d) if space.environment else ()
+    around = enumerate(space.environment.items(), start=space.d)
+    return [name for c, (name, e) in around if e.law is None and c not in known]
+
+
+def given_columns(
+    uncertainty: InputUncertainty, columns: Sequence[int], names: Sequence[str]
+) -> InputUncertainty:
+    """Return an uncertainty under which some columns are known exactly, independently of others."""
+    if not columns:
+        return uncertainty
+    known, blocks, rest = set(columns), [], []
+    for block, own in uncertainty.independent_blocks(len(names)):
+        if known.isdisjoint(own) and not block.is_exact:
+            blocks.append(block)
+            rest.append(own)
+        elif not known.issuperset(own) and not block.is_exact:
+            together = [names[c] for c in own]
+            raise ValueError(f"{together} vary together: give all of them, or none.")
+    if hit := tuple(sorted(set(range(len(names))).difference(*rest))):
+        blocks.append(Exact())
+        rest.append(hit)
+    return Product(blocks, rest)
 
 
 def _on_whole_numbers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
@@ -116,12 +176,16 @@ def check_logs(
             )
 
 
-def _corners(space: Space) -> Float[Tensor, "n {space.d}"]:
-    """Return designs at the bounds and between, with logarithmic parameters at their least."""
+def _corners(space: Space) -> Float[Tensor, "n d"]:
+    """Return designs at the bounds and between, with logarithmic parameters at their least.
+
+    The environment has its typical value.
+    """
     low, high = torch.tensor(space.bounds, dtype=torch.float64)
     X = torch.stack([low, (low + high) / 2, high])
     X[:, space.log_columns] = low[list(space.log_columns)]
-    return X
+    typical = torch.tensor([e.typical for e in space.environment.values()], dtype=torch.float64)
+    return torch.cat([X, typical.expand(len(X), -1)], dim=-1)
 
 
 def _wide_draws(n_base: int) -> Float[Tensor, "s {n_base}"]:
