@@ -207,6 +207,7 @@ def fold(events: Iterable[Event]) -> Record:
     for event in events:
         folding.take(event)
         kept.append(event)
+    folding.join_rows()
     found = sorted(folding.experiments.items())
     experiments = [experiment for _, experiment in found if experiment is not None]
     return Record(experiments, folding.history, kept, folding.begun, folding.file)
@@ -224,6 +225,8 @@ class _Folding:
         """By number and position: the events that count, and the uncertainty of the file then."""
         self._place: dict[int, int] = {}
         """Where in the history an event is."""
+        self._rows: list[tuple[int, int]] = []
+        """Experiments and positions of the further events of the import that was added last."""
 
     def take(self, event: Event) -> None:
         fact = event.fact
@@ -239,18 +242,25 @@ class _Folding:
         self._standing.setdefault(fact.number, {})[event.seq] = event, under
         before = self.experiments.get(fact.number)
         after = self.experiments[fact.number] = _applied(before, event, under)
-        rows = self.history[-1] if self.history else None
-        if rows and (rows.what, rows.call) == ("imported", event.call):  # its rows are one change
-            numbers = tuple(dict.fromkeys((*rows.numbers, fact.number)))
-            source = rows.text.partition(" of ")[2]
-            text = f"{words.plural(len(numbers), 'row')} of {source}"
-            events = (*rows.events, event.seq)
-            self.history[-1] = replace(rows, numbers=numbers, text=text, events=events)
+        last = self.history[-1] if self.history else None
+        if last and (last.what, last.call) == ("imported", event.call):
+            self._rows.append((fact.number, event.seq))
             self._place[event.seq] = len(self.history) - 1
         else:
             self._add(event, *_described(fact, before, after, self.file.get("outcomes", {})))
 
+    def join_rows(self) -> None:
+        """Make one change of all rows of an import."""
+        if self._rows:
+            last = self.history[-1]
+            numbers = tuple(dict.fromkeys([*last.numbers, *(number for number, _ in self._rows)]))
+            events = (*last.events, *(seq for _, seq in self._rows))
+            text = f"{words.plural(len(numbers), 'row')} of {last.text.partition(' of ')[2]}"
+            self.history[-1] = replace(last, numbers=numbers, text=text, events=events)
+            self._rows = []
+
     def _undo(self, event: Event, fact: Undone) -> None:
+        self.join_rows()
         taken_back = set(fact.events)
         for number, standing in self._standing.items():
             if taken_back & standing.keys():
@@ -280,9 +290,12 @@ class _Folding:
     def _add(
         self, event: Event, what: str, numbers: Iterable[int], text: str, undoable: bool = True
     ) -> None:
+        self.join_rows()
         self._place[event.seq] = len(self.history)
-        change = Change(event.at, event.by, what, tuple(numbers), text, (event.seq,), event.call)
-        self.history.append(replace(change, undoable=undoable))
+        self.history.append(
+            Change(event.at, event.by, what, tuple(numbers), text, (event.seq,), event.call,
+                   undoable=undoable)
+        )  # fmt: skip
 
 
 def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | None:
