@@ -124,7 +124,7 @@ def test_workers_that_begin_a_campaign_at_the_same_moment_all_succeed(tmp_path, 
 def test_eight_workers_with_a_model_make_200_experiments(tmp_path, storage):
     text = edited(LINE, 'storage = "sqlite:///campaign.db"\n', storage)
     record = worked(tmp_path, edited(text, "n_initial = 1000", "n_initial = 20"), 200)
-    assert n_shared(record) < 0.1 * len(record.experiments)  # near the best one, digits are few
+    assert n_shared(record) <= 0.02 * len(record.experiments)  # near the best one, digits are few
 
 
 def test_a_server_that_is_gone_is_named_without_its_password(tmp_path, monkeypatch):

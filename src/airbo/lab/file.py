@@ -438,6 +438,7 @@ def _read_space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | 
 
 # -- outcomes
 
+_GOALS: dict[str, Any] = {"maximize": Maximize, "minimize": Minimize}
 _KEYS = ("goal", "measure", "at_most", "at_least", "probability", "unit", "low", "high")
 
 Measured = dict[str, tuple[Want, str | None, Bounds]]
@@ -451,9 +452,7 @@ def _read_value(top: TomlTable, parameters: Collection[str]) -> Measured:
     name = table.get("name", "a text in quotes", VALUE)
     if name != VALUE:
         _check_outcome_name(table, name, {*parameters, *RESERVED})
-    direction = top.one_of("direction", ("maximize", "minimize"), "maximize")
-    measure = _read_measure(top)
-    want = Maximize(measure) if direction == "maximize" else Minimize(measure)
+    want = _GOALS[top.one_of("direction", _GOALS, "maximize")](_read_measure(top))
     return {name: (want, table.get("unit", "a text in quotes"), _plausible(table))}
 
 
@@ -514,19 +513,34 @@ def _outcome(
             "at_most, at_least or both."
         )
         return None
-    given: dict[str, Any] = {
-        "goal": _goal(table) if "goal" in table.values else None,
-        "low": table.get("at_least", "a number"),
-        "high": table.get("at_most", "a number"),
-    }
     unit = table.get("unit", "a text in quotes")
-    if is_limit and given["low"] is None and given["high"] is None:
-        return None  # neither is a number, which was noted
     try:
-        return _want(table, **given), unit, _plausible(table)
+        want = _limit(table) if is_limit else _aim(table)
+        return None if want is None else (want, unit, _plausible(table))
     except (ValueError, TypeError) as error:
         table.note_error(error)
         return None
+
+
+def _aim(table: TomlTable) -> Want:
+    if "probability" in table.values:
+        table.note("probability belongs to a limit, not to a goal.", "probability")
+    return _GOALS[table.one_of("goal", _GOALS, "maximize")](_read_measure(table))
+
+
+def _limit(table: TomlTable) -> Want | None:
+    if "measure" in table.values:
+        table.note("measure belongs to a goal, not to a limit.", "measure")
+    probability = check_kept_share(table.values.get("probability", 0.95))
+    keys = [key for key in ("at_least", "at_most") if table.get(key, "a number") is not None]
+    limits = [check_limit(table.values[key], key) for key in keys]
+    if len(limits) == 2 and not limits[0] < limits[1]:
+        raise ValueError("at_least must be below at_most, got {:g} and {:g}.".format(*limits))
+    if not limits:
+        return None  # what is there is no number, which was noted
+    kind: Any = Between if len(limits) == 2 else AtLeast if keys == ["at_least"] else AtMost
+    made: Want = kind(*limits, probability)
+    return made
 
 
 def _read_measure(table: TomlTable) -> Measure:
@@ -547,32 +561,6 @@ def _check_outcome_name(table: TomlTable, name: str, taken: Collection[str]) -> 
             f"an outcome cannot be called {name!r}: airbo tell could not read it. Leave out =, a - "
             "or a blank at the beginning, and line breaks."
         )
-
-
-def _goal(table: TomlTable) -> str:
-    return table.one_of("goal", ("maximize", "minimize"), "maximize")
-
-
-def _want(
-    table: TomlTable, goal: str | None, low: float | int | None, high: float | int | None
-) -> Want:
-    if goal is not None:
-        if "probability" in table.values:
-            table.note("probability belongs to a limit, not to a goal.", "probability")
-        measure = _read_measure(table)
-        return Maximize(measure) if goal == "maximize" else Minimize(measure)
-    if "measure" in table.values:
-        table.note("measure belongs to a goal, not to a limit.", "measure")
-    probability = check_kept_share(table.values.get("probability", 0.95))
-    if high is None:
-        return AtLeast(check_limit(low, "at_least"), probability)
-    high = check_limit(high, "at_most")
-    if low is None:
-        return AtMost(high, probability)
-    low = check_limit(low, "at_least")
-    if not low < high:
-        raise ValueError(f"at_least must be below at_most, got {low:g} and {high:g}.")
-    return Between(low, high, probability)
 
 
 # -- uncertainties

@@ -190,28 +190,17 @@ def _last_line(text: str) -> str:
 
 def _end(process: "subprocess.Popen[str]") -> None:
     """End a command and all that it started: first politely."""
-    for end in (_ask_to_end, _kill):
+    for name in ("SIGTERM", "SIGKILL"):
         with suppress(ProcessLookupError):
-            end(process)
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, getattr(signal, name))
+            else:  # on Windows both mean the same
+                process.kill()
         try:
             process.communicate(timeout=GRACE_SECONDS)
             break
         except subprocess.TimeoutExpired:
             continue
-
-
-def _ask_to_end(process: "subprocess.Popen[str]") -> None:
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGTERM)
-    else:
-        process.terminate()
-
-
-def _kill(process: "subprocess.Popen[str]") -> None:
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
 
 
 # -- unattended

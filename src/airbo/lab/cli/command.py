@@ -108,26 +108,16 @@ def reporting(as_json: bool) -> Iterator[Output]:
             out.error("Interrupted. Everything that you reported is stored.", 130, [])
             raise typer.Exit(130) from None
         except Exception as error:
-            code, mistakes = _known(error)
-            if code is None:
+            from airbo.lab.errors import CampaignError, FileError
+
+            if not isinstance(error, CampaignError):
                 raise
-            out.error(_said(error), code, mistakes)
-            raise typer.Exit(code) from None
+            found = error.mistakes if isinstance(error, FileError) else []
+            mistakes = [{"line": m.line, "text": m.text} for m in found]
+            out.error(error.on_command_line, error.exit_code, mistakes)
+            raise typer.Exit(error.exit_code) from None
     for text in dict.fromkeys(str(w.message) for w in caught if _is_for_users(w)):
         out.note(text)
-
-
-def _known(error: Exception) -> tuple[int | None, list[dict[str, Any]]]:
-    from airbo.lab.errors import CampaignError, FileError
-
-    if not isinstance(error, CampaignError):
-        return None, []
-    mistakes = error.mistakes if isinstance(error, FileError) else []
-    return error.exit_code, [{"line": m.line, "text": m.text} for m in mistakes]
-
-
-def _said(error: Exception) -> str:
-    return str(getattr(error, "on_command_line", error))
 
 
 def somebody_is_there() -> bool:
