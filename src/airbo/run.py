@@ -1,7 +1,9 @@
 """Optimize a function in one call."""
 
-import warnings
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from airbo.observed import whole_number
-from airbo.optimizer import Design, Direction, Optimizer, Recommendation, TooLittleDataWarning
+from airbo.optimizer import Design, Direction, Optimizer
 from airbo.outcomes import check_outcomes, objectives
 from airbo.space import Space
 from airbo.uncertainty.in_cube import NamedUncertainty
@@ -64,6 +66,7 @@ def maximize(
     *,
     progress: bool = True,
     callback: Callable[[Optimizer], object] | None = None,
+    executor: Executor | None = None,
     **settings: Any,
 ) -> Result:
     """Find the design with the largest expected value.
@@ -75,8 +78,12 @@ def maximize(
         uncertainty: How accurately parameters are set, by parameter name or tuple of names.
         budget: Number of experiments.
         seed: Makes the run reproducible.
-        progress: Whether to show a progress bar with the current recommendation.
+        progress: Whether to show a progress bar.
         callback: Called with the optimizer after every experiment.
+        executor: Runs experiments side by side, as many as it has workers: one of
+            ``concurrent.futures``, or of any library that makes such executors. When a result comes
+            in, the next experiment starts. The same seed and order of results give the same
+            designs. By default experiments run one after the other.
         **settings: As for ``Optimizer``: surrogate, acquisition, deployment, measure,
             outcomes and others.
 
@@ -88,7 +95,7 @@ def maximize(
         ExperimentError: If ``f`` raises an exception, airbo cannot find the next design, or all
             experiments failed. The error holds the optimizer.
     """
-    settings |= {"progress": progress, "callback": callback}
+    settings |= {"progress": progress, "callback": callback, "executor": executor}
     return _optimize(f, "maximize", space, uncertainty, budget, seed, **settings)
 
 
@@ -113,39 +120,89 @@ def _optimize(
     seed: int,
     progress: bool = True,
     callback: Callable[[Optimizer], object] | None = None,
+    executor: Executor | None = None,
     **settings: Any,
 ) -> Result:
     budget = whole_number("budget", budget, least=1)
     space = space if isinstance(space, Space) else Space(space)
     _check_direction(direction, settings.get("outcomes"))
     optimizer = Optimizer(space, uncertainty, direction, seed=seed, **settings)
-    with _Bar(direction, budget, progress) as bar:
+    runs = _Runs(f, optimizer, executor or _OneByOne())
+    with _bar(progress) as bar:
+        task = bar.add_task(direction, total=budget)
         try:
-            for _ in range(budget):
-                _step(f, optimizer)
+            for number in range(budget):
+                runs.begin(min(runs.n_workers, budget - number))
+                runs.end_one()
                 if callback is not None:
                     callback(optimizer)
-                bar.advance(optimizer)
+                bar.update(task, advance=1)
         except KeyboardInterrupt:
+            runs.stop()
             if len(_not_measured(optimizer)) == len(optimizer.outcomes):
                 raise
+        except ExperimentError:
+            runs.stop()
+            raise
     if missing := _not_measured(optimizer):
         raise ExperimentError(f"No experiment measured {quoted(missing)}.", optimizer)
     best = optimizer.recommend()
     return Result(best.design, best.mean, best.std, optimizer)
 
 
-def _step(f: Callable[[Design], Reported], optimizer: Optimizer) -> None:
-    try:
-        design = optimizer.ask()
-    except Exception as error:
-        what = f"Choosing the next design raised {_described(error)}"
-        raise ExperimentError(what, optimizer) from error
-    try:
-        optimizer.tell(design, f(dict(design)))
-    except Exception as error:
-        what = f"The experiment at {design} raised {_described(error)}"
-        raise ExperimentError(what, optimizer, design) from error
+class _OneByOne(Executor):
+    """Runs an experiment at once, in this thread."""
+
+    _max_workers = 1
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # kept for whoever asks for the result
+            future.set_exception(error)
+        return future
+
+
+class _Runs:
+    """Experiments that are running; each result is told before the next design is chosen."""
+
+    def __init__(
+        self, f: Callable[[Design], Reported], optimizer: Optimizer, executor: Executor
+    ) -> None:
+        self.f, self.optimizer, self.executor = f, optimizer, executor
+        self.running: dict[Future[Reported], Design] = {}
+        # all executors of the standard library, and those that imitate them, know this number
+        self.n_workers: int = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+
+    def begin(self, n: int) -> None:
+        """Start experiments until ``n`` are running."""
+        while len(self.running) < n:
+            try:
+                design = self.optimizer.ask()
+            except Exception as error:
+                what = f"Choosing the next design raised {_described(error)}"
+                raise ExperimentError(what, self.optimizer) from error
+            self.running[self.executor.submit(self.f, dict(design))] = design
+
+    def end_one(self) -> None:
+        """Wait for a result; of several, take that of the experiment that began first."""
+        done, _ = wait(self.running, return_when=FIRST_COMPLETED)
+        self._tell(next(future for future in self.running if future in done))
+
+    def stop(self) -> None:
+        """Keep the results that are there, and begin nothing more."""
+        for future in [*self.running]:
+            if not future.cancel() and future.done() and future.exception() is None:
+                self._tell(future)
+
+    def _tell(self, future: "Future[Reported]") -> None:
+        design = self.running.pop(future)
+        try:
+            self.optimizer.tell(design, future.result())
+        except Exception as error:
+            what = f"The experiment at {design} raised {_described(error)}"
+            raise ExperimentError(what, self.optimizer, design) from error
 
 
 def _described(error: Exception) -> str:
@@ -170,44 +227,11 @@ def _not_measured(optimizer: Optimizer) -> list[str]:
     return [name for name in optimizer.outcomes if not table[name].notna().any()]
 
 
-class _Bar:
-    """A progress bar that shows the current recommendation."""
-
-    def __init__(self, direction: Direction, budget: int, visible: bool) -> None:
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn(direction),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[best]}"),
-            console=console,
-            disable=not visible,
-        )
-        self._task = self._progress.add_task(direction, total=budget, best="")
-        # outside a terminal, only the last state is printed
-        self._visible = visible and console.is_terminal
-
-    def __enter__(self) -> "_Bar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._progress.stop()
-
-    def advance(self, optimizer: Optimizer) -> None:
-        """Count one experiment and show the best design so far."""
-        best = ""
-        if self._visible and not _not_measured(optimizer):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", TooLittleDataWarning)
-                best = _line(optimizer.recommend("observed"))
-        self._progress.update(self._task, advance=1, best=best)
-
-
-def _line(best: Recommendation) -> str:
-    design = ", ".join(
-        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
-        for name, value in best.design.items()
+def _bar(visible: bool) -> AbstractContextManager[Progress]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
     )
-    return f"best so far: {design} → {best.mean:.4g} ± {best.std:.2g}"
+    return Progress(*columns, console=Console(stderr=True), disable=not visible)
