@@ -177,13 +177,6 @@ def test_the_way_to_a_new_value_is_named_and_can_be_left_out(rng):
     assert moments(settled.uncertainty, 50.0)[1] == pytest.approx(0.1, rel=0.25)
 
 
-def test_neighbours_that_deviate_alike_are_named(rng, asked):
-    deviations = np.zeros(N)
-    for i in range(1, N):
-        deviations[i] = 0.9 * deviations[i - 1] + rng.normal()
-    assert "autocorrelation" in kinds(unc.learn(asked, asked + deviations))
-
-
 # -- single values, steps, missing values
 
 

@@ -77,16 +77,6 @@ def test_thousands_have_points_where_decimals_have_commas(tmp_path):
     assert read_log(path).asked["a"].tolist() == [1234.5]
 
 
-def test_a_long_table_becomes_wide(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("axis,asked,actual\nx,1,1.1\ny,5,5.2\nx,2,2.1\ny,6,6.2\ny,7,7.1\n")
-    log = read_log(path)
-    assert log.long_by == "axis"
-    assert log.asked["x"].tolist()[:2] == [1, 2]
-    assert log.actual["y"].tolist() == [5.2, 6.2, 7.1]
-    assert log.asked["x"].isna().sum() == 1
-
-
 def test_a_table_of_experiments_pairs_designs_with_executed_inputs():
     table = pd.DataFrame({"trial": [0, 1], "speed": [100.0, 120.0], "tool": ["A", "B"],
                           "executed_speed": [101.5, None], "value": [1.0, 2.0]})  # fmt: skip

@@ -123,7 +123,7 @@ def learn(
     ]
     choices = [_compare(sample) for sample, _ in prepared]
     aspects = {v.sample.name: words.aspects(v.sample, v.law) for v in choices}
-    found += [f for v in choices for f in _in_time(v)]
+    found += [f for v in choices for f in _drift(v)]
     pairs = _dependences(choices)
     found += [words.together(*pair) for pair in pairs]
     by_name = {v.sample.name: v for v in choices}
@@ -334,28 +334,16 @@ def _chosen(candidates: Sequence[Candidate]) -> Candidate:
     return next(c for c in candidates if c.chosen)
 
 
-def _in_time(v: _Choice) -> list[Finding]:
-    """Name a trend, and rows that are no independent evidence."""
-    names, scores = (v.sample.name,), v.normal_scores()
-    moved = rows_of.find_drift(v.sample, scores)
-    alike = rows_of.autocorrelation(scores)
-    found = []
-    if moved is not None:
-        text = (
-            f"deviations drift: their median moves from {short(moved[0])} in the first tenth of "
-            f"the rows to {short(moved[1])} in the last. The proposal counts this as spread; "
-            "a machine that is calibrated more often would be more precise."
-        )
-        found.append(Finding("drift", names, text))
-    if alike > 0.3 and len(scores) >= fam.FEWEST_FOR_SHAPE:
-        # n rows of a first-order autoregression are worth n (1 - r) / (1 + r)
-        worth = len(scores) * (1 - alike) / (1 + alike)
-        text = (
-            f"neighbouring rows deviate alike (correlation {alike:.2f}): {len(scores)} rows tell "
-            f"as much as about {worth:.0f} independent ones."
-        )
-        found.append(Finding("autocorrelation", names, text))
-    return found
+def _drift(v: _Choice) -> list[Finding]:
+    moved = rows_of.find_drift(v.sample, v.normal_scores())
+    if moved is None:
+        return []
+    text = (
+        f"deviations drift: their median moves from {short(moved[0])} in the first tenth of "
+        f"the rows to {short(moved[1])} in the last. The proposal counts this as spread; "
+        "a machine that is calibrated more often would be more precise."
+    )
+    return [Finding("drift", (v.sample.name,), text)]
 
 
 # -- parameters that are missed together

@@ -26,7 +26,6 @@ ACTUAL = {
 """Words for actual values."""
 _TWO_WORDS = {("set", "point"): "setpoint", ("process", "value"): "pv", ("read", "back"): "rb"}
 _PREFIXES = ("soll", "ist")
-_NAMING = {"parameter", "name", "variable", "axis", "channel", "tag", "signal", "quantity"}
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,6 @@ class Log:
     pairs: list[Pair]
     unused: list[str] = field(default_factory=list)
     """Columns that belong to no pair."""
-    long_by: str | None = None
-    """The column that names the parameter, where each has rows of its own."""
 
 
 def read_log(path: str | Path, pairs: Sequence[str] = ()) -> Log:
@@ -72,9 +69,6 @@ def log_of(table: pd.DataFrame, pairs: Sequence[str] = (), source: str = "the ta
         pairs: As for ``read_log``.
         source: What the table is called in messages.
     """
-    long_by = None
-    if not pairs:
-        table, long_by = in_wide_form(table)
     columns = [str(c) for c in table.columns]
     found = named_pairs(pairs, columns) if pairs else find_pairs(columns)
     if not found:
@@ -96,7 +90,7 @@ def log_of(table: pd.DataFrame, pairs: Sequence[str] = (), source: str = "the ta
         listed = mistakes[:_MOST_MISTAKES] + ([f"and {more} more"] if more > 0 else [])
         raise ValueError(f"{source} has cells that are no numbers:\n  " + "\n  ".join(listed))
     used = {column for p in found for column in (p.asked, p.actual)}
-    return Log(asked, actual, found, [c for c in columns if c not in used], long_by)
+    return Log(asked, actual, found, [c for c in columns if c not in used])
 
 
 def _cells(path: Path) -> pd.DataFrame:
@@ -189,35 +183,6 @@ def named_pairs(texts: Sequence[str], columns: Sequence[str]) -> list[Pair]:
                 )
         pairs.append(Pair(name or _called(_role(one)[1], one), one, other))
     return pairs
-
-
-def in_wide_form(table: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
-    """Put the parameters of a long table side by side: the i-th row of each in row i.
-
-    A long table has one pair of columns, and a column that names the parameter. Returns the table
-    and the name of that column, None where the table was wide already.
-    """
-    pairs = find_pairs(table.columns)
-    if len(pairs) != 1 or _role(pairs[0].asked)[1]:
-        return table, None
-    used = {pairs[0].asked, pairs[0].actual}
-    naming = [c for c in table.columns if c not in used and _names_parameters(c, table[c])]
-    if len(naming) != 1:
-        return table, None
-    parts = {}
-    for name, part in table.groupby(naming[0], sort=False):
-        parts[f"{name}_asked"] = part[pairs[0].asked].reset_index(drop=True)
-        parts[f"{name}_actual"] = part[pairs[0].actual].reset_index(drop=True)
-    return pd.DataFrame(parts), naming[0]
-
-
-def _names_parameters(column: str, values: pd.Series) -> bool:
-    """Say whether a column holds names: by its own name, or by a few texts that come again."""
-    if _words(column)[-1:] and _words(column)[-1] in _NAMING:
-        return True
-    texts = values.dropna().astype(str)
-    no_number = not texts.str.fullmatch(r"\s*[-+]?[\d.,]+(e[-+]?\d+)?\s*", case=False).any()
-    return no_number and 1 < texts.nunique() <= max(20, len(texts) // 20) and "time" not in column
 
 
 def _role(column: str) -> tuple[str, tuple[str, ...]]:

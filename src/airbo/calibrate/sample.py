@@ -296,11 +296,3 @@ def find_drift(sample: Sample, normal_scores: Array) -> tuple[float, float] | No
         return None
     tenth = n // 10
     return float(np.median(sample.d[:tenth])), float(np.median(sample.d[-tenth:]))
-
-
-def autocorrelation(normal_scores: Array) -> float:
-    """Return the correlation of each score with the next one."""
-    # Σ z_i z_i+1 / Σ z_i²
-    z = normal_scores - normal_scores.mean()
-    power = float(z @ z)
-    return float(z[1:] @ z[:-1]) / power if power > 0 else 0.0

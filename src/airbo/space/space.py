@@ -238,8 +238,7 @@ class Space:
         """Translate designs into columns, after checking them.
 
         Args:
-            designs: One dict, several dicts, a pandas table with one column per parameter, or an
-                array (n x d, or d numbers for one design) that holds columns already.
+            designs: One dict, several dicts, or a pandas table with one column per parameter.
             allow_outside: Whether numbers may lie outside the bounds, as executed inputs do.
         """
         rows: Iterable[Any] = designs
@@ -247,8 +246,6 @@ class Space:
             rows = [designs]
         elif hasattr(designs, "columns"):
             rows = designs.to_dict("records")  # type: ignore[attr-defined]
-        elif hasattr(designs, "ndim"):
-            rows = map(self._named, self._two_dimensional(designs))
         return [self._row(row, allow_outside) for row in rows]
 
     def to_designs(self, columns: Iterable[Any]) -> list[Design]:
@@ -371,28 +368,6 @@ class Space:
         """Say which known name is near an unknown one, or which there are; this ends a sentence."""
         near = closest(str(name), self.names)
         return f"; did you mean {near!r}?" if near else f"; there are {list(self.names)}."
-
-    def _two_dimensional(self, array: Any) -> Columns:
-        rows = array[None] if array.ndim == 1 else array
-        if rows.ndim != 2 or rows.shape[1] != self.d:
-            shape = tuple(array.shape)
-            raise ValueError(f"An array of designs has the shape (n, {self.d}), got {shape}.")
-        return rows.tolist()
-
-    def _named(self, row: list[float]) -> dict[str, Any]:
-        """Name the numbers of a row, with categories in place of their positions."""
-        design: dict[str, Any] = {}
-        for (name, parameter), number in zip(self.parameters.items(), row, strict=True):
-            design[name] = number
-            if isinstance(parameter, Categorical):
-                last = len(parameter.choices) - 1
-                if number not in range(last + 1):
-                    raise ValueError(
-                        f"Parameter {name!r}: expected the position of a choice, 0 to {last}, "
-                        f"got {number}."
-                    )
-                design[name] = parameter.choices[int(number)]
-        return design
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:

@@ -165,13 +165,9 @@ def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[Mixture]) -> Mix
     """Take option ``choice[i]`` for design ``i``; all options have the same columns."""
     if len(options) == 1:
         return options[0]
-    # all options get as many Gaussians, of the same kind; then each design takes its own
-    n = max(option.n_components for option in options)
-    kind = max(option.kind for option in options)
-    result, *others = (_padded(option, n).of_kind(kind) for option in options)
-    for number, other in enumerate(others, start=1):
-        result = _where(choice == number, other, result)
-    return result
+    # row i of option o stands at o · N + i, where all options stand below each other
+    place = torch.arange(choice.numel(), device=choice.device).reshape(choice.shape)
+    return _rows(options, choice * choice.numel() + place)
 
 
 def land(
@@ -179,18 +175,25 @@ def land(
 ) -> Mixture:
     """Return where designs land that deviate by ``deviations[kind[i]]``, whatever they are."""
     options = [deviation.to(x) for deviation in deviations]
-    if len(options) == 1:
-        return options[0].around(x)
-    n, general = max(o.n_components for o in options), max(o.kind for o in options)
-    options = [_padded(option, n).of_kind(general) for option in options]
+    return (options[0] if len(options) == 1 else _rows(options, kind)).around(x)
+
+
+def _rows(options: Sequence[Mixture], rows: Int64[Tensor, "*batch n"]) -> Mixture:
+    """Put the rows of all options below each other, and take some of them."""
+    # all options get as many Gaussians, of the same kind
+    n, kind = max(o.n_components for o in options), max(o.kind for o in options)
+    options = [_padded(option, n).of_kind(kind) for option in options]
+
+    def take(values: Sequence[Tensor], n_own: int) -> Tensor:
+        return torch.cat([v.reshape(-1, *v.shape[v.dim() - n_own :]) for v in values])[rows]
+
     spreads = [option.spread for option in options if option.spread is not None]
-    chosen = replace(
+    return replace(
         options[0],
-        weights=torch.cat([option.weights for option in options])[kind],
-        means=torch.cat([option.means for option in options])[kind],
-        spread=torch.cat(spreads)[kind] if spreads else None,
+        weights=take([option.weights for option in options], 1),
+        means=take([option.means for option in options], 2),
+        spread=take(spreads, 1 + kind) if spreads else None,
     )
-    return chosen.around(x)
 
 
 def coarsest(parts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -327,18 +330,6 @@ def _padded(mixture: Mixture, n: int) -> Mixture:
     spread = None if mixture.spread is None else repeat(mixture.spread, -1 - mixture.kind)
     weights = F.pad(mixture.weights, (0, missing))
     return replace(mixture, weights=weights, means=repeat(mixture.means, -2), spread=spread)
-
-
-def _where(mask: Tensor, a: Mixture, b: Mixture) -> Mixture:
-    def pick(s: Tensor, t: Tensor) -> Tensor:
-        return torch.where(mask.reshape(*mask.shape, *[1] * (s.dim() - mask.dim())), s, t)
-
-    spread = None
-    if a.spread is not None and b.spread is not None:
-        spread = pick(a.spread, b.spread)
-    return replace(
-        a, weights=pick(a.weights, b.weights), means=pick(a.means, b.means), spread=spread
-    )
 
 
 # -- sums around designs

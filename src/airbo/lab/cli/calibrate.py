@@ -49,8 +49,7 @@ def calibrate(
     """Learn from a log of asked and actual values how accurate the machine is.
 
     Columns are paired by their names, such as speed_asked and speed_actual, speed_sp and speed_pv,
-    or speed and speed_measured; --pair names others. A table may also be long: one column that
-    names the parameter, and two with its values. Rows stand in the order of time.
+    or speed and speed_measured; --pair names others. Rows stand in the order of time.
 
     It prints what it found, what it compared, and lines for campaign.toml.
 
@@ -209,8 +208,6 @@ def _draw(path: Path, title: str, learned: "Learned", out: Output) -> Path | Non
 def _show_log(out: Output, log: "Log") -> None:
     listed = ", ".join(f"{p.name} ({p.asked} → {p.actual})" for p in log.pairs)
     out.show(f"{len(log.asked)} rows; asked → actual: {listed}.")
-    if log.long_by is not None:
-        out.show(f"The parameters stand below each other, named by column {log.long_by}.")
     if log.unused:
         out.show(f"Not used: {', '.join(log.unused)}.")
 
