@@ -36,26 +36,15 @@ __all__ = [
     "Told",
 ]
 
-_HOMES = {
-    "campaign": ("Campaign", "Told"),
-    "errors": (
-        "AlreadyTold",
-        "CampaignError",
-        "DamageError",
-        "Doubtful",
-        "FileError",
-        "Mistake",
-        "StorageError",
-    ),
-    "file": ("Settings",),
-    "record": ("Change", "Experiment", "Record", "Status"),
-    "tables": ("Imported",),
-}
+_HOMES = ("errors", "record", "file", "tables", "campaign")
+"""Where these names are, the lightest first."""
 
 
 def __getattr__(name: str) -> Any:
     """Import what is used when it is used: ``airbo --help`` needs no database and no arrays."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(f"airbo.lab.{home}"), name)
+    if name in __all__:
+        for home in _HOMES:
+            module = importlib.import_module(f"airbo.lab.{home}")
+            if hasattr(module, name):
+                return getattr(module, name)
     raise AttributeError(f"module 'airbo.lab' has no attribute {name!r}")

@@ -356,19 +356,8 @@ class Campaign:
     ) -> list[Told]:
         """Report several experiments; if anything is wrong with one, none of them is stored.
 
-        Args:
-            reports: Pairs of a number or design and its value.
-            design: As for ``tell``; this and the others hold for all.
-            executed: As for ``tell``.
-            uncertainty: As for ``tell``.
-            correct: As for ``tell``.
-            again: As for ``tell``.
-            allow_outside: As for ``tell``.
-            sure: As for ``tell``.
-            infeasible: As for ``fail``.
-            gave_up: Whether they were not run and will not be, as for ``give_up``.
-            note: What to write about each of them, as ``note`` does.
-            key: As for ``tell``.
+        Reports are pairs of a number or design and its value. All else is as for ``tell``,
+        ``fail`` (``infeasible``) and ``give_up`` (``gave_up``), and holds for all of them.
         """
         again = again or key is not None
 
@@ -462,12 +451,12 @@ class Campaign:
             return Told(now, "already told")
         if before is None:
             return Told(now, "added")
+        if not before.has_outcome and entry.design == before.design:
+            return Told(now, "told")
         changes = differences(before, now, self.settings.units)
         if before.has_outcome and not adds_to(before, now):
             return Told(now, "corrected", before, changes)
-        if before.has_outcome or entry.design != before.design:
-            return Told(now, "told", before, changes)
-        return Told(now, "told")
+        return Told(now, "told", before, changes)
 
     # -- what was told before
 

@@ -247,7 +247,7 @@ def parse_uncertainty(text: str, settings: Settings) -> list[dict[str, Any]]:
     given = ((name, top.sub(name)) for name in settings.space.names if name in top.values)
     tables = [(table, (name,)) for name, table in given if table is not None]
     folder, parameters = settings.path.parent, settings.space.parameters
-    found = _read_uncertainties(tables, parameters, folder, "uncertainty")
+    found = _uncertainties(tables, parameters, folder, "uncertainty")
     for each in found:
         each.built(settings.space)
     if top.notes.mistakes:
@@ -306,7 +306,15 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         top.note("name must be a text on one line, and not empty.", "name")
     parameters = _read_parameters(top)
     space = _read_space(top, parameters)
-    uncertainties = _uncertainties(top, parameters, path.parent, "uncertainty")
+    uncertainties, in_use = (
+        _uncertainties(_tables(top, key), parameters, path.parent, key)
+        for key in ("uncertainty", "deployment")
+    )
+    is_exact_in_use = top.values.get("deployment") == "exact"
+    if is_exact_in_use and in_use:
+        in_use[0].table.note(
+            'the file says deployment = "exact" for all parameters; remove one of the two.'
+        )
     measured = _read_outcomes(top, parameters) if "outcomes" in top.values else None
     if measured is None:
         measured = _read_value(top, parameters)
@@ -319,7 +327,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
             top, "n_initial", "a whole number", 1, n_initial_for(len(parameters))
         ),
         "storage": _storage(top, path),
-        "uncertainties_in_use": _in_use(top, parameters, path.parent),
+        "uncertainties_in_use": in_use if in_use or is_exact_in_use else None,
     }
     if space is None or name is None or top.notes.mistakes:
         return None
@@ -360,16 +368,6 @@ def _storage(top: TomlTable, path: Path) -> StorageURL:
         top.note(str(error), "storage")
         return StorageURL(default)
     return url
-
-
-def _in_use(
-    top: TomlTable, parameters: Mapping[str, Parameter], folder: Path
-) -> tuple["FileUncertainty", ...] | None:
-    if top.values.get("deployment") != "exact":
-        return _uncertainties(top, parameters, folder, "deployment") or None
-    for table, _ in _of_single(top, "deployment"):
-        table.note('the file says deployment = "exact" for all parameters; remove one of the two.')
-    return ()
 
 
 # -- parameters
@@ -603,14 +601,6 @@ class FileUncertainty:
 
 
 def _uncertainties(
-    top: TomlTable, parameters: Mapping[str, Parameter], folder: Path, key: str
-) -> tuple[FileUncertainty, ...]:
-    """Read the tables under single parameters, and those of groups."""
-    tables = [*_of_single(top, key), *_of_groups(top, key)]
-    return _read_uncertainties(tables, parameters, folder, key)
-
-
-def _read_uncertainties(
     tables: Tables, parameters: Mapping[str, Parameter], folder: Path, key: str
 ) -> tuple[FileUncertainty, ...]:
     """Read the uncertainties of single parameters and of groups."""
@@ -622,9 +612,21 @@ def _read_uncertainties(
         used |= set(names)
         extra = () if isinstance(table.path[-1], str) else ("parameters",)
         description = _description(table, Place(names, folder), extra)
-        if description is not None and set(names) <= set(parameters):
-            _check_fit(table, [parameters[n] for n in names], names, description)
-            found.append(FileUncertainty(names, description, table))
+        if description is None or not set(names) <= set(parameters):
+            continue
+        found.append(FileUncertainty(names, description, table))
+        for name in names:
+            if isinstance(parameters[name], Categorical) and not is_exact(description):
+                table.note(
+                    f"Parameter {name!r} is categorical: uncertainty on categories is not "
+                    "supported. Leave it out to have it hit exactly."
+                )
+        called = names[0] if len(names) == 1 else names
+        try:
+            check_width(description, len(names))
+            check_uncertainty(description, [parameters[name] for name in names])
+        except ValueError as error:
+            table.note_error(ValueError(f"The uncertainty of {called!r} does not fit: {error}"))
     return tuple(found)
 
 
@@ -656,58 +658,23 @@ def _description(
         return None
 
 
-def _of_single(top: TomlTable, key: str) -> Tables:
-    """Return the tables that stand under a parameter."""
-    tables = top.values.get("parameters")
-    if not isinstance(tables, dict):
-        return []
-    found: list[tuple[TomlTable, tuple[str, ...]]] = []
-    for name, values in tables.items():
+def _tables(top: TomlTable, key: str) -> Tables:
+    """Return the tables that stand under a parameter, and those of groups."""
+    declared = top.values.get("parameters")
+    known = declared if isinstance(declared, dict) else {}
+    found = []
+    for name, values in known.items():
         if isinstance(values, dict) and key in values:
             table = TomlTable(values, ("parameters", name), top.notes).sub(key)
             found += [] if table is None else [(table, (name,))]
-    return found
-
-
-def _of_groups(top: TomlTable, key: str) -> Tables:
-    found: list[tuple[TomlTable, tuple[str, ...]]] = []
-    declared = top.values.get("parameters")
-    known = list(declared) if isinstance(declared, dict) else []
-    for table in top.subs(key):
-        names = table.need("parameters", "a list")
-        if names is None:
-            continue
+    is_exact_in_use = key == "deployment" and top.values.get(key) == "exact"
+    for table in [] if is_exact_in_use else top.subs(key):
+        names = table.need("parameters", "a list") or []
         unknown = [name for name in names if name not in known]
         for name in unknown:
-            table.note(f"unknown parameter {name!r}{nearest(str(name), known)}", "parameters")
-        if not names or len(set(map(str, names))) < len(names):
+            table.note(f"unknown parameter {name!r}{nearest(str(name), [*known])}", "parameters")
+        if "parameters" in table.values and len(set(map(str, names))) < max(len(names), 1):
             table.note(f"parameters must be different names, got {names}.", "parameters")
-        elif not unknown:
+        elif names and not unknown:
             found.append((table, tuple(names)))
     return found
-
-
-def _check_fit(
-    table: TomlTable,
-    parameters: Sequence[Parameter],
-    names: tuple[str, ...],
-    description: Mapping[str, Any],
-) -> None:
-    """Note an uncertainty that does not fit its parameters, such as one on categories."""
-    called = names[0] if len(names) == 1 else names
-    for name, parameter in zip(names, parameters, strict=True):
-        if isinstance(parameter, Categorical) and not is_exact(description):
-            table.note(
-                f"Parameter {name!r} is categorical: uncertainty on categories is not supported. "
-                "Leave it out to have it hit exactly."
-            )
-    does_not_fit = f"The uncertainty of {called!r} does not fit: "
-    try:
-        check_width(description, len(names))
-    except ValueError as error:
-        table.note(f"{does_not_fit}{error}")
-        return
-    try:
-        check_uncertainty(description, parameters)
-    except ValueError as error:
-        table.note_error(ValueError(f"{does_not_fit}{error}"))

@@ -205,8 +205,13 @@ def fold(events: Iterable[Event]) -> Record:
     folding = _Folding()
     kept = []
     for event in events:
-        folding.take(event)
         kept.append(event)
+        if isinstance(event.fact, AboutExperiment):
+            folding.about(event, event.fact)
+        elif isinstance(event.fact, Undone):
+            folding.undo(event, event.fact)
+        else:
+            folding.file_says(event, event.fact)
     folding.join_rows()
     found = sorted(folding.experiments.items())
     experiments = [experiment for _, experiment in found if experiment is not None]
@@ -228,16 +233,7 @@ class _Folding:
         self._rows: list[tuple[int, int]] = []
         """Experiments and positions of the further events of the import that was added last."""
 
-    def take(self, event: Event) -> None:
-        fact = event.fact
-        if isinstance(fact, AboutExperiment):
-            self._about(event, fact)
-        elif isinstance(fact, Undone):
-            self._undo(event, fact)
-        else:
-            self._file(event, fact)
-
-    def _about(self, event: Event, fact: AboutExperiment) -> None:
+    def about(self, event: Event, fact: AboutExperiment) -> None:
         under = self.file.get("uncertainty")
         self._standing.setdefault(fact.number, {})[event.seq] = event, under
         before = self.experiments.get(fact.number)
@@ -259,7 +255,7 @@ class _Folding:
             self.history[-1] = replace(last, numbers=numbers, text=text, events=events)
             self._rows = []
 
-    def _undo(self, event: Event, fact: Undone) -> None:
+    def undo(self, event: Event, fact: Undone) -> None:
         self.join_rows()
         taken_back = set(fact.events)
         for number, standing in self._standing.items():
@@ -278,7 +274,7 @@ class _Folding:
         text = "; ".join(f"{change.what}: {change.text}" for change in changes)
         self._add(event, "undone", numbers, text, undoable=False)
 
-    def _file(self, event: Event, fact: Begun | Changed) -> None:
+    def file_says(self, event: Event, fact: Begun | Changed) -> None:
         names = [name for name in fact.file if fact.file[name] != self.file.get(name)]
         self.file = fact.file
         if isinstance(fact, Begun):
@@ -370,7 +366,19 @@ def _described(
         assert after is not None
         if fact.source is not None:
             return "imported", numbers, f"1 row of {fact.source}", True
-        return *_told(before, after, units, numbers), True
+        if before is not None and before.has_outcome and not adds_to(before, after):
+            return (
+                "corrected",
+                numbers,
+                ", ".join(differences(before, after, units)) or "nothing",
+                True,
+            )
+        measured = ", ".join(f"{name} = {words.shown(v)}" for name, v in after.executed.items())
+        text = words.result(after, units) + (f", measured {measured}" if measured else "")
+        if before is None:
+            return "added", numbers, text, True
+        what = "failed" if after.outcome == "failed" else "told"
+        return what, numbers, ", ".join([text, *_moved(before, after)]), True
     if isinstance(fact, Abandoned):
         return "given up", numbers, "", True
     if isinstance(fact, Noted):
@@ -378,24 +386,6 @@ def _described(
     if isinstance(fact, Excluded):
         return "excluded", numbers, fact.why, True
     return "included", numbers, "the model knows it again", True
-
-
-def _told(
-    before: Experiment | None,
-    after: Experiment,
-    units: Mapping[str, str | None],
-    numbers: tuple[int, ...],
-) -> tuple[str, tuple[int, ...], str]:
-    if before is not None and before.has_outcome and not adds_to(before, after):
-        changed = ", ".join(differences(before, after, units)) or "nothing"
-        return "corrected", numbers, changed
-    measured = ", ".join(f"{name} = {words.shown(v)}" for name, v in after.executed.items())
-    text = words.result(after, units) + (f", measured {measured}" if measured else "")
-    if before is None:
-        return "added", numbers, text
-    moved = _moved(before, after)
-    text = ", ".join([text, *moved])
-    return "failed" if after.outcome == "failed" else "told", numbers, text
 
 
 def adds_to(before: Experiment, after: Experiment) -> bool:

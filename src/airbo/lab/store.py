@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -309,7 +310,7 @@ class Store:
         for row in rows:
             with contextlib.suppress(ValueError, TypeError):
                 is_next = row["seq"] == last + 1
-                events.append(_event(_Row(**row), before if is_next else None))
+                events.append(_event(SimpleNamespace(**row), before if is_next else None))
                 last = row["seq"]
             before = row["digest"]
         whole = max([n, *(row["seq"] for row in rows if isinstance(row["seq"], int))])
@@ -322,7 +323,12 @@ class Store:
                 return [dict(row._mapping) for row in self._rows(connection)], 0
         if not self.path.exists():
             raise StorageError(f"The storage {self} is not there.")
-        with self._explained(), contextlib.closing(_opened_to_read(self.path)) as connection:
+        to_read = f"{self.path.as_uri()}?mode=ro"
+        with (
+            self._explained(),
+            contextlib.closing(sqlite3.connect(to_read, BUSY_SECONDS, uri=True)) as connection,
+        ):
+            connection.row_factory = sqlite3.Row
             try:
                 [n] = connection.execute("PRAGMA user_version").fetchone()
                 [most] = connection.execute("SELECT max(rowid) FROM event").fetchone()
@@ -370,18 +376,6 @@ class Store:
             raise explained(error, self.url) from None
 
 
-@dataclass(frozen=True)
-class _Row:
-    campaign: str
-    seq: int
-    at: str
-    by: str
-    key: str
-    kind: str
-    body: str
-    digest: str
-
-
 MOST_SALVAGED = 100_000
 """How many events to look for where nothing says how many there are."""
 
@@ -389,19 +383,10 @@ MOST_SALVAGED = 100_000
 def _row_at(connection: sqlite3.Connection, rowid: int) -> dict[str, Any] | None:
     """Return one row of a file that may be damaged, or nothing if it cannot be read."""
     try:
-        cursor = connection.execute("SELECT * FROM event WHERE rowid = ?", (rowid,))
-        row = cursor.fetchone()
+        row = connection.execute("SELECT * FROM event WHERE rowid = ?", (rowid,)).fetchone()
     except (sqlite3.Error, UnicodeError):
         return None
-    return None if row is None else dict(zip(_columns_of(cursor), row, strict=True))
-
-
-def _columns_of(cursor: sqlite3.Cursor) -> list[str]:
-    return [name for name, *_ in cursor.description]
-
-
-def _opened_to_read(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
+    return None if row is None else dict(row)
 
 
 def sqlite(path: Path) -> "Engine":
