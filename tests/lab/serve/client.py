@@ -54,7 +54,7 @@ class _Forms(HTMLParser):
             self._open = self.forms.setdefault(a["action"], {})
         elif tag == "button" and "formaction" in a:
             self.forms[a["formaction"]] = self._open
-        elif tag == "input" and self._open is not None:
+        elif tag == "input" and "name" in a and self._open is not None:
             if a.get("type") != "checkbox" or "checked" in a:
                 self._open[a["name"]] = a.get("value", "")
         elif tag == "textarea":

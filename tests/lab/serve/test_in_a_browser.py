@@ -173,3 +173,25 @@ def test_a_foreign_name_is_refused(browser, server):
     port = url.rstrip("/").rpartition(":")[2]
     browser.open(f"http://lab.localhost:{port}/")  # browsers take every .localhost to this machine
     assert "not known here" in browser.run("document.body.innerText")
+
+
+def test_a_slider_moves_the_prediction(browser, tmp_path):
+    file = write(tmp_path, MILL)
+    design = {"speed": 120.0, "depth": 0.5, "passes": 2, "tool": "B"}
+    with Campaign.open(file) as campaign:
+        for i, speed in enumerate((60.0, 90.0, 130.0, 170.0)):
+            campaign.tell({**design, "speed": speed}, {"roughness": 1.0 + i}, sure=True)
+    with serving(file) as (_, url):
+        browser.open(f"{url}predict")
+        said = "document.querySelector('.expected li').innerText"
+        before = browser.run(said)
+        browser.run(
+            "const s = document.querySelector('[data-for=\"design:speed\"]'); s.value = 1;"
+            "s.dispatchEvent(new Event('input', {bubbles: true}));"
+            "s.dispatchEvent(new Event('change', {bubbles: true}))"
+        )
+        browser.wait(f"{said} !== {before!r}", 60)
+        assert browser.run("document.querySelector('[name=\"design:speed\"]').value") == "200"
+        assert browser.run("location.search").startswith("?design%3Aspeed=200")
+        assert browser.run("document.querySelectorAll('.curve').length") == 4
+        check_silent(browser, url)

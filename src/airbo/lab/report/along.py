@@ -397,6 +397,7 @@ def _add_specification(figure: go.Figure, over: _Map, level: float) -> None:
         labels = {"labelformat": ".0%", "labelfont": {"color": "white"}}
         figure.add_contour(
             x=over.x, y=over.y, z=p, autocontour=False, showscale=False, hoverinfo="skip",
+            showlegend=False,
             contours={**contours, **labels}, line={"color": "white", "width": 1.5},
         )  # fmt: skip
     step = 2 if over.is_smooth else 1

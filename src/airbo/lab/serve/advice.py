@@ -25,7 +25,7 @@ def choose_designs(path: Path, n: int, by: str, key: str | None, report: Deliver
         key: Of the form: designs of one key are chosen once.
         report: Takes each number as soon as its design is stored.
     """
-    with _opened(path) as campaign:
+    with opened(path) as campaign:
         for i in range(n):
             [asked] = campaign.signed(by).ask(key=None if key is None else f"{key}:{i}")
             report(asked.number)
@@ -35,7 +35,7 @@ def find(path: Path, report: Deliver) -> None:
     """Work out the sections of the report, and report the key and the HTML of each."""
     from airbo.lab.report import Findings, sections
 
-    with _opened(path) as campaign:
+    with opened(path) as campaign:
         record = campaign.record()
         numbers = [e.number for e in campaign.modelled(record)]
         findings = Findings(campaign.optimizer(record), campaign.settings.units, numbers)
@@ -53,7 +53,7 @@ def make_table(path: Path, kind: str, report: Deliver) -> None:
     """
     from airbo.lab.tables import to_csv, to_excel
 
-    with _opened(path) as campaign:
+    with opened(path) as campaign:
         table = campaign.export_history() if kind == "history.csv" else campaign.export()
     report(to_excel(table) if kind.endswith(".xlsx") else to_csv(table).encode())
 
@@ -66,7 +66,7 @@ def make_report(path: Path, sections: Mapping[str, str], report: Deliver) -> Non
     from airbo.lab.report.records import history_section
     from airbo.lab.report.report import whole_page
 
-    with _opened(path) as campaign:
+    with opened(path) as campaign:
         record = campaign.record()
         history = history_section(record)
         shown = {**sections, **({"history": history.html()} if history else {})}
@@ -74,7 +74,7 @@ def make_report(path: Path, sections: Mapping[str, str], report: Deliver) -> Non
         report(whole_page(campaign.optimizer(record), shown.values(), title, today).encode())
 
 
-def _opened(path: Path) -> "Campaign":
+def opened(path: Path) -> "Campaign":
     """Open a campaign in a process that needs nothing but it."""
     import torch
 

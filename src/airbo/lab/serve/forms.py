@@ -29,6 +29,10 @@ class Entry:
     value: str = ""
     """What the field holds at first."""
 
+    def at(self, given: Any) -> "Entry":
+        """Return the field with something in it."""
+        return replace(self, value=str(given))
+
 
 class EntryError(Exception):
     """An entry cannot be used."""
@@ -179,12 +183,14 @@ def _read_named(
     return found
 
 
-def read_design(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
-    """Read a design that nobody asked for."""
+def read_design(settings: Settings, form: Mapping[str, str], whole: bool = True) -> dict[str, Any]:
+    """Read a design that nobody asked for; ``whole``: with all parameters."""
     mistakes, found = {}, {}
     for field in design_fields(settings):
         name, text = field.label, form.get(field.name, "")
         try:
+            if not text.strip() and not whole:
+                continue
             if not text.strip():
                 raise ValueError(f"Enter {name}.")
             found[name] = typed_value(settings.space, name, text)

@@ -18,6 +18,7 @@ from airbo.lab import Campaign, Change, Experiment, Record, Settings, Status
 from airbo.lab.events import new_key
 from airbo.lab.serve.advice import choose_designs, find, make_report, make_table
 from airbo.lab.serve.jobs import JobError, Runner
+from airbo.lab.serve.profile import Profile, Profiler
 
 _T = TypeVar("_T")
 
@@ -126,12 +127,14 @@ class LiveCampaign:
         """Tell apart what this server showed from what another one did, or this one earlier."""
         self._askers = ThreadPoolExecutor(1, "ask")
         self._finders = ThreadPoolExecutor(1, "find")
+        self._profiler = Profiler(self.path, run)
         self.snapshot()
 
     def close(self) -> None:
         """Close the storage, when what is under way has ended."""
         self._askers.shutdown(cancel_futures=True)
         self._finders.shutdown(cancel_futures=True)
+        self._profiler.close()
         with self._lock:
             if self._campaign is not None:
                 self._campaign.close()
@@ -258,6 +261,10 @@ class LiveCampaign:
         with self._lock:
             self._found = found
             self._n_shown += 1
+
+    def profile(self, snapshot: Snapshot, design: Mapping[str, Any]) -> Profile:
+        """Return what to expect at a design; see ``Profiler.ask``."""
+        return self._profiler.ask(snapshot.known, design)
 
     # -- files to save
 

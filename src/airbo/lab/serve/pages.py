@@ -40,6 +40,7 @@ from airbo.lab.serve.forms import (
 from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit
 from airbo.lab.serve.jobs import JobError
 from airbo.lab.serve.live import LiveCampaign, Snapshot
+from airbo.lab.serve.profile import Profile
 from airbo.lab.serve.view import STATIC, asset_bytes, environment
 from airbo.words import plural, result
 
@@ -54,6 +55,7 @@ _PAGES = {
     "/experiments": "experiments.html",
     "/history": "history.html",
     "/run-sheet": "run-sheet.html",
+    "/predict": "predict.html",
     "/experiment/{number:experiment}": "experiment.html",
 }
 _ADDRESSES = {name: path for path, name in _PAGES.items()}
@@ -431,6 +433,9 @@ class Site:
             template = self._templates.get_template("broken.html")
             return HTMLResponse(template.render(text=str(error), live=str(error)), 503)
         snapshot = view.snapshot
+        profile = None
+        if name == "predict.html":
+            profile, refusal = self._profile(request, snapshot)
         if number is not None and number not in snapshot.by_number:
             raise HTTPException(404)
         html = self._templates.get_template(name).render(
@@ -448,6 +453,7 @@ class Site:
             found=view.found,
             choosing=view.choosing,
             refusal=refusal,
+            profile=profile,
             messages=self.messages.take(visit.session),
             live=view.version,
             most_at_once=MOST_AT_ONCE,
@@ -457,6 +463,21 @@ class Site:
         if name == "report.html":
             response.headers["Content-Security-Policy"] = POLICY_FOR_CHARTS
         return response
+
+    def _profile(
+        self, request: Request, snapshot: Snapshot
+    ) -> tuple[Profile | None, Refusal | None]:
+        """Return what to expect at the settings in the address, or why that cannot be said."""
+        entries = dict(request.query_params)
+        if not snapshot.n_known:
+            return None, None
+        try:
+            design = read_design(snapshot.settings, entries, whole=False)
+            return self.live.profile(snapshot, design), None
+        except EntryError as error:
+            return None, Refusal("profile", "", error.mistakes, entries)
+        except JobError as error:
+            return None, Refusal("profile", str(error), {}, entries)
 
     # -- changing
 

@@ -15,6 +15,7 @@ from airbo import words
 from airbo.lab import Experiment, Settings
 from airbo.lab.events import new_key
 from airbo.lab.serve.forms import (
+    DESIGN_FIELD,
     design_fields,
     executed_fields,
     missing_fields,
@@ -23,7 +24,9 @@ from airbo.lab.serve.forms import (
     value_fields,
     why_fields,
 )
+from airbo.lab.serve.profile import Curve, Profile
 from airbo.outcomes import Want
+from airbo.space.parameters import Categorical
 
 WIDTH, HEIGHT, EDGE = 400.0, 140.0, 8.0
 """The small chart of values, in its own units."""
@@ -64,6 +67,8 @@ def environment() -> Environment:
         "why_fields": why_fields,
         "asset": asset,
         "small_chart": small_chart,
+        "profile_charts": profile_charts,
+        "slider": slider,
         "measured": measured,
         "label": words.label,
         "with_unit": words.with_unit,
@@ -185,3 +190,75 @@ def small_chart(what: Quantity, experiments: Sequence[Experiment]) -> SmallChart
         dots,
         [(height(bound), words.with_unit(bound, what.unit)) for bound in bounds],
     )
+
+
+@dataclass(frozen=True)
+class Slider:
+    """How a slider moves one parameter of a profile."""
+
+    name: str
+    """Of the field that it fills in."""
+    value: str
+    low: float
+    high: float
+    is_log: bool
+    is_whole: bool
+
+
+def slider(settings: Settings, profile: Profile, name: str) -> Slider | None:
+    """Return the slider of a parameter; None for a choice."""
+    parameter, value = settings.space.parameters[name], profile.design[name]
+    if isinstance(parameter, Categorical):
+        return None
+    is_whole = isinstance(value, int)
+    return Slider(DESIGN_FIELD + name, repr(value), *parameter.range, parameter.log, is_whole)
+
+
+@dataclass(frozen=True)
+class CurveChart:
+    """A curve of a profile in its own units: 200 wide and 100 high."""
+
+    curve: Curve
+    band: str
+    line: str
+    bars: Sequence[tuple[float, float, float, float]]
+    """Of each choice: where it stands, the ends of its interval, and its expected value."""
+    x: float
+    limits: Sequence[float]
+    low: str
+    high: str
+
+
+def profile_charts(profile: Profile, outcome: str) -> list[CurveChart]:
+    """Place all curves of an outcome on one scale, so that they can be compared."""
+    own = [curve for curve in profile.curves if curve.outcome == outcome]
+    low = min(min(curve.low) for curve in own)
+    high = max(max(curve.high) for curve in own)
+
+    def height(value: float) -> float:
+        return 96 - 92 * (value - low) / (high - low or 1.0)
+
+    def across(curve: Curve, position: float) -> float:
+        return 15 + 170 * position if curve.is_choice else 200 * position
+
+    def path(curve: Curve, values: Sequence[float]) -> list[str]:
+        pairs = zip(curve.positions, values, strict=True)
+        return [f"{across(curve, x):.1f},{height(y):.1f}" for x, y in pairs]
+
+    def bars(curve: Curve) -> list[tuple[float, float, float, float]]:
+        rows = zip(curve.positions, curve.low, curve.high, curve.mean, strict=True)
+        return [(across(curve, x), height(a), height(b), height(m)) for x, a, b, m in rows]
+
+    return [
+        CurveChart(
+            curve,
+            " ".join([*path(curve, curve.high), *reversed(path(curve, curve.low))]),
+            " ".join(path(curve, curve.mean)),
+            bars(curve) if curve.is_choice else [],
+            across(curve, curve.here),
+            [height(limit) for limit in curve.limits if low <= limit <= high],
+            words.number(low, 3),
+            words.number(high, 3),
+        )
+        for curve in own
+    ]

@@ -119,7 +119,7 @@
       light(false);
       const { version } = await answer.json();
       if (version !== document.body.dataset.live) {
-        if (document.querySelector("[data-part]")) { await load(location.pathname, {}, ""); }
+        if (document.querySelector("[data-part]")) { await load(location.pathname + location.search, {}, ""); }
         else { location.reload(); }
       }
     } catch (error) { light(true); }
@@ -150,7 +150,36 @@
     buttons.forEach((b) => { b.disabled = false; });
   }
 
+  // sliders fill in their field; when one stands still, or a field was changed, the page answers
+  const field = (slider) => slider.form.elements[slider.dataset.for];
+  const scaled = (slider, value) => slider.dataset.log ? Math.log(value) : Number(value);
+
+  function slide(event) {
+    const slider = event.target;
+    if (!slider.matches(".profiler input[type=range]")) { return; }
+    const [low, high] = [slider.dataset.low, slider.dataset.high].map((end) => scaled(slider, end));
+    const at = low + slider.value * (high - low);
+    const value = slider.dataset.log ? Math.exp(at) : at;
+    field(slider).value = slider.dataset.whole ? Math.round(value) : Number(value.toPrecision(4));
+  }
+
+  async function profile(event) {
+    const form = event.target.closest(".profiler");
+    if (!form) { return; }
+    if (event.type === "submit") { event.preventDefault(); }
+    const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
+    document.querySelector("[data-part=profile]").classList.add("old");
+    history.replaceState(null, "", address);
+    await load(address, {}, "").catch(() => say("No answer came. Try again."));
+    document.querySelector("[data-part=profile]").classList.remove("old");
+  }
+
   function ready() {
+    document.querySelectorAll(".profiler input[type=range]").forEach((slider) => {
+      const [low, high] = [slider.dataset.low, slider.dataset.high].map((end) => scaled(slider, end));
+      slider.hidden = false;
+      slider.value = (scaled(slider, field(slider).value.replace(",", ".")) - low) / (high - low);
+    });
     document.querySelectorAll(".message .close").forEach((b) => {
       b.hidden = false;
       b.onclick = () => b.closest(".message").remove();
@@ -160,6 +189,9 @@
   parts(document).forEach((p) => shown.set(key(p), content(p)));
   addEventListener("load", () => draw(document));
   document.addEventListener("submit", send);
+  document.addEventListener("submit", profile);
+  document.addEventListener("input", slide);
+  document.addEventListener("change", profile);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) { go(); } });
   ready();
   go();
