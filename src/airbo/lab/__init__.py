@@ -19,32 +19,17 @@ if TYPE_CHECKING:
     from airbo.lab.tables import Imported
 
 __all__ = [
-    "AlreadyTold",
-    "Campaign",
-    "CampaignError",
-    "Change",
-    "DamageError",
-    "Doubtful",
-    "Experiment",
-    "FileError",
-    "Imported",
-    "Mistake",
-    "Record",
-    "Settings",
-    "Status",
-    "StorageError",
-    "Told",
-]
+    "AlreadyTold", "Campaign", "CampaignError", "Change", "DamageError", "Doubtful", "Experiment",
+    "FileError", "Imported", "Mistake", "Record", "Settings", "Status", "StorageError", "Told",
+]  # fmt: skip
 
-_HOMES = ("errors", "record", "file", "tables", "campaign")
-"""Where these names are, the lightest first."""
+_HOMES = {"Campaign": "campaign", "Told": "campaign", "Settings": "file", "Imported": "tables"}
+_HOMES |= dict.fromkeys(("Change", "Experiment", "Record", "Status"), "record")
 
 
 def __getattr__(name: str) -> Any:
     """Import what is used when it is used: ``airbo --help`` needs no database and no arrays."""
-    if name in __all__:
-        for home in _HOMES:
-            module = importlib.import_module(f"airbo.lab.{home}")
-            if hasattr(module, name):
-                return getattr(module, name)
-    raise AttributeError(f"module 'airbo.lab' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'airbo.lab' has no attribute {name!r}")
+    home = importlib.import_module(f"airbo.lab.{_HOMES.get(name, 'errors')}")
+    return getattr(home, name)

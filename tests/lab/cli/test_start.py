@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import airbo
+from airbo import lab
 from tests.lab.common import DESIGN, MILL, campaign
 
 CODE = """
@@ -111,3 +112,10 @@ assert result.exit_code == 1, result.output
 assert "pip install 'airbo[optuna]'" in result.output
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=tmp_path)
+
+
+def test_every_name_of_the_lab_is_where_it_was_defined():
+    for name in lab.__all__:
+        assert getattr(lab, name).__qualname__ == name
+        assert getattr(lab, name).__module__.startswith("airbo.lab.")
+    assert lab.Told.__module__ == "airbo.lab.campaign"  # events have one, too
