@@ -69,9 +69,8 @@ def believe(
         _about_spread(z): _two_sided(float((z**2).sum()), n),
         "their distribution has another shape": float(scipy.stats.kstest(u, "uniform").pvalue),
     }
-    p = float(
-        min(1.0, len(reasons) * min(reasons.values()))
-    )  # of several tests, one is often unlucky
+    # of several tests, one is often unlucky
+    p = float(min(1.0, len(reasons) * min(reasons.values())))
     few = f" With {n} values only large differences show." if n < _FEW else ""
     if p >= UNLIKELY:
         agree = f"{n} measured values agree with it (p = {p:.2g})"

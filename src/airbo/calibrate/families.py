@@ -65,7 +65,8 @@ class Family:
     """Uncertainties of one kind, before they are fitted."""
 
     name: str
-    fit: Callable[[Sample], InputUncertainty]
+    fit: Callable[[Any], InputUncertainty]
+    """Takes rows of one parameter, or deviations or shares (n k) of several."""
 
 
 @dataclass(frozen=True)
@@ -509,15 +510,6 @@ def proposal(u: InputUncertainty) -> InputUncertainty:
 # -- parameters that are missed together
 
 
-@dataclass(frozen=True)
-class JointFamily:
-    """Uncertainties of several parameters, before they are fitted."""
-
-    name: str
-    fit: Callable[[Array], InputUncertainty]
-    """Takes deviations, or shares, (n k)."""
-
-
 def _joint_normal(D: Array, has_bias: bool) -> InputUncertainty:
     mean = D.mean(axis=0) if has_bias else np.zeros(D.shape[1])
     C = (D - mean).T @ (D - mean) / len(D)
@@ -544,10 +536,10 @@ def _joint_log(D: Array) -> InputUncertainty:
 
 
 JOINT_FAMILIES = (
-    JointFamily("normal, no bias", lambda D: _joint_normal(D, has_bias=False)),
-    JointFamily("normal", lambda D: _joint_normal(D, has_bias=True)),
-    JointFamily("two normals", _joint_normals),
-    JointFamily("the log itself", _joint_log),
+    Family("normal, no bias", lambda D: _joint_normal(D, has_bias=False)),
+    Family("normal", lambda D: _joint_normal(D, has_bias=True)),
+    Family("two normals", _joint_normals),
+    Family("the log itself", _joint_log),
 )
 
 

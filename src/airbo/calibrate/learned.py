@@ -418,7 +418,7 @@ def _joint(choices: Sequence[_Choice], seed: int) -> tuple[Candidate, ...]:
     return _rank(tuple(v.sample.name for v in choices), scored, _simplest(scored))
 
 
-def _joint_score(family: fam.JointFamily, D: Array, X: Array, relative: bool) -> _Score:
+def _joint_score(family: fam.Family, D: Array, X: Array, relative: bool) -> _Score:
     """Fit to deviations (n k), or to shares of the asked values; see ``families.log_density``."""
     n, of, scores = len(D), _folds(len(D)), np.empty(len(D))
     scales = X if relative else np.ones_like(X)

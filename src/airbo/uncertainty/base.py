@@ -132,6 +132,10 @@ class InputUncertainty(ABC):
     @property
     def dim(self) -> int | None:
         """Number of columns it acts on; None: any number, all independent and alike."""
+        return self._width
+
+    @cached_property
+    def _width(self) -> int | None:
         return None if self._kind is None else self._kind.width(self._values())
 
     def _values(self) -> dict[str, Any]:

@@ -97,11 +97,6 @@ class External(InputUncertainty):
         except TypeError:
             return id(next(iter(vars(self).values())))
 
-    def _scaled(self, factor: float) -> InputUncertainty:
-        from airbo.uncertainty.composed import Scaled
-
-        return Scaled(self, factor)
-
     def words(self, show: Show) -> str:
         """Say its name, if it can be saved."""
         try:

@@ -417,8 +417,7 @@ def columns(value: Any, name: str) -> list[Any]:
     return [column(c, name) for c in rows_of(value, name)]
 
 
-def columns_by_block(value: Any, name: str) -> list[Any]:
-    """Read positions of columns, block by block."""
+def _columns_by_block(value: Any, name: str) -> list[Any]:
     return [columns(block, name) for block in rows_of(value, name)]
 
 
@@ -600,7 +599,7 @@ KINDS = {
         ),
         Kind(
             "Product", "composed",
-            fields=(Field("blocks", _inners), Field("columns", columns_by_block, None)),
+            fields=(Field("blocks", _inners), Field("columns", _columns_by_block, None)),
             say=_say_product, width=lambda f: None,
         ),
         Kind(
