@@ -52,6 +52,7 @@ def test_init_asks_for_whole_numbers_log_scales_percent_and_logs(here):
                "force", "1", "5.5", "N", "uniform:-10%:5%", ""]  # fmt: skip
     said = airbo_("init", input="\n".join(answers) + "\n").output
     assert "a standard deviation, in percent of the value" in said
+    assert "Error" not in said  # a question mark is none
     found = data("check")
     kinds = [(p["type"], p.get("log", False)) for p in found["parameters"]]
     assert kinds == [("integer", False), ("float", True), ("float", False), ("float", False)]
@@ -81,6 +82,10 @@ def test_the_comments_of_a_new_file_say_what_is_in_force_and_show_every_kind(her
     assert in_force.count("n_initial = 12") == 1
     (here / "campaign.toml").write_text(in_force)
     assert data("check") == before
+    of_outcomes = re.sub(r"(?m)^# ", "", text.split("value and measure.\n")[1])
+    named = re.sub(r"(?m)^(direction|value) =.*\n", "", text) + of_outcomes
+    (here / "campaign.toml").write_text(named)
+    assert list(data("check")["outcomes"]) == ["strength", "leak"]
     examples = re.findall(r"(?m)^#   (\{ kind = .*? \})(?:  .*)?$", text)
     (here / "log.csv").write_text("-0.5\n0.5\n")
     assert {re.search(r'kind = "(.*?)"', e)[1] for e in examples} | {"ring"} == set(WORDS)

@@ -52,12 +52,11 @@ def _ask_parameter(name: str) -> Table:
     ):
         words.append("log")
     unit = typer.prompt(f"  {name}: unit (Enter: none)", "", show_default=False)
-    missed = typer.prompt(
-        f"  {name}: by how much is it missed (Enter: hit exactly; ? for help)",
-        "",
-        show_default=False,
-        value_proc=partial(_answered, name),
-    )
+    question = f"  {name}: by how much is it missed (Enter: hit exactly; ? for help)"
+    missed = "?"
+    while missed == "?":
+        answered = partial(_answered, name)
+        missed = typer.prompt(question, "", show_default=False, value_proc=answered)
     return _range(low, high, unit, words) | ({"uncertainty": missed} if missed else {})
 
 
@@ -74,7 +73,7 @@ def _answered(name: str, text: str) -> str:
     text = text.strip()
     if text == "?":
         typer.echo(_HELP)
-        raise typer.BadParameter("Now you.")
+        return text
     if not text or ":" in text or _is_file(text):
         return text and _uncertainty(text, f"{name}: the uncertainty")
     std = _length(text, f"{name}: the standard deviation")
@@ -330,4 +329,12 @@ _TAIL = """\
 # kind = "uniform"
 # low = -0.5
 # high = 0.5
+#
+# Several outcomes, or limits: in place of direction, value and measure.
+# [outcomes.strength]
+# goal = "maximize"
+# unit = "MPa"
+# [outcomes.leak]
+# at_most = 0.2
+# probability = 0.95         # share of executed inputs that must keep the limit
 """
