@@ -84,20 +84,20 @@ def test_queries_with_the_wrong_columns_are_refused(kind):
 
 
 VARYING = {
-    "no uncertainty": (lambda x: 0.1 * x, TypeError, "must return an uncertainty, got Tensor"),
-    "negative": (lambda x: unc.Normal(x - 10), ValueError, "std must be >= 0"),
-    "one row": (lambda x: unc.Normal(0.1 * x[..., :1, :].abs()), ValueError, "does not fit"),
-    "wrong columns": (lambda x: unc.Normal([0.1] * 3), ValueError, "does not fit them"),
-    "nan": (lambda x: unc.Normal(x * math.nan), ValueError, "std must be finite"),
-    "uniform rows": (lambda x: unc.Uniform(-1, x[..., :1, :] + 5), ValueError, "does not fit"),
-    "beta rows": (lambda x: unc.Beta(2, 3, scale=x[..., :1, :] + 5), ValueError, "does not fit"),
+    "no uncertainty": (lambda x: 0.1 * x, "must return an uncertainty, got Tensor"),
+    "negative": (lambda x: unc.Normal(x - 10), "std must be >= 0"),
+    "one row": (lambda x: unc.Normal(0.1 * x[..., :1, :].abs()), "does not fit"),
+    "wrong columns": (lambda x: unc.Normal([0.1] * 3), "3 columns, got 2"),
+    "nan": (lambda x: unc.Normal(x * math.nan), "std must be finite"),
+    "uniform rows": (lambda x: unc.Uniform(-1, x[..., :1, :] + 5), "does not fit"),
+    "beta rows": (lambda x: unc.Beta(2, 3, scale=x[..., :1, :] + 5), "does not fit"),
 }
 
 
 @pytest.mark.parametrize("kind", [MMDGP, SKLGP], ids=lambda k: k.__name__)  # samples, moments
-@pytest.mark.parametrize(("fn", "error", "message"), VARYING.values(), ids=VARYING)
-def test_a_varying_uncertainty_that_goes_wrong_says_so(kind, fn, error, message):
-    with pytest.raises(error, match=message):
+@pytest.mark.parametrize(("fn", "message"), VARYING.values(), ids=VARYING)
+def test_a_varying_uncertainty_that_goes_wrong_says_so(kind, fn, message):
+    with pytest.raises(ValueError, match=message):
         kind(X, Y, unc.Varying(fn, probe=0.5), box(2)).posterior(X[:3] + 0.1)
 
 
