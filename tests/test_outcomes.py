@@ -97,7 +97,7 @@ def test_values_within_limits_have_no_negative_merit(want):
             lambda: AtMost(1, probability=0.9999),
             r"AtMost: probability must not exceed 0\.999 .* Ask for 0\.999 of a stricter limit\.$",
         ),
-        (lambda: AtLeast(1, probability=95), r"between 0 and 1.* got 95\. Write 0\.95 for 95%\.$"),
+        (lambda: AtLeast(1, probability=95), r"between 0 and 1, as 0\.9 for 90%, got 95\.$"),
         (lambda: Between(0.3, 0.1), "low must be below high, got 0.3, 0.1"),
         (lambda: Maximize(measures.Mean), "make one"),
         (lambda: Minimize("mean"), "measure must be one of airbo.measures"),

@@ -92,7 +92,7 @@ def test_tried_designs_are_distinct_and_inside_where_some_are():
 def test_designs_without_a_value_are_waiting():
     record = history(1.0, None)
     record.ask(DESIGN)
-    assert [d["x"] for d in record.waiting] == [0.5, 0.1]
+    assert [d["x"] for d in record.waiting] == [0.1, 0.5]
     assert record.n_asked == 1
 
 

@@ -79,11 +79,11 @@ probability = 0.5
         ),
         (
             "[outcomes.a]\nat_most = 1\nprobability = 95.0\n",
-            r"line 10: outcomes.a: probability must .* got 95\.0\. Write 0\.95 for 95%\.",
+            r"line 10: outcomes.a: probability must .* got 95\.0\.",
         ),
         (
             "[outcomes.a]\nat_most = 1\nprobability = '95%'\n",
-            r"line 10: outcomes.a: probability must .* got '95%'\. Write 0\.95 for 95%\.",
+            r"line 10: outcomes.a: probability must .* got '95%'\.",
         ),
         ("[outcomes.a]\nat_most = 1\nprobability = nan\n", "between 0 and 1, .* got nan"),
         ("[outcomes.a]\nat_most = '1 mm'\n", "a mistake:.*at_most must be a number, got '1 mm'"),

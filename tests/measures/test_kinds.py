@@ -143,12 +143,8 @@ def test_a_written_measure_is_read_back(measure):
     [
         (lambda: Quantile(1.0), r"level must be a number between 0 and 1.* got 1\.0\.$"),
         (lambda: CVaR(0.0), "level must be a number between 0 and 1"),
-        (
-            lambda: CVaR(90),
-            r"between 0 and 1, as 0\.9 for 90 of 100, got 90\. Write 0\.9 for 90%\.$",
-        ),
-        (lambda: Quantile("0.9"), r"got '0\.9'\. Write 0\.9 without quotes\.$"),
-        (lambda: Quantile("97.5 %"), r"got '97\.5 %'\. Write 0\.975 for 97\.5%\.$"),
+        (lambda: CVaR(90), r"between 0 and 1, as 0\.9 for 90%, got 90\.$"),
+        (lambda: Quantile("0.9"), r"got '0\.9'\.$"),
         (
             lambda: Quantile(0.9991),
             r"level must not exceed 0\.999 \(999 of 1,000\), got 0\.9991.* Use Worst\(\)",
@@ -167,8 +163,8 @@ def test_a_written_measure_is_read_back(measure):
         (lambda: measures.from_text("cvar:high"), "cvar: 'high' is not a number"),
         (lambda: measures.from_text("median"), "There is no measure 'median'"),
         (lambda: measures.from_text("in-spec:3..1"), "The lower limit must be below"),
-        (lambda: measures.from_text("target"), "target needs a number, as target:50"),
-        (lambda: measures.from_text("worst:3"), "worst takes no number"),
+        (lambda: measures.from_text("target"), "'target' is no measure: write target:50"),
+        (lambda: measures.from_text("worst:3"), "'worst:3' is no measure: write worst"),
     ],
 )
 @pytest.mark.usefixtures("as_without_shape_checks")

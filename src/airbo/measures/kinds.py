@@ -326,11 +326,7 @@ def check_level(level: object, name: str = "level") -> float:
         share = finite_number(level, name)
         if 0 < share < 1:
             return share
-    given = repr(level) if isinstance(level, str) else level
-    raise ValueError(
-        f"{name} must be a number between 0 and 1, as 0.9 for 90 of 100, got {given}."
-        f"{_share_meant(level)}"
-    )
+    raise ValueError(f"{name} must be a number between 0 and 1, as 0.9 for 90%, got {level!r}.")
 
 
 def check_tail(
@@ -351,18 +347,6 @@ def check_kept_share(probability: object, name: str = "probability") -> float:
     return check_tail(probability, name, "Ask for 0.999 of a stricter limit.")
 
 
-def _share_meant(level: object) -> str:
-    """Say how to write a share that was given in percent, or as a text."""
-    text = str(level).strip()
-    with suppress(ValueError):
-        number = float(text.removesuffix("%"))
-        if (text.endswith("%") or number >= 2) and 0 < number < 100:
-            return f" Write {number / 100:g} for {number:g}%."
-        if isinstance(level, str) and 0 < number < 1:
-            return f" Write {number:g} without quotes."
-    return ""
-
-
 # -- as people type them, in a campaign file or after a flag: cvar:0.9
 
 _WORDS: dict[str, type[Measure]] = {
@@ -374,7 +358,14 @@ _WORDS: dict[str, type[Measure]] = {
     "in-spec": InSpec,
     "target": Target,
 }
-_EXAMPLES = {"in-spec": "in-spec:0.5..2", "target": "target:50"}
+_FORMS = {
+    MeanStd: "mean-std:2",
+    Quantile: "quantile:0.9",
+    CVaR: "cvar:0.9",
+    InSpec: "in-spec:0.5..2, in-spec:..2 or in-spec:0.5..",
+    Target: "target:50",
+}
+"""How measures with numbers are written."""
 
 
 def from_text(text: str) -> Measure:
@@ -383,29 +374,15 @@ def from_text(text: str) -> Measure:
     >>> from_text("cvar:0.9"), from_text("in-spec:..0.2"), from_text("worst")
     (CVaR(level=0.9), InSpec(low=None, high=0.2), Worst())
     """
-    word, colon, rest = text.strip().partition(":")
-    word = word.strip().lower()
-    if word not in _WORDS:
+    word, colon, rest = (part.strip() for part in text.partition(":"))
+    if word.lower() not in _WORDS:
         raise ValueError(f"There is no measure {word!r}; choose from {', '.join(_WORDS)}.")
-    kind = _WORDS[word]
-    if not colon:
-        if word in _EXAMPLES:
-            needed = "limits" if word == "in-spec" else "a number"
-            raise ValueError(f"{word} needs {needed}, as {_EXAMPLES[word]}.")
-        return kind()
-    if word == "in-spec":
-        low, dots, high = rest.partition("..")
-        if not dots:
-            raise ValueError(
-                "in-spec takes two limits with two dots between them, as in-spec:0.5..2, "
-                f"in-spec:..2 or in-spec:0.5.., got {rest.strip()!r}."
-            )
-        return InSpec(
-            *(_typed_number(word, part) if part.strip() else None for part in (low, high))
-        )
-    if word in ("mean", "worst"):
-        raise ValueError(f"{word} takes no number, got {rest.strip()!r}.")
-    return kind(_typed_number(word, rest))  # type: ignore[call-arg]
+    kind = _WORDS[word.lower()]
+    parts = rest.split("..") if colon else []
+    is_form = len(parts) == 2 if kind is InSpec else len(parts) <= len(fields(kind))  # type: ignore[arg-type]
+    if not is_form or (kind is Target and not parts):
+        raise ValueError(f"{text.strip()!r} is no measure: write {_FORMS.get(kind, word)}.")
+    return kind(*(_typed_number(word, part) if part.strip() else None for part in parts))
 
 
 def to_text(measure: Measure) -> str:
@@ -415,12 +392,8 @@ def to_text(measure: Measure) -> str:
     ('cvar:0.9', 'in-spec:..0.2')
     """
     word = next(word for word, kind in _WORDS.items() if type(measure) is kind)
-    given = measure.to_dict()
-    if isinstance(measure, InSpec):
-        low, high = (str(given.get(name, "")).removesuffix(".0") for name in ("low", "high"))
-        return f"{word}:{low}..{high}"
-    numbers = [str(v).removesuffix(".0") for name, v in given.items() if name != "kind"]
-    return ":".join([word, *numbers])
+    numbers = ["" if v is None else str(v).removesuffix(".0") for v in vars(measure).values()]
+    return f"{word}:{'..'.join(numbers)}" if numbers else word
 
 
 def _typed_number(word: str, text: str) -> float:

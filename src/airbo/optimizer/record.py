@@ -171,8 +171,8 @@ class History:
 
     @property
     def waiting(self) -> list[Design]:
-        """Pending and failed designs, whose value is unknown."""
-        return [*self.pending, *(o.design for o in self.observations if o.failed)]
+        """Failed and pending designs, whose value is unknown; the latest come last."""
+        return [*(o.design for o in self.observations if o.failed), *self.pending]
 
     @property
     def recently_failed(self) -> list[Design]:

@@ -33,10 +33,9 @@ from airbo.measures.posterior import SEARCH, MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.optimizer.goal import OutcomeDraws, OutcomeModel
 from airbo.optimizer.record import SAME, History
-from airbo.optimizer.surrogate import MOST_ROWS, warn_of_part
+from airbo.optimizer.surrogate import MOST_ROWS
 from airbo.optimizer.within import Within
 from airbo.seeds import stream_seed
-from airbo.space import Design
 from airbo.space.cube import Section
 
 N_RESTARTS, N_RAW = 8, 256
@@ -99,7 +98,7 @@ def next_design(
     """
     points, surrogate = history.points, outcomes[0].surrogate
     # P of the experiments and Q in use, both in the unit cube
-    waiting = points.of(unknown_designs(history))
+    waiting = points.of(history.waiting[-MOST_ROWS:])
     experiments, deployment = surrogate.experiments_in_cube, surrogate.deployment_in_cube
     taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
     X = points.of(history.designs)
@@ -130,17 +129,6 @@ def next_design(
 def knows_where_inputs_land(model: Model) -> bool:
     """Say whether a model tells a design that is used from the same one in an experiment."""
     return isinstance(model, UncertainInputGP) and not isinstance(model.features, Nominal)
-
-
-def unknown_designs(history: History) -> list[Design]:
-    """Return the designs without a value that a model looks at: all, unless they are too many."""
-    waiting = history.waiting
-    if len(waiting) <= MOST_ROWS:
-        return waiting
-    how = "pending ones first, then those that failed last"
-    warn_of_part(MOST_ROWS, len(waiting), "designs without a value", how)
-    pending = history.pending[-MOST_ROWS:]
-    return [*pending, *waiting[len(waiting) - MOST_ROWS + len(pending) :]]
 
 
 def best_design(

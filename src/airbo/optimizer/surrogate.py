@@ -139,8 +139,11 @@ class Surrogate:
             warnings.simplefilter("ignore", NumericalWarning)
             best = others[most_promising(first, Z, MOST_ROWS - len(drawn))]
         part = some([*drawn.tolist(), *best.tolist()])
-        warn_of_part(
-            len(part), len(known), "observations", "half at random, half where values may be best"
+        warnings.warn(
+            f"The model looks at {len(part):,} of {len(known):,} observations: half at random, "
+            "half where values may be best. All of them would need too much time and memory.",
+            PartOfDataWarning,
+            stacklevel=2,
         )
         return self._fit(part, unit)
 
@@ -295,13 +298,3 @@ def replicates(known: Sequence[Observation]) -> list[list[int]]:
         key = (*o.design.values(), *o.executed.items(), o.uncertainty)
         groups.setdefault(key, []).append(i)
     return list(groups.values())
-
-
-def warn_of_part(n_part: int, n_all: int, what: str, how: str) -> None:
-    """Say that the model looks at a part."""
-    warnings.warn(
-        f"The model looks at {n_part:,} of {n_all:,} {what}: {how}. With all of them, it would "
-        "need too much time and memory.",
-        PartOfDataWarning,
-        stacklevel=2,
-    )

@@ -53,6 +53,8 @@ def write_report(
         The path.
     """
     target = Path(path)
+    if optimizer.space.environment:
+        raise ValueError("Reports do not show environments yet: use the methods of the optimizer.")
     if target.is_dir():
         raise IsADirectoryError(f"A report is a file, but {str(target)!r} is a folder")
     if not target.parent.is_dir():
