@@ -245,7 +245,7 @@ class Campaign:
     def _choose(self, record: Record, n: int) -> list[tuple[Design, str]]:
         """Choose designs, and say why; no transaction is open meanwhile."""
         from airbo.lab.digits import as_held, digits_of
-        from airbo.lab.reason import first_reason, reason
+        from airbo.lab.reason import FIRST, reason
 
         settings, known = self.settings, self.modelled(record)
         digits = digits_of(settings.space, settings.uncertainty)
@@ -256,11 +256,7 @@ class Campaign:
                 is_initial = optimizer.is_initial
                 design = optimizer.ask(number=record.next_number + i)
                 held = as_held(settings.space, digits, design)
-                why = (
-                    first_reason(optimizer.n_initial)
-                    if is_initial
-                    else reason(optimizer, settings, known, held)
-                )
+                why = FIRST if is_initial else reason(optimizer, settings, known, held)
                 chosen.append((held, why))
         except ValueError as error:
             raise CampaignError(f"No design can be chosen. {error}") from error

@@ -13,6 +13,8 @@ from airbo.outcomes import FEASIBLE, Limit, Want
 from airbo.space import Design
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from airbo.optimizer import Evaluation, Optimizer
 
 FAR = 0.25
@@ -181,3 +183,22 @@ def nearest_words(found: Prediction) -> str:
     said = f"Nearest experiments, with their distance in ranges of the parameters: {listed}."
     warning = " None is near: these numbers rest on what the model believes of the whole range."
     return said + (warning if found.is_far else "")
+
+
+def as_table(predictions: Sequence[Prediction]) -> "pd.DataFrame":
+    """Return a table: designs, what to expect of each outcome, and the nearest experiment."""
+    import pandas as pd
+
+    rows = []
+    for found in predictions:
+        row: dict[str, Any] = dict(found.design)
+        for name, p in found.outcomes.items():
+            row |= {name: p.mean, f"{name}_low": p.interval[0], f"{name}_high": p.interval[1]}
+            if p.single_run is not None:
+                row |= {f"{name}_run_low": p.single_run[0], f"{name}_run_high": p.single_run[1]}
+            if p.decides is not None and p.decides.capability is not None:
+                row[f"{name}_in_spec"] = p.decides.capability.share
+        if found.nearest:
+            row |= {"nearest": found.nearest[0][0], "distance": found.nearest[0][1]}
+        rows.append(row)
+    return pd.DataFrame(rows)

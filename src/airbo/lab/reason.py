@@ -33,11 +33,8 @@ NEAR = 0.1
 """Experiments closer than this, relative to the range of a parameter, are near."""
 UNLIKELY = 0.5
 """A design that keeps a limit with a smaller probability is tried in spite of it."""
-
-
-def first_reason(n_initial: int) -> str:
-    """Say why an initial design is asked for."""
-    return f"One of the first {n_initial} designs, which spread over the ranges."
+FIRST = "One of the first designs, which spread over the ranges."
+"""Why an initial design is asked for."""
 
 
 def reason(

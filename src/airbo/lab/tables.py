@@ -22,9 +22,9 @@ from airbo.lab.record import Change, Experiment, Record
 from airbo.observed import EXECUTED_COLUMN, FAILED, INFEASIBLE, OK, STATUS, VALUE, check_value
 from airbo.outcomes import objectives
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
-from airbo.space import Space
+from airbo.space import Design, Space
 from airbo.space.parameters import Categorical
-from airbo.words import nearest, number_of, quoted, same_unit, unit_of, value_of
+from airbo.words import nearest, number_of, quoted, same_unit, typed_value, unit_of, value_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,6 +214,39 @@ def _row_of(trial: "StudyTrial", reader: EntryReader) -> TableRow:
     kept = {column: moment.isoformat() for column, moment in times.items() if moment is not None}
     kept[TRIAL] = str(trial.number)
     return TableRow(trial.number, entry, kept, pending=trial.state == "pending")
+
+
+def read_designs(settings: Settings, path: Path) -> list[Design]:
+    """Read the designs of a table, to predict them; empty cells, and what is no parameter, are not.
+
+    Raises:
+        FileError: If there are mistakes; all are named.
+    """
+    name, sheet = _read(path)
+    columns, found = TableColumns(settings.space, settings.units), TableMistakes()
+    meanings: list[str] = []
+    for column in sheet.header:
+        try:
+            meanings.append(columns.meaning(column))
+        except ValueError as error:
+            found.add(1, str(error))
+    found.check(name)
+    designs = []
+    for line, cells in sheet.rows:
+        design: Design = {}
+        for column, cell in zip(meanings, cells, strict=False):
+            parameter = settings.space.parameters.get(column)
+            if parameter is None or not cell:
+                continue
+            is_text = isinstance(parameter, Categorical)
+            try:
+                text = sheet.text(cell) if is_text else sheet.number(cell)
+                design[column] = typed_value(settings.space, column, text)
+            except ValueError as error:
+                found.add(line, str(error))
+        designs.append(design)
+    found.check(name)
+    return designs
 
 
 def _read(source: "str | Path | pd.DataFrame") -> tuple[str, Sheet]:

@@ -40,6 +40,27 @@ def test_without_settings_the_recommended_design_is_predicted(line):
     assert "as recommended" in airbo_("predict").stdout
 
 
+def test_every_row_of_a_table_is_predicted_as_if_alone(line):
+    (line / "designs.csv").write_text("x [mm];remarks_of;value\n0,5;;\n0,25;;1,0\n", "utf-8")
+    refused = airbo_("predict", "--table", "designs.csv", code=3)
+    assert "unknown column 'remarks_of'" in refused.stderr
+    (line / "designs.csv").write_text("x [mm];value\n0,5;\n0,25;1,0\n", "utf-8")
+    rows = data("predict", "--table", "designs.csv")["predictions"]
+    assert rows == [data("predict", "x=0.5"), data("predict", "x=0.25")]
+    printed = airbo_("predict", "--table", "designs.csv").stdout.splitlines()
+    assert printed[0].startswith("x,value,value_low,value_high,value_run_low,value_run_high")
+    assert len(printed) == 3
+    airbo_("predict", "--table", "designs.csv", "-o", "out.csv")
+    assert (line / "out.csv").read_text("utf-8").splitlines() == printed
+
+
+def test_all_mistakes_of_a_table_are_named_at_once(line):
+    (line / "designs.csv").write_text("x\nten\n0.5\nmany\n", "utf-8")
+    found = airbo_("predict", "--table", "designs.csv", code=3).stderr
+    assert "line 2" in found
+    assert "line 4" in found
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

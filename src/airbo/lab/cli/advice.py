@@ -21,7 +21,7 @@ from airbo.lab.cli.command import (
 
 if TYPE_CHECKING:
     from airbo.analysis import Handover, Outlook
-    from airbo.lab import Settings
+    from airbo.lab import Campaign, Settings
     from airbo.optimizer import Recommendation
 
 Anywhere = Annotated[
@@ -194,6 +194,13 @@ def predict(
         list[str] | None,
         typer.Argument(metavar="[NAME=VALUE]...", help="What to set; the rest is as recommended."),
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(help="A CSV or Excel file with a design in each row; the answer is a table."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="With --table: a .csv or .xlsx file.")
+    ] = None,
     allow_outside: Annotated[
         bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
     ] = False,
@@ -211,6 +218,9 @@ def predict(
 
         campaign = open_campaign(file, out)
         settings = campaign.settings
+        if table is not None:
+            _predict_table(campaign, table, output, allow_outside, out)
+            return
         design = _design_in(settings, words or [])
         with out.working("Fitting the model ..."):
             one_thread()
@@ -221,6 +231,27 @@ def predict(
         out.show(*sentences(settings, found))
         out.show("Brackets are 90% intervals (model uncertainty); values are those in use.")
         out.result(found.to_dict())
+
+
+def _predict_table(
+    campaign: "Campaign", table: Path, output: Path | None, allow_outside: bool, out: Output
+) -> None:
+    """Predict every row of a table."""
+    from airbo.lab.prediction import as_table
+    from airbo.lab.tables import read_designs, to_csv, write_table
+    from airbo.words import plural
+
+    designs = read_designs(campaign.settings, table)
+    with out.working("Fitting the model ..."):
+        one_thread()
+        adviser = campaign.adviser()
+        found = [adviser.predict(design, allow_outside) for design in designs]
+    if output is not None:
+        write_table(as_table(found), output)
+        out.show(f"Wrote {plural(len(found), 'prediction')} to {output}.")
+    elif not out.as_json:
+        typer.echo(to_csv(as_table(found)), nl=False)
+    out.result({"predictions": [each.to_dict() for each in found], "file": output})
 
 
 def _design_in(settings: "Settings", words: Sequence[str]) -> dict[str, Any]:
