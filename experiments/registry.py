@@ -12,14 +12,14 @@ from experiments.paper.modelling import MODELLING
 from experiments.paper.optimizations import PAPER
 from experiments.paper.surrogates import SURROGATES
 from experiments.theory.gain_growth import GAIN_GROWTH
-from experiments.theory.regret_growth import REGRET_GROWTH, REGRET_GROWTH_2D
+from experiments.theory.regret_growth import REGRET_GROWTH
 
 EXPERIMENTS: dict[str, Experiment] = {
     e.name: e for e in (MODELLING, DILEMMA, INFERENCE_TIME, PAPER, SURROGATES, BELIEFS)
 }
 """The paper's evaluation."""
 
-THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, REGRET_GROWTH_2D, GAIN_GROWTH)}
+THEORY: dict[str, Experiment] = {e.name: e for e in (REGRET_GROWTH, GAIN_GROWTH)}
 """The theorems of the paper, compared with measurements."""
 
 BEYOND: dict[str, Experiment] = {

@@ -92,9 +92,10 @@ class Surrogates(Experiment):
         return table.markdown(header, rows)
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw the posteriors of the first repeat, for few and for many observations."""
+        """Draw the posteriors of the first repeat, for few observations."""
         found = {task.label: (task, r["curves"]) for task, r in results if "curves" in r}
-        return [self._draw(found, n, folder / f"{self.name}-{n}.png") for n in _sizes(results)]
+        n = _sizes(results)[0]
+        return [self._draw(found, n, folder / f"{self.name}-{n}.png")]
 
     def _draw(self, found: dict[str, Any], n: int, path: Path) -> Path:
         with picture(path, 11, 7.5) as figure:

@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,12 @@ from experiments.theory.regret import cumulative_regret, regret_bound, run_regre
 OTHER_WINDOWS = (1 / 6, 1 / 3, 2 / 3)
 
 
-@dataclass(frozen=True)
 class RegretGrowth(Experiment):
     """Searches on functions drawn at random; one repeat is one function."""
 
-    name: str = "regret-growth"
-    title: str = "Growth of the cumulative regret"
-    d: int = 1
-    """Number of parameters."""
-    repeats: int = 6
+    name = "regret-growth"
+    title = "Growth of the cumulative regret"
+    repeats = 6
     paper = "theorem 1"
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
@@ -51,8 +47,6 @@ class RegretGrowth(Experiment):
             "lengthscale": LENGTHSCALE, "input std": STD, "noise": NOISE, "norm": NORM,
             "delta": DELTA, "n_initial": N_INITIAL, "n_steps": 12 if quick else 60,
         }  # fmt: skip
-        if self.d > 1:
-            config |= {"d": self.d, "lengthscale": LENGTHSCALE * self.d}
         return [
             Task(self.name, method.name, seed, config)
             for seed in range(repeats)
@@ -61,7 +55,7 @@ class RegretGrowth(Experiment):
 
     def run(self, task: Task) -> dict[str, Any]:
         """Search once; if the kernel was known, add the theorem's bounds."""
-        problem = Drawn.draw(task.seed, self.d)
+        problem = Drawn.draw(task.seed)
         [method] = [method for method in METHODS if method.name == task.label]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TooLittleDataWarning)
@@ -103,7 +97,7 @@ def bounds_of(problem: Drawn, optimizer: Optimizer) -> dict[str, Any]:
     run = run_regret(
         optimizer.model, designs_of(optimizer), problem, b=NORM, delta=DELTA, n_initial=N_INITIAL
     )
-    grid = problem.grid(201 if problem.d == 1 else 21)
+    grid = problem.grid(201)
     with torch.no_grad():
         K = optimizer.model.forward(grid).covariance_matrix
     noise_variance, n = problem.total_noise**2, len(run.regret)
@@ -200,6 +194,3 @@ def _draw_bounds(ax: Axes, results: Results) -> None:
 
 
 REGRET_GROWTH = RegretGrowth()
-REGRET_GROWTH_2D = RegretGrowth(
-    "regret-growth-2d", "Growth of the cumulative regret in two dimensions", d=2, repeats=3
-)
