@@ -47,7 +47,7 @@ from airbo.embeddings.waves import (
     characteristic,
     landing_waves,
     n_waves,
-    octaves,
+    narrowest,
     shifted,
 )
 from airbo.uncertainty import InputUncertainty
@@ -87,11 +87,15 @@ MAX_KEPT = 24_000_000
 NEGLIGIBLE = 1e-10
 """Share of the base kernel below which a Gaussian is left out."""
 MOST_KEPT = 1_000_000
-"""Waves of a list of designs that are kept: 8 MB."""
+"""Waves of a list of designs that are kept, per group and Gaussian: 8 MB."""
+SHORT, MOST_KEPT_OF_SHORT = 300, 5_000_000
+"""Designs of a short list, as observations are, of which more is kept: without it, an ask after 200
+observations of three dependent columns takes twice as long."""
 TYPICAL_WAVES = 200
 """Waves of one Gaussian, for the size of portions; most have fewer."""
-N_REMEMBERED = 4
-"""Lists of designs whose waves are kept: observations, and candidates under two uncertainties."""
+N_REMEMBERED = 6
+"""Lists of designs whose waves are kept: of a search, the observations, the designs to compare
+with, and the last and the present candidates under two uncertainties."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,28 +257,21 @@ class Designs:
             self._under[kind] = (self if len(index) == len(self) else self.take(index)), index
         return self._under[kind]
 
-    def waves(
-        self,
-        place: tuple[int, ...],
-        grid: tuple[Any, ...],
-        size: int,
-        compute: Callable[["Designs"], Tensor],
-    ) -> Float[Tensor, "q n v"]:
-        """Return waves on a grid, for a group and some Gaussians; the last grid is remembered.
+    def keeps(self, grid: Grid) -> bool:
+        """Say whether the waves of all designs may be kept."""
+        return len(self) * grid.size <= (MOST_KEPT_OF_SHORT if len(self) <= SHORT else MOST_KEPT)
 
-        Args:
-            place: The numbers of the group and of the Gaussians.
-            grid: What is equal for equal grids.
-            size: Waves per design.
-            compute: Works them out.
-        """
-        if len(self) * size > MOST_KEPT:
-            return compute(self)
+    def waves(
+        self, place: tuple[int, ...], grid: Grid, compute: Callable[["Designs", Grid], Tensor]
+    ) -> Float[Tensor, "q n v"]:
+        """Return waves on a grid; of a ``place``, a group and some Gaussians, the last are kept."""
+        if not self.keeps(grid):
+            return compute(self, grid)
         key = (place, grid, torch.is_grad_enabled() and self.f.requires_grad)
         if key not in self._waves:
             for old in [known for known in self._waves if known[0] == place]:
                 del self._waves[old]
-            self._waves[key] = compute(self)
+            self._waves[key] = compute(self, grid)
         return self._waves[key]
 
 
@@ -290,17 +287,13 @@ class _Chosen(Designs):
             self.is_within = True
 
     def waves(
-        self,
-        place: tuple[int, ...],
-        grid: tuple[Any, ...],
-        size: int,
-        compute: Callable[[Designs], Tensor],
+        self, place: tuple[int, ...], grid: Grid, compute: Callable[[Designs, Grid], Tensor]
     ) -> Tensor:
         if len(self.whole.distinct) > 1:
-            return super().waves(place, grid, size, compute)
-        if len(self.whole) * size > MOST_KEPT:
-            return compute(self)
-        return self.whole.waves(place, grid, size, compute)[:, self.chosen]
+            return super().waves(place, grid, compute)
+        if not self.whole.keeps(grid):
+            return compute(self, grid)
+        return self.whole.waves(place, grid, compute)[:, self.chosen]
 
 
 class Spectrum:
@@ -388,8 +381,10 @@ class GaussianEmbedding(Embedding):
             start += other.size
         numbers = f[:, start : start + group.size]
         parts = numbers.split([math.prod(s) for s in group.shapes], dim=-1)
-        shaped = (p.unflatten(-1, s) for p, s in zip(parts, group.shapes, strict=True))
-        return Mixture(tuple(group.columns), *shaped)
+        shaped = [p.unflatten(-1, s) for p, s in zip(parts, group.shapes, strict=True)]
+        # designs with fewer Gaussians than others have some of weight 0 at the end
+        used = 1 + int(shaped[0].detach().any(0).nonzero()[-1])
+        return Mixture(tuple(group.columns), *(v[:, :used] for v in shaped))
 
     # -- which designs are compared
 
@@ -720,39 +715,25 @@ class GaussianEmbedding(Embedding):
         g = self.groups[i]
         place, lam = (i, *base.numbers[q]), base.lam[q][:, g.columns]
         kinds = (0, 0) if g.deviations is None else (one.distinct[0], two.distinct[0])
-        key, grid, a = base.known(
-            ("grid", *place, *reach, *kinds), lambda: self._grid(g, lam, reach, kinds)
-        )
-        make = lambda designs: self._new_waves(g, designs, grid)  # noqa: E731
-        phi = one.waves(place, key, a.numel(), make)
-        other = phi if one is two else two.waves(place, key, a.numel(), make)
+        make = lambda: self._grid(g, lam, reach, kinds)  # noqa: E731
+        grid, a = base.known(("grid", *place, *reach, *kinds), make)
+        phi = one.waves(place, grid, partial(self._new_waves, g))
+        other = phi if one is two else two.waves(place, grid, partial(self._new_waves, g))
         # Σ_k a_k (E cos ω_k u E cos ω_k v + E sin ω_k u E sin ω_k v) = Σ_k a_k E cos ω_k (u - v)
         weighted = phi * a.unsqueeze(-2)
         return (weighted * other).sum(-1) if matching else weighted @ other.mT
 
     def _grid(
         self, g: Group, lam: Float[Tensor, "q b"], reach: tuple[float, ...], kinds: tuple[int, int]
-    ) -> tuple[tuple[Any, ...], Grid, Float[Tensor, "q v"]]:
-        """Return what is equal for equal grids, the grid, and the amplitudes."""
-        key: tuple[Any, ...] = (*reach, *octaves(lam).tolist())
-        grid = Grid.of(lam, lam.new_tensor(reach))
-        if g.b > 1 and g.deviations is not None:
-            key, grid = (*key, *sorted(kinds)), self._damped(g, grid, kinds)
-        return key, grid, grid.amplitudes(lam)
-
-    def _damped(self, g: Group, grid: Grid, kinds: tuple[int, int]) -> Grid:
-        """Leave out waves that the deviations damp: the terms of g are a |φ| |φ'| cos(...)."""
-        assert g.deviations is not None
-        # |a_k| |φ_P(ω_k)| |φ_Q(ω_k)|: together, what is left out stays below INVISIBLE
-        height = grid.bounds()[0]
-        for kind in kinds:
-            height = height * characteristic(g.deviations[kind], grid.frequencies)[0][0]
-        return grid.only(height > INVISIBLE[g.b] / len(height))
+    ) -> tuple[Grid, Float[Tensor, "q v"]]:
+        """Return the grid, which is the same for similar widths, and the amplitudes."""
+        grid = grid_of(g, narrowest(lam), reach, kinds, lam.dtype, lam.device)
+        return grid, grid.amplitudes(lam)
 
     def _new_waves(self, g: Group, designs: Designs, grid: Grid) -> Float[Tensor, "q n v"]:
         if g.deviations is None:
             landing = self.landing(g, designs).clamped(-FARTHEST, 1 + FARTHEST)
-            return landing_waves(landing, grid.frequencies)
+            return landing_waves(landing, grid)
         x = designs.f[:, g.columns].clamp(-FARTHEST, 1 + FARTHEST)
         deviation = g.deviations[designs.distinct[0]]
         return shifted(x, *characteristic(deviation, grid.frequencies), grid.frequencies)
@@ -804,6 +785,28 @@ class GaussianEmbedding(Embedding):
         # the largest u - v over all executed inputs, up to SIGMAS standard deviations
         extent = torch.stack(highs).amax(0) - torch.stack(lows).amin(0)
         return tuple(extent.clamp_max(1 + 4 * FARTHEST).tolist())
+
+
+@lru_cache(maxsize=512)
+def grid_of(
+    g: Group,
+    roots: tuple[tuple[float, ...], ...],
+    reach: tuple[float, ...],
+    kinds: tuple[int, int],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Grid:
+    """Return the frequencies of a group, for Gaussians that are not narrower than 1 / ``roots``."""
+    like = torch.empty(0, dtype=dtype, device=device)
+    grid = Grid.of(like.new_tensor(roots), like.new_tensor(reach))
+    if g.b == 1 or g.deviations is None:
+        return grid
+    # the terms of g are at most |a_k| |φ_P(ω_k)| |φ_Q(ω_k)|: leave out waves that deviations damp;
+    # together, these stay below INVISIBLE
+    height = grid.bounds()[0]
+    for kind in kinds:
+        height = height * characteristic(g.deviations[kind], grid.frequencies)[0][0]
+    return grid.only(height > INVISIBLE[g.b] / len(height))
 
 
 def _shifted_normals(

@@ -56,7 +56,7 @@ def n_waves(lam: Sequence[float], reach: Sequence[float]) -> float:
     return ball * math.prod(radii)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
     """Frequencies for Gaussians of some widths, between points at most ``reach`` apart.
 
@@ -72,19 +72,22 @@ class Grid:
     widest: Float[Tensor, "q b"]
     """The largest λ of the coarse step, for bounds on amplitudes."""
 
+    @property
+    def size(self) -> int:
+        """Waves of a design, cosines and sines."""
+        return 2 * self.counts.numel()
+
     @classmethod
-    def of(cls, lam: Float[Tensor, "q b"], reach: Float[Tensor, " b"]) -> "Grid":
-        """Choose frequencies, which carry no gradient; in several columns, for one Gaussian."""
+    def of(cls, narrow: Float[Tensor, "q b"], reach: Float[Tensor, " b"]) -> "Grid":
+        """Choose frequencies for √λ up to ``narrow``; in several columns, for one Gaussian."""
         # √λ ∈ (narrow / 2^(1/PER_OCTAVE), narrow]: the widest of them sets the period, because
         # Σ repeats itself with period 2π/Δ and at 2π/Δ - t the next Gaussian must be 0;
         # the narrowest sets the last frequency
-        root, margin = lam.detach().clamp_min(1e-12).sqrt(), MARGIN[lam.shape[-1]]
-        narrow = root / root[0] * torch.exp2(octaves(lam) / PER_OCTAVE)
-        narrow = narrow.clamp_max(math.sqrt(NARROWEST))
+        narrow, margin = narrow.clamp_max(math.sqrt(NARROWEST)), MARGIN[narrow.shape[-1]]
         wide = narrow * 2 ** (-1 / PER_OCTAVE)
         steps = 2 * math.pi / (reach + margin / wide)
         sizes = torch.ceil(margin * narrow / steps)  # (q, b)
-        if lam.shape[-1] == 1:
+        if narrow.shape[-1] == 1:
             k = torch.arange(int(sizes.max()) + 1).to(steps).reshape(1, -1, 1)
             counts = torch.where(k.squeeze(-1) > sizes, 0.0, 2.0).to(steps)
             counts[:, 0] = 1.0
@@ -117,10 +120,15 @@ class Grid:
         return Grid(self.frequencies[:, kept], self.steps, self.counts[:, kept], self.widest)
 
 
-def octaves(lam: Float[Tensor, "q b"]) -> Float[Tensor, " b"]:
-    """Return the coarse step of the first width; the grids of all Gaussians change with it."""
-    root = lam[0].detach().clamp_min(1e-12).sqrt()
-    return torch.ceil(PER_OCTAVE * root.log2())
+def narrowest(lam: Float[Tensor, "q b"]) -> tuple[tuple[float, ...], ...]:
+    """Return √λ, rounded up in coarse steps: the same numbers while a fit moves λ a little.
+
+    The first Gaussian sets the step, and the grids of all change with it.
+    """
+    root = lam.detach().clamp_min(1e-12).sqrt()
+    up = torch.exp2(torch.ceil(PER_OCTAVE * root[0].log2()) / PER_OCTAVE)
+    rows: list[list[float]] = (root / root[0] * up).tolist()
+    return tuple(tuple(float(f"{value:.5g}") for value in row) for row in rows)
 
 
 def shifted(
@@ -139,16 +147,26 @@ def shifted(
     return torch.cat([phase.cos() * factor, phase.sin() * factor], dim=-1)
 
 
-def landing_waves(landing: Mixture, W: Float[Tensor, "q w b"]) -> Float[Tensor, "q n v"]:
+def landing_waves(landing: Mixture, grid: Grid) -> Float[Tensor, "q n v"]:
     """Return the features Φ of designs that come with a distribution of their own."""
+    # the frequencies of all Gaussians in one row, without padding
+    used = grid.counts > 0  # (q, w)
+    W = grid.frequencies[used].unsqueeze(0)  # (1, u, b)
     n, j = landing.weights.shape
-    size = max(1, PORTION // (j * W.shape[0] * W.shape[1]))
+    size = max(1, PORTION // (j * W.shape[1]))
     if n <= size or landing.means.requires_grad:
-        return _landing_waves(landing, W)
-    spreads = [None] * n if landing.spread is None else landing.spread.split(size)
-    parts = zip(landing.weights.split(size), landing.means.split(size), spreads, strict=False)
-    some = (replace(landing, weights=w, means=m, spread=s) for w, m, s in parts)
-    return torch.cat([_landing_waves(part, W) for part in some], dim=1)
+        rows = _landing_waves(landing, W)
+    else:
+        spreads = [None] * n if landing.spread is None else landing.spread.split(size)
+        parts = zip(landing.weights.split(size), landing.means.split(size), spreads, strict=False)
+        some = (replace(landing, weights=w, means=m, spread=s) for w, m, s in parts)
+        rows = torch.cat([_landing_waves(part, W) for part in some], dim=1)
+    if len(used) == 1:
+        return rows
+    # back to a row per Gaussian; where it is padded any wave will do, as its amplitude is 0
+    place = (used.flatten().cumsum(0) - 1).unflatten(0, used.shape)  # (q, w)
+    both = torch.cat([place, place + W.shape[1]], dim=-1)  # cosines, sines
+    return rows[0][:, both].movedim(0, 1)
 
 
 def _landing_waves(landing: Mixture, W: Tensor) -> Tensor:

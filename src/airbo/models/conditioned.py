@@ -78,7 +78,11 @@ class Conditioned:
 
     def whiten(self, k: Float[Tensor, "*batch q n"]) -> Float[Tensor, "*batch n q"]:
         """Return L⁻¹ kᵀ: its columns' inner products are what the observations explain."""
-        return torch.linalg.solve_triangular(self.L, k.mT, upper=False)
+        if self.L.dim() > 2:
+            return torch.linalg.solve_triangular(self.L, k.mT, upper=False)
+        # a batch of designs is one long list: else PyTorch copies L for each, 2 GB at n = 1,000
+        flat = k.reshape(-1, k.shape[-1])
+        return torch.linalg.solve_triangular(self.L, flat.mT, upper=False).mT.reshape(k.shape).mT
 
     def mean(self, X: Float[Tensor, "*batch q d"], k: Float[Tensor, "*batch q n"]) -> Tensor:
         """Return the posterior means of designs: m + k (K + Σ)⁻¹ (y − m)."""
