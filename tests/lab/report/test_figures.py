@@ -221,12 +221,6 @@ def test_names_are_text_in_charts():
     assert "<" not in map_figure(findings, findings.findings.space.names[0], "c").to_json()
 
 
-def test_designs_outside_the_space_are_told_apart():
-    opt = one(n=3)
-    opt.tell({"x": 1.5}, 100.0, allow_outside=True)
-    assert outcome(opt).findings.inside([{"x": 1.5}, {"x": 0.5}]) == [False, True]
-
-
 def test_limits_are_drawn_and_values_beyond_them_stand_out():
     opt = airbo.Optimizer(
         {"a": (0.0, 1.0), "b": (0.0, 1.0)},

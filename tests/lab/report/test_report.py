@@ -191,8 +191,6 @@ def test_settings_are_in_words():
         "one of A, B & C",
         "normal, standard deviation 8 m/min",
         "normal, standard deviation 3 m/min",
-        "experiments outside the ranges 1",
-        "experiments with a measured executed input 1",
         "default: relevance",
         f"airbo {airbo.__version__}",
     ):

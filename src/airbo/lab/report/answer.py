@@ -1,7 +1,5 @@
 """The first screen of a report: what to set, what to expect, and whether to go on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import plotly.graph_objects as go
@@ -24,56 +22,28 @@ AHEAD = 10
 """Number of further experiments that the first screen considers."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What to set and what to expect."""
-
-    lead: str
-    """The answer in a sentence, or why there is none."""
-    is_doubtful: bool
-    rows: Sequence[tuple[str, str, str]] = ()
-    """What to set: name, value in the digits of the machine, and a remark."""
-    tiles: Sequence[Tile] = ()
-    """What to expect."""
-    sentences: Sequence[str] = ()
-    """Whether it is worth going on, and what the recommendation is based on."""
-    note: str = ""
-    """What the numbers mean."""
-
-
 def answer_section(findings: Findings) -> Section:
-    """Show the answer."""
-    found = answer_of(findings)
-    parts = [page.lead(found.lead, doubt=found.is_doubtful)]
-    if found.rows:
-        parts.append(page.answer(found.rows, found.tiles))
-    if found.sentences:
-        parts.append(page.points(found.sentences))
-    if found.note:
-        parts.append(page.note(found.note))
-    return Section("answer", "", tuple(parts))
-
-
-def answer_of(findings: Findings) -> Answer:
     """Say what to set and what to expect, or why that cannot be said yet."""
     if findings.missing:
         what = (
             "given a value" if findings.is_single else f"measured {words.listed(findings.missing)}"
         )
-        return Answer(f"No experiment has {what} yet: there is nothing to recommend.", True)
+        why = f"No experiment has {what} yet: there is nothing to recommend."
+        return Section("answer", "", (page.lead(why, doubt=True),))
     tiles = [
         tile
         for name, estimate in findings.expected.items()
         for tile in _outcome_tiles(findings, name, estimate)
     ]
-    said: list[str] = []
+    ahead: list[str] = []
     if findings.is_by_mean:
         [outcome] = findings.parts
         tiles += [*_single_runs(outcome), _left(outcome)]
         said = outlook_sentences(outcome.outlook, findings.space, outcome.name, outcome.unit)
-    return Answer(
-        _lead(findings), findings.is_doubtful, settings_rows(findings), tiles, said, _note(findings)
-    )
+        ahead = [page.points(said)]
+    lead = page.lead(_lead(findings), doubt=findings.is_doubtful)
+    settings = page.answer(settings_rows(findings), tiles)
+    return Section("answer", "", (lead, settings, *ahead, page.note(_note(findings))))
 
 
 def _lead(findings: Findings) -> str:

@@ -24,7 +24,7 @@ from airbo.lab.digits import Digits, digits_of
 from airbo.measures import Mean
 from airbo.models import ERBFGP, UGP
 from airbo.observed import INFEASIBLE, OK, STATUS, VALUE
-from airbo.optimizer import Design, Optimizer, Recommendation, TooLittleDataWarning
+from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.goal import OutcomeModel
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Want, objectives
@@ -264,12 +264,6 @@ class Findings:
         column = self.space.names.index(name)
         integer = column in self.space.integer_columns
         return integer or self.space.n_values.get(column, math.inf) <= FEW_VALUES
-
-    def inside(self, designs: list[Design]) -> list[bool]:
-        """Say which designs lie in the ranges and meet the constraints."""
-        F = self.cube.fold(self.cube.from_designs(designs, allow_outside=True))
-        inside: list[bool] = (F.sub(0.5).abs().amax(-1) <= 0.5 + 1e-9).tolist()
-        return [is_in and self.space.meets(d) for d, is_in in zip(designs, inside, strict=True)]
 
 
 class OutcomeFindings:

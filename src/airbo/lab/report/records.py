@@ -13,7 +13,7 @@ from airbo.lab.report import page, style
 from airbo.lab.report.answer import lands
 from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
-from airbo.observed import EXECUTED_COLUMN, OK, STATUS, VALUE
+from airbo.observed import OK, STATUS, VALUE
 from airbo.optimizer.surrogate import SURROGATES
 
 if TYPE_CHECKING:
@@ -213,7 +213,6 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
         *([["noise", product]] if optimizer.noise == "product" else []),
         *([["designs meet", meet]] if meet else []),
         ["experiments", f"{len(table)}, {n_ok} of them with a value"],
-        *_unusual_rows(findings),
         ["pending", str(len(optimizer.pending))],
         ["surrogate", _surrogate(optimizer.surrogate)],
         ["acquisition", style.code(optimizer.acquisition)],
@@ -221,21 +220,6 @@ def _setting_rows(findings: Findings) -> list[list[str]]:
         ["seed", str(optimizer.seed)],
         ["airbo", version("airbo")],
     ]
-
-
-def _unusual_rows(findings: Findings) -> list[list[str]]:
-    """Count experiments outside the ranges, and those with a measured executed input."""
-    table, rows = findings.optimizer.observations, []
-    measured = [column for column in table.columns if column.startswith(EXECUTED_COLUMN)]
-    n_measured = int(table[measured].notna().any(axis=1).sum()) if measured else 0
-    designs: list[Any] = table[list(findings.space.names)].to_dict("records")
-    n_outside = findings.inside(designs).count(False) if designs else 0
-    if n_outside:
-        limits = "ranges or constraints" if findings.space.constraints else "ranges"
-        rows.append([f"experiments outside the {limits}", str(n_outside)])
-    if n_measured:
-        rows.append(["experiments with a measured executed input", str(n_measured)])
-    return rows
 
 
 def _surrogate(given: object) -> str:
