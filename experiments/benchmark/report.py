@@ -233,7 +233,8 @@ def choice(results: Results, candidates: Sequence[str]) -> str:
     found = finals(results)
     n_runs = {m: sum(len(c.get(m, ())) for c in found.values()) for m in candidates}
     # the others were dropped, or are too slow; a run that is under way may lack its last repeat
-    stayed = [m for m in candidates if n_runs[m] >= max(n_runs.values()) - len(found)]
+    fast = [m for m in candidates if m not in plan.TOO_SLOW]
+    stayed = [m for m in fast if n_runs[m] >= max(n_runs[m] for m in fast) - len(found)]
     plain = {name: c for name, c in found.items() if find_case(name).kind != "slips"}
     ran = [m for m in candidates if n_runs[m]]
     everywhere, without_slips = logs(found, stayed), logs(plain, ran)

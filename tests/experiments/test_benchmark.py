@@ -234,6 +234,7 @@ def test_a_candidate_far_behind_is_dropped_after_a_first_look():
     near, far = CANDIDATES[:2]
     results = made("choose", {("wave", near): [0.1], ("wave", far): [0.151]})
     assert report.close_enough(results, (near, far)) == [near]
+    near, far = CANDIDATES[0], CANDIDATES[-1]
     more = made("choose", {("wave", near): [0.1] * 10, ("wave", far): [0.09] * 3})
     assert report.choice(more, (near, far)).startswith(f"**{near}** ")  # few repeats cannot win
 
@@ -242,10 +243,11 @@ def test_a_candidate_that_is_too_slow_with_slips_is_shown_without_them_and_canno
     slow, near = plan.TOO_SLOW[0], CANDIDATES[0]
     results = made("choose", {
         ("wave", slow): [0.05] * 3, ("wave", near): [0.1] * 3,
-        ("slip 15% branin", near): [0.2] * 3,
+        ("slip 15% branin", near): [0.4],  # under way
     })  # fmt: skip
     text = report.choice(results, (near, slow))
     assert text.startswith(f"**{near}** ")
+    assert f"| {near} | 4 | 20.00 | " in text  # of both cases
     assert f"| {slow} | 3 | – | – | 5.00 | 0.50 " in text
 
 
