@@ -2,6 +2,7 @@
 
 from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP
 from experiments.harness.experiment import Experiment
+from experiments.measures.base_kernel import BASE_KERNEL
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.limits import LIMITS
 from experiments.measures.regret import MEASURE_REGRET
@@ -31,6 +32,7 @@ BEYOND: dict[str, Experiment] = {
         MEASURE_REGRET,
         LIMITS,
         IN_SPEC,
+        BASE_KERNEL,
     )
 }
 """Questions that the paper does not ask."""

@@ -4,16 +4,20 @@ Rivals are built from the library's own parts, and peers get the same searches a
 our optimizer. If the library changes inside, only this module has to follow.
 """
 
+from airbo.embeddings.base_kernels import log_normal
 from airbo.embeddings.kernels import IntegralKernel, MMDKernel
 from airbo.embeddings.sampled import SampledEmbedding, nystrom_weights
+from airbo.models.surrogates import MODE, SPREAD
 from airbo.optimizer.search import N_RAW, N_RESTARTS, without_numerical_warnings
 from airbo.problems.truth import Function, best_point, estimate, estimate_measure
 from airbo.space.cube import Cube
 from airbo.theory.gain import check_probability, training
 
 __all__ = [
+    "MODE",
     "N_RAW",
     "N_RESTARTS",
+    "SPREAD",
     "Cube",
     "Function",
     "IntegralKernel",
@@ -23,6 +27,7 @@ __all__ = [
     "check_probability",
     "estimate",
     "estimate_measure",
+    "log_normal",
     "nystrom_weights",
     "training",
     "without_numerical_warnings",

@@ -49,3 +49,23 @@ def test_a_surrogate_that_repairs_its_kernel_is_factorized_with_the_repair():
         assert torch.isfinite(conditioned.weights).all()
         k = conditioned.to_observed(conditioned.f)
         assert (conditioned.variance(conditioned.f, k) >= 0).all()
+
+
+def test_a_batch_of_designs_is_whitened_as_each_of_them_is():
+    model = surrogate(ExpectationGP, unc.Normal(0.2), 2, n=9, outcome_transform=None).eval()
+    with torch.no_grad():
+        conditioned = Conditioned(model)
+        k = conditioned.to_observed(conditioned.features(designs(12, 2, seed=3).view(2, 3, 2, 2)))
+        looped = torch.stack([torch.stack([conditioned.whiten(each) for each in row]) for row in k])
+    assert looped.shape == (2, 3, 9, 2)
+    torch.testing.assert_close(conditioned.whiten(k), looped)
+
+
+@every_surrogate
+def test_a_question_under_another_uncertainty_leaves_the_model_as_it_was(kind):
+    model = surrogate(kind, unc.Normal(0.2), 2, n=9).eval()
+    X, known = designs(5, 2, seed=3), list(model.features.uncertainties)
+    before = model.posterior(X).mean.detach()
+    model.posterior(X, uncertainty=unc.Uniform(-0.3, 0.3))
+    assert model.features.uncertainties == known
+    assert torch.equal(model.posterior(X).mean.detach(), before)
