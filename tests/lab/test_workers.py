@@ -1,5 +1,6 @@
 """Workers that ask and tell on one campaign, some of them killed: nothing is lost or doubled."""
 
+import multiprocessing
 import time
 import uuid
 
@@ -8,6 +9,7 @@ import sqlalchemy as sa
 
 from airbo import Campaign
 from airbo.lab import StorageError, events
+from airbo.lab.store import Store
 from tests.lab import processes
 from tests.lab.common import LINE, edited, value_of, write
 
@@ -103,11 +105,16 @@ def empty_storage(storage):
 def test_workers_that_begin_a_campaign_at_the_same_moment_all_succeed(tmp_path, empty_storage):
     text = edited(LINE, 'storage = "sqlite:///campaign.db"\n', empty_storage)
     path = write(tmp_path, text)
-    gun = time.monotonic() + 1.0
+    barrier = multiprocessing.get_context("fork").Barrier(N_WORKERS)
+    append, waited = Store.append, []
+
+    def together(store, new, after):
+        waited or waited.append(barrier.wait(timeout=100))
+        return append(store, new, after)
 
     def begin(i):
+        Store.append = together  # in this process alone
         with Campaign.open(path) as campaign:
-            time.sleep(max(0.0, gun - time.monotonic()))
             campaign.tell({"x": i / N_WORKERS}, float(i))
 
     workers = [processes.start(lambda i=i: begin(i)) for i in range(N_WORKERS)]
