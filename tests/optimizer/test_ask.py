@@ -1,4 +1,5 @@
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -266,3 +267,16 @@ def test_an_uncertainty_that_varies_is_not_asked_for_designs_outside_the_bounds(
     optimizer.recommend("anywhere")
     assert min(seen) >= 0
     assert max(seen) <= 10
+
+
+@pytest.mark.parametrize("constraints", [(), ("a + b <= 1.5",)])
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_first_designs_try_every_choice_and_every_whole_number_equally_often(k, constraints):
+    parameters = {"a": (0.0, 1.0), "b": (0.0, 1.0), "n": Integer(1, k), "tool": list("ABCDE"[:k])}
+    optimizer = Optimizer(Space(parameters, constraints), seed=3, n_initial=4 * k)
+    designs = optimizer.ask(4 * k)
+    for name in ("n", "tool"):
+        counts = Counter(design[name] for design in designs)
+        assert len(counts) == k
+        # points that miss a constraint leave gaps in the sequence
+        assert max(counts.values()) - min(counts.values()) <= (3 if constraints else 2)

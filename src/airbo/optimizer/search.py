@@ -75,14 +75,20 @@ def _initial_points(
     cube: Section, kind: str, seed: int, start: int
 ) -> Iterator[Float[Tensor, "1 {cube.space.d}"]]:
     """Yield the initial points of the folded cube, from number ``start`` on."""
-    d = cube.space.d
+    d, counts = cube.space.d, cube.space.n_values
+    even = [column for column in counts if column not in cube.space.log_columns]
+    n = torch.tensor([counts[column] for column in even], dtype=torch.float64)
+
+    def uniform(first: int, last: int) -> Tensor:
+        U = initial_point(kind, first, d, seed, last - first)
+        # value k of n gets the interval [k / n, (k + 1) / n]; rounding u alone halves the ends
+        U[:, even] = (U[:, even] * n - 0.5) / (n - 1)
+        return U
+
     if not cube.space.constraints:
-        return (cube.round(initial_point(kind, i, d, seed)) for i in count(start))
+        return (cube.round(uniform(i, i + 1)) for i in count(start))
 
     # points of the sequence that meet the constraints
-    def uniform(first: int, last: int) -> Tensor:
-        return initial_point(kind, first, d, seed, last - first)
-
     return islice(Within(cube).spread(uniform, seed), start, None)
 
 
