@@ -298,7 +298,7 @@ def check_measure(given: object) -> Measure:
 def bounds_words(low: float | None, high: float | None) -> str:
     """Say where a value lies that is within limits.
 
-    >>> bounds_words(0, 100), bounds_words(None, 0.5)
+    >>> bounds_words(0.0, 100.0), bounds_words(None, 0.5)
     ('between 0 and 100', 'at most 0.5')
     """
     if low is not None and high is not None:
