@@ -14,6 +14,7 @@ from airbo import uncertainty as unc
 from airbo.analysis import outlook
 from airbo.analysis.outlook import confirmations, look_ahead
 from airbo.analysis.words import outlook_sentences
+from tests.operations import Operations
 
 SPACE = {"x": airbo.Float(0.0, 1.0, step=0.02)}
 
@@ -166,3 +167,13 @@ def test_gains_come_true_on_average():
     assert abs(mean) < 3 * std / math.sqrt(n)
     variance = sum(p * (1 - p) for p in promised)
     assert abs(sum(kept) - sum(promised)) < 3 * math.sqrt(variance)
+
+
+def test_futures_are_simulated_in_portions(monkeypatch):
+    monkeypatch.setattr(outlook, "N_TRUTHS", 64)  # the draws of truths are not in portions
+    with Operations() as at_once:
+        look_ahead(told(FEW))
+    monkeypatch.setattr(outlook, "MAX_NUMBERS", 2**15)
+    with Operations() as in_portions:
+        look_ahead(told(FEW))
+    assert in_portions.largest <= 2**15 < at_once.largest

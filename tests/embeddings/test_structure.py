@@ -7,12 +7,12 @@ from unittest.mock import patch
 import pytest
 import torch
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom, Quadrature, RationalQuadraticSum
 from airbo.embeddings.kernels import MMDKernel
 from airbo.models import MMDGP
+from tests.operations import Operations
 from tests.surrogates import box, designs, values
 
 N_OBSERVATIONS = 12
@@ -41,23 +41,6 @@ every_default_kind = pytest.mark.parametrize(
 every_estimator = pytest.mark.parametrize(
     "estimator", [Quadrature(), Empirical(20), Nystrom(40, 5)], ids=repr
 )
-
-
-class Operations(TorchDispatchMode):
-    """Counts tensor operations and remembers the largest result."""
-
-    def __init__(self):
-        super().__init__()
-        self.n, self.largest = 0, 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        self.n += 1
-        for tensor in result if isinstance(result, tuple | list) else [result]:
-            # a tensor that only repeats itself takes no memory
-            if isinstance(tensor, torch.Tensor) and 0 not in tensor.stride():
-                self.largest = max(self.largest, tensor.numel())
-        return result
 
 
 class Box:
