@@ -124,7 +124,7 @@ def main() -> None:
     console.print(summary(problem, runs))
     picture(problem, runs, args.picture)
     console.print(
-        f"Picture: {args.picture}. One seed proves little: docs/choosing.md has many, "
+        f"Picture: {args.picture}. One seed proves little: docs/benchmark.md has many, "
         "with their spread."
     )
 

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,7 @@ from experiments.benchmark.plan import (
     WITHOUT_SLIPS,
 )
 from experiments.benchmark.report import close_enough
-from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP
+from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, Choice
 from experiments.harness import pages, runner
 from experiments.harness.experiment import Experiment, Task
 from experiments.harness.places import IMAGES, RESULTS
@@ -142,31 +143,25 @@ def _plot(
             console.print(f"put {name} into {page}", soft_wrap=True)
 
 
-@app.command()
-def choose(
-    repeats: Repeats = None,
-    jobs: Jobs = 1,
-    only: Only = None,
-    quick: Quick = False,
-    estimate: Estimate = False,
-    results: Results = RESULTS,
-    images: Images = IMAGES / "paper",
+def _choose(
+    experiment: Choice,
+    repeats: int | None,
+    jobs: int,
+    only: list[str] | None,
+    quick: bool,
+    results: Path,
 ) -> None:
-    """Compare the candidates for the default and apply the rule of ``benchmark/plan.py``."""
-    if estimate:
-        _estimate(CHOOSE, repeats, only, quick, results)
-        return
+    """Run a first look at all candidates, and more repeats of those that are close."""
     look = min(FIRST_LOOK, repeats or FIRST_LOOK)
     fast = [method for method in CANDIDATES if method not in TOO_SLOW]
     for cases, methods in ((WITHOUT_SLIPS, CANDIDATES), (CHOOSING, fast)):
-        _run(CHOOSE.only(cases, methods), look, jobs, only, quick, results)
-    found = Store(results).results(CHOOSE.tasks(look, quick))
+        _run(experiment.only(cases, methods), look, jobs, only, quick, results)
+    found = Store(results).results(experiment.tasks(look, quick))
     kept = fast if only else close_enough(found, fast)
-    _run(CHOOSE.only(CHOOSING, kept), repeats, jobs, only, quick, results)
-    _plot(CHOOSE, repeats, quick, results, images)
+    _run(experiment.only(CHOOSING, kept), repeats, jobs, only, quick, results)
 
 
-def _add_command(experiment: Experiment, text: str) -> None:
+def _add_command(experiment: Experiment, text: str, run: Callable[..., None] = _run) -> None:
     def command(
         repeats: Repeats = None,
         jobs: Jobs = 1,
@@ -179,12 +174,15 @@ def _add_command(experiment: Experiment, text: str) -> None:
         if estimate:
             _estimate(experiment, repeats, only, quick, results)
             return
-        _run(experiment, repeats, jobs, only, quick, results)
+        run(experiment, repeats, jobs, only, quick, results)
         _plot(experiment, repeats, quick, results, images)
 
     app.command(experiment.name, help=text)(command)
 
 
+_add_command(
+    CHOOSE, "Compare the candidates for the default by the rule of benchmark/plan.py.", _choose
+)
 _add_command(BENCHMARK, "Compare airbo with what others use today.")
 _add_command(SLIP, "Measure what slips cost, in the score of the study with these landscapes.")
 _add_command(PAPER, "Rerun the paper's five optimizations and say which of its claims hold.")

@@ -147,3 +147,10 @@ def test_every_surrogate_knows_single_runs(tmp_path, surrogate):
         found = campaign.predict({"x": 5.0, "tool": "A"})
     low, high = found.outcomes["Ra"].single_run
     assert low < found.outcomes["Ra"].interval[0] < found.outcomes["Ra"].interval[1] < high
+
+
+@pytest.mark.parametrize(("n", "warns"), [(1, True), (2, True), (3, False)])
+def test_few_experiments_say_nothing_of_the_spread(tmp_path, n, warns):
+    with campaign_of(tmp_path, MEAN, n=n) as campaign:
+        said = nearest_words(campaign.predict({"x": 5.0, "tool": "A"}))
+    assert ("do not rely on the intervals" in said) == warns

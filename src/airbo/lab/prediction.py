@@ -181,8 +181,12 @@ def nearest_words(found: Prediction) -> str:
         return "There is no experiment to compare it with."
     listed = words.listed([f"{n} ({words.percent(d)})" for n, d in found.nearest])
     said = f"Nearest experiments, with their distance in ranges of the parameters: {listed}."
-    warning = " None is near: these numbers rest on what the model believes of the whole range."
-    return said + (warning if found.is_far else "")
+    if found.is_far:
+        said += " None is near: these numbers rest on what the model believes of the whole range."
+    if len(found.nearest) < N_NEAREST:
+        said += f" With fewer than {N_NEAREST} experiments nobody knows how much values vary: do "
+        said += "not rely on the intervals."
+    return said
 
 
 def as_table(predictions: Sequence[Prediction]) -> "pd.DataFrame":
