@@ -16,7 +16,7 @@ from airbo.space.parameters import Categorical, as_float, finite_number
 Direction = Literal["maximize", "minimize"]
 """Whether larger or smaller values are better."""
 
-VALUE, STATUS, EXECUTED_COLUMN = "value", "status", "executed_"
+VALUE, STATUS, EXECUTED_COLUMN, NOISE_COLUMN = "value", "status", "executed_", "noise_"
 OK, FAILED, INFEASIBLE = "ok", "failed", "infeasible"
 LARGEST = 1e100
 """Values beyond this are penalties, not measurements. Their squares could overflow."""
@@ -95,3 +95,33 @@ def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) ->
         except ValueError as error:
             raise ValueError(f"executed: {error}") from None
     return plain
+
+
+def check_noise_of(outcomes: Mapping[str, float], noise: Any, is_single: bool) -> dict[str, float]:
+    """Return the known standard deviations of measured outcomes, by name.
+
+    Args:
+        outcomes: What was measured.
+        noise: One number, if experiments have one outcome; a number by outcome; None: not known.
+        is_single: Whether experiments have one outcome only.
+    """
+    if noise is None:
+        return {}
+    if not isinstance(noise, Mapping):
+        if not is_single:
+            raise TypeError(f"noise: expected a dict with a number by outcome, got {noise!r}.")
+        noise = dict.fromkeys(outcomes, noise)
+    known = {}
+    for name, given in noise.items():
+        try:
+            std = check_value(given)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"noise: {error}") from None
+        if std is None:
+            continue
+        if name not in outcomes:
+            raise ValueError(f"noise: {name!r} was not measured, so its noise says nothing.")
+        if std < 0:
+            raise ValueError(f"noise is a standard deviation and must be >= 0, got {std:g}.")
+        known[name] = std
+    return known

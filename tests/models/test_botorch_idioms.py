@@ -195,8 +195,36 @@ def test_known_noise_is_taken(kind):
     atol = tolerance(kind) if kind is RelevanceGP else 1e-7
     assert_same(moments(model, Q), by_hand(model, X, values(X), noise, Q), atol=atol)
     assert model.posterior(Q, observation_noise=True).variance.gt(model.posterior(Q).variance).all()
-    assert not any(name.endswith("raw_noise") for name, _ in model.named_parameters())
+    learned = [name for name, p in model.named_parameters() if p.requires_grad]
+    assert not any(name.endswith("raw_noise") for name in learned)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+
+
+@every_surrogate
+def test_noise_that_is_not_known_is_learned(kind):
+    """Beside known variances, the learned one counts for the other observations."""
+    X, Q = designs(7, 2), designs(3, 2, seed=1)
+    given = (X, values(X), unc.Normal(0.3), box(2))
+    learned = kind(*given, outcome_transform=None)
+    Yvar = learned.likelihood.noise.detach().expand(7, 1).clone()
+    Yvar[[1, 3, 4]] = torch.nan
+    partly = kind(*given, train_Yvar=Yvar, outcome_transform=None)
+    assert_same(moments(partly, Q), moments(learned, Q), atol=tolerance(kind))
+    torch.testing.assert_close(partly.noise_variance(Q), learned.noise_variance(Q))
+
+
+@pytest.mark.parametrize("kind", [UGP, ExpectationGP, MMDGP, SKLGP])
+def test_conditioning_on_known_noise_beside_learned_noise(kind):
+    X, new, Q = designs(7, 2), designs(2, 2, seed=1), designs(3, 2, seed=2)
+    model = kind(X, values(X), unc.Normal(0.3), box(2), outcome_transform=None)
+    more = torch.tensor([[0.2], [0.01]]).double()
+    grown = model.condition_on_observations(new, values(new), noise=more)
+    joined = torch.cat([X, new])
+    Yvar = torch.cat([torch.full((7, 1), torch.nan).double(), more])
+    fresh = kind(
+        joined, values(joined), unc.Normal(0.3), box(2), train_Yvar=Yvar, outcome_transform=None
+    )
+    assert_same(moments(grown, Q), moments(fresh, Q), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [UGP, ExpectationGP, MMDGP, SKLGP])

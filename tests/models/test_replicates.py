@@ -45,7 +45,7 @@ def total_likelihood(model):
     rows = model.train_inputs
     total = mll(model(*rows), model.train_targets, *rows) * len(model.train_targets)
     total.backward()
-    return total, torch.cat([p.grad.flatten() for p in model.parameters()])
+    return total, torch.cat([p.grad.flatten() for p in model.parameters() if p.requires_grad])
 
 
 @every_surrogate
@@ -96,7 +96,17 @@ def test_equal_values_have_that_mean():
     assert model.train_targets.tolist() == [0.1]
 
 
-def test_known_noise_is_not_folded():
-    X, Y = data()
-    with pytest.raises(ValueError, match="no train_Yvar"):
-        UGP(X, Y, P, box(2), train_Yvar=torch.full_like(Y, 0.1), fold_replicates=True)
+@pytest.mark.parametrize("kind", [case(k) for k in ALL_SURROGATES if k is not SKLGP])
+@pytest.mark.parametrize("known", ["all", "some"])
+def test_replicates_with_known_noise_fold_exactly(kind, known):
+    """Only observations with the same noise are one row."""
+    noise = torch.tensor([0.1, 0.1, 0.1, 0.4, 0.4, 0.4] * 2, dtype=torch.float64).unsqueeze(-1)
+    if known == "some":
+        noise[[2, 5, 7, 8, 11]] = torch.nan
+    whole, folded = both(kind, KINDS["two"], train_Yvar=noise)
+    assert len(folded.train_targets) < 12
+    for a, b in zip(total_likelihood(whole), total_likelihood(folded), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-7, rtol=1e-8)
+    X = designs(4, 2, seed=2)
+    for a, b in zip(*(moments(m.eval(), X) for m in (whole, folded)), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-8, rtol=1e-8)

@@ -123,7 +123,7 @@ class Conditioned:
         unseen = unseen_input_noise(self.model.likelihood)
         if unseen is not None:
             # s (k(x', x') - k̂(P, P)) + σ²
-            return unseen.beyond(self.prior_variance(f)) + unseen.observation_noise_of(X)
+            return unseen.beyond(self.prior_variance(f)) + unseen.noise
         uncertainty = uncertainty or self.model.features.uncertainties[0]
         rows = self.model.numbered(X, uncertainty)
         noise = self.model.likelihood.noise_covar([rows], shape=rows.shape[:-1])

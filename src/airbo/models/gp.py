@@ -25,7 +25,6 @@ from gpytorch import settings
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import Likelihood
-from gpytorch.likelihoods.noise_models import FixedGaussianNoise
 from gpytorch.mlls import AddedLossTerm
 from gpytorch.priors import Prior
 from jaxtyping import Float
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
 
 Uncertainties = InputUncertainty | Sequence[InputUncertainty | None] | None
 """One uncertainty for all observations, or one per observation; None: set exactly."""
+LEAST_NOISE = 1e-6
+"""Least variance of known noise, as of learned noise, relative to that of the values."""
 
 
 class Parts(NamedTuple):
@@ -68,7 +69,7 @@ class Given:
     likelihood: Likelihood | None
     seed: int
     known_noise: Float[Tensor, "*batch n"] | None = None
-    """Variances of the observation noise, in the units of the model; None: unknown."""
+    """Variances of the observation noise, in the units of the model; None, or -1: unknown."""
 
     @property
     def d(self) -> int:
@@ -90,7 +91,6 @@ class Prepared:
     """Rows, as :mod:`airbo.models.rows` describes them."""
     Y: Float[Tensor, "*batch n 1"]
     """Values, in the units of the model."""
-    Yvar: Float[Tensor, "*batch n 1"] | None
     uncertainties: list[InputUncertainty]
     bounds: Float[Tensor, "2 d"]
     outcome_transform: OutcomeTransform | None
@@ -116,16 +116,16 @@ class Prepared:
         if outcome_transform is not None:
             # y_model = (y - mean) / std
             Y, Yvar = outcome_transform.train()(Y=train_Y, Yvar=train_Yvar, X=train_X)
+        if Yvar is not None:
+            Yvar = Yvar.clamp_min(LEAST_NOISE).nan_to_num(-1.0)  # see rows
         if fold:
-            if Yvar is not None or train_X.dim() > 2:
-                raise ValueError("fold_replicates takes one data set and no train_Yvar.")
-            inputs, Y = rows.folded(inputs, Y)
-        return cls(inputs, Y, Yvar, uncertainties, bounds, outcome_transform)
-
-    @property
-    def is_folded(self) -> bool:
-        """Whether rows stand for several observations."""
-        return len(self.inputs) > 2
+            if train_X.dim() > 2:
+                raise ValueError("fold_replicates takes one data set, not a batch of them.")
+            inputs, Y = rows.folded(inputs, Y, Yvar)
+        elif Yvar is not None:
+            single = rows.unpacked(rows.packed(inputs), train_X.shape[-1], noise=Yvar.squeeze(-1))
+            inputs = tuple(single)
+        return cls(inputs, Y, uncertainties, bounds, outcome_transform)
 
     def given(
         self,
@@ -135,7 +135,7 @@ class Prepared:
         seed: int,
     ) -> Given:
         """Return what the parts of a surrogate are built from."""
-        noise = None if self.Yvar is None else self.Yvar.squeeze(-1)
+        noise = rows.known_noise(self.inputs)
         return Given(
             self.uncertainties, self.bounds, estimator, base_kernel, likelihood, seed, noise
         )
@@ -166,7 +166,8 @@ def check_data(
             raise ValueError(
                 f"{name} must have shape {(*batch, 1)}, as train_X, got {tuple(given.shape)}."
             )
-        if not bool(torch.isfinite(given).all()):
+        unknown = given.isnan() if given is train_Yvar else torch.tensor(False)
+        if not bool((given.isfinite() | unknown).all()):
             raise ValueError(f"{name} contains values that are not finite.")
     if train_Yvar is not None and bool((train_Yvar < 0).any()):
         raise ValueError(f"train_Yvar holds variances, >= 0, got {train_Yvar.min().item()}.")
@@ -315,16 +316,12 @@ class FeatureGP(SingleTaskGP):
             **kwargs: As in GPyTorch.
         """
         X, known, d = rows.packed(rows.given([inputs])), self.train_inputs, self.features.d
-        n_inputs = len(known)
-        if n_inputs == 1 and bool(X[..., d:].any()):  # under an uncertainty other than number 0
+        noise, n_inputs = kwargs.pop("noise", None), len(known)
+        if noise is not None:
+            n_inputs = 5
+        elif n_inputs == 1 and bool(X[..., d:].any()):  # under an uncertainty other than number 0
             n_inputs = 2
-        new = rows.unpacked(X, d, n_inputs)
-        # Σ of the new rows: what is known of their noise, and what unseen inputs add
-        unseen = unseen_input_noise(self.likelihood)
-        fixed = _fixed_noise(self.likelihood)
-        if fixed is not None:
-            noise = kwargs.get("noise", fixed.noise.mean(-1, keepdim=True)).expand_as(targets)
-            kwargs["noise"] = noise if unseen is None else noise + unseen.unseen(new)
+        new = rows.unpacked(X, d, n_inputs, noise)
         try:
             self.train_inputs = cast(
                 Any, (*known, *rows.unpacked(known[0], d, n_inputs)[len(known) :])
@@ -335,13 +332,17 @@ class FeatureGP(SingleTaskGP):
         copied = unseen_input_noise(model.likelihood)
         if copied is not None:  # GPyTorch copies model and likelihood separately
             copied.features, copied.kernel = model.features, model.covar_module
-            if fixed is not None:
-                copied.observation_noise.noise = torch.cat(
-                    [fixed.noise.expand(*noise.shape[:-1], -1), noise], dim=-1
-                )
-                model.prediction_strategy = None  # GPyTorch did not know the noise of all rows
+        if noise is not None:
+            model.prediction_strategy = None  # GPyTorch did not know the noise of all rows
+            model._know_rows()
         observe(model.likelihood, model.train_inputs)
         return model
+
+    def _know_rows(self) -> None:
+        """Let the likelihood look at rows: σ² / c of c observations, and known variances."""
+        noise = self.likelihood.noise_covar
+        if len(self.train_inputs) > 2 and not isinstance(noise, MeanNoise):
+            self.likelihood.noise_covar = MeanNoise(noise)
 
     def _with_further(self, inputs: list[Tensor], targets: Tensor, **kwargs: Any) -> "FeatureGP":
         """Return a copy with further data in the form of ``train_inputs``."""
@@ -431,14 +432,6 @@ class _Summed:
         return self.prior.log_prob(value).sum()
 
 
-def _fixed_noise(likelihood: Likelihood) -> FixedGaussianNoise | None:
-    """Return the module with given noise variances, if there is one."""
-    for module in likelihood.modules():
-        if isinstance(module, FixedGaussianNoise):
-            return module
-    return None
-
-
 def _repeated(features: Features, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:
     """Compute features; repeats of ``X`` along a batch dimension are computed once."""
     # a stride of 0 means that a batch dimension only repeats
@@ -500,7 +493,8 @@ class UncertainInputGP(FeatureGP):
             likelihood: By default Gaussian observation noise of unknown size.
             deployment: The uncertainty to predict under; by default that of most observations.
             seed: Makes all draws reproducible.
-            train_Yvar: Variances of the observation noise, if they are known.
+            train_Yvar: Variances of the observation noise, if they are known; NaN where one is
+                not. Those that are not known are learned, one for all.
             outcome_transform: As in BoTorch; by default values are standardized.
             fold_replicates: Whether observations of one design under one uncertainty are replaced
                 by their mean. Posterior and likelihood stay the same, and only distinct rows cost
@@ -524,7 +518,6 @@ class UncertainInputGP(FeatureGP):
         super().__init__(
             data.inputs[0],
             data.Y,
-            data.Yvar,
             covar_module=kernel,
             likelihood=likelihood or default_likelihood,
             outcome_transform=None,  # the values are transformed already
@@ -532,9 +525,7 @@ class UncertainInputGP(FeatureGP):
         self.train_inputs = cast(Any, data.inputs)
         if data.outcome_transform is not None:
             self.outcome_transform = data.outcome_transform
-        # a row that stands for c observations has the noise σ² / c
-        if data.is_folded:
-            self.likelihood.noise_covar = MeanNoise(self.likelihood.noise_covar)
+        self._know_rows()
         self.features = features
         self.deployment = deployment
         self._larger = {}

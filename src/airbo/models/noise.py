@@ -1,8 +1,9 @@
 r"""Noise of single observations, each at an unknown point of P_x, and of means of replicates.
 
 Notation: an observation is :math:`y = f(x') + \zeta`, :math:`x' \sim P_x`, and its model the
-expected value E f plus noise. ``n`` rows, with ``c`` observations each; σ² the variance of ζ; s the
-output scale; k the base kernel, k̂ that of expected values.
+expected value E f plus noise. ``n`` rows, with ``c`` observations each; σ² the variance of ζ,
+learned unless it is known for a row; s the output scale; k the base kernel, k̂ that of expected
+values.
 """
 
 import math
@@ -14,7 +15,7 @@ import torch
 from gpytorch.kernels import ScaleKernel
 from gpytorch.likelihoods import Likelihood
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
-from gpytorch.likelihoods.noise_models import FixedGaussianNoise, Noise
+from gpytorch.likelihoods.noise_models import Noise
 from gpytorch.mlls import AddedLossTerm
 from gpytorch.module import Module
 from jaxtyping import Float
@@ -87,7 +88,7 @@ class UnseenInputNoise(NoiseOfRows):
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the observation noise plus the variance due to unseen executed inputs."""
         # Var(f(x') - E f) + σ²
-        return self.unseen(inputs) + self.observation_noise_of(inputs[0])
+        return self.unseen(inputs) + known_or(self.noise, inputs)
 
     def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the variance due to unseen executed inputs."""
@@ -100,16 +101,12 @@ class UnseenInputNoise(NoiseOfRows):
         added: Tensor = (at_a_point - expected).clamp_min(0)
         return added
 
-    def observation_noise_of(self, X: Tensor) -> Tensor:
-        """Return the observation noise; for new designs, the mean of given variances."""
-        # σ², or the given variances; of designs that were not observed, their mean
-        noise = self.noise
-        if not isinstance(self.observation_noise, FixedGaussianNoise):
-            return noise
-        X, known = X[..., : self.features.d], self.observed[0] if self.observed else X[..., :0, :]
-        is_known = known.shape[-2] == noise.shape[-1] == X.shape[-2]
-        is_known = is_known and torch.equal(*torch.broadcast_tensors(X, known))
-        return noise if is_known else noise.mean(-1, keepdim=True)
+
+def known_or(learned: Tensor, inputs: Sequence[Tensor]) -> Tensor:
+    """Return the variances of the noise of rows: those that are known, otherwise the learned."""
+    # σ_i² where somebody said it, else σ²
+    known = rows.known_noise(inputs)
+    return learned if known is None else torch.where(known < 0, learned, known)
 
 
 class MeanNoise(NoiseOfRows):
@@ -156,7 +153,9 @@ class MeanNoise(NoiseOfRows):
         """Return the noise variance of a single observation of every row."""
         noise = self.of_one([*inputs], shape=inputs[0].shape[:-1])
         variance: Tensor = noise.diagonal(dim1=-2, dim2=-1)
-        return variance
+        if isinstance(self.of_one, UnseenInputNoise):  # it knows σ_i² and adds to it
+            return variance
+        return known_or(variance, inputs)
 
 
 class WithinRows(AddedLossTerm):
@@ -176,7 +175,7 @@ class WithinRows(AddedLossTerm):
     def loss(self, *params: Any) -> Float[Tensor, "*batch"]:
         """Return the sum over rows, to be added to the log likelihood."""
         # Σ_rows -½ [(c - 1) log 2πσ² + log c + S / σ²]
-        c, within = (t.squeeze(-1) for t in self.inputs[2:])
+        c, within = (t.squeeze(-1) for t in self.inputs[2:4])
         variance = self.noise.each_again(self.inputs)
         terms = (c - 1) * torch.log(2 * math.pi * variance) + c.log() + within / variance
         return -0.5 * terms.sum(-1)

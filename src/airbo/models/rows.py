@@ -1,14 +1,15 @@
 """Rows of the training data: the ``train_inputs`` of a surrogate.
 
-There are one, two or four tensors:
+There are one, two or five tensors:
 
 - the designs, (n, d);
 - the numbers of their uncertainties, (n, 1), if there are several uncertainties;
-- the number of observations of a row, and the sum of their squared deviations from their mean,
-  (n, 1) each, if replicates were folded.
+- the number of observations of a row; the sum of their squared deviations from their mean; and the
+  variance of the noise of each observation, or -1 where it is not known; (n, 1) each, if
+  replicates were folded or some noise is known.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -26,11 +27,22 @@ def counts(inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"] | None:
     return inputs[2].squeeze(-1) if len(inputs) > 2 else None
 
 
-def unpacked(X: Float[Tensor, "*batch n c"], d: int, n_inputs: int) -> list[Tensor]:
+def known_noise(inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"] | None:
+    """Return the known variances of the noise of every row; None: all are learned."""
+    return inputs[4].squeeze(-1) if len(inputs) > 4 else None
+
+
+def unpacked(
+    X: Float[Tensor, "*batch n c"],
+    d: int,
+    n_inputs: int = 5,
+    noise: Float[Tensor, "*batch n"] | None = None,
+) -> list[Tensor]:
     """Return single observations in the form of training data with ``n_inputs`` tensors."""
     zero = torch.zeros_like(X[..., :1])
     numbers = X[..., d:] if X.shape[-1] > d else zero
-    return [X[..., :d], numbers, zero + 1, zero][:n_inputs]
+    known = zero - 1 if noise is None else noise.expand(X.shape[:-1]).unsqueeze(-1)
+    return [X[..., :d], numbers, zero + 1, zero, known][:n_inputs]
 
 
 def given(params: Sequence[Any]) -> Sequence[Tensor]:
@@ -39,18 +51,20 @@ def given(params: Sequence[Any]) -> Sequence[Tensor]:
 
 
 def folded(
-    inputs: Iterable[Tensor], Y: Float[Tensor, "n 1"]
+    inputs: Sequence[Tensor], Y: Float[Tensor, "n 1"], Yvar: Float[Tensor, "n 1"] | None = None
 ) -> tuple[tuple[Tensor, ...], Float[Tensor, "m 1"]]:
-    """Replace the observations of equal rows by their mean.
+    """Replace the observations of equal rows, with equal noise, by their mean.
 
     Returns:
         The distinct rows in the order of their first appearance, and their mean values. If all rows
-        differ, the arguments are returned unchanged.
+        differ and no noise is known, the arguments are returned unchanged.
     """
     inputs = tuple(inputs)
-    _, group = torch.unique(packed(inputs), dim=0, return_inverse=True)
+    known = torch.full_like(Y, -1.0) if Yvar is None else Yvar
+    alike = torch.cat([packed(inputs), known], dim=-1)
+    _, group = torch.unique(alike, dim=0, return_inverse=True)
     m = int(group.max()) + 1
-    if m == len(Y):
+    if m == len(Y) and Yvar is None:
         return inputs, Y
     first = torch.full((m,), len(Y)).scatter_reduce(0, group, torch.arange(len(Y)), "amin")
     first, order = first.sort()
@@ -61,4 +75,4 @@ def folded(
     mean = torch.zeros_like(c).index_add(0, group, deviation) / c
     within = torch.zeros_like(c).index_add(0, group, (deviation - mean[group]).square())
     numbers = inputs[1] if len(inputs) > 1 else torch.zeros_like(Y)
-    return (inputs[0][first], numbers[first], c, within), Y[first] + mean
+    return (inputs[0][first], numbers[first], c, within, known[first]), Y[first] + mean

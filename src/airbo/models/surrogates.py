@@ -17,8 +17,7 @@ from botorch.models.utils.gpytorch_modules import (
 from gpytorch.constraints import GreaterThan
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel, ScaleKernel
-from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
-from gpytorch.likelihoods.noise_models import FixedGaussianNoise
+from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.priors import LogNormalPrior
 from jaxtyping import Float
 from linear_operator import to_linear_operator
@@ -66,15 +65,18 @@ def lengthscale_prior(d: int, spread: float = math.sqrt(3)) -> LogNormalPrior:
 
 def observation_noise(
     known: Tensor | None = None, typical: float = 0.05, spread: float = 1.5
-) -> GaussianLikelihood | FixedNoiseGaussianLikelihood:
+) -> GaussianLikelihood:
     """Build a likelihood with a prior that expects noise.
 
     Unseen executed inputs scatter the values even of a noiseless experiment. A model that accounts
-    for this scatter can pass a smaller ``typical`` and a larger ``spread``. If variances are
-    ``known``, they are used as they are.
+    for this scatter can pass a smaller ``typical`` and a larger ``spread``. If the variances of all
+    observations are ``known``, nothing is learned: a new one has their mean.
     """
-    if known is not None:
-        return FixedNoiseGaussianLikelihood(noise=known)
+    if known is not None and bool((known >= 0).all()):
+        likelihood = GaussianLikelihood(noise_constraint=GreaterThan(0.0))
+        likelihood.noise = known.mean()
+        likelihood.raw_noise.requires_grad_(False)
+        return likelihood
     # log σ² ~ N(log typical, spread²), σ² ≥ 1e-6 of the variance of the values
     prior = LogNormalPrior(math.log(typical), spread)
     likelihood = GaussianLikelihood(noise_prior=prior, noise_constraint=GreaterThan(1e-6))
@@ -181,7 +183,9 @@ class NominalGP(UncertainInputGP):
     def parts(cls, given: Given) -> Parts:
         """Compare designs, with BoTorch's kernel and noise."""
         kernel = given.base_kernel or get_covar_module_with_dim_scaled_prior(given.d)
-        noise = None if given.known_noise is not None else typical_noise()
+        known = given.known_noise
+        is_learned = known is None or bool((known < 0).any())
+        noise = typical_noise() if is_learned else observation_noise(known)
         return Parts(Nominal(given.uncertainties, given.bounds), kernel, noise)
 
 
@@ -273,11 +277,6 @@ class SKLGP(UncertainInputGP):
             ),
         )
         model.train_targets = _stack(self.train_targets, targets, shape, dim=-1)
-        noise = model.likelihood.noise_covar
-        if isinstance(noise, FixedGaussianNoise):
-            mean = noise.noise.mean(-1, keepdim=True)
-            new = kwargs.get("noise", mean.expand_as(targets))
-            noise.noise = _stack(noise.noise, new, shape, dim=-1)
         return model
 
 

@@ -243,6 +243,7 @@ class Optimizer:
         uncertainty: NamedUncertainty = None,
         allow_outside: bool = False,
         infeasible: bool = False,
+        noise: Any = None,
     ) -> None:
         """Report the result of an experiment. An invalid report raises and changes nothing.
 
@@ -250,7 +251,7 @@ class Optimizer:
             design: The design that was asked for, by the optimizer or by anybody else; a list of
                 them; or a table of observations, with a column for each parameter, one for the
                 value, or for each outcome, and, where executed inputs were measured,
-                ``executed_<name>``.
+                ``executed_<name>``, and, where the noise is known, ``noise_<outcome>``.
             value: The observed value, or a dict of outcomes, of which those that were not measured
                 may be left out; None or NaN if the experiment failed. With a list of designs, a
                 list of values. With a table, the name of the column of values, ``"value"`` if not
@@ -261,9 +262,12 @@ class Optimizer:
             allow_outside: Whether designs may lie outside the bounds of the space.
             infeasible: Whether a failed experiment failed because its design cannot be used. What
                 works is then a limit of its own. Other failures say nothing of their design.
+            noise: The standard deviation of the noise of this value, if it is known; with several
+                outcomes, a dict; with a list of designs, one for all or a list. By default the
+                model learns how large the noise is, the same for all values.
         """
         under = None if uncertainty is None else self._by_columns(uncertainty)
-        new = self._reader.read(design, value, executed, under, allow_outside, infeasible)
+        new = self._reader.read(design, value, executed, noise, under, allow_outside, infeasible)
         if any(o.infeasible for o in new):
             check_knows_f(self._surrogate.build, self._goals[-1].want.measure)
         for observation in new:
@@ -497,7 +501,12 @@ class Optimizer:
         one._goals = (replace(one._goals[0], last=goal.last), *one._goals[1:])
         own = self._history.of(goal.name)
         plain = [
-            replace(o, infeasible=False, outcomes={} if o.value is None else {VALUE: o.value})
+            replace(
+                o,
+                infeasible=False,
+                outcomes={} if o.value is None else {VALUE: o.value},
+                noise={} if o.value_noise is None else {VALUE: o.value_noise},
+            )
             for o in own.observations
         ]
         one._history = replace(own, observations=plain)

@@ -9,11 +9,13 @@ from airbo.observed import (
     EXECUTED_COLUMN,
     FAILED,
     INFEASIBLE,
+    NOISE_COLUMN,
     OK,
     STATUS,
     VALUE,
     check_choice,
     check_executed,
+    check_noise_of,
 )
 from airbo.optimizer.record import Observation
 from airbo.outcomes import Want, check_values
@@ -36,6 +38,7 @@ class Row:
     design: Any
     value: Any
     executed: Any
+    noise: Any
     status: str
 
     @property
@@ -59,13 +62,14 @@ class Reader:
         told: "Mapping[str, Any] | Sequence[Mapping[str, Any]] | pd.Series | pd.DataFrame",
         value: Any,
         executed: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None,
+        noise: Any,
         uncertainty: InputUncertainty | None,
         allow_outside: bool,
         infeasible: bool,
     ) -> list[Observation]:
         """Read one design and its value, or a list or table of them."""
         found = []
-        for row in self._rows(told, value, executed, INFEASIBLE if infeasible else OK):
+        for row in self._rows(told, value, executed, noise, INFEASIBLE if infeasible else OK):
             try:
                 found.append(self.observation(row, uncertainty, allow_outside))
             except (ValueError, TypeError) as error:
@@ -86,16 +90,19 @@ class Reader:
         outcomes = check_values(self.outcomes, row.value) or {}
         if outcomes and row.status != OK:
             raise ValueError(f"The experiment is {row.status}, but it has outcomes: {outcomes}.")
-        observation = Observation(plain, outcomes, measured, uncertainty, row.is_infeasible)
+        noise = check_noise_of(outcomes, row.noise, len(self.outcomes) == 1)
+        observation = Observation(plain, outcomes, measured, uncertainty, row.is_infeasible, noise)
         self.check(observation)
         return observation
 
-    def _rows(self, told: Any, value: Any, executed: Any, status: str) -> Iterator[Row]:
+    def _rows(self, told: Any, value: Any, executed: Any, noise: Any, status: str) -> Iterator[Row]:
         if isinstance(told, list | tuple) and (len(told) != 1 or hasattr(value, "__len__")):
-            return _listed(told, value, executed, status)
+            return _listed(told, value, executed, noise, status)
         if not isinstance(told, Mapping) and hasattr(told, "columns"):
             if executed is not None:
                 raise ValueError("In a table, put executed inputs into columns executed_<name>.")
+            if noise is not None:
+                raise ValueError("In a table, put known noise into columns noise_<outcome>.")
             if status == INFEASIBLE:
                 raise ValueError(f"In a table, the column {STATUS!r} says what is {INFEASIBLE!r}.")
             return self._table_rows(told, value)
@@ -104,7 +111,7 @@ class Reader:
                 "tell(design, value) needs a value. Pass None if the experiment failed."
             )
         design = told.to_dict() if hasattr(told, "to_dict") else told
-        return iter([Row("", design, value, executed or {}, status)])
+        return iter([Row("", design, value, executed or {}, noise, status)])
 
     # -- tables
 
@@ -114,6 +121,7 @@ class Reader:
             raise ValueError(f"The table has two columns {column!r}.")
         executable = self.space.whole.names
         known = {*names, *columns, STATUS, *(EXECUTED_COLUMN + name for name in executable)}
+        known |= {NOISE_COLUMN + name for name in columns}
         for column in table.columns:
             if column not in known:
                 raise ValueError(f"Unknown column {column!r}{self.space.hint(column)}")
@@ -122,6 +130,9 @@ class Reader:
             measured = {str(c): cell for c, cell in cells.items() if not _is_empty(cell)}
             executed = {n: measured.get(EXECUTED_COLUMN + n) for n in executable}
             values = {c: measured[c] for c in columns if c in measured}
+            noise = {c: measured.get(NOISE_COLUMN + c) for c in columns}
+            if len(columns) == 1:  # it may have another name than the outcome
+                noise = dict(zip(self.outcomes, noise.values(), strict=True))
             status = str(measured.get(STATUS, OK)).strip().lower() or OK
             told: Any = values or None if status != OK else values
             yield Row(
@@ -129,6 +140,7 @@ class Reader:
                 {name: cells[name] for name in names if name in cells},
                 values.get(columns[0]) if len(columns) == 1 else told,
                 {name: given for name, given in executed.items() if given is not None},
+                noise,
                 status,
             )
 
@@ -148,17 +160,20 @@ class Reader:
 
         names, executable = self.space.names, self.space.whole.names
         measured = [name for name in executable if any(name in o.executed for o in observations)]
+        noisy = [name for name in self.outcomes if any(name in o.noise for o in observations)]
         rows = [
             {
                 **o.design,
                 **{name: o.outcomes.get(name, math.nan) for name in self.outcomes},
                 STATUS: o.status,
                 **{EXECUTED_COLUMN + name: o.executed.get(name) for name in measured},
+                **{NOISE_COLUMN + name: o.noise.get(name, math.nan) for name in noisy},
             }
             for o in observations
         ]
-        executed = (EXECUTED_COLUMN + name for name in measured)
-        return pd.DataFrame(rows, columns=[*names, *self.outcomes, STATUS, *executed])
+        others = [EXECUTED_COLUMN + name for name in measured]
+        others += [NOISE_COLUMN + name for name in noisy]
+        return pd.DataFrame(rows, columns=[*names, *self.outcomes, STATUS, *others])
 
 
 def _is_empty(cell: Any) -> bool:
@@ -167,23 +182,31 @@ def _is_empty(cell: Any) -> bool:
     return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
 
 
-def _listed(designs: Sequence[Any], values: Any, executed: Any, status: str) -> Iterator[Row]:
-    """Combine designs, values and measured executed inputs."""
-    columns = [values, [None] * len(designs) if executed is None else executed]
-    for name, column in zip(("values", "executed inputs"), columns, strict=True):
+def _listed(
+    designs: Sequence[Any], values: Any, executed: Any, noise: Any, status: str
+) -> Iterator[Row]:
+    """Combine designs, values, measured executed inputs and known noise."""
+    is_common = noise is None or isinstance(noise, Mapping) or not hasattr(noise, "__len__")
+    columns = [
+        values,
+        [None] * len(designs) if executed is None else executed,
+        [noise] * len(designs) if is_common else noise,
+    ]
+    for name, column in zip(("values", "executed inputs", "noise"), columns, strict=True):
         is_list = hasattr(column, "__len__") and not isinstance(column, str | Mapping)
         if not is_list or len(column) != len(designs):
             raise ValueError(
                 f"tell needs as many {name} as designs, {len(designs)}, got {column!r}."
             )
-    for i, (design, value, measured) in enumerate(zip(designs, *columns, strict=True)):
-        yield Row(f"Design {i} of the list: ", design, value, measured or {}, status)
+    for i, (design, value, measured, std) in enumerate(zip(designs, *columns, strict=True)):
+        yield Row(f"Design {i} of the list: ", design, value, measured or {}, std, status)
 
 
 def check_names(space: Space, outcomes: Collection[str]) -> None:
     """Refuse names of parameters and outcomes that tables use for other columns."""
     names = space.whole.names
     ours = {STATUS, *(EXECUTED_COLUMN + name for name in names)}
+    ours |= {NOISE_COLUMN + name for name in outcomes}
     for name in names:
         if name in ours or name == VALUE in outcomes:
             raise ValueError(f"A parameter cannot be called {name!r}: tables use that column.")

@@ -32,6 +32,8 @@ class Observation:
     """The uncertainty of this experiment, if it differs from that of the others."""
     infeasible: bool = False
     """Whether it failed because its design cannot be used."""
+    noise: Mapping[str, float] = field(default_factory=dict)
+    """Known standard deviations of what was measured, by outcome; the others are learned."""
 
     @property
     def failed(self) -> bool:
@@ -42,6 +44,11 @@ class Observation:
     def value(self) -> float | None:
         """What was measured of the first outcome, or of the only one; None if it failed."""
         return next(iter(self.outcomes.values()), None)
+
+    @property
+    def value_noise(self) -> float | None:
+        """The known standard deviation of that value."""
+        return next((self.noise.get(name) for name in self.outcomes), None)
 
     @property
     def status(self) -> str:
@@ -126,7 +133,9 @@ class History:
         """
         if outcome == FEASIBLE:
             known = [o for o in self.observations if o.infeasible or not o.failed]
-            own = [replace(o, outcomes={FEASIBLE: float(not o.infeasible)}) for o in known]
+            own = [
+                replace(o, outcomes={FEASIBLE: float(not o.infeasible)}, noise={}) for o in known
+            ]
             return replace(self, observations=own)
         own = []
         for o in self.observations:

@@ -102,6 +102,8 @@ def _described_observation(o: Observation) -> dict[str, Any]:
     data: dict[str, Any] = {"design": o.design, "outcomes": dict(o.outcomes)}
     if o.infeasible:
         data["infeasible"] = True
+    if o.noise:
+        data["noise"] = dict(o.noise)
     if o.executed:
         data["executed"] = dict(o.executed)
     if o.uncertainty is not None:
@@ -133,7 +135,8 @@ def _row(
     uncertainty = uncertainties[i] if i in uncertainties else _uncertainty(saved)
     status = INFEASIBLE if fields.get("infeasible", False) else OK
     outcomes, executed = dict(fields["outcomes"]) or None, dict(fields.get("executed", {}))
-    return Row("", fields["design"], outcomes, executed, status), uncertainty
+    noise = dict(fields.get("noise", {}))
+    return Row("", fields["design"], outcomes, executed, noise, status), uncertainty
 
 
 def _uncertainty(saved: Any) -> InputUncertainty | None:

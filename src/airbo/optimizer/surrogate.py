@@ -67,8 +67,8 @@ class Surrogate:
     points: Points
     """Where designs lie in the unit cube."""
     build: SurrogateFactory
-    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty, deployment, bounds
-    and fold_replicates to a BoTorch model."""
+    """Maps (train_X, train_Y) and, if it has arguments for them, uncertainty, deployment, bounds,
+    fold_replicates and train_Yvar to a BoTorch model."""
     uncertainty: InputUncertainty
     """The uncertainty of the experiments, over columns."""
     deployment: InputUncertainty
@@ -163,6 +163,7 @@ class Surrogate:
             "deployment": self.deployment_in_cube,
             "bounds": self.points.cube.whole.bounds,
             "fold_replicates": True,
+            **self._known_noise(known, unit),
         }
         model = self.build(X, Y, **_accepted(self.build, offered))
         if not isinstance(model, GPyTorchModel):
@@ -172,8 +173,18 @@ class Surrogate:
             model = model.including(self.experiments_in_cube)
         return model
 
+    def _known_noise(self, known: Sequence[Observation], unit: float) -> dict[str, Tensor]:
+        """Return the variances of observed values, as far as they are known; NaN: learned."""
+        stds = [math.nan if o.value_noise is None else o.value_noise for o in known]
+        if all(map(math.isnan, stds)):
+            return {}
+        # Var y_i = (σ_i / unit)²
+        return {"train_Yvar": (torch.tensor(stds, dtype=torch.float64).unsqueeze(-1) / unit) ** 2}
+
     def check(self, o: Observation) -> None:
         """Raise ``ValueError`` for an observation that no model could use."""
+        if o.noise and not _accepted(self.build, {"train_Yvar": None}):
+            raise ValueError("noise: this surrogate has no argument train_Yvar, so it learns it.")
         columns, around = self._landed(o)
         if o.executed:
             self.points.cube.whole.from_columns(columns)
@@ -222,7 +233,7 @@ class FittedModel:
 
     def of(self, known: Sequence[Observation], surrogate: Surrogate) -> GPyTorchModel:
         """Return the model of these observations; fit it unless it is the last one."""
-        told = [(o.design, o.value, o.executed, o.uncertainty) for o in known]
+        told = [(o.design, o.value, o.executed, o.uncertainty, o.value_noise) for o in known]
         if self.model is None or self.told != told:
             self.model, self.told = surrogate.fit(known), told
         return self.model
@@ -295,6 +306,6 @@ def replicates(known: Sequence[Observation]) -> list[list[int]]:
     """Return the positions of observations, those together that one row of a model can hold."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, o in enumerate(known):
-        key = (*o.design.values(), *o.executed.items(), o.uncertainty)
+        key = (*o.design.values(), *o.executed.items(), o.uncertainty, o.value_noise)
         groups.setdefault(key, []).append(i)
     return list(groups.values())
