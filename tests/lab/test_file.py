@@ -157,7 +157,7 @@ def test_logged_deviations_that_are_missing_or_broken_are_named(tmp_path):
     with pytest.raises(FileError, match=r"line 9: .*no file 'log.csv' beside the campaign file"):
         Settings.read(write(tmp_path, text))
     (tmp_path / "log.csv").write_text("x\n0.1\nfast\n")
-    with pytest.raises(FileError, match=r"line 9: .*row 3.*expected a number, got 'fast'"):
+    with pytest.raises(FileError, match=r"line 9: .*row 3.*expected a finite number, got 'fast'"):
         Settings.read(write(tmp_path, text))
 
 

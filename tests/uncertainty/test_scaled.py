@@ -28,7 +28,10 @@ def test_scaling_twice_is_scaling_once(uncertainty, d):
     [
         u
         for u, _ in one_of_each_type(UNLIMITED)
-        if not isinstance(u, unc.LogNormal | unc.SciPy | unc.Torch | unc.Sampler)
+        if not isinstance(
+            u,
+            unc.LogNormal | unc.SciPy | unc.Torch | unc.Sampler | unc.Varying | unc.GaussianMixture,
+        )
     ],
     ids=repr,
 )

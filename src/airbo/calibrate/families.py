@@ -446,9 +446,9 @@ def n_numbers(u: InputUncertainty) -> int:
     if isinstance(u, Product):
         return sum(map(n_numbers, u.blocks))
     if isinstance(u, Empirical):
-        return 100 * u.dim
+        return 100 * len(u.deviations[0])
     if isinstance(u, GaussianMixture):
-        k, d = len(u.weights), u.dim
+        k, d = len(u.weights), len(u.means[0])
         return 100 * d if k > _FEW else k * (d + d * (d + 1) // 2) + k - 1
     if isinstance(u, Normal) and u.cov is not None:
         return len(u.cov) * (len(u.cov) + 1) // 2
@@ -497,7 +497,7 @@ def proposal(u: InputUncertainty) -> InputUncertainty:
     if not is_log(u):
         return u
     means, weights = np.array(u.means), np.array(u.weights)
-    if u.dim > 1:
+    if means.shape[1] > 1:
         return Empirical([[few_digits(v) for v in row] for row in means])
     # evenly spaced quantiles
     n = min(N_LOGGED, round(1 / weights.min()))

@@ -12,7 +12,7 @@ from airbo.lab.record import Experiment
 from airbo.measures import InSpec, Mean
 from airbo.observed import VALUE
 from airbo.outcomes import objectives
-from airbo.uncertainty.by_name import read_uncertainty
+from airbo.uncertainty.kinds import read_uncertainty
 from airbo.words import quoted
 
 if TYPE_CHECKING:

@@ -305,7 +305,7 @@ class Campaign:
             executed: Parameters of the executed input, where they were measured. A correction
                 keeps what was measured before; ``{}`` says that nothing was.
             uncertainty: What this experiment was made under, by name, if not what the file says; or
-                its description, as ``airbo.uncertainty.by_name.describe_uncertainty`` gives it.
+                its description, as ``airbo.uncertainty.kinds.describe_uncertainty`` gives it.
             correct: Whether to replace another outcome that was told before.
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.

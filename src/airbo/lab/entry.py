@@ -20,7 +20,7 @@ from airbo.observed import check_executed
 from airbo.outcomes import check_values
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical, Parameter
-from airbo.uncertainty.by_name import describe_uncertainty, read_uncertainty
+from airbo.uncertainty.kinds import describe_uncertainty, read_uncertainty
 
 if TYPE_CHECKING:
     from airbo.optimizer import Optimizer

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from airbo.uncertainty.columns import Beta, ChiSquared, Exact, LogNormal, Uniform
     from airbo.uncertainty.composed import Clipped, Product, Relative, Rounded, Scaled
     from airbo.uncertainty.conditional import conditional
-    from airbo.uncertainty.empirical import Empirical
     from airbo.uncertainty.external import SciPy, Torch
-    from airbo.uncertainty.normal import GaussianMixture, Normal, Ring
+    from airbo.uncertainty.normal import Empirical, GaussianMixture, Normal, Ring
     from airbo.uncertainty.varying import Piecewise, Sampler, Varying
 
 __all__ = [

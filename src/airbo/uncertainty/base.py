@@ -19,8 +19,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -41,7 +42,6 @@ from airbo.uncertainty.gaussians import (
     midpoints,
 )
 from airbo.uncertainty.kinds import KINDS, LENGTHS, Kind, Show, numbers
-from airbo.uncertainty.parameters import Numbers, multiply
 
 if TYPE_CHECKING:
     from airbo.uncertainty.composed import Clipped
@@ -50,6 +50,10 @@ _MOMENT_DRAWS = 4096
 _FINEST = Resolution(64)
 """For characteristic functions, which are worked out once."""
 _LONGEST_REPR = 120
+
+Numbers: TypeAlias = Any
+"""A parameter: a float or nested tuples of floats, which can be compared, hashed and saved; inside
+``Varying`` a tensor with the leading dimensions (*batch n) of the designs. Users pass any array."""
 
 
 def base_draws(
@@ -138,23 +142,27 @@ class InputUncertainty(ABC):
     def _width(self) -> int | None:
         return None if self._kind is None else self._kind.width(self._values())
 
+    def _get(self, name: str, X: Tensor) -> Tensor:
+        """Return a parameter as a tensor like the designs, whose shape it fits."""
+        assert self._kind is not None
+        ndim = next(f.ndim for f in self._kind.fields if f.name == name)
+        return per_design(getattr(self, name), X, name, ndim)
+
     def _values(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in _fields(self)}
 
     @property
-    @abstractmethod
     def is_additive(self) -> bool:
-        """Whether x' = x + δ, with δ independent of x."""
+        """Whether x' = x + δ, with δ independent of x; by default, with constant parameters."""
+        if self._kind is None:
+            raise NotImplementedError(f"{type(self).__name__} must say whether it is_additive.")
+        return not any(is_varying(getattr(self, f.name), f.ndim) for f in self._kind.fields)
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether x' = x."""
-        return False
+    is_exact: ClassVar[bool] = False
+    """Whether x' = x."""
 
-    @property
-    def is_multiplicative(self) -> bool:
-        """Whether x' = x ε, with ε > 0 independent of x: additive on a log scale."""
-        return False
+    is_multiplicative: ClassVar[bool] = False
+    """Whether x' = x ε, with ε > 0 independent of x: additive on a log scale."""
 
     @property
     def independent_columns(self) -> bool:
@@ -280,10 +288,10 @@ class InputUncertainty(ABC):
 
     def _scaled(self, factor: float) -> "InputUncertainty":
         # c δ: fields in the units of the input are multiplied by c, where a kind has any
-        lengths = [f.name for f in _fields(self) if f.name in LENGTHS]
+        lengths = {n: v for n, v in self._values().items() if n in LENGTHS and v is not None}
         if self._kind is not None and lengths:
             this: Any = self
-            return replace(this, **{n: multiply(getattr(self, n), factor) for n in lengths})
+            return replace(this, **{n: multiply(v, factor) for n, v in lengths.items()})
         from airbo.uncertainty.composed import Scaled
 
         return Scaled(self, factor)
@@ -433,3 +441,49 @@ def _short(value: Any) -> str:
     if isinstance(value, tuple) and (len(value) > 50 or len(repr(value)) > _LONGEST_REPR):
         return f"<{len(value)} values>"
     return repr(value)
+
+
+# -- parameters
+
+
+def as_tensor(p: Numbers) -> Tensor:
+    """Return the parameter as a tensor, constants in double precision."""
+    return p if isinstance(p, Tensor) else torch.tensor(p, dtype=torch.float64)
+
+
+def is_varying(p: Numbers, max_ndim: int) -> bool:
+    """Say whether the parameter has one value per design."""
+    return isinstance(p, Tensor) and p.ndim > max_ndim
+
+
+def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
+    """Return the parameter with the dtype and device of the designs, and its shape checked.
+
+    A varying parameter has the leading dimensions (*batch n) of ``X``; a constant has none.
+    """
+    value = as_tensor(p).to(X)
+    if is_varying(p, max_ndim) and value.shape[: value.ndim - max_ndim] != X.shape[:-1]:
+        raise ValueError(
+            f"{name} has shape {tuple(value.shape)}, which does not fit designs of shape "
+            f"{tuple(X.shape)}: the leading dimensions must be {tuple(X.shape[:-1])}."
+        )
+    return value
+
+
+def multiply(p: Numbers, factor: Any) -> Numbers:
+    """Return a parameter times a factor."""
+    return p * float(factor) if isinstance(p, Tensor) else (np.asarray(p) * factor).tolist()
+
+
+def as_step(deviation: Tensor) -> Tensor:
+    """Return the distribution function of the number 0."""
+    # P(0 < t) is 1 for t > 0 and 0 elsewhere
+    return (deviation > 0).to(deviation)
+
+
+def normal_cdf(deviation: Tensor, std: Tensor) -> Tensor:
+    """Return Φ(deviation / std), a step where the standard deviation is 0."""
+    # the inner where keeps 0/0 out of gradients
+    exact = std <= 0
+    z = deviation / torch.where(exact, 1.0, std)
+    return torch.where(exact, as_step(deviation), torch.special.ndtr(z))

@@ -1,12 +1,15 @@
 """Kinds that deviate column by column: exact, uniform, beta, chi-squared, log-normal.
 
-Notation: u uniform base draws (s d); δ = Q(u) the deviation, where Q is the quantile function of a
-kind; its parameters are numbers, vectors (d), or inside Varying tensors (*batch n d).
+Notation: u uniform base draws (s d); δ the deviation; parameters are numbers, vectors (d), or
+inside ``Varying`` tensors (*batch n d). Uniform, beta and chi-squared have a place and a scale:
+
+    δ = loc + scale · B,  B = Q(u) of a standard shape, with the distribution function F,
+                          the mean m and the variance v
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -17,25 +20,21 @@ from scipy import special
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from airbo.uncertainty.base import InputUncertainty, with_columns
+from airbo.uncertainty.base import (
+    InputUncertainty,
+    Numbers,
+    as_step,
+    is_varying,
+    normal_cdf,
+    with_columns,
+)
 from airbo.uncertainty.gaussians import (
     Mixture,
     Resolution,
     around,
-    bend,
     gauss_rule,
     midpoints,
-    split,
     with_same_weights,
-)
-from airbo.uncertainty.kinds import LENGTHS
-from airbo.uncertainty.parameters import (
-    Numbers,
-    as_step,
-    as_tensor,
-    is_varying,
-    normal_cdf,
-    per_design,
 )
 
 
@@ -45,16 +44,13 @@ class Exact(InputUncertainty):
 
     is_exact: ClassVar[bool] = True
     has_bounds: ClassVar[bool] = True
-    is_additive: ClassVar[bool] = True  # with δ = 0
     independent_columns: ClassVar[bool] = True  # constants are independent
 
     def n_base(self, d: int) -> int:
         """Return 0: nothing is drawn."""
         return 0
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = x
         return X.unsqueeze(-2).expand(*X.shape[:-1], base.shape[0], X.shape[-1])
 
@@ -80,57 +76,55 @@ class Exact(InputUncertainty):
         return [around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1]))]
 
 
-class ColumnUncertainty(InputUncertainty):
-    """A deviation per column, δ_j = Q_j(u_j), with scalar or vector parameters.
-
-    The fields of a kind are its parameters. It implements ``_deviation``, which turns uniform
-    numbers into deviations, ``_moments`` and ``_below``; all get the parameters in the order of the
-    fields.
-    """
+class LocationScale(InputUncertainty):
+    """δ = loc + scale · B per column, B of a standard shape: see the notation above."""
 
     independent_columns: ClassVar[bool] = True
+    shapes: ClassVar[tuple[str, ...]] = ()
+    """Fields with the parameters of the standard shape."""
 
+    def _place(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Return loc and scale."""
+        return self._get("loc", X), self._get("scale", X)
+
+    @staticmethod
     @abstractmethod
-    def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        """Return the u-quantile of the deviation."""
+    def _quantile(u: Tensor, *shape: Tensor) -> Tensor:
+        """Return Q(u)."""
 
+    @staticmethod
     @abstractmethod
-    def _moments(self, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of the deviation."""
+    def _below(z: Tensor, *shape: Tensor) -> Tensor:
+        """Return F(z)."""
 
+    @staticmethod
     @abstractmethod
-    def _below(self, deviation: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        """Return the probability of a smaller deviation."""
+    def _moments(*shape: Tensor) -> tuple[Any, Any]:
+        """Return m and v."""
 
-    def _parameters(self) -> dict[str, Numbers]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+    def _shape(self, X: Tensor) -> list[Tensor]:
+        return [self._get(name, X) for name in self.shapes]
 
-    @property
-    def is_additive(self) -> bool:
-        """True for constant parameters."""
-        return not any(is_varying(p, 1) for p in self._parameters().values())
-
-    def _per_design(self, X: Tensor) -> list[Tensor]:
-        return [per_design(p, X, name, 1) for name, p in self._parameters().items()]
-
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # a varying parameter (*batch n d) meets the samples as (*batch n 1 d)
-        parameters = [p.unsqueeze(-2) if p.ndim > 1 else p for p in self._per_design(X)]
-        return X.unsqueeze(-2) + self._deviation(base, parameters)
+        loc, scale, *shape = map(_beside_samples, [*self._place(X), *self._shape(X)])
+        return X.unsqueeze(-2) + loc + scale * self._quantile(base, *shape)
 
     def _mean(self, X: Tensor) -> Tensor:
-        # E x' = x + E δ
-        return X + self._moments(self._per_design(X))[0]
+        # E x' = x + loc + scale m
+        loc, scale = self._place(X)
+        return X + loc + scale * self._moments(*self._shape(X))[0]
 
     def _covariance(self, X: Tensor) -> Tensor:
-        # Cov x' = diag(Var δ_j): columns are independent
-        return torch.diag_embed(self._moments(self._per_design(X))[1].expand(X.shape))
+        # Cov x' = diag(scale² v): columns are independent
+        variance = self._place(X)[1].square() * self._moments(*self._shape(X))[1]
+        return torch.diag_embed(variance.expand(X.shape))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        # P(x' < t) = P(δ < t - x)
-        return self._below(t - X, self._per_design(X))
+        # P(x' < t) = F((t - x - loc) / scale), a step where the scale is 0
+        loc, scale = self._place(X)
+        z = (t - X - loc) / torch.where(scale > 0, scale, 1.0)
+        return torch.where(scale > 0, self._below(z, *self._shape(X)), as_step(t - X - loc))
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty:
         """Choose the parameters of these columns."""
@@ -138,44 +132,37 @@ class ColumnUncertainty(InputUncertainty):
         return chosen
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        place = [name for name in self._parameters() if name in LENGTHS]
-        shape = [p for name, p in self._parameters().items() if name not in LENGTHS]
-        if self.is_additive or any(as_tensor(p).ndim for p in shape):
+        if self.is_additive or not all(isinstance(getattr(self, n), float) for n in self.shapes):
             return super()._gaussians(X, r)
-        # δ = loc + scale · B with B of a fixed shape, whose Gauss rule has nodes b_j, weights w_j:
+        # B has one shape for all designs, whose Gauss rule has nodes b_j, weights w_j:
         # P_x = Σ_j w_j at the points x + loc + scale · b_j
-        this: Any = self
-        standard = replace(this, **dict(zip(place, (0.0, 1.0), strict=True)))
-        nodes, weights = (X.new_tensor(v) for v in _gauss_rule(standard, r.nodes))
-        loc, scale = (per_design(getattr(self, n), X, n, 1).expand_as(X) for n in place)
-        scale = scale - loc if place == ["low", "high"] else scale
+        shape = tuple(getattr(self, name) for name in self.shapes)
+        nodes, weights = (X.new_tensor(v) for v in _gauss_rule(type(self), shape, r.nodes))
+        loc, scale = (p.expand_as(X) for p in self._place(X))
         means = (X + loc).unsqueeze(-2) + scale.unsqueeze(-2) * nodes.unsqueeze(-1)
         return [with_same_weights((c,), weights, m) for c, m in enumerate(means.split(1, -1))]
 
 
 @lru_cache(maxsize=256)
-def _gauss_rule(shape: InputUncertainty, n: int) -> tuple[np.ndarray, ...]:
-    # the shape at 2048 equally likely levels u, and the Gauss rule of these values
-    origin = torch.zeros(1, 1, dtype=torch.float64)
-    return gauss_rule(shape.perturb(origin, midpoints(1)).numpy().ravel(), n)
+def _gauss_rule(
+    kind: type[LocationScale], shape: tuple[float, ...], n: int
+) -> tuple[np.ndarray, ...]:
+    # the standard shape at 2048 equally likely levels u, and the Gauss rule of these values
+    u = midpoints(1)
+    return gauss_rule(kind._quantile(u, *map(u.new_tensor, shape)).numpy().ravel(), n)
 
 
-def _in_units(
-    deviation: Tensor, loc: Tensor, scale: Tensor, F: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Return F((δ - loc) / scale), a step where the scale is 0."""
-    # z = (δ - loc) / scale
-    z = (deviation - loc) / torch.where(scale > 0, scale, 1.0)
-    return torch.where(scale > 0, F(z), as_step(deviation - loc))
+def _beside_samples(p: Tensor) -> Tensor:
+    return p.unsqueeze(-2) if p.ndim > 1 else p
 
 
 def _from_scipy(function: Callable[..., Any], *arguments: Tensor) -> Tensor:
     arrays = [t.detach().double().cpu().numpy() for t in arguments]
-    return torch.from_numpy(np.asarray(function(*arrays))).to(arguments[-1])
+    return torch.from_numpy(np.asarray(function(*arrays))).to(arguments[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Uniform(ColumnUncertainty):
+class Uniform(LocationScale):
     """The deviation lies anywhere between ``low`` and ``high``."""
 
     low: Numbers
@@ -186,24 +173,25 @@ class Uniform(ColumnUncertainty):
 
     has_bounds: ClassVar[bool] = True
 
-    def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        # Q(u) = l + (h - l) u
-        low, high = parameters
-        return low + (high - low) * u
+    def _place(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        low, high = self._get("low", X), self._get("high", X)
+        return low, high - low
 
-    def _moments(self, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        # E δ = (l + h) / 2, Var δ = (h - l)² / 12
-        low, high = parameters
-        return (low + high) / 2, (high - low) ** 2 / 12
+    @staticmethod
+    def _quantile(u: Tensor, *shape: Tensor) -> Tensor:
+        return u
 
-    def _below(self, deviation: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        # P(δ < t) = (t - l) / (h - l), between 0 and 1
-        low, high = parameters
-        return _in_units(deviation, low, high - low, lambda z: z.clamp(0, 1))
+    @staticmethod
+    def _below(z: Tensor, *shape: Tensor) -> Tensor:
+        return z.clamp(0, 1)
+
+    @staticmethod
+    def _moments(*shape: Tensor) -> tuple[Any, Any]:
+        return 1 / 2, 1 / 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beta(ColumnUncertainty):
+class Beta(LocationScale):
     """The deviation is ``loc + scale * B`` with B ~ Beta(a, b): support [loc, loc + scale]."""
 
     a: Numbers
@@ -219,28 +207,29 @@ class Beta(ColumnUncertainty):
     """Width of the support."""
 
     has_bounds: ClassVar[bool] = True
+    shapes: ClassVar[tuple[str, ...]] = ("a", "b")
 
-    def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        # Q(u) = loc + scale · I⁻¹(u; a, b), I the regularized incomplete beta function
-        a, b, loc, scale = parameters
-        return loc + scale * beta_quantile(u, a, b)
+    @staticmethod
+    def _quantile(u: Tensor, *shape: Tensor) -> Tensor:
+        # I⁻¹(u; a, b), I the regularized incomplete beta function
+        found: Tensor = _Quantile.apply(_beta_quantile, u, *shape)
+        return found
 
-    def _moments(self, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        # E B = a / (a + b), Var B = ab / ((a + b)² (a + b + 1))
-        a, b, loc, scale = parameters
-        mean = a / (a + b)
-        variance = mean * (1 - mean) / (a + b + 1)
-        return loc + scale * mean, scale**2 * variance
-
-    def _below(self, deviation: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    @staticmethod
+    def _below(z: Tensor, *shape: Tensor) -> Tensor:
         # P(B < z) = I(z; a, b)
-        a, b, loc, scale = parameters
-        inside = lambda a, b, z: special.betainc(a, b, np.clip(z, 0, 1))  # noqa: E731
-        return _in_units(deviation, loc, scale, lambda z: _from_scipy(inside, a, b, z))
+        return _from_scipy(special.betainc, *shape, z.clamp(0, 1)).to(z)
+
+    @staticmethod
+    def _moments(*shape: Tensor) -> tuple[Any, Any]:
+        # E B = a / (a + b), Var B = ab / ((a + b)² (a + b + 1))
+        a, b = shape
+        mean = a / (a + b)
+        return mean, mean * (1 - mean) / (a + b + 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ChiSquared(ColumnUncertainty):
+class ChiSquared(LocationScale):
     """The deviation is ``loc + scale * C`` with C chi-squared with ``df`` degrees of freedom."""
 
     df: Numbers
@@ -252,21 +241,23 @@ class ChiSquared(ColumnUncertainty):
     scale: Numbers = 1.0
     """Factor of the chi-squared number."""
 
-    def _deviation(self, u: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        # Q(u) = loc + scale · 2 P⁻¹(df/2, u), P the regularized incomplete gamma function
-        df, loc, scale = parameters
-        return loc + scale * chi_squared_quantile(u, df)
+    shapes: ClassVar[tuple[str, ...]] = ("df",)
 
-    def _moments(self, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        # E C = df, Var C = 2 df
-        df, loc, scale = parameters
-        return loc + scale * df, 2 * scale**2 * df
+    @staticmethod
+    def _quantile(u: Tensor, *shape: Tensor) -> Tensor:
+        # 2 P⁻¹(df/2, u), P the regularized incomplete gamma function
+        found: Tensor = _Quantile.apply(_chi_squared_quantile, u, *shape)
+        return found
 
-    def _below(self, deviation: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    @staticmethod
+    def _below(z: Tensor, *shape: Tensor) -> Tensor:
         # P(C < z) = P(df/2, z/2)
-        df, loc, scale = parameters
-        above = lambda df, z: special.chdtr(df, np.maximum(z, 0))  # noqa: E731
-        return _in_units(deviation, loc, scale, lambda z: _from_scipy(above, df, z))
+        return _from_scipy(special.chdtr, *shape, z.clamp_min(0)).to(z)
+
+    @staticmethod
+    def _moments(*shape: Tensor) -> tuple[Any, Any]:
+        # E C = df, Var C = 2 df
+        return shape[0], 2 * shape[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -294,11 +285,9 @@ class LogNormal(InputUncertainty):
 
     def log_std(self, X: Tensor) -> Float[Tensor, "..."]:
         """Return the standard deviation of the logarithm for designs like ``X``."""
-        return per_design(self.sigma, X, "sigma", 1)
+        return self._get("sigma", X)
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = x exp(σ z)
         return X.unsqueeze(-2) * torch.exp(self.log_std(X) * torch.special.ndtri(base))
 
@@ -323,44 +312,17 @@ class LogNormal(InputUncertainty):
         chosen: InputUncertainty = with_columns(self, columns)
         return chosen
 
-    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        landed = []
-        one, zero = torch.ones(1, 1).double(), torch.zeros(1, 1, 1).double()
-        for c, std in enumerate(self.log_std(X).double().expand(X.shape[-1])):
-            # e^δ: δ is cut into narrow normals, and each is moved along the exponential
-            log_factors = split(Mixture((0,), one, zero, zero + std.square()), r.pieces)
-            factors = bend(log_factors, torch.exp).to(X)  # x' / x
-            x = X[..., [c]].unsqueeze(-2)
-            assert factors.spread is not None
-            spread = x.square() * factors.spread
-            landed.append(with_same_weights((c,), factors.weights, x * factors.means, spread))
-        return landed
-
 
 # -- quantile functions that PyTorch lacks, with finite gradients for their shape parameters
 
 _STEP = float(np.finfo(np.float64).eps) ** (1 / 3)  # best relative step of a central difference
 
 
-def beta_quantile(
-    u: Float[Tensor, "*#shape"], a: Float[Tensor, "*#shape"], b: Float[Tensor, "*#shape"]
-) -> Float[Tensor, "*shape"]:
-    """Return the u-quantile of Beta(a, b)."""
-    return _Quantile.apply(_beta, u, a, b)
-
-
-def chi_squared_quantile(
-    u: Float[Tensor, "*#shape"], df: Float[Tensor, "*#shape"]
-) -> Float[Tensor, "*shape"]:
-    """Return the u-quantile of the chi-squared distribution with df degrees of freedom."""
-    return _Quantile.apply(_chi_squared, u, df)
-
-
-def _beta(u: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _beta_quantile(u: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(special.betaincinv(a, b, u))
 
 
-def _chi_squared(u: np.ndarray, df: np.ndarray) -> np.ndarray:
+def _chi_squared_quantile(u: np.ndarray, df: np.ndarray) -> np.ndarray:
     return np.asarray(2 * special.gammaincinv(df / 2, u))
 
 
@@ -376,7 +338,7 @@ class _Quantile(torch.autograd.Function):
     ) -> Tensor:
         ctx.quantile = quantile
         ctx.save_for_backward(u, *shapes)
-        return _call(quantile, u, shapes)
+        return _from_scipy(quantile, u, *shapes)
 
     @staticmethod
     @once_differentiable
@@ -384,20 +346,12 @@ class _Quantile(torch.autograd.Function):
         u, *shapes = ctx.saved_tensors
         grads: list[Tensor | None] = [None, None]
         for i, shape in enumerate(shapes):
-            if not ctx.needs_input_grad[i + 2]:
-                grads.append(None)
-                continue
             # ∂q/∂a = (q(a + h) - q(a - h)) / 2h
             h = _STEP * shape.double()
             up, down = (
-                _call(ctx.quantile, u.double(), [*shapes[:i], moved, *shapes[i + 1 :]])
+                _from_scipy(ctx.quantile, u.double(), *shapes[:i], moved, *shapes[i + 1 :])
                 for moved in (shape.double() + h, shape.double() - h)
             )
             slope = torch.nan_to_num((up - down) / (2 * h), nan=0.0, posinf=0.0, neginf=0.0)
             grads.append((grad * slope.to(grad)).sum_to_size(shape.shape))
         return tuple(grads)
-
-
-def _call(quantile: Callable[..., np.ndarray], u: Tensor, shapes: Any) -> Tensor:
-    arrays = [t.detach().double().cpu().numpy() for t in (u, *shapes)]
-    return torch.from_numpy(quantile(*arrays)).to(u)

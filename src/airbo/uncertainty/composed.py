@@ -14,14 +14,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.uncertainty.base import InputUncertainty, with_columns
-from airbo.uncertainty.gaussians import Mixture, Resolution, with_same_weights
-from airbo.uncertainty.parameters import (
+from airbo.uncertainty.base import (
+    InputUncertainty,
     Numbers,
     as_step,
     as_tensor,
     per_design,
+    with_columns,
 )
+from airbo.uncertainty.gaussians import Mixture, Resolution, with_same_weights
 
 MOST_VALUES = 64
 """With more values than these, a step between two is so small that models need not see it."""
@@ -114,9 +115,7 @@ class Product(InputUncertainty):
             yield block, list(own), list(own) if self.independent_columns else consecutive
             start += n
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         parts = [
             block.perturb(X[..., own], base[:, numbers])
             for block, own, numbers in self._shares(X.shape[-1])
@@ -238,9 +237,7 @@ class Relative(Wrapper):
                 f"The share in Relative must be the same for all designs, got {self.share}."
             )
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = x (1 + δ)
         share = self.share.perturb(torch.zeros_like(X[..., :1, :]), base)  # (..., 1, s, d)
         return X.unsqueeze(-2) * (1 + share)
@@ -303,9 +300,7 @@ class Clipped(Wrapper):
         """False: near a limit the deviation depends on the design."""
         return not self._limits() and self.uncertainty.is_additive
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = min(max(x̃, l), h) with x̃ from the uncertainty inside
         samples = self.uncertainty.perturb(X, base)
         for name, limit in self._limits().items():
@@ -361,9 +356,7 @@ class Rounded(Wrapper):
         low[own], high[own] = as_tensor(self.low).to(X), as_tensor(self.high).to(X)
         return own, low, high
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # a design outside [l, h] is moved inside, rounded there, and moved back
         own, low, high = self._limits(X)
         inside = torch.minimum(torch.maximum(X, low), high)
@@ -457,9 +450,7 @@ class Scaled(Wrapper):
     factor: float | int
     """What deviations are multiplied with: 0.5 is twice as precise, 0 is exact."""
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = x + c (x̃ - x)
         x = X.unsqueeze(-2)
         return x + self.factor * (self.uncertainty.perturb(X, base) - x)

@@ -7,9 +7,9 @@ sum of Gaussians with weights w_j, means μ_j and covariances C_j (see ``gaussia
           \; C_{rr} - C_{rm} C_{mm}^{-1} C_{mr}) \\
           w'_j &\propto w_j \, \mathcal N(x'_m; \mu_m, C_{mm})
 
-It is exact for normals, their mixtures and rings. Logged rows and black boxes are cells first, and
-points are blurred in the measured columns by Scott's rule, so that a measurement between two points
-counts for both. Independent blocks do not tell anything about each other.
+It is exact for normals and their mixtures. Logged rows and black boxes are about a dozen cells
+first, and points are blurred in the measured columns by Scott's rule, so that a measurement between
+two points counts for both. Independent blocks do not tell anything about each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,11 @@ from torch import Tensor
 from airbo.uncertainty.base import InputUncertainty
 from airbo.uncertainty.columns import Exact
 from airbo.uncertainty.composed import Product
-from airbo.uncertainty.empirical import Empirical
 from airbo.uncertainty.gaussians import Mixture, Resolution
-from airbo.uncertainty.normal import GaussianMixture, Normal, Ring
+from airbo.uncertainty.normal import GaussianMixture, Normal
 
-FINE, COARSE = Resolution(192), Resolution(8)
-"""For what is conditioned, 256 cells of dependent columns; for what is not, as in a model."""
-MOST_GAUSSIANS = 12
-"""What an observation brings into a model, where all pairs of two observations' are compared."""
+CELLS = Resolution(12)
+"""Up to 16 Gaussians: a model compares all pairs of those of two observations."""
 _FLOOR = 1e-12
 """Eigenvalues of correlations below this are rounding errors: a column that follows from others."""
 
@@ -80,30 +77,23 @@ def _conditional(
 ) -> tuple[tuple[float, ...], InputUncertainty]:
     # blocks are independent: each is known, or untouched, or conditioned on its own columns
     x = torch.tensor(design, dtype=torch.float64)
-    landed = x.clone()
-    for c, value in measured:
+    landed, known = x.clone(), dict(measured)
+    for c, value in known.items():
         landed[c] = value
-    known = {c for c, _ in measured}
     blocks: list[InputUncertainty] = []
     columns: list[list[int]] = []
     for block, own in uncertainty.independent_blocks(len(x)):
-        if block.is_exact or known.issuperset(own):
+        if block.is_exact or known.keys() >= set(own):
             continue
-        if known.isdisjoint(own):
+        if known.keys().isdisjoint(own):
             blocks.append(block)
             columns.append(list(own))
             continue
-        if isinstance(block, Ring) and block.is_additive:
-            blocks.append(_on_circle(block, (landed - x)[list(own)], known.intersection(own)))
-            columns.append([c for c in own if c not in known])
-            continue
-        at = x[list(own)].unsqueeze(0)
-        for fine, coarse in zip(block.landing(at, FINE), block.landing(at, COARSE), strict=True):
-            mine = [own[c] for c in fine.columns]
+        for part in block.landing(x[list(own)].unsqueeze(0), CELLS):
+            mine = [own[c] for c in part.columns]
             rest = [c for c in mine if c not in known]
-            part = coarse if rest == mine else fine
             if rest:
-                landed[rest], around = _rest(part, mine, known, landed)
+                landed[rest], around = _rest(part, [c in known for c in mine], landed[mine])
                 blocks.append(around)
                 columns.append(rest)
     if not blocks:
@@ -112,92 +102,38 @@ def _conditional(
     return tuple(landed.tolist()), Product([*blocks, Exact()], [*columns, hit])
 
 
-def _on_circle(ring: Ring, deviation: Float[Tensor, " 2"], known: set[int]) -> InputUncertainty:
-    """Return the two points at which a line meets a circle, or the one where it is closest."""
-    # δ_r = ±√(ϱ² - δ_m²), each as likely as the other
-    assert len(known) == 1
-    square = float(ring.radius) ** 2 - float(deviation.square().sum())  # the other one is 0 yet
-    half = max(0.0, square) ** 0.5
-    return Empirical([[-half], [half]])
-
-
 def _rest(
-    part: Mixture, columns: list[int], known: set[int], landed: Float[Tensor, " d"]
+    part: Mixture, known: list[bool], landed: Float[Tensor, " b"]
 ) -> tuple[Tensor, InputUncertainty]:
     """Return the mean of the columns that were not measured, and their uncertainty around it."""
+    is_known = torch.tensor(known)
+    m, r = is_known.nonzero().squeeze(-1), (~is_known).nonzero().squeeze(-1)
+    w, mu, C = part.weights[0], part.means[0], part.covariances[0].clone()
+    if part.spread is None and len(w) > 1:  # points: v n^(-2 / (m + 4)), Scott's rule
+        C[:, m, m] += part.moments()[1][0, m] * len(w) ** (-2 / (len(m) + 4))
+
+    # columns may have units of different size: R = correlations, C_ij = s_i s_j R_ij
+    s = C.diagonal(dim1=-2, dim2=-1).clamp_min(0)
+    s = torch.where(s > 0, s, 1.0).sqrt()  # (j, b)
+    R = C / s.unsqueeze(-1) / s.unsqueeze(-2)
+    R_rm = R[:, r][..., m]
+    values, V = torch.linalg.eigh(R[:, m][..., m])
+    counts = values > _FLOOR
+    inverse = (V * torch.where(counts, 1 / values, 0.0).unsqueeze(-2)) @ V.mT
+    z = ((landed - mu) / s)[:, m].unsqueeze(-1)  # (j, m, 1)
+
     # w'_j ∝ w_j N(x'_m; μ_m, C_mm), in logarithms
-    m = [i for i, c in enumerate(columns) if c in known]
-    r = [i for i, c in enumerate(columns) if c not in known]
-    w, mu, C = part.weights[0], part.means[0], part.covariances[0]
-    blur = _blur(part, m)
-    parts = [
-        _normal(C_j, landed[[columns[i] for i in m]] - mu_j[m], r, m, blur)
-        for mu_j, C_j in zip(mu, C, strict=True)
-    ]
-    shifts, covs, log_densities = (torch.stack(p) for p in zip(*parts, strict=True))
-    weights = torch.softmax(w.log() + log_densities, dim=0)
-    weights, means, covs = _joined_neighbours(weights, mu[:, r] + shifts, covs)
+    log_det = torch.where(counts, values, 1.0).log().sum(-1) + 2 * s[:, m].log().sum(-1)
+    distance = (z.mT @ inverse @ z).flatten()
+    weights = torch.softmax(w.log() - 0.5 * (distance + log_det), dim=0)
+
+    # μ_r + C_rm C_mm⁻¹ (x'_m - μ_m) and C_rr - C_rm C_mm⁻¹ C_mr
+    means = mu[:, r] + s[:, r] * (R_rm @ inverse @ z).squeeze(-1)
+    left = R[:, r][..., r] - R_rm @ inverse @ R_rm.mT
+    values, V = torch.linalg.eigh((left + left.mT) / 2)
+    covs = (V * torch.where(values > _FLOOR, values, 0.0).unsqueeze(-2)) @ V.mT
+    covs = covs * s[:, r].unsqueeze(-1) * s[:, r].unsqueeze(-2)
     centre = weights @ means
     if len(weights) == 1:
         return centre, Normal(cov=covs[0])
     return centre, GaussianMixture(means - centre, covs, weights)
-
-
-def _joined_neighbours(
-    w: Float[Tensor, " j"], mu: Float[Tensor, "j b"], C: Float[Tensor, "j b b"]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Join neighbours along the widest direction; mean and covariance of the whole stay."""
-    if len(w) <= MOST_GAUSSIANS:
-        return w, mu, C
-    # the widest direction of the means: Σ w (μ - μ̄)(μ - μ̄)ᵀ = V Λ Vᵀ
-    away = mu - w @ mu
-    _, V = torch.linalg.eigh((away * w.unsqueeze(-1)).mT @ away)
-    along = away @ V[:, -1]
-    counts = w > 1e-6 * w.max()  # the others would stretch the range
-    low, high = along[counts].min(), along[counts].max()
-
-    # groups of equal width: W = Σ w, m = Σ w μ / W, S = Σ w (C + (μ - m)(μ - m)ᵀ) / W
-    place = ((along - low) / (high - low).clamp_min(1e-300) * MOST_GAUSSIANS).long()
-    place = place.clamp(0, MOST_GAUSSIANS - 1)
-    share = torch.nn.functional.one_hot(place, MOST_GAUSSIANS).to(w) * w.unsqueeze(-1)  # (j, g)
-    share = share[:, share.sum(0) > 0]
-    W = share.sum(0)
-    share = share / W
-    m = share.mT @ mu
-    apart = mu.unsqueeze(1) - m  # (j, g, b)
-    S = torch.einsum("jg,jab->gab", share, C) + torch.einsum("jg,jga,jgb->gab", share, apart, apart)
-    return W, m, S
-
-
-def _blur(part: Mixture, m: list[int]) -> Float[Tensor, " m"]:
-    """Return what is added to the variances of measured columns: for points, by Scott's rule."""
-    n = part.n_components
-    if n == 1 or bool((part.variances[..., m] > 0).any()):
-        return part.means.new_zeros(len(m))
-    _, variances = part.moments()  # s² n^(-2 / (m + 4))
-    return variances[0, m] * n ** (-2 / (len(m) + 4))
-
-
-def _normal(
-    C: Tensor, deviation: Tensor, r: list[int], m: list[int], blur: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return shift and covariance of the rest, and the log density of what was measured."""
-    size = C.diagonal().clamp_min(0)
-    size[m] += blur
-    size = torch.where(size > 0, size, 1.0).sqrt()  # columns may have units of different size
-    R = C / size.outer(size)
-    R_mm = R[m][:, m] + torch.diag(blur / size[m].square())
-    values, V = torch.linalg.eigh(R_mm)
-    inverse = (V * torch.where(values > _FLOOR, 1 / values, 0.0)) @ V.mT
-    z = deviation / size[m]
-
-    # shift = C_rm C_mm⁻¹ (x'_m - μ_m), left = C_rr - C_rm C_mm⁻¹ C_mr
-    gain = R[r][:, m] @ inverse
-    left = R[r][:, r] - gain @ R[m][:, r]
-    values_left, W = torch.linalg.eigh((left + left.mT) / 2)
-    values_left = torch.where(values_left > _FLOOR, values_left, 0.0)
-    covariance = (W * values_left) @ W.mT * size[r].outer(size[r])
-
-    # log N(x'_m; μ_m, C_mm), up to a constant
-    log_density = -0.5 * (z @ inverse @ z + values[values > _FLOOR].log().sum())
-    return size[r] * (gain @ z), covariance, log_density - size[m].log().sum()

@@ -43,11 +43,6 @@ class Resolution:
         return 2 * self.n_atoms
 
     @property
-    def pieces(self) -> int:
-        """Gaussians that one Gaussian is cut into before it is bent."""
-        return 3 * self.n_atoms
-
-    @property
     def fine_nodes(self) -> int:
         """Points of one column where it does not: they are worked with once, not per design."""
         return 4 * self.n_atoms
@@ -257,35 +252,6 @@ def difference(p: Mixture, q: Mixture) -> Mixture:
     first = table.new_zeros(len(keys), table.shape[-1]).index_copy(0, which, table)
     covs = first[:, b:].unflatten(-1, (b, b))
     return Mixture(p.columns, weights[None], first[None, :, :b], covs[None], additive=True)
-
-
-def split(mixture: Mixture, n: int) -> Mixture:
-    """Write every Gaussian of a one-column sum as ``n`` Gaussians a third as wide.
-
-    From 30 on, the narrow Gaussians lie so close that their sum is the wide one to 1e-6.
-    """
-    if mixture.spread is None:
-        return mixture
-    # N(m, v) = ∫ N(u, v/9) dN(u; m, 8v/9), and the outer normal becomes its Gauss-Hermite rule
-    nodes, weights = (mixture.means.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(n))
-    outer = (8 / 9 * mixture.variances).clamp_min(1e-24).sqrt()  # (..., j, 1)
-    means = (mixture.means + outer * nodes).flatten(-2).unsqueeze(-1)
-    shares = (mixture.weights.unsqueeze(-1) * weights / weights.sum()).flatten(-2)
-    inner = (mixture.variances / 9).repeat_interleave(n, dim=mixture.weights.dim() - 1)
-    return replace(mixture, weights=shares, means=means, spread=inner)
-
-
-def bend(mixture: Mixture, place: Callable[[Tensor], Tensor]) -> Mixture:
-    """Move a one-column sum along a curve; each Gaussian keeps its mean and its variance there."""
-    if mixture.spread is None:
-        return replace(mixture, means=place(mixture.means))
-    # mean and variance of g(u), u ~ N(m, v), by a Gauss-Hermite rule of 7 nodes
-    nodes, weights = (mixture.means.new_tensor(v) for v in np.polynomial.hermite_e.hermegauss(7))
-    weights = weights / weights.sum()
-    points = place((mixture.means + mixture.variances.sqrt() * nodes).unsqueeze(-1)).squeeze(-1)
-    means = (points * weights).sum(-1, keepdim=True)
-    variances = ((points - means).square() * weights).sum(-1, keepdim=True)
-    return replace(mixture, means=means, spread=variances)
 
 
 def _times(a: Mixture, b: Mixture) -> Mixture:

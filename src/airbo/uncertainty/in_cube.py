@@ -25,7 +25,7 @@ from airbo.space.cube import Axes, Cube
 from airbo.uncertainty.base import InputUncertainty, base_draws
 from airbo.uncertainty.columns import Exact, LogNormal
 from airbo.uncertainty.composed import Product, Rounded, Wrapper
-from airbo.uncertainty.gaussians import Mixture, Resolution, bend, split
+from airbo.uncertainty.gaussians import Mixture, Resolution
 from airbo.uncertainty.normal import Normal
 
 ByName = (
@@ -299,9 +299,7 @@ class InCube(Wrapper):
             return self.uncertainty.is_multiplicative
         return self.axes.is_linear and self.uncertainty.is_additive
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # z' = cube(x') with x' ~ P_x at x = cube⁻¹(z)
         return self.axes.from_columns(self.uncertainty.perturb(self.axes.to_columns(X), base))
 
@@ -339,13 +337,6 @@ class InCube(Wrapper):
             width = X.new_tensor([math.log(high / low) for low, high in ends])
             std = self.uncertainty.log_std(X) / width
             return Normal(std.expand_as(width))._gaussians(X, r)
-        if self.independent_columns and not self.is_additive and X.shape[-1] == 1:
-            [part] = self.uncertainty.landing(axes.to_columns(X), r)
-            if part.kind == 0 or part.n_components == 1:
-                # the outermost points, which hardly count, must have a logarithm, too
-                least = torch.tensor(axes.low, dtype=torch.float64).to(X) * 1e-6
-                place = lambda x: axes.from_columns(torch.maximum(x, least))  # noqa: E731
-                return [bend(split(part, r.pieces), place)]
         # strata and cells are cut on the log scale, where a Gaussian stands for each of them
         return super()._gaussians(X, r)
 

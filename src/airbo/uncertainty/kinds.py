@@ -13,15 +13,16 @@ import importlib
 import json
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airbo.sheets import read_sheet
 from airbo.space.parameters import as_float
-from airbo.uncertainty.logs import header_of, read_deviations
 
 if TYPE_CHECKING:
     from airbo.uncertainty.base import InputUncertainty
@@ -42,6 +43,8 @@ class Field:
     read: Read
     default: Any = REQUIRED
     """What it is if it is left out; None: it stays out."""
+    ndim: int = 1
+    """Dimensions of a number that is the same for all designs; inside ``Varying`` it has more."""
 
 
 @dataclass(frozen=True)
@@ -133,23 +136,18 @@ class Kind:
 
         Numbers in percent, such as ``std = "5%"``, are shares of the asked value.
         """
-        for name, value in given.items():
-            if name in (*LENGTHS, "sigma") and isinstance(value, str) and in_percent(value) is None:
-                raise TypeError(
-                    f'{name} must be a number or an array of numbers, or percent, such as "5%", '
-                    f"got {value!r}."
-                )
-        shares = {name: in_percent(value) for name, value in given.items() if name in LENGTHS}
-        if not any(share is not None for share in shares.values()):
+        lengths = {n: v for n, v in given.items() if n in LENGTHS}
+        shares = {n: in_percent(v) for n, v in lengths.items()}
+        if all(share is None for share in shares.values()):
+            for name, value in lengths.items():
+                if isinstance(value, str):
+                    raise TypeError(f'{name} must be numbers, or percent as "5%", got {value!r}.')
             return self.described(self.from_file(given, place))
-        for name, share in shares.items():
-            if share is None and given[name] != 0:
-                raise ValueError(f"{name} must be in percent too, got {given[name]!r}.")
+        # a scale that is left out would be 1, which is 100%
+        left_out = [f.name for f in self.fields if f.name == "scale" and "scale" not in given]
+        for name in left_out + [n for n, v in lengths.items() if shares[n] is None and v != 0]:
+            raise ValueError(f"{name} must be in percent too, got {given.get(name)!r}.")
         plain = given | {n: share for n, share in shares.items() if share is not None}
-        own = [f for f in self.fields if f.name in LENGTHS and f.default not in (REQUIRED, None)]
-        for f in own:  # a scale of 1 would be 100%
-            if f.name not in given and f.default != 0:
-                raise ValueError(f"{f.name} must be in percent too; it is missing.")
         return KINDS["Relative"].described({"share": self.described(plain)})
 
 
@@ -170,7 +168,7 @@ def _inner(value: Any, name: str) -> Any:
 
 
 def _inners(value: Any, name: str) -> list[Any]:
-    return [_inner(piece, name) for piece in rows_of(value, name)]
+    return [_inner(piece, name) for piece in _list(value, name)]
 
 
 def _one_of_std_and_cov(fields: Fields) -> Fields:
@@ -216,13 +214,13 @@ def _one_piece_more(fields: Fields) -> Fields:
     return fields
 
 
-def _width_of_pieces(fields: Fields) -> int | None:
-    return next((w for w in map(width_of, fields["pieces"]) if w is not None), None)
-
-
 def _width_inside(fields: Fields) -> int | None:
-    limits = _width({n: v for n, v in fields.items() if n != "uncertainty"})
-    return width_of(fields["uncertainty"]) if limits is None else limits
+    parts = [*fields.get("pieces", ()), *(fields[n] for n in _PARTS if n in fields)]
+    return next((w for w in map(width_of, parts) if w is not None), None)
+
+
+_PARTS = ("uncertainty", "share")
+"""Fields that hold another uncertainty."""
 
 
 # -- what a file writes otherwise
@@ -247,15 +245,54 @@ def _from_log(given: Fields, place: Place) -> Fields:
         raise ValueError("kind 'empirical' needs either file or deviations.")
     if "deviations" in given:
         return given
-    path = place.folder / text(given["file"], "file")
+    path = place.folder / _text(given["file"], "file")
     if not path.is_file():
         raise ValueError(f"there is no file {given['file']!r} beside the campaign file.")
     columns = given.get("columns")
     if columns is not None:
-        columns = rows_of(columns, "columns")
-    elif set(place.names) <= set(header_of(path)):  # the columns called like the parameters
+        columns = _list(columns, "columns")
+    elif set(place.names) <= set(read_sheet(path).header):  # columns called like the parameters
         columns = list(place.names)
     return {"deviations": read_deviations(path, columns)}
+
+
+def read_deviations(path: Path, columns: Sequence[str | int] | None) -> list[list[float]]:
+    """Read the rows of a CSV or Excel file, with or without header; see ``Empirical.from_csv``."""
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file of deviations at {path}.")
+    sheet = read_sheet(path)
+    header, lines = sheet.header, list(sheet.rows)
+    if any(_as_number(sheet.number(cell)) is not None for cell in header):  # it has no header
+        header, lines = [], [(1, sheet.header), *lines]
+    width = len(sheet.header)
+    if not lines:
+        raise ValueError(f"{path} holds no deviations.")
+    place: dict[str | int, int] = {j: j for j in range(width)} | {
+        n: j for j, n in enumerate(header)
+    }
+    for column in columns or ():
+        if column not in place:
+            known = ", ".join(header) or f"no header and {width} columns, counted from 0"
+            raise ValueError(f"There is no column {column!r}; the file has {known}.")
+    picked = range(width) if columns is None else [place[c] for c in columns]
+    rows = []
+    for number, cells in lines:
+        if len(cells) != width:
+            raise ValueError(f"{path}, row {number}: expected {width} cells, got {len(cells)}.")
+        row = [_as_number(sheet.number(cells[j])) for j in picked]
+        for j, value in zip(picked, row, strict=True):
+            if value is None or not math.isfinite(value):
+                where = f"{path}, row {number}, column {j}"
+                raise ValueError(f"{where}: expected a finite number, got {cells[j]!r}.")
+        rows.append([value for value in row if value is not None])
+    return rows
+
+
+def _as_number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
 
 
 def _by_parameter(given: Fields, place: Place) -> Fields:
@@ -362,12 +399,9 @@ def _smallest(plain: Any) -> float:
     return min(map(_smallest, plain)) if isinstance(plain, list) else plain
 
 
-def matrices(max_ndim: int) -> Read:
-    """Read square matrices, alone or in a list."""
-    read_numbers = numbers(max_ndim)
-
+def _matrices(max_ndim: int) -> Read:
     def read(value: Any, name: str) -> Any:
-        found = read_numbers(value, name)
+        found = numbers(max_ndim)(value, name)
         shape = shape_of(found)
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ValueError(f"{name} must be a square matrix, got shape {shape}.")
@@ -376,58 +410,46 @@ def matrices(max_ndim: int) -> Read:
     return read
 
 
-def text(value: Any, name: str) -> str:
-    """Read a text."""
+def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, got {value!r}.")
     return value
 
 
-def rows_of(value: Any, name: str) -> list[Any]:
-    """Read a list of anything."""
+def _list(value: Any, name: str) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise TypeError(f"{name} must be a list, got {value!r}.")
     return list(value)
 
 
-def names_of(value: Any, name: str) -> dict[str, Any]:
-    """Read values by name."""
+def _by_name(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a table of names and values, got {value!r}.")
     return dict(value)
 
 
-def edges(value: Any, name: str) -> list[Any]:
-    """Read increasing numbers, perhaps none."""
+def _edges(value: Any, name: str) -> list[Any]:
     plain = numbers(1)(value, name) if len(value) else []
     if any(not left < right for left, right in pairwise(plain)):
         raise ValueError(f"{name} must be strictly increasing, got {plain}.")
     return plain
 
 
-def column(value: Any, name: str) -> int:
-    """Read the position of a column."""
+def _column(value: Any, name: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
         raise ValueError(f"{name} must be a whole number >= 0, got {value!r}.")
     return operator.index(value)
 
 
-def columns(value: Any, name: str) -> list[Any]:
-    """Read positions of columns."""
-    return [column(c, name) for c in rows_of(value, name)]
+def _columns(value: Any, name: str) -> list[Any]:
+    return [_column(c, name) for c in _list(value, name)]
 
 
 def _columns_by_block(value: Any, name: str) -> list[Any]:
-    return [columns(block, name) for block in rows_of(value, name)]
+    return [_columns(block, name) for block in _list(value, name)]
 
 
 # -- words
-
-
-def _say_normal(f: Mapping[str, Any], show: Show) -> str:
-    if f.get("cov") is not None:
-        return "normal with a covariance matrix"
-    return f"normal, standard deviation {show(f['std'])}"
 
 
 def _say_beta(f: Mapping[str, Any], show: Show) -> str:
@@ -442,15 +464,13 @@ def _say_chi_squared(f: Mapping[str, Any], show: Show) -> str:
 
 def _say_relative(f: Mapping[str, Any], show: Show) -> str:
     def percent(numbers: Any, unit: bool = True) -> str:
-        if not unit:
-            return show(numbers, unit=False)
-        return show(_times_100(numbers), unit=False) + "%"
+        return f"{show(_times_100(numbers), unit=False)}%" if unit else show(numbers, unit=False)
 
-    share, name = f["share"], name_of(f["share"])
+    share = f["share"]
     fields = share if isinstance(share, Mapping) else vars(share)
-    if name == "Normal" and fields.get("cov") is None:
+    if name_of(share) == "Normal" and fields.get("cov") is None:
         return f"±{percent(fields['std'])} of the value (standard deviation)"
-    if name == "Uniform":
+    if name_of(share) == "Uniform":
         low, high = fields["low"], fields["high"]
         if isinstance(low, float) and low == -high:
             return f"anywhere within ±{percent(high)} of the value"
@@ -466,10 +486,10 @@ def _times_100(numbers: Any) -> Any:
 
 
 def _say_mixture(f: Mapping[str, Any], show: Show) -> str:
-    means, covs, weights = f["means"], f["covs"], f["weights"]
+    means, weights = f["means"], f["weights"]
     if len(means[0]) > 1:
         return f"one of {len(weights)} normal distributions"
-    stds = [math.sqrt(cov[0][0]) for cov in covs]
+    stds = [math.sqrt(cov[0][0]) for cov in f["covs"]]
     if len(weights) > 1:
         parts = [
             f"{100 * w:.0f}% around {show(m, unit=False)} (±{show(s, unit=False)})"
@@ -486,59 +506,28 @@ def _say_empirical(f: Mapping[str, Any], show: Show) -> str:
     text = f"as in a log of {len(rows)} deviations"
     if len(rows[0]) > 1:
         return text
-    own = [row[0] for row in rows]
-    return f"{text}, from {show(min(own), unit=False)} to {show(max(own))}"
-
-
-_MOST_PIECES = 6
-"""A calibration finds no more."""
+    return f"{text}, from {show(min(rows)[0], unit=False)} to {show(max(rows)[0])}"
 
 
 def _say_piecewise(f: Mapping[str, Any], show: Show) -> str:
-    edges, pieces = f["edges"], f["pieces"]
-    if not 1 < len(pieces) <= _MOST_PIECES:
-        return f"changes with the design, in {len(pieces)} steps"
-    where = [f"below {show(edges[0])}", *(f"from {show(edge)} on" for edge in edges)]
-    parts = (f"{place}: {said(piece, show)}" for place, piece in zip(where, pieces, strict=True))
-    return "; ".join(parts)
+    edges = [show(edge) for edge in f["edges"]]
+    where = [f"below {edges[0]}" if edges else "everywhere", *(f"from {e} on" for e in edges)]
+    parts = zip(where, f["pieces"], strict=True)
+    return "; ".join(f"{place}: {said(piece, show)}" for place, piece in parts)
 
 
-def _say_distribution(f: Mapping[str, Any], show: Show) -> str:
-    given = [*f.get("args", ()), *(f.get("kwds") or {}).items()]
-    parts = [f"{v[0]} = {_short(v[1])}" if isinstance(v, tuple) else _short(v) for v in given]
-    return f"distributed as {f['name']}" + (f" ({', '.join(parts)})" if parts else "")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"{len(value)} numbers" if len(value) > 3 else ", ".join(map(_short, value))
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+def _say_scipy(f: Mapping[str, Any], show: Show) -> str:
+    given = [
+        *map(str, f.get("args", ())),
+        *(f"{n} = {v}" for n, v in (f.get("kwds") or {}).items()),
+    ]
+    return f"distributed as {f['name']}" + (f" ({', '.join(given)})" if given else "")
 
 
 def _say_clipped(f: Mapping[str, Any], show: Show) -> str:
     ends = {"not below": f.get("low"), "not above": f.get("high")}
     limits = [f"{what} {show(end)}" for what, end in ends.items() if end is not None]
     return ", ".join([said(f["uncertainty"], show), *limits])
-
-
-def _say_uniform(f: Mapping[str, Any], show: Show) -> str:
-    return f"anywhere between {show(f['low'], unit=False)} and {show(f['high'])} of the design"
-
-
-def _say_log_normal(f: Mapping[str, Any], show: Show) -> str:
-    return f"±{show(_times_100(f['sigma']), unit=False)}% of the value (log-normal)"
-
-
-def _say_product(f: Mapping[str, Any], show: Show) -> str:
-    return "; ".join(said(block, show) for block in f["blocks"])
-
-
-def _say_scaled(f: Mapping[str, Any], show: Show) -> str:
-    return f"{show(f['factor'], unit=False)} times: {said(f['uncertainty'], show)}"
-
-
-def _say_rounded(f: Mapping[str, Any], show: Show) -> str:
-    return f"{said(f['uncertainty'], show)}, rounded to whole numbers in the range"
 
 
 # -- the registry
@@ -553,12 +542,16 @@ KINDS = {
         Kind("Exact", "columns", "exact", say=lambda f, show: "hit exactly"),
         Kind(
             "Normal", "normal", "normal",
-            (Field("std", _NOT_NEGATIVE, None), Field("cov", matrices(2), None)),
-            say=_say_normal, complete=_one_of_std_and_cov,
+            (Field("std", _NOT_NEGATIVE, None), Field("cov", _matrices(2), None, ndim=2)),
+            say=lambda f, show: "normal with a covariance matrix" if f.get("cov") is not None
+            else f"normal, standard deviation {show(f['std'])}",
+            complete=_one_of_std_and_cov,
         ),
         Kind(
             "Uniform", "columns", "uniform", (Field("low", numbers()), Field("high", numbers())),
-            say=_say_uniform, complete=_in_order,
+            say=lambda f, show: f"anywhere between {show(f['low'], unit=False)} and "
+            f"{show(f['high'])} of the design",
+            complete=_in_order,
         ),
         Kind(
             "Beta", "columns", "beta",
@@ -570,58 +563,65 @@ KINDS = {
         ),
         Kind(
             "GaussianMixture", "normal", "gaussian-mixture",
-            (Field("means", numbers(2)), Field("covs", matrices(3)),
+            (Field("means", numbers(2), ndim=2), Field("covs", _matrices(3), ndim=3),
              Field("weights", _NOT_NEGATIVE, None)),
             say=_say_mixture, complete=_one_per_component, width=lambda f: shape_of(f["means"])[-1],
         ),
         Kind(
-            "Ring", "normal", "ring", (Field("radius", numbers(0, least=0.0)),),
+            "Ring", "normal", "ring", (Field("radius", numbers(0, least=0.0), ndim=0),),
             say=lambda f, show: f"on a circle of radius {show(f['radius'])}", width=lambda f: 2,
         ),
         Kind(
-            "Empirical", "empirical", "empirical", (Field("deviations", numbers(2)),),
-            say=_say_empirical, complete=_rows, width=lambda f: len(f["deviations"][0]),
+            "Empirical", "normal", "empirical", (Field("deviations", numbers(2)),),
+            say=_say_empirical, complete=_rows,
             in_file=("file", "columns", "deviations"), from_file=_from_log,
         ),
         Kind(
             "SciPy", "external", "scipy",
-            (Field("name", text), Field("args", rows_of, ()), Field("kwds", names_of, {})),
-            say=_say_distribution, width=lambda f: None,
+            (Field("name", _text), Field("args", _list, ()), Field("kwds", _by_name, {})),
+            say=_say_scipy, width=lambda f: None,
         ),
         Kind(
             "Relative", "composed", "relative", (Field("share", _inner),),
-            say=_say_relative, width=lambda f: width_of(f["share"]), from_file=_of_value,
-            part="share",
+            say=_say_relative, width=_width_inside, from_file=_of_value, part="share",
         ),
         Kind(
             "LogNormal", "columns", "lognormal", (Field("sigma", _NOT_NEGATIVE),),
-            say=_say_log_normal, from_file=_of_logarithm,
+            say=lambda f, show: f"±{show(_times_100(f['sigma']), unit=False)}% of the value "
+            "(log-normal)",
+            from_file=_of_logarithm,
         ),
         Kind(
             "Product", "composed",
             fields=(Field("blocks", _inners), Field("columns", _columns_by_block, None)),
-            say=_say_product, width=lambda f: None,
+            say=lambda f, show: "; ".join(said(block, show) for block in f["blocks"]),
+            width=lambda f: None,
         ),
         Kind(
             "Piecewise", "varying", "piecewise",
-            (Field("edges", edges), Field("pieces", _inners), Field("column", column, 0)),
-            say=_say_piecewise, complete=_one_piece_more, width=_width_of_pieces,
+            (Field("edges", _edges), Field("pieces", _inners), Field("column", _column, 0)),
+            say=_say_piecewise, complete=_one_piece_more, width=_width_inside,
             in_file=("edges", "pieces", "by"), from_file=_by_parameter, parts="pieces",
         ),
         Kind(
             "Clipped", "composed",
             fields=(_INSIDE, Field("low", numbers(), None), Field("high", numbers(), None)),
-            say=_say_clipped, complete=_in_order, width=_width_inside,
+            say=_say_clipped, complete=_in_order,
+            width=lambda f: _width({n: f.get(n) for n in ("low", "high")}) or _width_inside(f),
         ),
         Kind(
             "Rounded", "composed",
             fields=(_INSIDE, Field("low", numbers()), Field("high", numbers()),
-                    Field("columns", columns, None)),
-            say=_say_rounded, complete=_in_order, width=lambda f: width_of(f["uncertainty"]),
+                    Field("columns", _columns, None)),
+            say=lambda f, show: f"{said(f['uncertainty'], show)}, rounded to whole numbers in the "
+            "range",
+            complete=_in_order, width=_width_inside,
         ),
         Kind(
             "Scaled", "composed", fields=(_INSIDE, Field("factor", numbers(0, least=0.0))),
-            say=_say_scaled, width=lambda f: width_of(f["uncertainty"]),
+            say=lambda f, show: f"{show(f['factor'], unit=False)} times: "
+            f"{said(f['uncertainty'], show)}",
+            width=_width_inside,
         ),
     )
 }  # fmt: skip
@@ -739,3 +739,36 @@ def _class_of_program(description: Any) -> Any:
     name = description.get("kind") if isinstance(description, Mapping) else None
     theirs = [u for u in known if u.__name__ == name and not u.__module__.startswith(_OURS)]
     return theirs[-1] if theirs and name not in KINDS else None
+
+
+# -- by the names of parameters
+
+
+def describe_uncertainty(uncertainty: Mapping[Any, Any] | None) -> list[dict[str, Any]]:
+    """Write an uncertainty by name in a form that fits into JSON."""
+    return [
+        {"parameters": list(group(names)), "uncertainty": u.to_dict()}
+        for names, u in (uncertainty or {}).items()
+    ]
+
+
+def read_uncertainty(description: Any) -> "dict[str | tuple[str, ...], InputUncertainty]":
+    """Return the uncertainty by name that :func:`describe_uncertainty` described."""
+    try:
+        return dict(_read(json.dumps(description)))
+    except (TypeError, KeyError) as error:
+        raise ValueError(
+            "An uncertainty by name must be a list of dicts with 'parameters' and 'uncertainty', "
+            f"got {description!r}."
+        ) from error
+
+
+@lru_cache(maxsize=32)
+def _read(text: str) -> "dict[str | tuple[str, ...], InputUncertainty]":
+    """Read a description; thousands of experiments may have the same one."""
+    return {tuple(row["parameters"]): from_dict(row["uncertainty"]) for row in json.loads(text)}
+
+
+def group(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a group of parameters, which may be a single one."""
+    return (names,) if isinstance(names, str) else tuple(names)

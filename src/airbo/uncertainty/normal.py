@@ -1,33 +1,40 @@
-"""Normal deviations, mixtures of them, and the ring: kinds whose columns may depend on each other.
+"""Kinds whose columns may depend on each other: normal, mixture of normals, ring, logged rows.
 
 Notation: C a covariance matrix (d d), R a root of it, R Rᵀ = C; z standard normal (s d), made from
-base draws; w, m, C the weights (k), means (k d) and covariances (k d d) of a mixture.
+base draws; w, m, C the weights (k), means (k d) and covariances (k d d) of a mixture; δ_i row i of
+a log (N d), each with the probability 1/N, and δ̄ their mean (d).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from airbo.uncertainty.base import InputUncertainty, with_columns
-from airbo.uncertainty.gaussians import Mixture, Resolution, around, midpoints, with_same_weights
-from airbo.uncertainty.parameters import (
+from airbo.uncertainty.base import (
+    InputUncertainty,
     Numbers,
     as_tensor,
     is_varying,
-    multiply,
     normal_cdf,
     per_design,
+    with_columns,
 )
-
-_MAX_NDIM = {"means": 2, "covs": 3, "weights": 1}
-"""Dimensions of the parameters of a mixture, where they are the same for all designs."""
+from airbo.uncertainty.gaussians import (
+    Mixture,
+    Resolution,
+    around,
+    by_gauss_rules,
+    compress,
+    midpoints,
+    with_same_weights,
+)
+from airbo.uncertainty.kinds import read_deviations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,24 +54,17 @@ class Normal(InputUncertainty):
             check_covariance(self.cov, "cov")
 
     @property
-    def is_additive(self) -> bool:
-        """True for constant parameters."""
-        return not (is_varying(self.std, 1) or is_varying(self.cov, 2))
-
-    @property
     def independent_columns(self) -> bool:
         """True for standard deviations, False for a matrix."""
         return self.cov is None
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = x + σ z, or x + R z with R Rᵀ = C
         z = torch.special.ndtri(base)
         if self.cov is None:
-            std = per_design(self.std, X, "std", 1)
+            std = self._get("std", X)
             return X.unsqueeze(-2) + (std.unsqueeze(-2) if std.ndim > 1 else std) * z
-        per_design(self.cov, X, "cov", 2)  # refuses a shape that does not fit
+        self._get("cov", X)  # refuses a shape that does not fit
         return X.unsqueeze(-2) + torch.einsum("...ij,sj->...si", square_root(self.cov).to(X), z)
 
     def _mean(self, X: Tensor) -> Tensor:
@@ -74,8 +74,8 @@ class Normal(InputUncertainty):
     def _covariance(self, X: Tensor) -> Tensor:
         # Cov x' = C, or diag(σ²)
         if self.cov is not None:
-            return per_design(self.cov, X, "cov", 2).expand(*X.shape, X.shape[-1])
-        return torch.diag_embed((per_design(self.std, X, "std", 1) ** 2).expand(X.shape))
+            return self._get("cov", X).expand(*X.shape, X.shape[-1])
+        return torch.diag_embed(self._get("std", X).square().expand(X.shape))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) = Φ((t - x) / σ)
@@ -84,12 +84,6 @@ class Normal(InputUncertainty):
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
         """Choose standard deviations; None for a matrix."""
         return with_columns(self, columns) if self.cov is None else None
-
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # c δ has the standard deviation c σ, or the covariance c² C
-        if self.cov is None:
-            return Normal(multiply(self.std, factor))
-        return Normal(cov=multiply(self.cov, factor**2))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # P_x = N(x, C): one Gaussian with weight 1
@@ -119,42 +113,22 @@ class GaussianMixture(InputUncertainty):
         """Refuse weights that are no probabilities, bad matrices and sizes that disagree."""
         super().__post_init__()
         check_covariance(self.covs, "covs")
-        self._check_sizes(*as_tensor(self.means).shape[-2:])
-        self._check_weights()
-
-    def _check_sizes(self, k: int, d: int) -> None:
-        covs, weights = as_tensor(self.covs).shape[-3:], as_tensor(self.weights).shape[-1:]
-        if covs != (k, d, d):
+        means, covs, weights = map(as_tensor, (self.means, self.covs, self.weights))
+        k, d = means.shape[-2:]
+        if covs.shape[-3:] != (k, d, d) or weights.shape[-1:] != (k,):
             raise ValueError(
-                f"means are {k} rows of {d} columns, so covs must be {(k, d, d)} or {(d, d)}, "
-                f"got {tuple(covs)}."
+                f"means are {k} rows of {d} columns, so covs must be {(k, d, d)} or {(d, d)} and "
+                f"weights {(k,)}, got {tuple(covs.shape)} and {tuple(weights.shape)}."
             )
-        if weights != (k,):
-            raise ValueError(f"means has {k} components, but weights is for {tuple(weights)}.")
-
-    def _check_weights(self) -> None:
-        total = as_tensor(self.weights).detach().sum(dim=-1)
-        worst = total.flatten()[(total - 1).abs().argmax()].item()
-        if abs(worst - 1) > 1e-6:
-            raise ValueError(f"weights must sum to 1, but they sum to {worst:.6g}.")
-
-    @property
-    def is_additive(self) -> bool:
-        """True for constant parameters."""
-        return not any(is_varying(getattr(self, n), k) for n, k in _MAX_NDIM.items())
-
-    @property
-    def dim(self) -> int:
-        """Number of columns of the means."""
-        return int(as_tensor(self.means).shape[-1])
+        total = weights.detach().sum(dim=-1)
+        if (total - 1).abs().max() > 1e-6:
+            raise ValueError(f"weights must sum to 1, but they sum to {total.max().item():.6g}.")
 
     def n_base(self, d: int) -> int:
         """Return 1 + d: the first number picks the component."""
         return 1 + d
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         means, weights = self._get("means", X), self._get("weights", X)
         self._get("covs", X)
 
@@ -167,9 +141,6 @@ class GaussianMixture(InputUncertainty):
         z = torch.special.ndtri(base[:, 1:])
         spread = torch.einsum("...kij,sj->...ski", square_root(self.covs).to(X), z)
         return X.unsqueeze(-2) + (chosen.unsqueeze(-1) * (means.unsqueeze(-3) + spread)).sum(-2)
-
-    def _get(self, name: str, X: Tensor) -> Tensor:
-        return per_design(getattr(self, name), X, name, _MAX_NDIM[name])
 
     def _mean(self, X: Tensor) -> Tensor:
         # E x' = x + m̄ with m̄ = Σ_k w_k m_k
@@ -193,15 +164,9 @@ class GaussianMixture(InputUncertainty):
         away = (t - X).unsqueeze(-1) - m  # (..., n, limits, k)
         return (w * normal_cdf(away, s.sqrt())).sum(dim=-1)
 
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # c δ comes from normals with means c m_k and covariances c² C_k
-        return replace(
-            self, means=multiply(self.means, factor), covs=multiply(self.covs, factor**2)
-        )
-
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # P_x = Σ_k w_k N(x + m_k, C_k), as it is
-        means, covs, weights = (self._get(name, X) for name in _MAX_NDIM)
+        means, covs, weights = (self._get(name, X) for name in ("means", "covs", "weights"))
         landed = X.unsqueeze(-2) + means  # (..., n, k, d)
         diagonals = covs.diagonal(dim1=-2, dim2=-1)
         spread = diagonals if torch.equal(diagonals.diag_embed(), covs) else covs
@@ -227,18 +192,11 @@ class Ring(InputUncertainty):
                 f"got shape {tuple(self.radius.shape)}."
             )
 
-    @property
-    def is_additive(self) -> bool:
-        """True for a constant radius."""
-        return not is_varying(self.radius, 0)
-
     def n_base(self, d: int) -> int:
         """Return 1: the angle."""
         return 1
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n 2"], base: Float[Tensor, "s 1"]
-    ) -> Float[Tensor, "*batch n s 2"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = x + ϱ (cos 2πu, sin 2πu)
         angle = 2 * math.pi * base
         unit = torch.cat([angle.cos(), angle.sin()], dim=-1)  # (s, 2)
@@ -260,6 +218,69 @@ class Ring(InputUncertainty):
         # equal weights at equal angles: exact for all polynomials of a degree below their number
         circle = self.perturb(X, midpoints(1, r.angles).to(X))  # equal angles
         return [with_same_weights((0, 1), X.new_full((r.angles,), 1 / r.angles), circle)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Empirical(InputUncertainty):
+    """The deviation is one of those that were logged, x' - x, each as likely as the others."""
+
+    deviations: Numbers
+    """Logged deviations (N d); (N) for one column."""
+
+    has_bounds: ClassVar[bool] = True
+
+    @classmethod
+    def from_csv(cls, path: str | Path, columns: Sequence[str | int] | None = None) -> "Empirical":
+        """Read logged deviations from a CSV file, one row per experiment, with or without header.
+
+        Args:
+            path: The file.
+            columns: Names from the header or positions from 0, in the order of the design;
+                all columns by default.
+        """
+        return cls(read_deviations(Path(path), columns))
+
+    @property
+    def independent_columns(self) -> bool:
+        """True for one column; logged columns belong together."""
+        return self.dim == 1
+
+    def n_base(self, d: int) -> int:
+        """Return 1: it picks the row."""
+        return 1
+
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
+        # x' = x + δ_i with i = ⌊u N⌋
+        rows = self._rows.to(X)
+        picked = (base[:, 0] * len(rows)).long().clamp_max(len(rows) - 1)
+        return X.unsqueeze(-2) + rows[picked]
+
+    @cached_property
+    def _rows(self) -> Tensor:
+        return as_tensor(self.deviations)
+
+    def _mean(self, X: Tensor) -> Tensor:
+        # E x' = x + Σ_i δ_i / N
+        return X + self._rows.mean(dim=0).to(X)
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = Σ_i (δ_i - δ̄)(δ_i - δ̄)ᵀ / N
+        centred = self._rows - self._rows.mean(dim=0)
+        return (centred.mT @ centred / len(centred)).to(X).expand(*X.shape, X.shape[-1])
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # P(x' < t): the share of δ_i < t - x
+        ordered = self._rows.to(X).flatten().sort().values
+        return torch.searchsorted(ordered, (t - X).detach().contiguous()).to(X) / len(ordered)
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        # few rows are points; many are a Gauss rule in one column, and cells in several
+        rows = self._rows.to(X)
+        if len(rows) <= r.cells:
+            return [around(X, X.new_full((len(rows),), 1 / len(rows)), rows)]
+        if X.shape[-1] == 1:
+            return by_gauss_rules(X, rows, r.fine_nodes)
+        return [around(X, *compress(rows, r.cells))]
 
 
 # -- covariance matrices

@@ -14,10 +14,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.uncertainty.base import InputUncertainty, seed_from
+from airbo.uncertainty.base import InputUncertainty, Numbers, seed_from
 from airbo.uncertainty.gaussians import Mixture, Resolution, choose, coarsest, joined, parts_within
 from airbo.uncertainty.kinds import Show, numbers
-from airbo.uncertainty.parameters import Numbers
 
 NumpyFunction = Callable[[np.ndarray, int, np.random.Generator], Any]
 
@@ -85,9 +84,7 @@ class Varying(InputUncertainty):
                 "Pass a design that works as Varying(fn, probe=...)."
             ) from error
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         return self.at(X).perturb(X, base)
 
     def _mean(self, X: Tensor) -> Tensor:
@@ -111,26 +108,11 @@ class Varying(InputUncertainty):
         """As for the uncertainty at the probe design."""
         return self._at_probe(d).is_bounded(d)
 
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # c δ at every design: the function is followed by scaled(c)
-        return replace(self, fn=_ScaledFunction(self.fn, factor))
-
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         return self.at(X).cdf(X, t)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         return self.at(X)._gaussians(X, r)
-
-
-@dataclass(frozen=True)
-class _ScaledFunction:
-    """The function of a ``Varying``, followed by ``scaled``."""
-
-    fn: Callable[[Tensor], InputUncertainty]
-    factor: float
-
-    def __call__(self, X: Tensor) -> InputUncertainty:
-        return self.fn(X).scaled(self.factor)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,9 +161,7 @@ class Piecewise(InputUncertainty):
         edges = torch.tensor(self.edges, dtype=torch.float64).to(X)
         return torch.bucketize(X[..., self.column].detach().contiguous(), edges, right=True)
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         return self._by_piece(
             X, (base.shape[0], X.shape[-1]), lambda piece, part: piece.perturb(part, base)
         )
@@ -294,9 +274,7 @@ class Sampler(InputUncertainty):
         """Return the number given, or d."""
         return d if self.n_uniform is None else self.n_uniform
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s r"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         samples = self.fn(X, base)
         expected = (*X.shape[:-1], base.shape[0], X.shape[-1])
         if not isinstance(samples, Tensor):

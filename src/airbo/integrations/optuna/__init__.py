@@ -22,7 +22,7 @@ from airbo.integrations.optuna.trials import (
     OUTCOMES,
     UNCERTAINTY,
 )
-from airbo.uncertainty.by_name import describe_uncertainty, read_uncertainty
+from airbo.uncertainty.kinds import describe_uncertainty, read_uncertainty
 
 __all__ = [
     "EXECUTED",

@@ -39,8 +39,8 @@ from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
 from airbo.outcomes import Maximize, Want, check_outcomes, first_objective, named_outcomes
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty
-from airbo.uncertainty.by_name import group
 from airbo.uncertainty.in_cube import ByName
+from airbo.uncertainty.kinds import group
 
 MAX_TRIES = 4
 """How often to choose again when another worker has just chosen the same parameters."""

@@ -21,8 +21,8 @@ from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
 from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives
 from airbo.space import Design
-from airbo.uncertainty.by_name import group, read_uncertainty
 from airbo.uncertainty.in_cube import ByName, by_columns
+from airbo.uncertainty.kinds import group, read_uncertainty
 from airbo.words import nearest
 
 EXECUTED = "executed"
