@@ -10,6 +10,7 @@ from airbo import uncertainty as unc
 
 COV = [[0.09, -0.01], [-0.01, 0.09]]
 SINGULAR = [[0.04, 0.02], [0.02, 0.01]]
+COPULA = [[1.0, 0.5, 0.0], [0.5, 1.0, -0.3], [0.0, -0.3, 1.0]]
 LOG = np.random.default_rng(0).normal(size=(50, 2)) * [0.1, 0.3]
 
 
@@ -88,6 +89,8 @@ SAVEABLE = [
     (unc.Product([unc.Normal(0.1), unc.Exact(), unc.Beta(0.4, 0.2, scale=0.1)]), 3),
     (unc.Product([unc.Ring(0.5), unc.Uniform(0, 1), unc.Exact()], [(3, 0), (1,), (2,)]), 4),
     (unc.Product([unc.Normal([0.1, 0.3]), unc.Uniform(0, 1)], [(2, 0), (1,)]), 3),
+    (unc.Joint([unc.Beta(2, 5), unc.LogNormal(0.1)], [[1, 0.5], [0.5, 1]]), 2),
+    (unc.Joint([unc.Normal(0.1), unc.Uniform(-0.2, 0.1), unc.Empirical(LOG[:, 0])], COPULA), 3),
     (unc.Piecewise([0.0], [unc.ChiSquared(0.5, scale=0.01), unc.ChiSquared(7, scale=0.01)]), 1),
     (unc.Piecewise([-0.5, 0.5], [unc.Exact(), unc.Ring(0.2), unc.Normal(cov=COV)], column=1), 2),
     (unc.Normal(0.5).clipped(-0.3, 0.8), 2),
@@ -134,6 +137,7 @@ WAYS = [
     (unc.Beta(0.4, 0.2, scale=0.1), 1),
     (unc.GaussianMixture([[0.0, 0.0], [-1.0, 1.0]], COV), 2),
     (unc.Empirical(LOG), 2),
+    (unc.Joint([unc.Beta(2, 5), unc.Normal(0.1)], [[1, 0.5], [0.5, 1]]), 2),
     (unc.Product([unc.Ring(0.5), unc.Uniform(0, 1), unc.Exact()], [(3, 0), (1,), (2,)]), 4),
     (unc.Sampler.from_numpy(jitter, additive=True), 2),
     # P varies along a line

@@ -132,14 +132,26 @@ pieces = [
 [parameters.z]
 low = 0
 high = 1
+[parameters.v]
+low = 0
+high = 1
+[parameters.w]
+low = 0
+high = 1
+[[deployment]]
+parameters = ["v", "w"]
+kind = "joint"
+marginals = [{ kind = "beta", a = 2, b = 5 }, { kind = "normal", std = 0.1 }]
+correlation = [[1.0, 0.5], [0.5, 1.0]]
 """
     s = settings(LINE + group)
     assert s.uncertainty == {"x": unc.Normal(0.05)}
     assert s.deployment == {
         ("y", "x"): unc.Ring(0.1),
         "z": unc.Piecewise([0.5], [unc.Exact(), unc.Uniform(0, 1)]),
+        ("v", "w"): unc.Joint([unc.Beta(2, 5), unc.Normal(0.1)], [[1, 0.5], [0.5, 1]]),
     }
-    assert set(INLINE) | {"scipy", "ring", "relative", "lognormal"} == set(WORDS)
+    assert set(INLINE) | {"scipy", "ring", "joint", "relative", "lognormal"} == set(WORDS)
 
 
 def test_use_can_be_exact_where_experiments_are_not():

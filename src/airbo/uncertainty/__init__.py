@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airbo.calibrate import learn
     from airbo.uncertainty.base import InputUncertainty, base_draws
     from airbo.uncertainty.columns import Beta, ChiSquared, Exact, LogNormal, Uniform
-    from airbo.uncertainty.composed import Clipped, Product, Relative, Rounded, Scaled
+    from airbo.uncertainty.composed import Clipped, Joint, Product, Relative, Rounded, Scaled
     from airbo.uncertainty.conditional import conditional
     from airbo.uncertainty.external import SciPy, Torch
     from airbo.uncertainty.normal import Empirical, GaussianMixture, Normal, Ring
@@ -36,6 +36,7 @@ __all__ = [
     "Exact",
     "GaussianMixture",
     "InputUncertainty",
+    "Joint",
     "LogNormal",
     "Normal",
     "Piecewise",

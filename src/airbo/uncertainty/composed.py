@@ -1,4 +1,4 @@
-"""Uncertainties made of others: side by side, in percent, clipped, rounded, scaled.
+"""Uncertainties made of others: side by side, correlated, in percent, clipped, rounded, scaled.
 
 Notation: x a design (d), x̃ where the uncertainty inside lands it, x' where this one does;
 δ = x' - x (of ``Relative``: the share); l, h limits (d) or numbers; c a factor; b a block of
@@ -7,6 +7,7 @@ columns. Samples are (*batch n s d), sums of Gaussians Σ_j w_j N(m_j, C_j) as i
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from airbo.uncertainty.base import (
     with_columns,
 )
 from airbo.uncertainty.gaussians import Mixture, Resolution, with_same_weights
+from airbo.uncertainty.normal import Normal, check_covariance, square_root
 
 MOST_VALUES = 64
 """With more values than these, a step between two is so small that models need not see it."""
@@ -164,6 +166,109 @@ class Product(InputUncertainty):
             for block, own in self.independent_blocks(X.shape[-1])
             for part in block.landing(X[..., list(own)], r)
         ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Joint(InputUncertainty):
+    r"""Columns with any distributions that deviate together: a Gaussian copula.
+
+    .. math:: x'_j = F_j^{-1}(\Phi(z_j)), \quad z \sim \mathcal N(0, R)
+
+    Column j alone is distributed as marginal j says. R holds the correlations of the normal scores
+    z: for normal marginals they are those of x', for others nearly those of the ranks of x'.
+    """
+
+    marginals: Sequence[InputUncertainty]
+    """One uncertainty for each column."""
+
+    correlation: Numbers
+    """R, a correlation matrix."""
+
+    def __post_init__(self) -> None:
+        """Refuse marginals of several columns, and what is no correlation matrix."""
+        super().__post_init__()
+        for marginal in self.marginals:
+            marginal.check_dim(1)
+        check_covariance(self.correlation, "correlation")
+        if not bool((self._R.diagonal() - 1).abs().lt(1e-9).all()):
+            raise ValueError("correlation must have ones on its diagonal.")
+
+    @cached_property
+    def _R(self) -> Float[Tensor, "d d"]:
+        return as_tensor(self.correlation)
+
+    @property
+    def is_additive(self) -> bool:
+        """True if all marginals are."""
+        return all(marginal.is_additive for marginal in self.marginals)
+
+    def _perturb(
+        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
+    ) -> Float[Tensor, "*batch n s d"]:
+        # z = R^½ Φ⁻¹(u) has the correlations R, and every Φ(z_j) is uniform again
+        z = torch.special.ndtri(base) @ square_root(self.correlation).to(X)
+        u = torch.special.ndtr(z)
+        columns = zip(self.marginals, X.split(1, dim=-1), u.split(1, dim=-1), strict=True)
+        return torch.cat([_quantiles(m, x, v) for m, x, v in columns], dim=-1)
+
+    def _mean(self, X: Tensor) -> Tensor:
+        # E x'_j is that of marginal j
+        columns = zip(self.marginals, X.split(1, dim=-1), strict=True)
+        return torch.cat([m.mean(x) for m, x in columns], dim=-1)
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        # variances are those of the marginals; correlations of x' are estimated from draws
+        C = super()._covariance(X)
+        size = C.diagonal(dim1=-2, dim2=-1).clamp_min(1e-300).sqrt()
+        columns = zip(self.marginals, X.split(1, dim=-1), strict=True)
+        std = torch.cat([m.covariance(x)[..., 0] for m, x in columns], dim=-1).sqrt() / size
+        return C * std.unsqueeze(-1) * std.unsqueeze(-2)
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        return self.marginals[0].cdf(X, t)
+
+    def is_bounded(self, d: int) -> bool:
+        """True if all marginals are."""
+        return all(marginal.is_bounded(1) for marginal in self.marginals)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        # c δ column by column: ranks stay
+        return replace(self, marginals=tuple(m._scaled(factor) for m in self.marginals))
+
+    def independent_blocks(self, d: int) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
+        """Return groups of columns without correlations between them."""
+        # columns that a chain of correlations joins: repeated squares of |R| > 0
+        joined = self._R.abs() > 0
+        for _ in range(d):
+            joined = (joined.double() @ joined.double()) > 0
+        groups = sorted({tuple(row.nonzero().flatten().tolist()) for row in joined})
+        return [(self._of(own), own) for own in groups]
+
+    def _of(self, columns: tuple[int, ...]) -> InputUncertainty:
+        if len(columns) == 1:
+            return self.marginals[columns[0]]
+        R = self._R[list(columns)][:, list(columns)]
+        return Joint([self.marginals[c] for c in columns], R.tolist())
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        stds = [m.std for m in self.marginals if isinstance(m, Normal) and m.cov is None]
+        if len(stds) < len(self.marginals) or not self.is_additive:
+            return super()._gaussians(X, r)
+        # normal marginals: one normal distribution, C_ij = σ_i σ_j R_ij
+        std = torch.stack([as_tensor(s).reshape(()) for s in stds])
+        return Normal(cov=self._R * std.outer(std))._gaussians(X, r)
+
+
+def _quantiles(
+    marginal: InputUncertainty, x: Float[Tensor, "*batch n 1"], u: Float[Tensor, "s 1"]
+) -> Float[Tensor, "*batch n s 1"]:
+    """Return the u-quantiles of one column."""
+    # a column that takes one number is its own quantile function; others are sorted samples
+    if marginal.independent_columns:
+        return marginal.perturb(x, u)
+    ordered = marginal._moment_samples(x).sort(dim=-2).values
+    n = ordered.shape[-2]
+    return ordered[..., (u[:, 0] * n).long().clamp_max(n - 1), :]
 
 
 class Wrapper(InputUncertainty):

@@ -214,6 +214,13 @@ def _one_piece_more(fields: Fields) -> Fields:
     return fields
 
 
+def _one_marginal_each(fields: Fields) -> Fields:
+    n, m = len(fields["marginals"]), len(fields["correlation"])
+    if m != n:
+        raise ValueError(f"{n} marginals need a correlation matrix with {n} rows, got {m}.")
+    return fields
+
+
 def _width_inside(fields: Fields) -> int | None:
     parts = [*fields.get("pieces", ()), *(fields[n] for n in _PARTS if n in fields)]
     return next((w for w in map(width_of, parts) if w is not None), None)
@@ -596,6 +603,12 @@ KINDS = {
             fields=(Field("blocks", _inners), Field("columns", _columns_by_block, None)),
             say=lambda f, show: "; ".join(said(block, show) for block in f["blocks"]),
             width=lambda f: None,
+        ),
+        Kind(
+            "Joint", "composed", "joint",
+            (Field("marginals", _inners), Field("correlation", _matrices(2))),
+            say=lambda f, show: "; ".join(said(m, show) for m in f["marginals"]) + "; correlated",
+            complete=_one_marginal_each, width=lambda f: len(f["marginals"]), parts="marginals",
         ),
         Kind(
             "Piecewise", "varying", "piecewise",

@@ -257,7 +257,9 @@ class Empirical(InputUncertainty):
 
     @cached_property
     def _rows(self) -> Tensor:
-        return as_tensor(self.deviations)
+        # in order where that is possible: u picks the u-quantile
+        rows = as_tensor(self.deviations)
+        return rows.sort(dim=0).values if self.dim == 1 else rows
 
     def _mean(self, X: Tensor) -> Tensor:
         # E x' = x + Σ_i δ_i / N
