@@ -6,6 +6,7 @@ import importlib.util
 import jaxtyping
 import pytest
 import torch
+from botorch.acquisition.multi_objective import logei
 from hypothesis import settings
 
 from tests import postgres
@@ -15,6 +16,8 @@ settings.register_profile("airbo", derandomize=True, deadline=None, max_examples
 settings.load_profile("airbo")
 
 torch.set_num_threads(1)
+# BoTorch would compile a kernel for its hypervolume acquisitions, for a minute: it has another one
+logei._load_attempted = True
 
 
 def pytest_collection_finish():

@@ -9,7 +9,7 @@ import torch
 
 from airbo import uncertainty as unc
 from airbo.calibrate import learned as learning
-from airbo.calibrate.sample import step_of
+from airbo.calibrate.logs import step_of
 
 N = 1000
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from airbo.calibrate import log_of, read_log
+from airbo.calibrate import read_log
 from airbo.calibrate.logs import find_pairs, named_pairs
 
 
@@ -77,10 +77,10 @@ def test_thousands_have_points_where_decimals_have_commas(tmp_path):
     assert read_log(path).asked["a"].tolist() == [1234.5]
 
 
-def test_a_table_of_experiments_pairs_designs_with_executed_inputs():
-    table = pd.DataFrame({"trial": [0, 1], "speed": [100.0, 120.0], "tool": ["A", "B"],
-                          "executed_speed": [101.5, None], "value": [1.0, 2.0]})  # fmt: skip
-    log = log_of(table)
+def test_a_table_of_experiments_pairs_designs_with_executed_inputs(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("trial,speed,tool,executed_speed,value\n0,100,A,101.5,1\n1,120,B,,2\n")
+    log = read_log(path)
     assert log.asked["speed"].tolist() == [100.0, 120.0]
     assert log.actual["speed"].tolist()[0] == 101.5
     assert log.unused == ["trial", "tool", "value"]
@@ -95,7 +95,7 @@ def test_rows_keep_the_numbers_they_have_in_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is empty"),
+        ("", "it has none. Name them"),
         ("1,2\n3,4\n", "first row must name the columns"),
         ("a,b\n1,2\n", "it has a, b. Name them: --pair asked=actual"),
         ("a_sp,a_pv\n1,2\n3,four\n", "row 3, column a_pv: expected a number, got 'four'"),

@@ -1,10 +1,8 @@
 """From a log of asked and actual values to an uncertainty."""
 
 from airbo.calibrate.belief import Belief, believe
-from airbo.calibrate.learned import Candidate, Learned, learn
-from airbo.calibrate.logs import Log, Pair, log_of, read_log
-from airbo.calibrate.sample import Sample
-from airbo.calibrate.words import Finding
+from airbo.calibrate.learned import Candidate, Finding, Learned, learn
+from airbo.calibrate.logs import Log, Pair, Sample, read_log
 
 __all__ = [
     "Belief",
@@ -16,6 +14,5 @@ __all__ = [
     "Sample",
     "believe",
     "learn",
-    "log_of",
     "read_log",
 ]

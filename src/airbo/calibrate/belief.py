@@ -12,7 +12,7 @@ import scipy.special
 import scipy.stats
 import torch
 
-from airbo.calibrate.sample import Array, bin_width
+from airbo.calibrate.logs import Array, bin_width
 from airbo.uncertainty import InputUncertainty, base_draws
 
 UNLIKELY = 0.01
@@ -64,25 +64,26 @@ def believe(
     if u is None:
         return _about_exact(name, d)
     z = scipy.special.ndtri(u)
+    # √(mean z²) is 1 if the spread is right; Σ z² is chi-squared with n degrees of freedom
+    side, ratio = "above" if z.mean() > 0 else "below", float(np.sqrt((z**2).mean()))
+    upper = float(scipy.special.chdtrc(n, (z**2).sum()))
     reasons = {
-        _about_place(d, z): 2 * scipy.special.ndtr(-abs(z.mean()) * np.sqrt(n)),
-        _about_spread(z): _two_sided(float((z**2).sum()), n),
+        f"the mean lies {side} what it expects (the mean deviation is {d.mean():.3g})": (
+            2 * scipy.special.ndtr(-abs(z.mean()) * np.sqrt(n))
+        ),
+        f"the deviations are about {ratio:.2g} times as large": 2 * min(upper, 1 - upper),
         "their distribution has another shape": float(scipy.stats.kstest(u, "uniform").pvalue),
     }
     # of several tests, one is often unlucky
     p = float(min(1.0, len(reasons) * min(reasons.values())))
     few = f" With {n} values only large differences show." if n < _FEW else ""
     if p >= UNLIKELY:
-        agree = f"{n} measured values agree with it (p = {p:.2g})"
-        text = f"{name}: the file says {said}. That is believable: {agree}.{few}"
+        verdict = f"believable: {n} measured values agree with it (p = {p:.2g})"
     else:
         why = min(reasons, key=lambda reason: reasons[reason])
         chance = f"p = {p:.1g}" if p > 1e-6 else "p < 1e-6"
-        text = (
-            f"{name}: the file says {said}. That is not believable: in {n} measured values, "
-            f"{why} ({chance}).{few}"
-        )
-    return Belief(name, n, p, text)
+        verdict = f"not believable: in {n} measured values, {why} ({chance})"
+    return Belief(name, n, p, f"{name}: the file says {said}. That is {verdict}.{few}")
 
 
 def _levels(
@@ -117,22 +118,3 @@ def _about_exact(name: str, d: Array) -> Belief:
         return Belief(name, len(d), 1.0, f"{says} That is believable: all {len(d)} values are.")
     text = f"{says} That is not believable: it was missed by up to {worst:.3g}."
     return Belief(name, len(d), 0.0, text)
-
-
-def _about_place(d: Array, z: Array) -> str:
-    side = "above" if z.mean() > 0 else "below"
-    return f"the mean lies {side} what it expects (the mean deviation is {d.mean():.3g})"
-
-
-def _about_spread(z: Array) -> str:
-    # √(mean z²) is 1 if the spread is right
-    ratio = float(np.sqrt((z**2).mean()))
-    if ratio > 1:
-        return f"the deviations are about {ratio:.2g} times as large"
-    return f"the deviations are smaller, about {ratio:.2g} times as large"
-
-
-def _two_sided(total: float, n: int) -> float:
-    # Σ z² is chi-squared with n degrees of freedom
-    upper = float(scipy.special.chdtrc(n, total))
-    return 2 * min(upper, 1 - upper)

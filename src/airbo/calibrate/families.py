@@ -28,7 +28,7 @@ import scipy.stats
 import torch
 from numpy.typing import NDArray
 
-from airbo.calibrate.sample import Array, Sample, evenly, spread
+from airbo.calibrate.logs import Array, Sample, evenly, spread
 from airbo.uncertainty import (
     ChiSquared,
     Empirical,
@@ -81,20 +81,15 @@ class FittedNumbers:
     @classmethod
     def of(cls, values: Array, width: float) -> "FittedNumbers":
         """Sort numbers, and put neighbours together where there are many."""
-        # 150 groups of neighbours with about as many numbers each; the outermost 25 stay single,
-        # since limits and tails hang on them
+        # the outermost 25 stay single, since limits and tails hang on them; 150 groups between
         unique, n_each = np.unique(values, return_counts=True)
-        counts = n_each.astype(np.float64)
-        if len(unique) <= 2 * _AT_ENDS + _INSIDE:
+        counts, n = n_each.astype(np.float64), len(unique)
+        if n <= 2 * _AT_ENDS + _INSIDE:
             return cls(unique, counts, width)
-        place = np.arange(len(unique))
-        inner = ((counts.cumsum() - counts / 2) / counts.sum() * _INSIDE).astype(int)
-        last = len(unique) - _AT_ENDS
-        single = (place < _AT_ENDS) | (place >= last)
-        key = np.where(single, place, _AT_ENDS + inner) + np.where(place >= last, _INSIDE, 0)
-        _, of = np.unique(key, return_inverse=True)
-        total = np.bincount(of, counts).astype(np.float64)
-        return cls(np.bincount(of, counts * unique) / total, total, width)
+        between = np.linspace(_AT_ENDS, n - _AT_ENDS, _INSIDE + 1).astype(int)
+        first = np.unique([*range(_AT_ENDS), *between, *range(n - _AT_ENDS, n)])
+        total = np.add.reduceat(counts, first)
+        return cls(np.add.reduceat(counts * unique, first) / total, total, width)
 
     @property
     def n(self) -> float:
@@ -176,21 +171,23 @@ def _with_end(v: FittedNumbers, sign: float) -> tuple[float, float, float]:
 
 def two_normals(v: FittedNumbers) -> InputUncertainty:
     """Fit two normals: two modes, or a narrow and a wide one."""
-    least = max(v.width / 6, 1e-3 * v.std(v.mean)) ** 2  # so that none holds a single number
-    return _mixture(*fit_normals(v.values[:, None], v.counts, np.array([v.width**2 / 12]), least))
+    mean, std = v.mean, v.std(v.mean)
+    starts = [
+        (np.array(w), mean + std * np.array(places), (std * np.array(widths)) ** 2)
+        for places, widths, w in _STARTS
+    ]
+    best = max((_em(v, start, _FIRST_ROUNDS) for start in starts), key=lambda found: found[0])
+    weights, means, variances = _em(v, best[1], _ROUNDS)[1]
+    return _mixture(weights, means[:, None], variances[:, None, None])
 
 
 def kernel_density(v: FittedNumbers) -> InputUncertainty:
-    """Blur each number by Silverman's width, less where many are close, more where it is alone."""
+    """Blur each number by Silverman's width, less where many are close."""
     # Silverman's width: 0.9 min(s, IQR / 1.34) n^(-1/5)
     cumulative = v.counts.cumsum() / v.n
     low, high = (v.values[np.searchsorted(cumulative, p)] for p in (0.25, 0.75))
     scale = min(v.std(v.mean), (high - low) / 1.34 or np.inf)
-    narrow = np.maximum(np.minimum(0.9 * scale * v.n**-0.2, _to_many(v)), v.width / 6)
-    gaps = np.diff(v.values, prepend=v.values[0], append=v.values[-1])
-    to_next = np.maximum(gaps[1:], gaps[:-1])
-    alone = v.counts <= 1  # a value that came often is no accident
-    blur = np.where(alone, np.maximum(narrow, to_next / 2), narrow)
+    blur = np.maximum(np.minimum(0.9 * scale * v.n**-0.2, _to_many(v)), v.width / 6)
     return GaussianMixture(v.values[:, None], (blur**2)[:, None, None], v.counts / v.n)
 
 
@@ -205,7 +202,7 @@ def _to_many(v: FittedNumbers) -> Array:
     return np.minimum(up, down)
 
 
-# -- mixtures of normals, in any number of columns: expectation and maximization
+# -- two normals: expectation and maximization
 
 _STARTS = (
     ((0.0, 0.0), (0.5, 2.5), (0.8, 0.2)),  # a narrow and a wide one
@@ -213,78 +210,34 @@ _STARTS = (
     ((-0.3, 2.0), (0.5, 1.0), (0.85, 0.15)),  # a tail to either side
     ((0.3, -2.0), (0.5, 1.0), (0.85, 0.15)),
 )
-"""Two normals to begin with: places and widths along the widest direction, and weights."""
+"""Two normals to begin with: places and widths in standard deviations, and weights."""
+
+_Normals = tuple[Array, Array, Array]
+"""Weights (2), means (2) and variances (2)."""
 
 
-def fit_normals(
-    D: Array, counts: Array, rounding: Array, least: float
-) -> tuple[Array, Array, Array]:
-    """Fit two normals to rows (n k): weights (2), means (2 k), covariances (2 k k).
-
-    Args:
-        D: The rows.
-        counts: How often each row came (n).
-        rounding: The variance that rounding added to each column (k), which is taken away.
-        least: The smallest variance of a normal.
-    """
-    mean = counts @ D / counts.sum()
-    C = _covariance(D - mean, counts / counts.sum())
-    values, V = np.linalg.eigh(C)
-    along = V[:, -1] * math.sqrt(values[-1])
-    best: tuple[float, tuple[Array, ...]] = (-np.inf, ())
-    for places, widths, shares in _STARTS:
-        centres = mean + np.array(places)[:, None] * along
-        narrow = np.array(widths)[:, None, None] ** 2 * (C + 1e-12 * values[-1] * np.eye(len(C)))
-        start = (np.array(shares), centres, narrow)
-        best = max(best, _em(D, counts, start, rounding, least, _FIRST_ROUNDS), key=lambda b: b[0])
-    weights, means, covs = _em(D, counts, best[1], rounding, least, _ROUNDS)[1]
-    return weights, means, covs
-
-
-def log_parts(D: Array, normals: Sequence[Array]) -> Array:
-    """Return log w_j N(D; m_j, C_j) for every row and normal, (n j)."""
-    weights, means, covs = normals
-    away = D[:, None] - means  # (n, j, k)
-    distance = np.einsum("nja,jab,njb->nj", away, np.linalg.inv(covs), away)
-    log_det = np.linalg.slogdet(2 * np.pi * covs)[1]
-    return np.asarray(np.log(weights) - (log_det + distance) / 2)
-
-
-def _em(
-    D: Array, counts: Array, normals: tuple[Array, ...], rounding: Array, least: float, rounds: int
-) -> tuple[float, tuple[Array, ...]]:
+def _em(v: FittedNumbers, normals: _Normals, rounds: int) -> tuple[float, _Normals]:
+    """Improve two normals; return also their log likelihood."""
+    least = max(v.width / 6, 1e-3 * v.std(v.mean)) ** 2  # so that none holds a single number
     before = -np.inf
     for _ in range(rounds):
-        # r_ij ∝ w_j N(D_i; m_j, C_j)
-        log_p = log_parts(D, normals)
-        top = log_p.max(axis=1, keepdims=True)
-        p = np.exp(log_p - top)
-        total = p.sum(axis=1, keepdims=True)
-        likelihood = float(counts @ (np.log(total) + top)[:, 0])
-        if likelihood - before < 1e-5 * counts.sum():
+        # r_ij ∝ w_j N(v_i; m_j, s_j²)
+        w, m, var = normals
+        away = v.values[:, None] - m  # (n, 2)
+        log_p = np.log(w) - (np.log(2 * np.pi * var) + away**2 / var) / 2
+        log_total = np.logaddexp.reduce(log_p, axis=1)
+        likelihood = float(v.counts @ log_total)
+        if likelihood - before < 1e-5 * v.n:
             break
         before = likelihood
 
-        # n_j = Σ_i r_ij, m_j = Σ_i r_ij D_i / n_j, C_j = Σ_i r_ij (D_i - m_j)(D_i - m_j)ᵀ / n_j
-        r = p / total * counts[:, None]
+        # n_j = Σ_i r_ij, m_j = Σ_i r_ij v_i / n_j, s_j² = Σ_i r_ij (v_i - m_j)² / n_j - w²/12
+        r = np.exp(log_p - log_total[:, None]) * v.counts[:, None]
         n_j = r.sum(axis=0) + 1e-9
-        means = r.T @ D / n_j[:, None]
-        covs = np.stack(
-            [_covariance(D - m, own) for m, own in zip(means, (r / n_j).T, strict=True)]
-        )
-        normals = (n_j / n_j.sum(), means, _floored(covs - np.diag(rounding), least))
+        m = r.T @ v.values / n_j
+        var = (r * (v.values[:, None] - m) ** 2).sum(axis=0) / n_j - v.width**2 / 12
+        normals = (n_j / n_j.sum(), m, np.maximum(var, least))
     return before, normals
-
-
-def _covariance(away: Array, share: Array) -> Array:
-    return np.asarray((away * share[:, None]).T @ away)
-
-
-def _floored(covs: Array, least: float) -> Array:
-    """Raise eigenvalues of covariances to the smallest variance."""
-    # V max(Λ, least) Vᵀ
-    values, V = np.linalg.eigh(covs)
-    return np.asarray((V * np.maximum(values, least)[:, None]) @ V.swapaxes(1, 2))
 
 
 # -- how deviations depend on the asked value
@@ -519,13 +472,6 @@ def _joint_normal(D: Array, has_bias: bool) -> InputUncertainty:
     return _mixture(np.ones(1), mean[None], C[None])
 
 
-def _joint_normals(D: Array) -> InputUncertainty:
-    unit = D.std(axis=0) + 1e-300  # columns may have units of different size
-    nothing = np.zeros(D.shape[1])
-    weights, means, covs = fit_normals(D / unit, np.ones(len(D)), nothing, least=1e-4)
-    return _mixture(weights, means * unit, covs * np.outer(unit, unit))
-
-
 def _joint_log(D: Array) -> InputUncertainty:
     """Blur logged rows by Scott's rule, in units in which they are uncorrelated."""
     points: NDArray[Any] = evenly(D, N_LOGGED_ROWS)
@@ -538,7 +484,6 @@ def _joint_log(D: Array) -> InputUncertainty:
 JOINT_FAMILIES = (
     Family("normal, no bias", lambda D: _joint_normal(D, has_bias=False)),
     Family("normal", lambda D: _joint_normal(D, has_bias=True)),
-    Family("two normals", _joint_normals),
     Family("the log itself", _joint_log),
 )
 
@@ -547,8 +492,11 @@ def joint_log_density(u: InputUncertainty, D: Array) -> Array:
     """Return the log density of rows (n k) under normals."""
     # log Σ_j w_j N(D; m_j, C_j)
     if isinstance(u, Normal):
-        normals = [np.ones(1), np.zeros((1, D.shape[1])), np.array([u.cov])]
+        weights, means, covs = np.ones(1), np.zeros((1, D.shape[1])), np.array([u.cov])
     else:
         assert isinstance(u, GaussianMixture)
-        normals = [np.array(u.weights), np.array(u.means), np.array(u.covs)]
-    return np.asarray(np.logaddexp.reduce(log_parts(D, normals), axis=1))
+        weights, means, covs = np.array(u.weights), np.array(u.means), np.array(u.covs)
+    away = D[:, None] - means  # (n, j, k)
+    distance = np.einsum("nja,jab,njb->nj", away, np.linalg.inv(covs), away)
+    log_det = np.linalg.slogdet(2 * np.pi * covs)[1]
+    return np.asarray(np.logaddexp.reduce(np.log(weights) - (log_det + distance) / 2, axis=1))

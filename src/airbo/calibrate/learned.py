@@ -9,20 +9,33 @@ Notation: x asked values and d deviations of one parameter (n), w their width (s
 X, D the same for k parameters (n k). A *score* is a held-out log likelihood per value, in nats (n).
 """
 
+import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.special
+import torch
 
 from airbo.calibrate import families as fam
-from airbo.calibrate import sample as rows_of
-from airbo.calibrate import words
-from airbo.calibrate.sample import Array, Rows, Sample, blocks, evenly, mean_and_error, spread
-from airbo.calibrate.toml import to_toml
-from airbo.calibrate.words import Finding, short
-from airbo.uncertainty import InputUncertainty, LogNormal, Product, Relative
+from airbo.calibrate import logs
+from airbo.calibrate.logs import Array, Rows, Sample, blocks, evenly, mean_and_error, spread
+from airbo.uncertainty import (
+    Empirical,
+    GaussianMixture,
+    InputUncertainty,
+    LogNormal,
+    Normal,
+    Piecewise,
+    Product,
+    Relative,
+    SciPy,
+    Uniform,
+)
+from airbo.uncertainty.kinds import KINDS, percent_of, said
+from airbo.words import plural
 
 N_FOLDS = 5
 ALIKE = 0.01
@@ -33,6 +46,19 @@ _MOST_LISTED = 8
 """Rows far off that are named one by one."""
 _TOGETHER = 0.2
 """Correlations below this are left out."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that the log shows."""
+
+    kind: str
+    """One word, such as ``bias``, ``relative``, ``skewed``, ``lag`` or ``drift``."""
+    parameters: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -119,18 +145,18 @@ def learn(
     found: list[Finding] = []
     prepared = [
         _prepare(sample, found, lag, settled, keep_outliers)
-        for sample in rows_of.samples(asked, actual, names)
+        for sample in logs.samples(asked, actual, names)
     ]
     choices = [_compare(sample) for sample, _ in prepared]
-    aspects = {v.sample.name: words.aspects(v.sample, v.law) for v in choices}
+    aspects = {v.sample.name: _aspects(v.sample, v.law) for v in choices}
     found += [f for v in choices for f in _drift(v)]
     pairs = _dependences(choices)
-    found += [words.together(*pair) for pair in pairs]
+    found += [_together(*pair) for pair in pairs]
     by_name = {v.sample.name: v for v in choices}
     groups = [
         _joint([by_name[name] for name in own], seed) for own in _groups(list(by_name), pairs)
     ]
-    found += [words.grouped(_chosen(group)) for group in groups]
+    found += [_grouped(_chosen(group)) for group in groups]
     proposal = _proposal(choices, groups)
     return Learned(
         uncertainty=_assemble(proposal, list(by_name)),
@@ -153,68 +179,59 @@ def _prepare(
         found.append(Finding(kind, (sample.name,), text))
 
     # the order matters: a lag looks like spread, and rows on the way look like values far off
-    n_rows = int(sample.rows.max()) + 1
-    if len(sample) < n_rows:
-        missing = n_rows - len(sample)
+    missing = int(sample.rows.max()) + 1 - len(sample)
+    if missing:
+        n_rows = len(sample) + missing
         name("missing", f"{missing} of {n_rows} rows lack the asked or the actual value; skipped.")
-    step = rows_of.step_of(sample.x + sample.d)
-    sample = replace(sample, width=rows_of.bin_width(sample.d))
+    step = logs.step_of(sample.x + sample.d)
+    sample = replace(sample, width=logs.bin_width(sample.d))
 
-    late = rows_of.find_lag(sample)
+    late = logs.find_lag(sample)
     if late is not None:
         n, before, after = late
+        done = "are shifted so" if lag in (None, n) else "include it"
         name(
             "lag",
-            f"actual follows asked {words.rows(n)} later: so shifted, deviations shrink from "
-            f"{short(before)} to {short(after)} on average. "
-            + (
-                "The proposal compares each asked value with the actual value that many rows later."
-                if lag in (None, n)
-                else "The proposal includes it."
-            ),
+            f"actual follows asked {plural(n, 'row')} later: so shifted, deviations shrink from "
+            f"{_short(before)} to {_short(after)} on average. The rows of the proposal {done}.",
         )
-    sample = rows_of.shift_rows(sample, (late[0] if late else 0) if lag is None else lag)
+    sample = logs.shift_rows(sample, (late[0] if late else 0) if lag is None else lag)
 
-    moving = rows_of.find_settling(sample)
+    moving = logs.find_settling(sample)
     if moving is not None:
         n, on_the_way, afterwards, n_moving = moving
+        done = "The proposal includes them; leave them out (settled) if experiments wait as long."
+        done = "They are left out." if settled else done
         name(
             "settling",
-            f"for {words.rows(n)} after a change of the asked value the machine is on its way: "
-            f"deviations of {short(on_the_way)} instead of {short(afterwards)} on average, in "
-            f"{words.rows(n_moving)}. "
-            + (
-                "They are left out."
-                if settled
-                else "The proposal includes them; leave them out (settled) if experiments wait "
-                "that long."
-            ),
+            f"for {plural(n, 'row')} after a change of the asked value the machine is on its way: "
+            f"deviations of {_short(on_the_way)} instead of {_short(afterwards)} on average, in "
+            f"{plural(n_moving, 'row')}. {done}",
         )
         if settled:
-            age = rows_of.since_change(sample.x)
+            age = logs.since_change(sample.x)
             sample = sample.at((age < 0) | (age >= n))
 
-    sample = replace(sample, width=rows_of.bin_width(sample.d))
-    far = rows_of.far_off(sample)
+    sample = replace(sample, width=logs.bin_width(sample.d))
+    far = logs.far_off(sample)
     apart = sample.at(far)
     if len(far):
-        labels = [str(label) for label in apart.labels]
-        listed = ", ".join(labels[:_MOST_LISTED]) + (", ..." if len(far) > _MOST_LISTED else "")
-        many = f"{len(far)} of {len(sample)} rows are" if len(far) > 1 else "1 row is"
+        labels = ", ".join(map(str, apart.labels[:_MOST_LISTED]))
+        more = ", ..." if len(far) > _MOST_LISTED else ""
         worst = apart.d[np.argmax(np.abs(apart.d))]
-        done = "kept in the proposal" if keep_outliers else "left out of the proposal"
-        rows = "row" if len(far) == 1 else "rows"
-        name("outliers", f"{many} far off, by up to {short(worst)} ({rows} {listed}); {done}.")
+        name(
+            "outliers",
+            f"{len(far)} of {len(sample)} rows are far off, by up to {_short(worst)} "
+            f"(rows {labels}{more}); {'kept in' if keep_outliers else 'left out of'} the proposal.",
+        )
     if not keep_outliers:
         sample = sample.at(np.setdiff1d(np.arange(len(sample)), far))
     if step > 0.2 * (spread(sample.d) or step):
-        ties = float(np.mean(np.abs(sample.d) < step / 1000))
-        none = f"; {words.share(ties)} of the rows show no deviation" if ties > 0.01 else ""
-        name("quantized", f"actual values come in steps of {short(step)}{none}.")
+        name("quantized", f"actual values come in steps of {_short(step)}.")
     if len(sample) < fam.FEWEST_FOR_SHAPE:
         few = f"{len(sample)} rows are too few to learn a shape: a normal one is assumed."
         name("few rows", few)
-    return replace(sample, width=rows_of.bin_width(sample.d)), apart
+    return replace(sample, width=logs.bin_width(sample.d)), apart
 
 
 # -- one parameter
@@ -335,12 +352,12 @@ def _chosen(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def _drift(v: _Choice) -> list[Finding]:
-    moved = rows_of.find_drift(v.sample, v.normal_scores())
+    moved = logs.find_drift(v.sample, v.normal_scores())
     if moved is None:
         return []
     text = (
-        f"deviations drift: their median moves from {short(moved[0])} in the first tenth of "
-        f"the rows to {short(moved[1])} in the last. The proposal counts this as spread; "
+        f"deviations drift: their median moves from {_short(moved[0])} in the first tenth of "
+        f"the rows to {_short(moved[1])} in the last. The proposal counts this as spread; "
         "a machine that is calibrated more often would be more precise."
     )
     return [Finding("drift", (v.sample.name,), text)]
@@ -377,7 +394,7 @@ def _correlation(a: Array, b: Array) -> float:
     if scale == 0:
         return 0.0
     r, error = mean_and_error(a * b / scale)
-    return r if abs(r) > max(_TOGETHER, rows_of.SIGNIFICANT * error) else 0.0
+    return r if abs(r) > max(_TOGETHER, logs.SIGNIFICANT * error) else 0.0
 
 
 def _groups(
@@ -468,3 +485,156 @@ def _text(aspects: Mapping[str, Sequence[Finding]], found: Sequence[Finding]) ->
         lines.append(" ".join([f"{name}: {'; '.join(f.text for f in first)}.", *rest]))
     shared = [f.text for f in found if len(f.parameters) > 1]
     return "\n".join([*lines, *shared])
+
+
+# -- words
+
+
+def _short(value: float) -> str:
+    """Write a number with three digits."""
+    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def _share(value: float) -> str:
+    return f"{_short(100 * value)}%"
+
+
+_KINDS = {
+    "Exact": "exact", "Normal": "normal", "Uniform": "uniform", "LogNormal": "log-normal",
+    "ChiSquared": "skewed", "SciPy": "skewed", "GaussianMixture": "mixture", "Empirical": "log",
+}  # fmt: skip
+"""What the shapes of candidates are called, by their classes."""
+
+
+def _aspects(sample: Sample, law: InputUncertainty) -> list[Finding]:
+    """Say what the chosen law is: its bias, its shape, and how it depends on the asked value."""
+    names = (sample.name,)
+    where = f"asked values from {_short(sample.x.min())} to {_short(sample.x.max())}"
+    if isinstance(law, Piecewise):
+        return [Finding("varying", names, said(law, _show)), Finding("range", names, where)]
+    percent = isinstance(law, Relative | LogNormal)
+    shape = fam.proposal(law.share if isinstance(law, Relative) else law)
+    centre = 0.0 if isinstance(law, LogNormal) else _moments(shape)[0]
+    bias = _bias(centre, percent, sample, names)
+    if isinstance(shape, GaussianMixture) and len(shape.weights) == 1:
+        shape = Normal(_moments(shape)[1])  # the bias is said already
+    text = said(Relative(shape) if isinstance(law, Relative) else shape, _show)
+    if isinstance(shape, Empirical):
+        text += " (no simple shape describes it, so the log itself is proposed)"
+    kind = Finding(_KINDS[type(shape).__name__], names, text)
+    return [bias, kind, Finding("relative" if percent else "constant", names, where)]
+
+
+def _show(numbers: Any, unit: bool = True) -> str:
+    plain = numbers if isinstance(numbers, list | tuple) else [numbers]
+    return ", ".join(map(_short, plain))
+
+
+def _moments(shape: InputUncertainty) -> tuple[float, float]:
+    """Return mean and standard deviation of a deviation."""
+    origin = torch.zeros(1, 1, dtype=torch.float64)
+    return shape.mean(origin).item(), shape.covariance(origin).item() ** 0.5
+
+
+def _bias(centre: float, percent: bool, sample: Sample, names: tuple[str, ...]) -> Finding:
+    show = _share if percent else _short
+    away = sample.x != 0
+    values = sample.d[away] / sample.x[away] if percent else sample.d
+    mean, error = mean_and_error(values)
+    if abs(mean) <= 4 * error or abs(mean) < 0.02 * float(values.std()):
+        return Finding("no bias", names, "no bias")
+    side = "above" if mean > 0 else "below"
+    if centre != 0:
+        text = f"on average {show(abs(centre))} {side} the asked value (bias)"
+        return Finding("bias", names, text)
+    text = f"on average {show(abs(mean))} {side} the asked value, too little beside the spread"
+    return Finding("small bias", names, text)
+
+
+# -- parameters that depend on each other
+
+
+def _together(names: tuple[str, str], correlation: float, of_sizes: float) -> Finding:
+    """Name two parameters that depend on each other."""
+    one, other = names
+    if correlation:
+        said = f"deviate together (correlation {correlation:.2f})"
+    else:
+        said = f"deviate at the same time (correlation of the sizes {of_sizes:.2f})"
+    return Finding("dependence", names, f"{one} and {other} {said}.")
+
+
+def _grouped(chosen: Candidate) -> Finding:
+    """Say what is proposed for parameters that depend on each other."""
+    listed = ", ".join(chosen.parameters)
+    if chosen.name == "independent":
+        return Finding(
+            "independent anyway", chosen.parameters,
+            f"{listed}: what fits each of them alone describes the log better than any joint "
+            "candidate, so they are proposed as independent.",
+        )  # fmt: skip
+    return Finding("group", chosen.parameters, f"{listed}: proposed together ({chosen.name}).")
+
+
+# -- as a campaign file holds it
+
+_WIDTH = 96
+
+
+def to_toml(uncertainties: Mapping[str | tuple[str, ...], InputUncertainty]) -> str:
+    """Return tables for a campaign file: one per parameter, and one per group.
+
+    They have headers of their own, so that they can stand anywhere in a file that describes the
+    parameters already.
+    """
+    lines: list[str] = []
+    for names, uncertainty in uncertainties.items():
+        fields = _fields(uncertainty)
+        if isinstance(names, str):
+            lines += _table(f"parameters.{_key(names)}.uncertainty", fields)
+        else:
+            lines += _table("uncertainty", {"parameters": list(names)} | fields, in_list=True)
+    return "\n".join(lines).strip() + "\n"
+
+
+def _table(header: str, fields: Mapping[str, Any], in_list: bool = False) -> list[str]:
+    """Write plain values below the header, then tables inside with headers of their own."""
+    lines = [f"[[{header}]]" if in_list else f"[{header}]"]
+    inner: list[str] = []
+    for key, value in fields.items():
+        if isinstance(value, Mapping):
+            inner += _table(f"{header}.{_key(key)}", value)
+        elif key == "pieces":
+            inner += [line for piece in value for line in _table(f"{header}.{key}", piece, True)]
+        else:  # numbers, texts and lists look in TOML as they do in JSON
+            entry = f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"
+            lines += textwrap.wrap(entry, _WIDTH, subsequent_indent="    ", break_long_words=False,
+                                   break_on_hyphens=False)  # fmt: skip
+    return [*lines, "", *inner]
+
+
+def _fields(uncertainty: InputUncertainty) -> dict[str, Any]:
+    """Return kind and keys, by the words of the file."""
+    if isinstance(uncertainty, Relative) and isinstance(uncertainty.share, Normal | Uniform):
+        share = _fields(uncertainty.share)
+        if all(isinstance(v, float) for key, v in share.items() if key != "kind"):
+            return {k: v if k == "kind" else percent_of(v) for k, v in share.items()}
+    if isinstance(uncertainty, LogNormal) and isinstance(uncertainty.sigma, float):
+        return {"kind": "lognormal", "sigma": percent_of(uncertainty.sigma)}
+    described = uncertainty.to_dict()
+    kind = described.pop("kind")
+    if isinstance(uncertainty, Piecewise):
+        described.pop("column")
+        described["pieces"] = [_fields(piece) for piece in uncertainty.pieces]
+    if isinstance(uncertainty, SciPy):
+        described = {key: value for key, value in described.items() if value}
+    if isinstance(uncertainty, Empirical) and uncertainty.dim == 1:
+        described["deviations"] = [value for (value,) in uncertainty.deviations]
+    if isinstance(uncertainty, Relative):
+        described["share"] = _fields(uncertainty.share)
+    return {"kind": KINDS[kind].word, **described}
+
+
+def _key(name: str) -> str:
+    bare = name.replace("-", "").replace("_", "")
+    return name if bare.isalnum() and bare.isascii() else json.dumps(name, ensure_ascii=False)

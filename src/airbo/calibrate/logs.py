@@ -1,15 +1,43 @@
-"""Logs as people have them: CSV or Excel, decimal points or commas, columns paired by name."""
+"""What is learned from: logs of asked and actual values, as files and as numbers.
+
+Notation: x asked values (n), d deviations, actual - asked (n). Rows stand in the order of time, and
+neighbours often deviate alike. So errors of means come from the means of 20 blocks of neighbours,
+and everything that is found here has to exceed four such errors.
+"""
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from airbo.sheets import read_sheet
+from airbo.sheets import Sheet, read_sheet
 
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+N_BLOCKS = 20
+"""Neighbouring rows stay together in this many blocks, of which folds are made."""
+_FEWEST = 3
+_TIED = 0.05
+"""Values of a log without steps are hardly ever equal."""
+_ON_GRID = 0.98
+_CONTINUOUS = 1e-3
+"""Width within which a density is measured, in deviations, where there are no steps."""
+_LONGEST_LAG = 50
+_WORTH = 0.8
+"""A lag has to shrink the mean deviation to this share."""
+_FAR = 5.0
+"""Far off: this many times as far as the farthest of the usual rows."""
+_RARE = 0.01
+_STILL_MOVING = 4.0
+SIGNIFICANT = 4.0
+"""Standard errors that no chance explains."""
 _NOTHING = {"", "nan", "na", "n/a", "null", "none", "-", "#n/a"}
 _MOST_MISTAKES = 10
 ASKED_WORDS = {
@@ -29,6 +57,272 @@ _PREFIXES = ("soll", "ist")
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Deviations of one parameter."""
+
+    name: str
+    rows: Rows
+    """Where each value stands in the log, counted from 0."""
+    x: Array
+    """Asked values."""
+    d: Array
+    """Deviations: actual minus asked."""
+    labels: NDArray[Any]
+    """What each row is called in messages: by the index of a table, else counted from 0."""
+    width: float = 0.0
+    """Deviations are known up to this much: the step of a log that was rounded."""
+
+    def __len__(self) -> int:
+        return len(self.d)
+
+    def at(self, chosen: NDArray[Any]) -> "Sample":
+        """Return some of the rows."""
+        fields = ("rows", "x", "d", "labels")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in fields})
+
+
+def blocks(n: int) -> Rows:
+    """Return the number of the block that each of n rows belongs to."""
+    # row i of n belongs to block ⌊20 i / n⌋
+    return (np.arange(n) * min(N_BLOCKS, n)) // max(n, 1)
+
+
+def mean_and_error(values: Array) -> tuple[float, float]:
+    """Return the mean of a series and its standard error, from the means of blocks."""
+    # the standard error of a mean of k block means is their standard deviation / √k
+    of = blocks(len(values))
+    means = np.bincount(of, values) / np.bincount(of)
+    error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.inf
+    return float(values.mean()), float(error)
+
+
+def spread(values: Array) -> float:
+    """Return a standard deviation that single values far off hardly change; 0 only for ties."""
+    # the 10% and 90% quantiles of a normal are 2.563 standard deviations apart
+    low, high = np.quantile(values, [0.1, 0.9])
+    return float((high - low) / 2.563) or float(np.abs(values - np.median(values)).mean())
+
+
+def evenly(rows: NDArray[Any], n: int) -> NDArray[Any]:
+    """Pick rows evenly along the log, n at most."""
+    return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).astype(int)]
+
+
+def samples(asked: Any, actual: Any, names: Sequence[str] | None) -> list[Sample]:
+    """Pair asked and actual values, whatever they come in."""
+    table, other = _columns(asked, "asked"), _columns(actual, "actual")
+    if len(table) != len(other):
+        raise ValueError(
+            f"asked has {len(table)} columns and actual has {len(other)}; each needs its partner."
+        )
+    if set(table) != set(other):
+        other = dict(zip(table, other.values(), strict=True))
+    if not table:
+        raise ValueError("asked has no columns.")
+    called = list(table) if names is None else list(names)
+    if len(called) != len(table):
+        raise ValueError(f"There are {len(table)} columns, but {len(called)} names.")
+    has_index = isinstance(asked, pd.DataFrame | pd.Series)
+    labels = np.asarray(asked.index) if has_index else np.arange(len(next(iter(table.values()))))
+    return [
+        _sample(str(name), table[key], other[key], labels)
+        for name, key in zip(called, table, strict=True)
+    ]
+
+
+def _sample(name: str, asked: Array, actual: Array, labels: NDArray[Any]) -> Sample:
+    if len(asked) != len(actual):
+        raise ValueError(f"{name}: {len(asked)} values were asked, but {len(actual)} are actual.")
+    for what, values in (("asked", asked), ("actual", actual)):
+        if np.isinf(values).any():
+            row = int(np.flatnonzero(np.isinf(values))[0])
+            raise ValueError(f"{name}, row {labels[row]}: the {what} value is infinite.")
+    there = np.flatnonzero(~np.isnan(asked) & ~np.isnan(actual))
+    if len(there) < _FEWEST:
+        raise ValueError(
+            f"{name}: {len(there)} rows have an asked and an actual value; "
+            f"{_FEWEST} are needed, and some dozens to learn a shape."
+        )
+    x, d = asked[there], actual[there] - asked[there]
+    largest = float(np.abs(x).max()) or 1.0
+    d = np.round(d, 11 - int(np.ceil(np.log10(largest))))  # digits that subtraction leaves
+    return Sample(name, there, x, d, labels[there])
+
+
+def _columns(values: Any, what: str) -> dict[Any, Array]:
+    if isinstance(values, pd.DataFrame):
+        return {name: _numbers(values[name], f"{what}[{name!r}]") for name in values.columns}
+    if isinstance(values, pd.Series):
+        return {values.name or "x": _numbers(values, what)}
+    if isinstance(values, Mapping):
+        return {name: _numbers(column, f"{what}[{name!r}]") for name, column in values.items()}
+    array = _numbers(values, what, 2)
+    if array.ndim == 1:
+        return {"x": array}
+    return {f"x{j + 1}": array[:, j] for j in range(array.shape[1])}
+
+
+def _numbers(values: Any, what: str, max_ndim: int = 1) -> Array:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{what} must hold numbers: {error}.") from None
+    if not 1 <= array.ndim <= max_ndim:
+        raise ValueError(f"{what} must have 1 or {max_ndim} dimensions, got {array.ndim}.")
+    return array
+
+
+# -- steps in which values were logged or can be set
+
+
+def step_of(values: Array) -> float:
+    """Return the step that almost all values are multiples of, 0 where there is none.
+
+    Where steps differ over the range (a fixed number of digits), it is the step at most rows.
+    """
+    # a log without steps has hardly any ties; one with steps has values k · step
+    unique, counts = np.unique(_rounded(values), return_counts=True)
+    if len(unique) < 2 or 1 - len(unique) / len(values) < _TIED:
+        return 0.0
+    gaps = np.diff(unique)
+    for step in _candidates(gaps):
+        off = np.abs(unique / step - np.round(unique / step))
+        if counts[off < 1e-3].sum() >= _ON_GRID * counts.sum():
+            return step
+    # the gap beside each value, seen from most rows
+    beside = np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))
+    order = np.argsort(beside)
+    middle = np.searchsorted(counts[order].cumsum(), counts.sum() / 2)
+    return float(beside[order][middle])
+
+
+def bin_width(deviations: Array) -> float:
+    """Return the width within which the probability of a deviation is measured."""
+    step = step_of(deviations)
+    return step or _CONTINUOUS * (spread(deviations) or 1.0)
+
+
+def _rounded(values: Array) -> Array:
+    """Drop digits that are only left by subtraction."""
+    largest = float(np.abs(values).max()) or 1.0
+    return np.round(values, 10 - int(np.ceil(np.log10(largest))))
+
+
+def _candidates(gaps: Array) -> list[float]:
+    """Return steps to try, the largest first: round numbers, and the usual gap itself."""
+    # steps that people set: 1, 2, 2.5 or 5 times a power of ten
+    smallest, usual = float(gaps.min()), float(np.median(gaps))
+    powers = range(int(np.floor(np.log10(smallest))), int(np.ceil(np.log10(usual))) + 1)
+    found = {m * 10.0**p for p in powers for m in (1, 2, 2.5, 5)} | {smallest, usual}
+    return sorted((s for s in found if 0.999 * smallest <= s <= 1.001 * usual), reverse=True)
+
+
+# -- what the order of the rows tells: lag, settling, values far off, drift
+
+
+def find_lag(sample: Sample) -> tuple[int, float, float] | None:
+    """Look for the shift that makes deviations smallest, if one is clearly better than none.
+
+    Returns the rows by which actual values come later, and the mean size of the deviation before
+    and after they are shifted.
+    """
+    # the mean size of actual[i + lag] - asked[i], over the same rows for every lag
+    asked, actual = sample.x, sample.x + sample.d
+    longest = min(_LONGEST_LAG, len(sample) // 10)
+    if longest < 1 or np.ptp(asked) == 0:
+        return None
+    n = len(sample) - longest
+    sizes = [_sizes(actual[lag : lag + n] - asked[:n]) for lag in range(longest + 1)]
+    means = [float(size.mean()) for size in sizes]
+    best = int(np.argmin(means))
+    gain, error = mean_and_error(sizes[0] - sizes[best])
+    if best == 0 or means[best] > _WORTH * means[0] or gain < SIGNIFICANT * error:
+        return None
+    return best, means[0], means[best]
+
+
+def _sizes(deviations: Array) -> Array:
+    # |d - median d|: a constant bias is no size
+    return np.abs(deviations - np.median(deviations))
+
+
+def shift_rows(sample: Sample, lag: int) -> Sample:
+    """Compare every asked value with the actual value some rows later."""
+    if lag == 0:
+        return sample
+    actual = sample.x + sample.d
+    early = sample.at(np.arange(len(sample) - lag))
+    return replace(early, d=actual[lag:] - early.x)
+
+
+def find_settling(sample: Sample) -> tuple[int, float, float, int] | None:
+    """Compare deviations right after a change of the asked value with later ones.
+
+    Returns for how many rows the machine is on its way, the mean size of the deviation there and
+    afterwards, and the number of all such rows.
+    """
+    # the mean size by age, which is the number of rows since the asked value changed
+    age = since_change(sample.x)
+    changes = int((age == 0).sum())
+    if changes < 3 or changes > 0.3 * len(sample):
+        return None
+    size = _sizes(sample.d)
+    late = age > min(np.median(age[age >= 0]), 100) if (age >= 0).any() else age < 0
+    if late.sum() < 10:
+        return None
+    settled = float(size[late].mean())
+    level = max(2 * settled, spread(sample.d), sample.width)
+    by_age = [float(size[age == k].mean()) for k in range(int(min(age.max(), 100)) + 1)]
+    rows = next((k for k, mean in enumerate(by_age) if mean <= level), len(by_age))
+    moving = (age >= 0) & (age < rows)
+    if rows == 0 or float(size[moving].mean()) < _STILL_MOVING * max(settled, sample.width / 2):
+        return None
+    return rows, float(size[moving].mean()), settled, int(moving.sum())
+
+
+def since_change(x: Array) -> Rows:
+    """Return how many rows ago the asked value changed; -1 before the first change."""
+    # a change is more than 1% of the range of asked values
+    changed = np.abs(np.diff(x, prepend=x[0])) > 0.01 * np.ptp(x)
+    last = np.maximum.accumulate(np.where(changed, np.arange(len(x)), -1))
+    return np.where(last < 0, -1, np.arange(len(x)) - last).astype(np.int64)
+
+
+def far_off(sample: Sample) -> Rows:
+    """Return the places of values far off: a few, much farther than all others."""
+    # farther than 5 times the size that 99 of 100 rows keep
+    size = _sizes(sample.d)
+    few = max(int(np.ceil(_RARE * len(sample))), 2)
+    usual = float(np.sort(size)[-few - 1]) if len(sample) > 2 * few else 0.0
+    limit = _FAR * max(usual, sample.width)
+    return np.flatnonzero(size > limit) if usual > 0 or limit > 0 else np.array([], dtype=np.int64)
+
+
+def find_drift(sample: Sample, normal_scores: Array) -> tuple[float, float] | None:
+    """Look for a trend in what the asked values do not explain.
+
+    ``normal_scores`` are the deviations as the model sees them: standard normal without a drift.
+    Returns the median deviation in the first tenth of the rows, and in the last.
+    """
+    # least squares over time t in [-1, 1]: E t² = 1/3, so the slope is E 3 t z
+    n = len(sample)
+    if n < 40:
+        return None
+    time = np.linspace(-1, 1, n)
+    slope, _ = mean_and_error(3 * time * (normal_scores - normal_scores.mean()))
+    centred = normal_scores - normal_scores.mean() - slope * time
+    _, noise = mean_and_error(3 * time * centred)
+    # 2 · slope: how far the scores move over the log, in standard deviations
+    if abs(2 * slope) < 0.5 or abs(slope) < SIGNIFICANT * noise:
+        return None
+    tenth = n // 10
+    return float(np.median(sample.d[:tenth])), float(np.median(sample.d[-tenth:]))
+
+
+# -- files
+
+
+@dataclass(frozen=True)
 class Pair:
     """One parameter, and its two columns."""
 
@@ -44,7 +338,7 @@ class Log:
     asked: pd.DataFrame
     actual: pd.DataFrame
     pairs: list[Pair]
-    unused: list[str] = field(default_factory=list)
+    unused: list[str]
     """Columns that belong to no pair."""
 
 
@@ -58,85 +352,49 @@ def read_log(path: str | Path, pairs: Sequence[str] = ()) -> Log:
     Raises:
         ValueError: If there are no pairs, or cells that are no numbers: each with row and column.
     """
-    return log_of(_cells(Path(path)), pairs, str(path))
-
-
-def log_of(table: pd.DataFrame, pairs: Sequence[str] = (), source: str = "the table") -> Log:
-    """Find asked and actual values in a table, such as a campaign's ``export()``.
-
-    Args:
-        table: Numbers or texts; its index names the rows in messages.
-        pairs: As for ``read_log``.
-        source: What the table is called in messages.
-    """
-    columns = [str(c) for c in table.columns]
-    found = named_pairs(pairs, columns) if pairs else find_pairs(columns)
-    if not found:
-        raise ValueError(
-            f"{source}: no columns are called like asked and actual values; it has "
-            f"{', '.join(columns)}. Name them: --pair asked=actual."
-        )
-    mistakes: list[str] = []
-    comma = _has_decimal_comma(table[[c for p in found for c in (p.asked, p.actual)]])
-    asked, actual = (
-        pd.DataFrame(
-            {p.name: _numbers(table[getattr(p, side)], comma, mistakes) for p in found},
-            index=table.index,
-        )
-        for side in ("asked", "actual")
-    )
-    if mistakes:
-        more = len(mistakes) - _MOST_MISTAKES
-        listed = mistakes[:_MOST_MISTAKES] + ([f"and {more} more"] if more > 0 else [])
-        raise ValueError(f"{source} has cells that are no numbers:\n  " + "\n  ".join(listed))
-    used = {column for p in found for column in (p.asked, p.actual)}
-    return Log(asked, actual, found, [c for c in columns if c not in used])
-
-
-def _cells(path: Path) -> pd.DataFrame:
-    """Return all cells as texts; the index is the row of the file, counted from 1."""
     sheet = read_sheet(path)
     header = sheet.header
-    if not header:
-        raise ValueError(f"{path} is empty.")
-    if any(_number(cell, comma=False) is not None for cell in header if cell):
+    if any(math.isfinite(_cell(sheet, cell) or 0.0) for cell in header if _cell(sheet, cell)):
         raise ValueError(f"{path}: the first row must name the columns, got {', '.join(header)}.")
     doubles = sorted({name for name in header if name and header.count(name) > 1})
     if doubles:
         raise ValueError(f"{path}: several columns are called {', '.join(doubles)}.")
-    rows, numbers = [], []
-    for number, cells in sheet.rows:
+    found = named_pairs(pairs, header) if pairs else find_pairs(header)
+    if not found:
+        raise ValueError(
+            f"{path}: no columns are called like asked and actual values; it has "
+            f"{', '.join(header) or 'none'}. Name them: --pair asked=actual."
+        )
+    used = [column for p in found for column in (p.asked, p.actual)]
+    rows, lines, mistakes = [], [], []
+    for line, cells in sheet.rows:
         if any(cells[len(header) :]):
-            raise ValueError(
-                f"{path}, row {number}: {len(cells)} cells, but {len(header)} columns."
-            )
-        rows.append((cells + [""] * len(header))[: len(header)])
-        numbers.append(number)
-    return pd.DataFrame(rows, columns=header, index=numbers, dtype=object)
+            raise ValueError(f"{path}, row {line}: {len(cells)} cells, but {len(header)} columns.")
+        texts = dict(zip(header, cells, strict=False))
+        row = {column: _cell(sheet, texts.get(column, "")) for column in used}
+        mistakes += [
+            f"row {line}, column {column}: expected a number, got {texts[column]!r}."
+            for column, value in row.items()
+            if value is None or math.isinf(value)
+        ]
+        rows.append(row)
+        lines.append(line)
+    if mistakes:
+        more = len(mistakes) - _MOST_MISTAKES
+        listed = mistakes[:_MOST_MISTAKES] + ([f"and {more} more"] if more > 0 else [])
+        raise ValueError(f"{path} has cells that are no numbers:\n  " + "\n  ".join(listed))
+    table = pd.DataFrame(rows, columns=used, index=lines, dtype=float)
+    asked, actual = (
+        pd.DataFrame({p.name: table[getattr(p, side)] for p in found})
+        for side in ("asked", "actual")
+    )
+    return Log(asked, actual, found, [c for c in header if c not in used])
 
 
-def _has_decimal_comma(table: pd.DataFrame) -> bool:
-    texts = [str(cell) for column in table for cell in table[column].dropna()]
-    return any("," in text for text in texts)
-
-
-def _numbers(column: pd.Series, comma: bool, mistakes: list[str]) -> list[float]:
-    found = []
-    for row, cell in column.items():
-        text = "" if pd.isna(cell) else str(cell).strip()
-        value = math.nan if text.lower() in _NOTHING else _number(text, comma)
-        if value is None or math.isinf(value):
-            mistakes.append(f"row {row}, column {column.name}: expected a number, got {text!r}.")
-            value = math.nan
-        found.append(value)
-    return found
-
-
-def _number(text: str, comma: bool) -> float | None:
-    if comma and "," in text:
-        text = text.replace(".", "").replace(",", ".")  # 1.234,5
+def _cell(sheet: Sheet, text: str) -> float | None:
+    """Read a number, nan for nothing; None if it is none, or may be two."""
     try:
-        return float(text)
+        return math.nan if text.lower() in _NOTHING else float(sheet.number(text).replace(",", "."))
     except ValueError:
         return None
 
