@@ -8,11 +8,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.models.model import Model
 from torch import Tensor
 
-from airbo.acquisition import UCB, Balanced
+from airbo.acquisition import UCB, KnowledgeGradient, RandomizedUCB, Situation
 from airbo.embeddings import Nystrom
 from airbo.models import MMDGP
 from experiments.subjects.cases import Case
@@ -36,11 +38,17 @@ def noisy_improvement(model: Model, X_baseline: Tensor) -> qLogNoisyExpectedImpr
     return qLogNoisyExpectedImprovement(model, X_baseline, prune_baseline=True)
 
 
+def balanced(model: Model, X_observed: Tensor, X_pending: Tensor | None) -> AcquisitionFunction:
+    """Toss a coin for every design: the former default of airbo."""
+    chosen = KnowledgeGradient() if torch.rand(()).item() < 0.5 else RandomizedUCB()
+    return chosen(model, Situation(X_observed, X_pending))
+
+
 CANDIDATES: dict[str, Start] = {
     "mu + 2 sigma": partial(AirboLoop, acquisition=UCB(beta=2.0)),
     "qLogNEI": partial(AirboLoop, acquisition=noisy_improvement),
-    "knowledge gradient": partial(AirboLoop, acquisition=Balanced(share=1.0)),
-    "balanced": partial(AirboLoop, acquisition="balanced"),
+    "knowledge gradient": partial(AirboLoop, acquisition=KnowledgeGradient()),
+    "balanced": partial(AirboLoop, acquisition=balanced),
 }
 """Acquisitions under the default surrogate, the simplest first. Another candidate is a line here.
 

@@ -6,13 +6,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from botorch.acquisition.analytic import UpperConfidenceBound
 from scipy.integrate import quad
 from scipy.stats import norm
 
 import airbo
-from airbo import acquisition
+from airbo import acquisition, measures
 from airbo import uncertainty as unc
 from airbo.acquisition.gain import ExpectedGain, gain_of_lines
+from airbo.measures.posterior import MeasureModel
 from airbo.models import ERBFGP, MMDGP, ExpectationGP, NominalGP
 
 BOUNDS = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
@@ -146,26 +148,21 @@ def test_gradients_are_those_of_differences():
     assert torch.autograd.gradcheck(function, x, eps=1e-5, atol=1e-6, rtol=1e-3)
 
 
-def test_the_coin_decides():
+def test_the_default_is_the_gain_of_means_and_a_random_bound_of_other_measures():
     model, X = made()
     situation = acquisition.Situation(X, uncertainty=P)
-    for share, kind in [(0.0, False), (1.0, True)]:
-        found = acquisition.Balanced(share)(model, situation)
-        assert isinstance(found, ExpectedGain) is kind
+    default = acquisition.find_acquisition("default")
+    assert isinstance(default(model, situation), ExpectedGain)
+    measured = MeasureModel(model, measures.Quantile(0.9))
+    assert isinstance(default(measured, situation), UpperConfidenceBound)
 
 
 def test_pending_designs_lose_their_worth():
     model, X = made()
     x = torch.tensor([[0.3, 0.8]], dtype=torch.float64)
-    plain = acquisition.Balanced(1.0)(model, acquisition.Situation(X, uncertainty=P))
-    waiting = acquisition.Balanced(1.0)(model, acquisition.Situation(X, x, P))
+    plain = acquisition.KnowledgeGradient()(model, acquisition.Situation(X, uncertainty=P))
+    waiting = acquisition.KnowledgeGradient()(model, acquisition.Situation(X, x, P))
     assert waiting(x.unsqueeze(0)) < plain(x.unsqueeze(0))
-
-
-@pytest.mark.parametrize("settings", [{"share": -0.1}, {"share": 1.1}, {"mean_square": -1.0}])
-def test_settings_that_make_no_sense_are_refused(settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        acquisition.Balanced(**settings)
 
 
 def test_the_default_works_with_the_symmetric_kl_kernel_where_the_uncertainty_changes():
@@ -173,7 +170,6 @@ def test_the_default_works_with_the_symmetric_kl_kernel_where_the_uncertainty_ch
         {"x": (0.0, 1.0)},
         {"x": unc.Varying(lambda x: unc.Normal(0.02 + 0.1 * x))},
         surrogate="skl",
-        acquisition=acquisition.Balanced(1.0),
         n_initial=6,
     )
     for design in optimizer.ask(6):

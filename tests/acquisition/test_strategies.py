@@ -99,7 +99,7 @@ def test_a_mean_square_that_makes_no_sense_is_refused(mean_square):
         RandomizedUCB(mean_square)
 
 
-@pytest.mark.parametrize("name", ["ucb", "ucb-random", "ucb-theory", "ei"])
+@pytest.mark.parametrize("name", ["default", "ucb", "ucb-random", "ucb-theory", "ei"])
 def test_the_named_acquisitions_are_finite_with_and_without_pending_designs(name):
     for situation in (ALONE, BUSY):
         assert find_acquisition(name)(MODEL, situation)(X).isfinite().all()
@@ -228,5 +228,5 @@ def test_acquisitions_with_other_settings_are_taken_as_they_are(given):
 
 @pytest.mark.parametrize("given", ["ubc", None, 3], ids=str)
 def test_what_is_no_acquisition_is_refused(given):
-    with pytest.raises(ValueError, match="acquisition must be one of 'default', 'balanced'"):
+    with pytest.raises(ValueError, match="must be one of 'default', 'knowledge-gradient'"):
         find_acquisition(given)

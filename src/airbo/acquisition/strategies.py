@@ -136,32 +136,19 @@ class RandomizedUCB:
 
 
 @dataclass(frozen=True)
-class Balanced:
-    """Explores with some designs, and improves the recommendation with the others.
+class KnowledgeGradient:
+    """The experiment that is expected to raise the best mean most: the default.
 
-    A coin decides for every design. If it explores, β is resampled as in ``RandomizedUCB``.
-    Otherwise the experiment is the one that is expected to raise the best mean most: at a new
-    design that may be better, or at a good one that is not known well. Measures other than the
-    mean, and models that are not airbo's, are always explored with a random β.
+    It lies at a new design that may be better, or at a good one that is not known well. Measures
+    other than the mean, and models that are not airbo's, have no closed form of this gain: they are
+    searched as with ``RandomizedUCB``.
     """
 
-    share: float = 0.5
-    """Probability that a design is chosen for the recommendation."""
-    mean_square: float = 8.0
-    """Mean of β² of the others."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share must be a probability, got {self.share}.")
-        RandomizedUCB(self.mean_square)
-
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
-        """Toss the coin with torch's generator, which the optimizer seeds."""
-        # explore: μ + βσ with a random β
-        explores = torch.rand(()).item() >= self.share
-        if explores or not isinstance(model, UncertainInputGP):
-            return RandomizedUCB(self.mean_square)(model, situation)
-        # exploit: E max_i μ_i after one more experiment, over the best known designs and itself
+        """Build the gain over the best known designs."""
+        if not isinstance(model, UncertainInputGP):
+            return RandomizedUCB()(model, situation)
+        # E max_i μ_i after one more experiment, over the best known designs and itself
         informed = cast(UncertainInputGP, with_pending(model, situation))
         known = situation.X_observed[most_promising(informed, situation.X_observed, MOST_KNOWN)]
         return ExpectedGain(informed, known, situation.uncertainty)
@@ -258,14 +245,14 @@ _OFFERED: dict[str, Callable[[Model, Situation], Any]] = {
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 ACQUISITIONS: dict[str, Acquisition] = {
-    "default": Balanced(),
-    "balanced": Balanced(),
+    "default": KnowledgeGradient(),
+    "knowledge-gradient": KnowledgeGradient(),
     "ucb-random": RandomizedUCB(),
     "ucb": UCB(),
     "ucb-theory": TheoryUCB(),
     "ei": EI(),
 }
-OWN = (UCB, RandomizedUCB, Balanced, TheoryUCB, EI)
+OWN = (UCB, RandomizedUCB, KnowledgeGradient, TheoryUCB, EI)
 """Classes that hold only plain numbers, so that they can be saved as JSON."""
 
 
