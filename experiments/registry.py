@@ -4,6 +4,7 @@ from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP
 from experiments.harness.experiment import Experiment
 from experiments.measures.base_kernel import BASE_KERNEL
 from experiments.measures.calibration import IN_SPEC
+from experiments.measures.environment import CONTEXT, KNOWN_NOISE, RELIABILITY
 from experiments.measures.limits import LIMITS
 from experiments.measures.regret import MEASURE_REGRET
 from experiments.paper.beliefs import BELIEFS
@@ -33,6 +34,9 @@ BEYOND: dict[str, Experiment] = {
         LIMITS,
         IN_SPEC,
         BASE_KERNEL,
+        RELIABILITY,
+        CONTEXT,
+        KNOWN_NOISE,
     )
 }
 """Questions that the paper does not ask."""
