@@ -80,13 +80,10 @@ bench-quick: $(READY)  ## the same with fewer settings and rounds (a minute)
 	@$(TEST_ENV) $(BIN)/python -m experiments.speed --quick
 
 paper: $(READY)  ## rerun the whole evaluation of the paper (hours; continues where it was stopped)
-	@$(TEST_ENV) $(BIN)/python -m experiments run all --jobs $(JOBS)
-	@$(BIN)/python -m experiments pack
-	@$(BIN)/python -m experiments plot all
+	@$(TEST_ENV) $(BIN)/python -m experiments all --jobs $(JOBS)
 
 paper-quick: $(READY)  ## a small version of the same, in build/paper-quick (minutes)
-	@$(TEST_ENV) $(BIN)/python -m experiments run all --quick --jobs $(JOBS) --results build/paper-quick
-	@$(BIN)/python -m experiments plot all --quick --results build/paper-quick --images build/paper-quick
+	@$(TEST_ENV) $(BIN)/python -m experiments all --quick --jobs $(JOBS) --results build/paper-quick --images build/paper-quick
 
 docs: $(INSTALLED)-docs  ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 REPOSITORY_URL=$(REPOSITORY_URL) $(BIN)/properdocs build --strict

@@ -1,4 +1,4 @@
-"""Rerun the measurements of README and docs; ``benchmark`` and ``choose`` are the main ones."""
+"""Rerun the measurements of README and docs: ``python -m experiments NAME``."""
 
 import signal
 import sys
@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments.benchmark import costs as costs_of_runs
 from experiments.benchmark.plan import (
     CANDIDATES,
     CHOOSING,
@@ -20,22 +18,21 @@ from experiments.benchmark.plan import (
     WITHOUT_SLIPS,
 )
 from experiments.benchmark.report import close_enough
-from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP, Choice
+from experiments.benchmark.runs import CHOOSE
+from experiments.figures.readme import draw_benchmark
 from experiments.harness import pages, runner
 from experiments.harness.experiment import Experiment, Task
 from experiments.harness.places import IMAGES, RESULTS
 from experiments.harness.store import DamagedResultsError, Store, UnknownCodeError
-from experiments.paper.optimizations import PAPER
-from experiments.registry import EXPERIMENTS, KNOWN, find
+from experiments.registry import KNOWN, PAPERS
 from experiments.subjects.truths import write as write_truths
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 console = Console()
 
-Name = Annotated[str, typer.Argument(help="An experiment of `list`, or `all`.")]
 Results = Annotated[Path, typer.Option(help="Folder of the results.")]
 Repeats = Annotated[
-    int | None, typer.Option(min=1, help="How many repeats; by default as in the paper.")
+    int | None, typer.Option(min=1, help="How many repeats; by default as in the plan.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="A small version that touches everything.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
@@ -43,35 +40,20 @@ Only = Annotated[
     list[str] | None,
     typer.Option(help="Run only the method of this name, or this case; may be given twice."),
 ]
-Estimate = Annotated[
-    bool, typer.Option("--estimate", help="Say what the missing runs will cost, and end.")
-]
 Images = Annotated[Path, typer.Option(help="Folder of the pictures.")]
 
 
 @app.command("list")
 def list_experiments(results: Results = RESULTS) -> None:
-    """List the experiments and how many of their repeats are finished."""
-    table = Table("name", "in the paper", "what", "repeats done")
+    """List the experiments, how many of their runs are finished, and what they cost."""
+    table = Table("name", "in the paper", "what", "runs done", "hours spent", "hours to go")
     for experiment in KNOWN.values():
         tasks = experiment.tasks(experiment.repeats)
-        done = sum(map(Store(results).has, tasks))
-        table.add_row(experiment.name, experiment.paper, experiment.title, f"{done}/{len(tasks)}")
+        done, spent, left = Store(results).hours(tasks)
+        to_go = "?" if left is None else f"{left:.1f}"
+        about = (experiment.name, experiment.paper, experiment.title)
+        table.add_row(*about, f"{done}/{len(tasks)}", f"{spent:.1f}", to_go)
     console.print(table)
-
-
-@app.command()
-def run(
-    name: Name,
-    repeats: Repeats = None,
-    jobs: Jobs = 1,
-    only: Only = None,
-    quick: Quick = False,
-    results: Results = RESULTS,
-) -> None:
-    """Run what has no result yet. You may stop a run at any moment and continue it later."""
-    for experiment in _chosen(name):
-        _run(experiment, repeats, jobs, only, quick, results)
 
 
 def _run(
@@ -82,6 +64,7 @@ def _run(
     quick: bool,
     results: Path,
 ) -> None:
+    """Run what has no result yet; pack what is finished, also after Ctrl-C."""
     signal.signal(signal.SIGTERM, _as_ctrl_c)
     store = Store(results)
     tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
@@ -90,47 +73,45 @@ def _run(
         failed = runner.run(experiment, tasks, store, jobs)
     except KeyboardInterrupt:
         kept = sum(map(store.has, tasks))
-        console.print(
-            f"Stopped; {kept} of {len(tasks)} repeats are kept. The same command goes on."
-        )
+        _pack(store, experiment.name)
+        console.print(f"Stopped; {kept} of {len(tasks)} runs are kept. The same command goes on.")
         raise typer.Exit(130) from None
+    _pack(store, experiment.name)
     for outcome in failed:
         console.print(f"[red]failed:[/red] {runner.describe(outcome.task)}")
     if failed:
         raise typer.Exit(1)
 
 
-@app.command()
-def plot(
-    name: Name,
-    repeats: Repeats = None,
-    quick: Quick = False,
-    results: Results = RESULTS,
-    images: Images = IMAGES / "paper",
-) -> None:
-    """Draw the pictures and write the tables of the results so far."""
-    for experiment in _chosen(name):
-        _plot(experiment, repeats, quick, results, images)
+def _pack(store: Store, name: str | None) -> None:
+    try:
+        done = store.pack(name)
+    except UnknownCodeError as error:
+        console.print(str(error), markup=False, soft_wrap=True)
+        return
+    for packed, (n_added, n_all) in done.items():
+        console.print(f"{packed}: {n_added} runs added, {n_all} in all")
 
 
 def _plot(
     experiment: Experiment, repeats: int | None, quick: bool, results: Path, images: Path
 ) -> None:
+    """Draw the pictures and write the tables of the results so far."""
     store = Store(results)
     tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
     found = store.results(tasks)
     if not found:
         console.print(
             f"{experiment.name}: no results in {results}; "
-            f"make some with `python -m experiments run {experiment.name}`."
+            f"make some with `python -m experiments {experiment.name}`."
         )
         raise typer.Exit(1)
     missing = len(tasks) - len(found.each)
-    note = f"\n{missing} of {len(tasks)} repeats are missing.\n" if missing else ""
+    note = f"\n{missing} of {len(tasks)} runs are missing.\n" if missing else ""
     text = (
         f"# {experiment.title}\n\n{experiment.summary(found)}\n{note}\n"
         f"Commits: {', '.join(store.commits(tasks))}. "
-        f"Made by `python -m experiments run {experiment.name}`.\n"
+        f"Made by `python -m experiments {experiment.name}`.\n"
     )
     path = results / f"{experiment.name}.md"
     path.write_text(text, encoding="utf-8")
@@ -144,7 +125,7 @@ def _plot(
 
 
 def _choose(
-    experiment: Choice,
+    experiment: Experiment,
     repeats: int | None,
     jobs: int,
     only: list[str] | None,
@@ -155,62 +136,56 @@ def _choose(
     look = min(FIRST_LOOK, repeats or FIRST_LOOK)
     fast = [method for method in CANDIDATES if method not in TOO_SLOW]
     for cases, methods in ((WITHOUT_SLIPS, CANDIDATES), (CHOOSING, fast)):
-        _run(experiment.only(cases, methods), look, jobs, only, quick, results)
+        _run(CHOOSE.only(cases, methods), look, jobs, only, quick, results)
     found = Store(results).results(experiment.tasks(look, quick))
     kept = fast if only else close_enough(found, fast)
-    _run(experiment.only(CHOOSING, kept), repeats, jobs, only, quick, results)
+    _run(CHOOSE.only(CHOOSING, kept), repeats, jobs, only, quick, results)
 
 
-def _add_command(experiment: Experiment, text: str, run: Callable[..., None] = _run) -> None:
+def _add_command(name: str, text: str, members: list[Experiment]) -> None:
+    """Add a command that runs experiments and shows what they found."""
+
     def command(
         repeats: Repeats = None,
         jobs: Jobs = 1,
         only: Only = None,
         quick: Quick = False,
-        estimate: Estimate = False,
         results: Results = RESULTS,
         images: Images = IMAGES / "paper",
     ) -> None:
-        if estimate:
-            _estimate(experiment, repeats, only, quick, results)
-            return
-        run(experiment, repeats, jobs, only, quick, results)
-        _plot(experiment, repeats, quick, results, images)
+        for experiment in members:
+            run: Callable[..., None] = _choose if experiment is CHOOSE else _run
+            run(experiment, repeats, jobs, only, quick, results)
+            _plot(experiment, repeats, quick, results, images)
 
-    app.command(experiment.name, help=text)(command)
-
-
-_add_command(
-    CHOOSE, "Compare the candidates for the default by the rule of benchmark/plan.py.", _choose
-)
-_add_command(BENCHMARK, "Compare airbo with what others use today.")
-_add_command(SLIP, "Measure what slips cost, in the score of the study with these landscapes.")
-_add_command(PAPER, "Rerun the paper's five optimizations and say which of its claims hold.")
+    app.command(name, help=text)(command)
 
 
-def _estimate(
-    experiment: Experiment, repeats: int | None, only: list[str] | None, quick: bool, results: Path
-) -> None:
-    tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
-    missing = [task for task in tasks if not Store(results).has(task)]
-    console.print(costs_of_runs.estimate(missing), markup=False, soft_wrap=True)
+for _experiment in KNOWN.values():
+    _add_command(_experiment.name, f"{_experiment.title} ({_experiment.paper}).", [_experiment])
+_add_command("all", "All figures and tables of the paper.", list(PAPERS.values()))
 
 
 @app.command()
-def costs(
-    name: Annotated[str, typer.Argument(help="choose, benchmark, slip or paper.")],
-    only: Only = None,
+def plot(
+    name: Annotated[str, typer.Argument(help="An experiment of `list`, or `readme`.")],
+    repeats: Repeats = None,
+    quick: Quick = False,
+    results: Results = RESULTS,
+    images: Images = IMAGES / "paper",
 ) -> None:
-    """Measure what runs cost: ``--estimate`` of the other commands uses it."""
-    known = {e.name: e for e in (CHOOSE, BENCHMARK, SLIP, PAPER)}
-    if name not in known:
-        console.print(f"There are costs of {', '.join(known)}, not of {name!r}.", markup=False)
+    """Draw the pictures and write the tables of the results so far; run nothing."""
+    if name == "readme":
+        found = Store(results).results(KNOWN["benchmark"].tasks(KNOWN["benchmark"].repeats))
+        if not found:
+            console.print("The picture of the README needs `python -m experiments benchmark`.")
+            raise typer.Exit(1)
+        console.print(f"wrote {draw_benchmark(found, images)}", soft_wrap=True)
+        return
+    if name not in KNOWN:
+        console.print(f"There is no experiment {name!r}; there are {', '.join(KNOWN)}.")
         raise typer.Exit(2)
-    torch.set_num_threads(1)
-    experiment = known[name]
-    tasks = _only(only, experiment.tasks(1))
-    for case, method, cost in costs_of_runs.measure(tasks, dict(experiment.methods)):
-        console.print(f"{case}: {method}: {cost:.2g} s", markup=False, highlight=False)
+    _plot(KNOWN[name], repeats, quick, results, images)
 
 
 @app.command()
@@ -224,19 +199,15 @@ def truths(
 
 @app.command()
 def pack(results: Results = RESULTS) -> None:
-    """Fold finished repeats from the spool into one packed file per experiment."""
-    done = Store(results).pack()
-    for name, (n_added, n_all) in done.items():
-        console.print(f"{name}: {n_added} repeats added, {n_all} in all")
-    if not done:
-        console.print("The spool is empty: there is nothing to pack.")
+    """Fold finished runs from the spool into one packed file per experiment."""
+    _pack(Store(results), None)
 
 
 def main() -> None:
     """Run a command; name the file if one is damaged."""
     try:
         app()
-    except (DamagedResultsError, UnknownCodeError) as error:
+    except DamagedResultsError as error:
         console.print(str(error), markup=False, soft_wrap=True)
         sys.exit(1)
 
@@ -244,16 +215,6 @@ def main() -> None:
 def _as_ctrl_c(*_: object) -> None:
     """End as with Ctrl-C, so that the processes of the repeats end too."""
     raise KeyboardInterrupt
-
-
-def _chosen(name: str) -> list[Experiment]:
-    if name == "all":
-        return list(EXPERIMENTS.values())
-    try:
-        return [find(name)]
-    except ValueError as error:
-        console.print(str(error), markup=False)
-        raise typer.Exit(2) from None
 
 
 def _only(names: list[str] | None, tasks: list[Task]) -> list[Task]:

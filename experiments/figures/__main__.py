@@ -11,7 +11,6 @@ import torch
 from experiments.figures.calibrate import draw_calibrate
 from experiments.figures.default_model import draw_default_model
 from experiments.figures.measures import draw_measures
-from experiments.figures.modelling import draw_modelling
 from experiments.figures.paper import draw_drone, draw_mixture
 from experiments.figures.problems import draw_problems
 from experiments.figures.readme import draw_readme
@@ -22,7 +21,6 @@ from experiments.harness.places import IMAGES
 PICTURES: dict[str, Callable[[Path], None]] = {
     "readme": draw_readme,
     "default-model": draw_default_model,
-    "modelling": draw_modelling,
     "kinds": draw_kinds,
     "problems": draw_problems,
     "drone": draw_drone,

@@ -1,4 +1,4 @@
-"""The first picture of the README: the best point is not the best setting."""
+"""The pictures of the README: the best point is not the best setting; and the benchmark."""
 
 from pathlib import Path
 
@@ -8,8 +8,15 @@ from matplotlib.axes import Axes
 
 from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
-from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
+from experiments.benchmark import plan, report
+from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, picture, save
+from experiments.harness.experiment import Results
+from experiments.harness.palette import colour, shown
 from experiments.paper import posteriors as post
+from experiments.subjects.cases import find_case
+
+RIVALS = ("BoTorch", "BoTorch InputPerturbation", "Optuna GPSampler", "random")
+"""What others use today."""
 
 
 def draw_readme(folder: Path) -> None:
@@ -49,3 +56,32 @@ def draw_problem(ax: Axes) -> None:
     )  # fmt: skip
     ax.set(xlim=(0.05, 0.6), ylim=(-3.2, 10), xlabel="setting", ylabel="result")
     ax.set_title("The best point is not the best setting")
+
+
+def draw_benchmark(results: Results, folder: Path) -> Path:
+    """Draw the mean regret of airbo and of what others use, readable on a phone."""
+    path, found = folder / "readme.png", report.finals(results)
+    pays = {c: m for c, m in found.items() if find_case(c).kind in plan.KNOWING_PAYS}
+    others = {c: m for c, m in found.items() if c not in pays}
+    methods = [m for m in (plan.AIRBO, *RIVALS) if all(m in each for each in found.values())]
+    panels = {
+        f"The error varies, is wide, or differs in use ({len(pays)} problems)": pays,
+        f"The other {len(others)} problems": others,
+    }
+    with picture(path, 4.6, 4.6) as figure:
+        for ax, (title, cases) in zip(
+            figure.subplots(2, 1, sharex=True), panels.items(), strict=True
+        ):
+            values = [
+                100 * report.geometric(report.floored(c[m].values()) for c in cases.values())
+                for m in methods
+            ]
+            at = -np.arange(len(methods))
+            ax.barh(at, values, color=[colour(m) for m in methods])
+            for y, value in zip(at, values, strict=True):
+                ax.text(value, y, f" {value:.1f}%", va="center")
+            ax.set_yticks(at, [shown(m) for m in methods])
+            ax.margins(x=0.2)
+            ax.set_title(title, fontsize=10, loc="right")
+        ax.set_xlabel("regret, as a share of what can be gained")
+    return path

@@ -37,7 +37,10 @@ def kinds() -> dict[str, tuple[unc.InputUncertainty, list[list[float]]]]:
     return {
         "Exact": (unc.Exact(), center),
         "Normal (std)": (unc.Normal([0.15, 0.3]), center),
-        "Normal (cov)": (unc.Normal(cov=[[0.09, 0.07], [0.07, 0.09]]), center),
+        "Joint (correlated)": (
+            unc.Joint([unc.Normal(0.3), unc.Uniform(-0.6, 0.6)], [[1.0, 0.8], [0.8, 1.0]]),
+            center,
+        ),
         "Uniform": (unc.Uniform([-0.6, -0.3], [0.6, 0.3]), center),
         "Beta": (unc.Beta(0.4, 0.2, scale=0.7), center),
         "ChiSquared": (unc.ChiSquared(2.0, scale=0.1), center),

@@ -67,6 +67,23 @@ class Store:
         """Return which versions of the code the results were made with."""
         return sorted({self.read(t)["provenance"]["commit"] for t in tasks if self.has(t)})
 
+    def hours(self, tasks: Sequence[Task]) -> tuple[int, float, float | None]:
+        """Return how many runs are finished, their processor hours, and those of the others.
+
+        A run that is missing costs what the finished ones of its label cost on average, or of all
+        labels if there are none; None if no run is finished.
+        """
+        spent: dict[str, list[float]] = {}
+        for task in filter(self.has, tasks):
+            seconds = self.read(task)["provenance"].get("processor_seconds", 0.0)
+            spent.setdefault(task.label, []).append(seconds)
+        every = [seconds for each in spent.values() for seconds in each]
+        if not every:
+            return 0, 0.0, None
+        missing = [spent.get(task.label, every) for task in tasks if not self.has(task)]
+        left = sum(sum(each) / len(each) for each in missing)
+        return len(every), sum(every) / 3600, left / 3600
+
     def write(self, task: Task, result: dict[str, Any], provenance: Mapping[str, Any]) -> None:
         """Keep a result, unless there is one already."""
         content = {
@@ -82,15 +99,15 @@ class Store:
                 file.flush()
                 os.fsync(file.fileno())
 
-    def pack(self) -> dict[str, tuple[int, int]]:
-        """Fold the spool into the packed files; return how many repeats were added, and all.
+    def pack(self, only: str | None = None) -> dict[str, tuple[int, int]]:
+        """Fold the spool, or that of one experiment; return how many were added, and all.
 
         A file leaves the spool when the packed file that holds its repeats is on the disk. If
         packing stops in between, they are in both and count once.
         """
         done = {}
         with self._alone():
-            for spooled in sorted((self.folder / "spool").glob("*.jsonl")):
+            for spooled in sorted((self.folder / "spool").glob(f"{only or '*'}.jsonl")):
                 name = spooled.stem
                 kept, everything = _packed(self.packed_path(name)), self._all(name)
                 _refuse_unknown_code(spooled, everything.values())

@@ -136,23 +136,6 @@ def cell(values: np.ndarray, digits: int = 2) -> str:
     return f"{values.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
-def skewed_cell(values: np.ndarray) -> str:
-    """Write the mean over repeats, its 95% interval and, since a few are large, the median."""
-    return f"{cell(values)}, median {np.median(values):.2f}"
-
-
-def prediction_row(results: Results, label: str, opponent: str) -> list[str]:
-    """Write the scores of a surrogate, and its lead over another one on the same data."""
-    less = column(results, opponent, "rmse") - column(results, label, "rmse")
-    more = column(results, label, "log_density") - column(results, opponent, "log_density")
-    beside = ["–", "–"] if label == opponent else [cell(less), cell(more)]
-    rmse, log_density, coverage = (column(results, label, name) for name in SCORES)
-    return [cell(rmse), beside[0], cell(log_density), beside[1], f"{coverage.mean():.0%}"]
-
-
-SCORES = ("rmse", "log_density", "coverage")
-
-
 def draw_belief(ax: Axes, task: Task, curves: Mapping[str, list[float]]) -> None:
     """Draw what a task has stored of a posterior."""
     case, x = task.config["case"], grid(task.config["n_grid"])

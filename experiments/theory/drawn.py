@@ -20,7 +20,7 @@ from airbo.uncertainty import Normal
 from experiments.subjects.internals import Cube, best_point
 
 LENGTHSCALE, STD, NOISE = 0.1, 0.05, 0.1
-"""Length scale of the base kernel per dimension; standard deviations of inputs and noise."""
+"""Length scale of the base kernel; standard deviations of inputs and noise."""
 N_CENTERS, NORM = 10, 3.0
 DELTA = 0.1
 N_INITIAL = 5
@@ -39,30 +39,17 @@ class Drawn(Problem):
     uncertainty: Normal = field(default_factory=lambda: Normal(STD))
 
     @classmethod
-    def draw(cls, seed: int, d: int = 1) -> "Drawn":
-        """Draw a function of ``d`` parameters; it has more bumps, and wider ones, in more."""
+    def draw(cls, seed: int) -> "Drawn":
+        """Draw a function of one parameter."""
         generator = torch.Generator().manual_seed(seed)
-        c = torch.rand(N_CENTERS * d, d, generator=generator, dtype=torch.float64)
-        a = torch.randn(N_CENTERS * d, generator=generator, dtype=torch.float64)
-        K = torch.exp(-0.5 * (torch.cdist(c, c) / (LENGTHSCALE * d)) ** 2)
+        c = torch.rand(N_CENTERS, 1, generator=generator, dtype=torch.float64)
+        a = torch.randn(N_CENTERS, generator=generator, dtype=torch.float64)
+        K = torch.exp(-0.5 * ((c - c.mT) / LENGTHSCALE) ** 2)
         return cls(c, a * NORM / (a @ K @ a).sqrt())  # ‖f‖² = aᵀ K a
 
     @property
-    def d(self) -> int:
-        return self.centers.shape[-1]
-
-    @property
-    def lengthscale(self) -> float:
-        return LENGTHSCALE * self.d
-
-    @property
     def bounds(self) -> Tensor:
-        return torch.tensor([[0.0] * self.d, [1.0] * self.d], dtype=torch.float64)
-
-    def grid(self, n: int, margin: float = 0.0) -> Tensor:
-        """Return ``n`` points per dimension, a little beyond the box if there is a margin."""
-        line = torch.linspace(-margin, 1 + margin, n, dtype=torch.float64)
-        return torch.cartesian_prod(*[line] * self.d).reshape(-1, self.d)
+        return torch.tensor([[0.0], [1.0]], dtype=torch.float64)
 
     def __call__(self, X: Tensor) -> Tensor:
         return self._smoothed(X, 0.0)
@@ -81,16 +68,15 @@ class Drawn(Problem):
     @cached_property
     def total_noise(self) -> float:
         """σ_ν: under a Gaussian, a function of slope at most L is L·std-sub-Gaussian."""
-        x = self.grid(20001 if self.d == 1 else 401, margin=0.5).unsqueeze(-2)
-        away = self.centers - x  # (points, centers, d)
-        bumps = self.heights * torch.exp(-0.5 * (away**2).sum(-1) / self.lengthscale**2)
-        slopes = (bumps.unsqueeze(-1) * away / self.lengthscale**2).sum(-2)  # ∇f
-        return math.hypot(slopes.norm(dim=-1).max().item() * STD, NOISE)
+        away = self.centers.T - torch.linspace(-0.5, 1.5, 20001, dtype=torch.float64)[:, None]
+        bumps = self.heights * torch.exp(-0.5 * (away / LENGTHSCALE) ** 2)  # (points, centers)
+        slopes = (bumps * away / LENGTHSCALE**2).sum(-1)  # f'
+        return math.hypot(slopes.abs().max().item() * STD, NOISE)
 
     def _smoothed(self, X: Tensor, variance: float) -> Tensor:
-        v = self.lengthscale**2 + variance
+        v = LENGTHSCALE**2 + variance
         bumps = torch.exp(-0.5 * ((X.unsqueeze(-2) - self.centers) ** 2).sum(-1) / v)
-        return (self.heights * (self.lengthscale / math.sqrt(v)) ** self.d * bumps).sum(-1)
+        return (self.heights * LENGTHSCALE / math.sqrt(v) * bumps).sum(-1)
 
 
 class KnownKernelGP(UGP):
@@ -100,7 +86,7 @@ class KnownKernelGP(UGP):
         self, problem: Drawn, train_X: Tensor, train_Y: Tensor, uncertainty: Any, bounds: Tensor
     ) -> None:
         kernel, likelihood = RBFKernel().double(), GaussianLikelihood().double()
-        kernel.lengthscale, likelihood.noise = problem.lengthscale, problem.total_noise**2
+        kernel.lengthscale, likelihood.noise = LENGTHSCALE, problem.total_noise**2
         super().__init__(
             train_X, train_Y, uncertainty, bounds, base_kernel=kernel, likelihood=likelihood
         )
@@ -153,7 +139,7 @@ def search(problem: Drawn, method: Searcher, seed: int, n: int) -> Optimizer:
     settings = method.settings(problem) if method.settings else {"initial": "random"}
     n_initial = N_INITIAL if method.settings else n
     optimizer = Optimizer(
-        Space({f"x{i}": (0.0, 1.0) for i in range(problem.d)}),
+        Space({"x": (0.0, 1.0)}),
         problem.uncertainty,
         seed=seed,
         n_initial=n_initial,

@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
 
 import torch
 from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.problems import Problem
 from airbo.theory import information_gains, rkhs_norm, ucb_beta
 from experiments.subjects.internals import training
 from experiments.theory.samples import posterior_errors
@@ -81,23 +81,7 @@ def regret_bound(
     return 2 * betas.cummax(0).values * widths + 2 * error.cumsum(0)
 
 
-@runtime_checkable
-class KnownProblem(Protocol):
-    """A problem whose expected values are known, such as those of ``airbo.problems``."""
-
-    @property
-    def direction(self) -> str:
-        """``"maximize"`` or ``"minimize"``."""
-
-    @property
-    def robust_optimum(self) -> Any:
-        """The best design in expectation, with its ``value``."""
-
-    def expected(self, X: Any) -> Any:
-        """Return E f(x') at designs."""
-
-
-def cumulative_regret(designs: Float[Tensor, "n d"], problem: KnownProblem) -> Float[Tensor, " n"]:
+def cumulative_regret(designs: Float[Tensor, "n d"], problem: Problem) -> Float[Tensor, " n"]:
     r"""Return the cumulative uncertain-inputs regret after 1, 2, ... designs.
 
     .. math:: \tilde R_n = \sum_{t \le n} \max_x \mathbb E_{P_x} f - \mathbb E_{P_{x_t}} f
@@ -128,7 +112,7 @@ class RunRegret:
 def run_regret(
     model: GPyTorchModel,
     designs: Float[Tensor, "n d"],
-    problem: KnownProblem,
+    problem: Problem,
     b: float | None = None,
     noise_ratio: float = 1.0,
     delta: float = 0.1,

@@ -97,7 +97,7 @@ def bounds_of(problem: Drawn, optimizer: Optimizer) -> dict[str, Any]:
     run = run_regret(
         optimizer.model, designs_of(optimizer), problem, b=NORM, delta=DELTA, n_initial=N_INITIAL
     )
-    grid = problem.grid(201)
+    grid = torch.linspace(0, 1, 201, dtype=torch.float64).unsqueeze(-1)
     with torch.no_grad():
         K = optimizer.model.forward(grid).covariance_matrix
     noise_variance, n = problem.total_noise**2, len(run.regret)

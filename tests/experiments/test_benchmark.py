@@ -14,8 +14,8 @@ from airbo.acquisition import RandomizedUCB
 from airbo.seeds import reproducible, stream_seed
 from airbo.uncertainty import Normal, base_draws
 from experiments.__main__ import app
-from experiments.benchmark import costs, plan, report
-from experiments.benchmark.runs import optimize
+from experiments.benchmark import plan, report
+from experiments.benchmark.runs import BENCHMARK, optimize
 from experiments.harness.experiment import Results, Task
 from experiments.harness.store import Store
 from experiments.subjects.cases import CASES, find_case, slip_case
@@ -304,16 +304,7 @@ def test_what_slips_cost_is_beyond_the_same_method_without_slips():
     assert numbers == ["10.0", "5.0", "20.0", "15.0", "11.5", "34.3"]
 
 
-# -- costs and commands
-
-
-def test_hours_are_the_evaluations_times_their_seconds(monkeypatch):
-    monkeypatch.setattr(costs, "known", lambda: {"rkhs": {"airbo": 2.0}})
-    task = Task("benchmark", "rkhs: airbo", 0, {"case": "rkhs", "method": "airbo", "budget": 25})
-    other = replace(task, config={**task.config, "method": "random"})
-    text = costs.estimate([task] * 90 + [other])
-    assert "| airbo | 90 | 40.0 | 1.00 |" in text  # 25 less 5 first designs, 2 s each
-    assert "1.0 processor hours. The costs of 1 runs are not known." in text
+# -- commands
 
 
 def test_a_benchmark_runs_goes_on_and_is_tabulated_and_drawn(tmp_path):
@@ -321,20 +312,13 @@ def test_a_benchmark_runs_goes_on_and_is_tabulated_and_drawn(tmp_path):
     command += ["--images", str(tmp_path)]
     done = CliRunner().invoke(app, [*command, "--repeats", "1"])
     assert done.exit_code == 0, done.output
-    spool = Store(tmp_path).spool_path("benchmark")
-    before = spool.read_text(encoding="utf-8")
-    assert before.count('"label"') == 2
+    tasks = [t for t in BENCHMARK.tasks(2, quick=True) if t.config["method"] == "random"]
+    before = Store(tmp_path).results(tasks)
+    assert len(before.each) == 2
     again = CliRunner().invoke(app, [*command, "--repeats", "2"])
     assert again.exit_code == 0, again.output
-    after = spool.read_text(encoding="utf-8")
-    assert after.startswith(before)
-    assert after.count('"label"') == 4
+    after = Store(tmp_path).results(tasks)
+    assert list(after)[:2] == list(before)
+    assert len(after.each) == 4
     assert "| rkhs (paper) |" in (tmp_path / "benchmark.md").read_text(encoding="utf-8")
     assert {"benchmark.png", "benchmark-kinds.png"} <= {path.name for path in tmp_path.iterdir()}
-
-
-def test_an_estimate_runs_nothing(tmp_path):
-    done = CliRunner().invoke(app, ["choose", "--estimate", "--results", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert "processor hours" in done.output
-    assert list(tmp_path.iterdir()) == []

@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from experiments.__main__ import app, main
+from experiments.__main__ import _run, app, main
 from experiments.harness import runner
 from experiments.harness.store import SUFFIX, DamagedResultsError, Store, UnknownCodeError
 from experiments.registry import KNOWN
@@ -164,6 +165,41 @@ def test_a_result_of_code_that_is_in_no_commit_is_not_packed(tmp_path):
     assert len(values(store)) == 4
 
 
+def test_one_experiment_is_packed_though_another_cannot_be(tmp_path):
+    store = filled(tmp_path)
+    store.spool_path("other").write_text(
+        store.spool_path("toy").read_text().replace("toy", "other")
+    )
+    assert store.pack("toy") == {"toy": (4, 4)}
+    assert store.spool_path("other").exists()
+
+
+def test_missing_runs_cost_what_finished_ones_of_their_label_did(tmp_path):
+    store = Store(tmp_path)
+    assert store.hours(TASKS) == (0, 0.0, None)
+    store.write(TASKS[0], {"value": 0}, {"processor_seconds": 3600})
+    assert store.hours(TASKS) == (1, 1.0, len(TASKS) - 1)
+
+
+def test_a_stopped_run_packs_what_is_finished_and_goes_on(tmp_path, monkeypatch):
+    toy, tasks = Toy(), Toy().tasks(4)
+
+    def stop_after_two(experiment, tasks, store, jobs):
+        for task in [t for t in tasks if not store.has(t)][:2]:
+            store.write(task, experiment.run(task), {"commit": "abc"})
+        if not all(map(store.has, tasks)):
+            raise KeyboardInterrupt
+        return []
+
+    monkeypatch.setattr(runner, "run", stop_after_two)
+    with pytest.raises(typer.Exit):
+        _run(toy, 4, 1, None, False, tmp_path)
+    assert Store(tmp_path).packed_path("toy").exists()
+    assert sum(map(Store(tmp_path).has, tasks)) == 2
+    _run(toy, 4, 1, None, False, tmp_path)
+    assert all(map(Store(tmp_path).has, tasks))
+
+
 def rewrite(store, change):
     path = store.packed_path("toy")
     lines = lzma.decompress(path.read_bytes()).decode().splitlines()
@@ -189,7 +225,7 @@ def test_a_line_that_does_not_belong_there_is_named(tmp_path, change, message):
 def test_the_command_says_what_was_packed_and_what_is_damaged(tmp_path, monkeypatch, capsys):
     store = filled(tmp_path)
     done = CliRunner().invoke(app, ["pack", "--results", str(tmp_path)])
-    assert "toy: 4 repeats added, 4 in all" in done.output
+    assert "toy: 4 runs added, 4 in all" in done.output
     store.packed_path("toy").write_bytes(b"not this")
     filled(tmp_path / "more").spool_path("toy").rename(store.spool_path("toy"))
     monkeypatch.setattr(sys, "argv", ["experiments", "pack", "--results", str(tmp_path)])

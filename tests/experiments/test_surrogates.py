@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from botorch.acquisition.analytic import UpperConfidenceBound
 from scipy.special import roots_jacobi
 
 from airbo.embeddings import Empirical, Nystrom, RationalQuadraticSum
-from experiments.paper import acquisitions as acq
+from experiments.paper import dilemma
 from experiments.paper import posteriors as post
-from experiments.paper.acquisitions import Landscape, local_maxima
-from experiments.paper.dilemma import ESTIMATED, Dilemma, _estimate_config, estimates, exact_mmd2
-from experiments.registry import EXPERIMENTS
+from experiments.paper.dilemma import DILEMMA, ESTIMATED, estimates, exact_mmd2, n_local_maxima
+from experiments.registry import PAPERS
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL
 from experiments.subjects.redrawn import Redrawn, fresh
 from experiments.subjects.uncertainties import BY_NAME
@@ -23,7 +23,7 @@ def fitted(method, case, seed=1):
 
 
 def drawn(method, shift, n_draws=400):
-    config = _estimate_config(method, 0.1, quick=False) | {"n_draws": n_draws}
+    config = {"lengthscale": 0.1, "n_draws": n_draws, **method.config()}
     return estimates(BETA, shift, config, torch.Generator().manual_seed(0))
 
 
@@ -97,32 +97,22 @@ def test_held_draws_answer_the_same_question_twice_alike_and_redrawn_ones_do_not
     x = np.array([0.1, 0.33])
     for draws, alike in (("held", True), ("redrawn", False)):
         config = {"case": "beta", "n": 5, "draws": draws, **ESTIMATED[0].config()}
-        function = acq.ucb(acq.models(config, seed=0)[0], beta=2.0)
-        first = acq.values(function, x)
-        acq.values(function, x[::-1].copy())  # what was asked last is remembered
-        assert np.array_equal(first, acq.values(function, x)) == alike
+        function = UpperConfidenceBound(dilemma.models(config, seed=0)[0], beta=4.0)
+        first = dilemma.values(function, x)
+        dilemma.values(function, x[::-1].copy())  # what was asked last is remembered
+        assert np.array_equal(first, dilemma.values(function, x)) == alike
 
 
-def test_local_maxima_are_counted_inside_and_at_the_ends():
-    values = np.array([3.0, 1.0, 2.0, 1.0, 0.0, 5.0])
-    assert local_maxima(values).tolist() == [2]
-    assert local_maxima(values, ends=True).tolist() == [0, 2, 5]
-
-
-def test_loss_is_zero_at_the_best_design_and_one_at_the_worst():
-    x = np.linspace(0, 1, 5)
-    landscape = Landscape(x, np.array([0.0, 1.0, 4.0, 1.0, 2.0]))
-    np.testing.assert_allclose(landscape.loss(np.array([0.5, 0.0, 1.0])), [0, 1, 0.5])
-    assert landscape.at_global(np.array([0.5, 1.0])).tolist() == [True, False]
-    assert landscape.at_local(np.array([0.5, 1.0, 0.25])).tolist() == [True, True, False]
+def test_local_maxima_are_counted_inside():
+    assert n_local_maxima(np.array([3.0, 1.0, 2.0, 1.0, 0.0, 5.0])) == 1
 
 
 def test_search_climbs_and_stays_inside():
-    model = fitted(DEFAULT, "beta").eval()
-    search = acq.maximize(acq.ucb(model, 2.0), 0.4)
-    assert search.path[0][0] == 0.4
-    assert search.end[1] >= search.path[0][1]
-    assert all(0 <= x <= 1 for x, _ in search.path)
+    function = UpperConfidenceBound(fitted(DEFAULT, "beta").eval(), beta=4.0)
+    end = dilemma.maximize(function, 0.4)
+    start, reached = dilemma.values(function, np.array([0.4, end]))
+    assert reached >= start
+    assert 0 <= end <= 1
 
 
 # -- posteriors
@@ -162,12 +152,11 @@ def test_lone_observation_leaves_the_model_as_it_was():
 
 @pytest.mark.slow
 def test_same_seed_gives_the_same_result():
-    experiment = Dilemma()
-    task = next(t for t in experiment.tasks(1, quick=True) if t.config.get("draws") == "redrawn")
-    first, again = (experiment.run(task) for _ in range(2))
+    task = next(t for t in DILEMMA.tasks(1, quick=True) if t.config.get("draws") == "redrawn")
+    first, again = (DILEMMA.run(task) for _ in range(2))
     assert first == again
 
 
 def test_experiments_come_in_the_order_of_the_paper():
     names = ["modelling", "dilemma", "inference-time", "paper"]
-    assert list(EXPERIMENTS)[: len(names)] == names
+    assert list(PAPERS)[: len(names)] == names
