@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from airbo import Campaign
 from airbo.lab import AlreadyTold, CampaignError, Doubtful
 from airbo.lab import campaign as module
-from airbo.lab.entry import is_far, outlying
+from airbo.lab.entry import far_values, is_far
 from airbo.words import number
 from tests.lab.common import LINE, campaign, value_of, write
 
@@ -334,11 +334,10 @@ def test_a_table_is_questioned_as_a_whole_before_anything_is_stored(tmp_path, c)
 
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=20), st.floats(-1e3, 1e3))
-def test_no_outlying_value_of_a_table_is_overlooked(values, other):
+def test_no_value_that_is_far_from_all_others_is_overlooked(values, other):
     values = [*values, other]
-    for i, value in enumerate(values):
-        others = values[:i] + values[i + 1 :]
-        assert not is_far(value, others) or value in outlying(values)
+    others = [(value, values[:i] + values[i + 1 :]) for i, value in enumerate(values)]
+    assert far_values(values) == {value for value, rest in others if is_far(value, rest)}
 
 
 # -- digits

@@ -5,14 +5,14 @@ import getpass
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from airbo.lab import events
 from airbo.lab.advice import Adviser, Policy, modelled, optimizer_from
-from airbo.lab.entry import SAME_DESIGN, Entry, EntryReader, check_once, check_plausible
+from airbo.lab.entry import SAME_DESIGN, Entry, EntryReader, Report, check_once, check_plausible
 from airbo.lab.errors import CampaignError, StorageError
 from airbo.lab.file import Settings
 from airbo.lab.record import Change, Experiment, Record, Status, adds_to, differences, fold
@@ -320,67 +320,56 @@ class Campaign:
             Doubtful: If a number looks like a typing error and ``sure`` is not set.
             CampaignError: If there is no such experiment, or something is wrong with the report.
         """
-        [told] = self.tell_all(
-            [(what, value)],
+        report = Report(
+            what,
+            value,
             design=design,
             executed=executed,
             uncertainty=uncertainty,
+            note=note,
             correct=correct,
             again=again,
             allow_outside=allow_outside,
-            sure=sure,
-            note=note,
-            key=key,
         )
-        return told
+        return self._tell([report], sure, key)[0]
 
     def tell_all(
         self,
         reports: Sequence[tuple[int | Mapping[str, Any], Any]],
         *,
-        design: Mapping[str, Any] | None = None,
-        executed: Mapping[str, Any] | None = None,
-        uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
-        correct: bool = False,
-        again: bool = False,
-        allow_outside: bool = False,
         sure: bool = False,
-        infeasible: bool = False,
-        gave_up: bool = False,
-        note: str | None = None,
         key: str | None = None,
+        **common: Any,
     ) -> list[Told]:
         """Report several experiments; if anything is wrong with one, none of them is stored.
 
-        Reports are pairs of a number or design and its value. All else is as for ``tell``,
-        ``fail`` (``infeasible``) and ``give_up`` (``gave_up``), and holds for all of them.
+        Args:
+            reports: Pairs of a number or design and its value.
+            sure: As for ``tell``.
+            key: As for ``tell``.
+            common: What else is said of all of them, as for ``tell``, ``fail`` (``infeasible``) and
+                ``give_up`` (``gave_up``).
         """
-        again = again or key is not None
+        return self._tell([Report(*report, **common) for report in reports], sure, key)
 
-        note = None if note is None else _text(note)
+    def _tell(self, reports: Sequence[Report], sure: bool, key: str | None) -> list[Told]:
+        """Store reports: all of them, or none."""
+        if key is not None:
+            reports = [replace(report, again=True) for report in reports]
         said: list[tuple[Entry, int, bool]] = []
         """Each entry, its number, and whether it is new."""
 
-        def entries(record: Record) -> list[Entry]:
-            reader = EntryReader.of(self.settings, record, uncertainty, allow_outside)
-            if gave_up:
-                return [reader.abandoned(what, correct) for what, _ in reports]
-            found = [
-                reader.entry(what, value, executed, correct, again, design, infeasible)
-                for what, value in reports
-            ]
+        def decide(record: Record) -> list[events.Fact]:
+            reader = EntryReader(self.settings, record)
+            found = [reader.entry(report) for report in reports]
+            check_once(found)
             if not sure:
                 check_plausible(self.settings, record, found)
-            return found
-
-        def decide(record: Record) -> list[events.Fact]:
-            found = entries(record)
-            check_once(found)
             said.clear()
             number, facts = record.next_number, list[events.Fact]()
-            for entry in found:
+            for entry, report in zip(found, reports, strict=True):
                 same = next((s for s in said if s[0] == entry), None)
-                if same is not None and (entry.experiment is not None or not again):
+                if same is not None and (entry.experiment is not None or not report.again):
                     said.append((entry, same[1], False))  # the same twice counts once
                 elif entry.experiment is None:
                     said.append((entry, number, True))
@@ -389,6 +378,7 @@ class Campaign:
                     said.append((entry, entry.experiment.number, not entry.is_known))
                 if said[-1][2]:
                     facts.append(entry.fact(said[-1][1], self.settings))
+                note = None if report.note is None else _text(report.note)
                 known = () if entry.experiment is None else entry.experiment.notes
                 if note is not None and same is None and note not in known:
                     facts.append(events.Noted(said[-1][1], note))
@@ -417,10 +407,8 @@ class Campaign:
             why: The reason, as a note on the experiment.
             key: As for ``tell``.
         """
-        [told] = self.tell_all(
-            [(what, None)], correct=correct, infeasible=infeasible, note=why, key=key
-        )
-        return told
+        report = Report(what, correct=correct, infeasible=infeasible, note=why)
+        return self._tell([report], False, key)[0]
 
     def give_up(
         self,
@@ -438,8 +426,8 @@ class Campaign:
             note: As for ``fail``.
             key: As for ``tell``.
         """
-        [told] = self.tell_all([(number, None)], correct=correct, gave_up=True, note=note, key=key)
-        return told
+        report = Report(number, correct=correct, gave_up=True, note=note)
+        return self._tell([report], False, key)[0]
 
     def _told(self, record: Record, entry: Entry, number: int, is_new: bool) -> Told:
         now, before = record.get(number), entry.experiment
@@ -547,8 +535,9 @@ class Campaign:
         """
         from airbo.lab.tables import read_experiments
 
-        reader = EntryReader.of(self.settings, self.record(), uncertainty, allow_outside)
-        table = read_experiments(reader, source, ignore_others, columns or {})
+        reader = EntryReader(self.settings, self.record())
+        common = {"uncertainty": uncertainty, "allow_outside": allow_outside}
+        table = read_experiments(reader, source, ignore_others, columns or {}, common)
         return self._import(table, again, sure)
 
     def _import(self, table: "ExperimentTable", again: bool, sure: bool) -> "Imported":
@@ -590,8 +579,8 @@ class Campaign:
         """
         from airbo.lab.tables import read_trials
 
-        reader = EntryReader.of(self.settings, self.record(), None, allow_outside)
-        return self._import(read_trials(reader, url, name), again, sure=True)
+        reader = EntryReader(self.settings, self.record())
+        return self._import(read_trials(reader, url, name, allow_outside), again, sure=True)
 
     def export(self) -> "pd.DataFrame":
         """Return all experiments as a table that ``import_table`` reads."""

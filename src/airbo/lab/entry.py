@@ -4,7 +4,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from airbo.lab.file import Settings
 from airbo.lab.limits import check_place
 from airbo.lab.record import Experiment, Record, Stage
 from airbo.measures.kinds import bounds_words
-from airbo.observed import check_executed
+from airbo.observed import check_executed, check_value
 from airbo.outcomes import check_values
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical, Parameter
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 SAME_DESIGN = 1e-5
 """Designs closer than this, relative to the ranges, differ only by the rounding of a print."""
-
 
 FAR_OUTSIDE = 0.5
 """How far outside its range a parameter may land without a question, in ranges."""
@@ -44,8 +43,26 @@ MOST_QUESTIONED = 20
 
 
 @dataclass(frozen=True)
+class Report:
+    """What somebody says about one experiment; see ``Campaign.tell``."""
+
+    what: int | Mapping[str, Any]
+    value: Any = None
+    _: KW_ONLY
+    design: Mapping[str, Any] | None = None
+    executed: Mapping[str, Any] | None = None
+    uncertainty: Any = None
+    infeasible: bool = False
+    gave_up: bool = False
+    note: str | None = None
+    correct: bool = False
+    again: bool = False
+    allow_outside: bool = False
+
+
+@dataclass(frozen=True)
 class Entry:
-    """What is said about one experiment."""
+    """A report that was understood and checked."""
 
     design: Design
     outcomes: Mapping[str, float]
@@ -83,13 +100,13 @@ class Entry:
             fully: Whether a report without a measured input says that there is none; otherwise it
                 says nothing about it.
         """
-        said = self.uncertainty is None or _same(self.uncertainty, known.uncertainty)
+        said, own = (json.dumps(u, sort_keys=True) for u in (self.uncertainty, known.uncertainty))
         silent = not self.executed and not fully
         return (
             (known.outcome, dict(known.outcomes)) == (self.outcome, dict(self.outcomes))
             and known.infeasible == self.infeasible
             and (self.experiment is None or dict(known.design) == dict(self.design))
-            and said
+            and (self.uncertainty is None or said == own)
             and (silent or dict(self.executed) == dict(known.executed))
         )
 
@@ -128,134 +145,90 @@ class EntryReader:
 
     settings: Settings
     record: Record
-    uncertainty: Any = None
-    """Description of what the experiments were made under, where that is said."""
-    allow_outside: bool = False
-    """Whether designs that were not asked for may lie outside the ranges."""
 
-    @classmethod
-    def of(
-        cls,
-        settings: Settings,
-        record: Record,
-        uncertainty: Any = None,
-        allow_outside: bool = False,
-    ) -> "EntryReader":
-        """Take an uncertainty by name, or its description."""
-        if uncertainty is not None and not isinstance(uncertainty, list):
-            if not isinstance(uncertainty, Mapping):
-                raise CampaignError("The uncertainty of an experiment is given by parameter name.")
-            try:
-                uncertainty = describe_uncertainty(uncertainty)
-            except AttributeError:
-                raise CampaignError(
-                    f"Each uncertainty must be an airbo.uncertainty, got {uncertainty!r}."
-                ) from None
-        return cls(settings, record, uncertainty, allow_outside)
-
-    def entry(
-        self,
-        what: int | Mapping[str, Any],
-        value: Any,
-        executed: Mapping[str, Any] | None = None,
-        correct: bool = False,
-        again: bool = False,
-        design: Mapping[str, Any] | None = None,
-        infeasible: bool = False,
-    ) -> Entry:
-        """Find out what is meant, and check it; see ``Campaign.tell``."""
+    def entry(self, report: Report) -> Entry:
+        """Find out what is meant, and check it."""
+        what, known = report.what, None
         if isinstance(what, Mapping):
-            said = self._said(self._checked(what), value, executed)
-            experiment = self._experiment_with(said, again)
+            if report.gave_up:
+                raise CampaignError("Only an experiment that has a number can be given up.")
+            said = self._said(report, self._checked(what, report.allow_outside))
+            known = self._experiment_with(said, report.again)
         else:
-            experiment = self.record.get(what)
-            set_to = self._moved(experiment, design) if design else experiment.design
-            said = self._said(set_to, value, executed)
-        if infeasible:
-            said = self._unusable(said)
-        if experiment is not None:
-            said = _about(said, experiment, executed, is_moved=bool(design))
-        entry = replace(said, correct=correct)
-        self._check(entry)
-        entry.check_free(self.settings.units)
-        return entry
+            known = self.record.get(what)
+            said = self._said(report, self._moved(known, report))
+        if known is not None:
+            said = _about(said, known, report)
+        if not report.gave_up:
+            self._check(said)
+        said.check_free(self.settings.units)
+        return said
 
-    def abandoned(self, what: int | Mapping[str, Any], correct: bool = False) -> Entry:
-        """Say that an experiment was not run and will not be."""
-        if isinstance(what, Mapping):
-            raise CampaignError("Only an experiment that has a number can be given up.")
-        known = self.record.get(what)
-        entry = Entry(known.design, {}, {}, experiment=known, correct=correct, gave_up=True)
-        entry.check_free(self.settings.units)
-        return entry
-
-    def added(
-        self,
-        design: Mapping[str, Any],
-        value: Any,
-        executed: Mapping[str, Any],
-        infeasible: bool = False,
-    ) -> Entry:
+    def added(self, report: Report) -> Entry:
         """Check what is said about a design that is another experiment in any case."""
-        entry = self._said(self._checked(design), value, executed)
-        entry = self._unusable(entry) if infeasible else entry
+        assert isinstance(report.what, Mapping)
+        entry = self._said(report, self._checked(report.what, report.allow_outside))
         self._check(entry)
         return entry
 
-    def _unusable(self, entry: Entry) -> Entry:
-        """Say of a failed experiment that its design cannot be used."""
-        if entry.outcomes:
-            raise CampaignError(
-                f"infeasible=True is for experiments that failed; this one has outcomes: "
-                f"{words.quoted(entry.outcomes)}."
-            )
-        return replace(entry, infeasible=True)
-
-    def _checked(self, design: Mapping[str, Any]) -> Design:
+    def _checked(self, design: Mapping[str, Any], allow_outside: bool) -> Design:
         """Read a design that was not asked for."""
         space = self.settings.space
         try:
-            plain = space.checked(design, self.allow_outside)
+            plain = space.checked(design, allow_outside)
             check_place(space, plain, "the design")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
         return plain
 
-    def _moved(self, experiment: Experiment, design: Mapping[str, Any]) -> Design:
+    def _moved(self, experiment: Experiment, report: Report) -> Design:
         """Return a design of which some parameters were set otherwise than asked."""
         space, known = self.settings.space, dict(experiment.design)
+        if not report.design:
+            return known
         low = {name: p.decode(p.range[0]) for name, p in space.parameters.items()}
         try:  # the others may lie outside: they were asked for, or told, before the file changed
-            plain = Space(space.parameters).checked({**low, **design}, self.allow_outside)
-            moved = {name: plain[name] for name in design if plain[name] != known[name]}
-            if moved and not self.allow_outside and not space.meets({**known, **moved}):
+            plain = Space(space.parameters).checked({**low, **report.design}, report.allow_outside)
+            moved = {name: plain[name] for name in report.design if plain[name] != known[name]}
+            if moved and not report.allow_outside and not space.meets({**known, **moved}):
                 space.check({**known, **moved})  # says which constraint
             check_place(space, moved, "the design")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
         return {**known, **moved}
 
-    def _said(self, design: Design, value: Any, executed: Mapping[str, Any] | None) -> Entry:
+    def _said(self, report: Report, design: Design) -> Entry:
         """Read plain values, as the optimizer writes them."""
-        space = self.settings.space
-        for name in executed or {}:
+        space, executed = self.settings.space, report.executed or {}
+        for name in executed:
             if isinstance(space.parameters.get(name), Categorical):
                 raise CampaignError(f"executed: {name!r} is a choice, which is always hit exactly.")
         try:
-            measured = check_executed(space, design, executed or {})
-            outcomes = check_values(self.settings.outcomes, self._named(value)) or {}
+            measured = check_executed(space, design, executed)
+            outcomes = check_values(self.settings.outcomes, self._named(report.value)) or {}
             check_place(space, measured, "executed")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
-        return Entry(design, outcomes, measured, self.uncertainty)
+        if outcomes and report.infeasible:
+            raise CampaignError(
+                "infeasible=True is for experiments that failed; this one has outcomes: "
+                f"{words.quoted(outcomes)}."
+            )
+        return Entry(
+            design,
+            outcomes,
+            measured,
+            _description(report.uncertainty),
+            correct=report.correct,
+            gave_up=report.gave_up,
+            infeasible=report.infeasible,
+        )
 
     def _named(self, value: Any) -> Any:
         """Give a bare value the name of the only outcome; None and NaN: the experiment failed."""
         is_nothing = value is None or (isinstance(value, float) and math.isnan(value))
         if is_nothing or isinstance(value, Mapping) or not self.settings.is_single:
             return value
-        from airbo.observed import check_value
-
         number = check_value(value)
         return None if number is None else {self.settings.value_name: number}
 
@@ -268,10 +241,8 @@ class EntryReader:
             if space.distance(e.design, said.design) < SAME_DESIGN
         ]
         pending = [e for e in alike if e.is_pending]
-        if pending:
-            return pending[0]
-        known = [e for e in alike if e.has_outcome and said.agrees(e)]
-        return known[0] if known and not again else None
+        known = [e for e in alike if e.has_outcome and not again and said.agrees(e)]
+        return next(iter([*pending, *known]), None)
 
     # -- what no model could use
 
@@ -325,15 +296,27 @@ class EntryReader:
         return optimizer_from(self.settings, [])
 
 
-def _about(
-    said: Entry, known: Experiment, executed: Mapping[str, Any] | None, is_moved: bool
-) -> Entry:
+def _description(uncertainty: Any) -> Any:
+    """Describe an uncertainty that is given by name; a description stays as it is."""
+    if uncertainty is None or isinstance(uncertainty, list):
+        return uncertainty
+    if not isinstance(uncertainty, Mapping):
+        raise CampaignError("The uncertainty of an experiment is given by parameter name.")
+    try:
+        return describe_uncertainty(uncertainty)
+    except AttributeError:
+        raise CampaignError(
+            f"Each uncertainty must be an airbo.uncertainty, got {uncertainty!r}."
+        ) from None
+
+
+def _about(said: Entry, known: Experiment, report: Report) -> Entry:
     """Complete what is said with what is known: a correction keeps what nobody speaks of."""
-    keeps = executed is None and known.has_outcome
+    keeps = report.executed is None and known.has_outcome and not report.gave_up
     return replace(
         said,
         experiment=known,
-        design=said.design if is_moved else known.design,
+        design=said.design if report.design else known.design,
         outcomes={**known.outcomes, **said.outcomes} if said.outcomes else {},
         executed=known.executed if keeps else said.executed,
     )
@@ -349,11 +332,6 @@ def check_once(entries: Sequence[Entry]) -> None:
                 raise CampaignError(
                     f"Experiment {number} is reported twice, with different outcomes."
                 )
-
-
-def _same(description: Any, other: Any) -> bool:
-    """Say whether two descriptions are the same once they are written as JSON."""
-    return json.dumps(description, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 # -- numbers that are possible but look like typing errors: they are questioned
@@ -377,15 +355,13 @@ def check_plausible(
     doubts = [(i, text) for i, entry in new for text in _about_input(settings, entry)]
     own = {entry.experiment.number for _, entry in new if entry.experiment is not None}
     told = [e.outcomes for e in record.experiments if e.counts and e.number not in own]
-    for name in dict.fromkeys(name for _, entry in new for name in entry.outcomes):
+    for name in settings.outcomes:
         values = [v[name] for v in (*told, *(entry.outcomes for _, entry in new)) if name in v]
-        suspects = outlying(values)
+        far = far_values(values)
         for i, entry in new:
             value = entry.outcomes.get(name)
-            if value is not None and (value in suspects or not _is_possible(settings, name, value)):
-                others = [*values]
-                others.remove(value)
-                doubts += [(i, text) for text in _about_value(settings, name, value, others)]
+            if value is not None and (text := _about_value(settings, name, value, values, far)):
+                doubts.append((i, text))
     if doubts:
         listed = [f"Line {lines[i]}: {t}" if lines else t for i, t in sorted(doubts)]
         n_more = len(listed) - MOST_QUESTIONED
@@ -416,22 +392,38 @@ def _ranges_outside(parameter: Parameter, value: float) -> float:
     return max(low - value, value - high, 0.0) / (high - low)
 
 
-def _is_possible(settings: Settings, name: str, value: float) -> bool:
-    """Whether a value lies between those that the file says an outcome can have."""
+def _about_value(
+    settings: Settings, name: str, value: float, values: list[float], far: set[float]
+) -> str:
+    """Question a value that cannot be, or is far from all others; or say nothing."""
+    said, unit = f"A {name} of {words.number(value)} is", settings.units.get(name)
     low, high = settings.plausible.get(name, (None, None))
-    return (low is None or value >= low) and (high is None or value <= high)
+    if (low is not None and value < low) or (high is not None and value > high):
+        between = words.with_unit(bounds_words(low, high), unit)
+        return f"{said} not plausible: the file says {between}."
+    if value not in far:
+        return ""
+    others = _without(values, value)
+    reach = f"{words.number(min(others))} to {words.number(max(others))}"
+    return f"{said} far from all others, which are {words.with_unit(reach, unit)}."
 
 
-def _about_value(settings: Settings, name: str, value: float, others: list[float]) -> list[str]:
-    if not _is_possible(settings, name, value):
-        between = words.with_unit(bounds_words(*settings.plausible[name]), settings.units[name])
-        return [f"A {name} of {words.number(value)} is not plausible: the file says {between}."]
-    if not is_far(value, others):
-        return []
-    reach = words.with_unit(
-        f"{words.number(min(others))} to {words.number(max(others))}", settings.units.get(name)
-    )
-    return [f"A {name} of {words.number(value)} is far from all others, which are {reach}."]
+def far_values(values: list[float]) -> set[float]:
+    """Return the values that are far from all others."""
+    mean = statistics.fmean(values or [0.0])
+    found = set()
+    for value in sorted(set(values), key=lambda v: -abs(v - mean)):
+        if is_far(value, _without(values, value)):
+            found.add(value)
+        elif len(values) > MANY:
+            break  # values nearer to the mean are nearer to the others, too
+    return found
+
+
+def _without(values: list[float], value: float) -> list[float]:
+    others = [*values]
+    others.remove(value)
+    return others
 
 
 def is_far(value: float, others: list[float]) -> bool:
@@ -442,24 +434,6 @@ def is_far(value: float, others: list[float]) -> bool:
         sizes = [abs(other) for other in others]
         alike = min(others) * max(others) > 0 and max(sizes) < ALIKE * min(sizes)
         return alike and not min(sizes) / SLIP < abs(value) < max(sizes) * SLIP
-    return abs(value - statistics.fmean(others)) > MANY_DEVIATIONS * statistics.stdev(others) > 0
-
-
-def outlying(values: list[float]) -> set[float]:
-    """Return the values that may be far from all others, without comparing all pairs.
-
-    Without one value v, the mean is m - (v - m) / (n - 1), and the sum of squares is smaller by
-    (v - m)² n / (n - 1).
-    """
-    n = len(values)
-    if n <= MANY:
-        return set(values)
-    mean = statistics.fmean(values)
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    found = set()
-    for value in set(values):
-        away = abs(value - mean) * n / (n - 1)  # from the mean of the others
-        rest = max(0.0, squares - (value - mean) ** 2 * n / (n - 1))
-        if away > 0.99 * MANY_DEVIATIONS * math.sqrt(rest / (n - 2)):
-            found.add(value)
-    return found
+    mean = statistics.fmean(others)
+    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in others) / (len(others) - 1))
+    return abs(value - mean) > MANY_DEVIATIONS * deviation > 0

@@ -9,13 +9,13 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airbo.lab import events
-from airbo.lab.entry import Entry, EntryReader
+from airbo.lab.entry import Entry, EntryReader, Report
 from airbo.lab.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.lab.file import Settings
 from airbo.lab.record import Change, Experiment, Record
@@ -158,20 +158,29 @@ def read_experiments(
     source: "str | Path | pd.DataFrame",
     ignore_others: bool,
     called: Mapping[str, str],
+    common: Mapping[str, Any],
 ) -> ExperimentTable:
-    """Read and check all rows of a table; see ``Campaign.import_table``."""
+    """Read and check all rows of a table; see ``Campaign.import_table``.
+
+    Args:
+        reader: Understands what the rows say.
+        source: The table.
+        ignore_others: Whether to skip columns with other names.
+        called: Columns that have other names, by what they mean.
+        common: What is said of all rows: ``uncertainty`` and ``allow_outside`` of a report.
+    """
     name, sheet = _read(source)
     found = TableMistakes()
     columns = TableColumns(reader.settings.space, reader.settings.units, called)
     columns.check(sheet.header)
-    rows = _rows(sheet, columns, reader, found, ignore_others)
+    rows = _rows(sheet, columns, reader, found, ignore_others, common)
     if not rows and not found.mistakes:
         found.add(1, "there are no experiments in it.")
     found.check(name)
     return ExperimentTable(Path(name).name, rows, found.n_left_out)
 
 
-def read_trials(reader: EntryReader, url: str, name: str) -> ExperimentTable:
+def read_trials(reader: EntryReader, url: str, name: str, allow_outside: bool) -> ExperimentTable:
     """Read and check the trials of an Optuna study; see ``Campaign.import_study``."""
     try:
         from airbo.integrations.optuna import read_study
@@ -186,7 +195,7 @@ def read_trials(reader: EntryReader, url: str, name: str) -> ExperimentTable:
         if trial.state == "abandoned":
             continue
         try:
-            rows.append(_row_of(trial, reader))
+            rows.append(_row_of(trial, reader, allow_outside))
         except CampaignError as error:
             mistakes.append(f"  trial {trial.number}: {error}")
     if mistakes:
@@ -197,7 +206,7 @@ def read_trials(reader: EntryReader, url: str, name: str) -> ExperimentTable:
     return ExperimentTable(name, rows, len(trials) - len(rows))
 
 
-def _row_of(trial: "StudyTrial", reader: EntryReader) -> TableRow:
+def _row_of(trial: "StudyTrial", reader: EntryReader, allow_outside: bool) -> TableRow:
     """Return a trial as a row of a table."""
     goals = list(objectives(reader.settings.outcomes))
     if trial.values and len(trial.values) != len(goals):
@@ -208,8 +217,10 @@ def _row_of(trial: "StudyTrial", reader: EntryReader) -> TableRow:
     if trial.state == "told":
         values = dict(zip(goals, trial.values, strict=False))
         measured = {n: v for n, v in values.items() if v is not None} | trial.outcomes
-    own = replace(reader, uncertainty=trial.uncertainty)
-    entry = own.added(trial.design, measured or None, trial.executed)
+    said = {"executed": trial.executed, "uncertainty": trial.uncertainty}
+    entry = reader.added(
+        Report(trial.design, measured or None, allow_outside=allow_outside, **said)
+    )
     times = {ASKED: trial.asked, TOLD: trial.told}
     kept = {column: moment.isoformat() for column, moment in times.items() if moment is not None}
     kept[TRIAL] = str(trial.number)
@@ -358,12 +369,13 @@ def _rows(
     reader: EntryReader,
     found: TableMistakes,
     ignore_others: bool,
+    common: Mapping[str, Any],
 ) -> list[TableRow]:
     """Read experiments from the cells of a table; all kinds of mistakes are noted."""
     header = _header(sheet.header, columns, ignore_others, found)
     rows: list[TableRow] = []
     is_whole = set(columns.space.names) <= set(header) and bool(set(columns.units) & set(header))
-    row_reader = _RowReader(sheet, reader, found, is_whole)
+    row_reader = _RowReader(sheet, reader, found, is_whole, common)
     try:
         for line, cells in sheet.rows:
             if not any(cells[len(header) :]):  # spreadsheets add empty cells at the end
@@ -421,6 +433,8 @@ class _RowReader:
     found: TableMistakes
     is_whole: bool
     """Whether there are all columns; otherwise only single cells can be checked."""
+    common: Mapping[str, Any]
+    """What is said of all rows."""
 
     @property
     def space(self) -> Space:
@@ -449,8 +463,9 @@ class _RowReader:
         outcomes = self._outcomes(line, cells, status)
         if len(self.found.mistakes) > n_before or not self.is_whole:
             return []
-        is_unusable = status == INFEASIBLE
-        entry = self._try(line, self.reader.added, design, outcomes, executed, is_unusable)
+        failed = {"infeasible": status == INFEASIBLE, **self.common}
+        report = Report(design, outcomes, executed=executed, **failed)
+        entry = self._try(line, self.reader.added, report)
         kept = {c: self.sheet.text(cells[c]) for c in _OURS if cells.get(c) and c not in design}
         if status == EXCLUDED:
             kept.setdefault(EXCLUDED, "excluded in the table")
@@ -459,7 +474,10 @@ class _RowReader:
         return [] if entry is None else [TableRow(line, entry, kept)]
 
     def _designed(self, name: str, cell: str) -> Any:
-        parameter, allow_outside = self.space.parameters[name], self.reader.allow_outside
+        parameter, allow_outside = (
+            self.space.parameters[name],
+            self.common.get("allow_outside", False),
+        )
         is_choice = isinstance(parameter, Categorical)
         text = self.sheet.text(cell) if is_choice else self._number(name, cell)
         value = value_of(self.space, name, text)
