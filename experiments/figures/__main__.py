@@ -8,7 +8,6 @@ import matplotlib
 import matplotlib.pyplot as plt
 import torch
 
-from experiments.figures.calibrate import draw_calibrate
 from experiments.figures.default_model import draw_default_model
 from experiments.figures.measures import draw_measures
 from experiments.figures.paper import draw_drone, draw_mixture
@@ -25,7 +24,6 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "problems": draw_problems,
     "drone": draw_drone,
     "mixture": draw_mixture,
-    "calibrate": draw_calibrate,
     "measures": draw_measures,
 }
 

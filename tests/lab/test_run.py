@@ -38,13 +38,12 @@ def test_the_last_line_is_the_value(tmp_path):
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
-        ("a=1 b=2.5", {"a": 1.0, "b": 2.5}),
-        ("a=1, b=-2e3", {"a": 1.0, "b": -2000.0}),
-        ("b=2", {"b": 2.0}),
-        ("1.5", "must be like a=1.25 b=1.25, got '1.5'"),
-        ("a=1 c=2", "names 'c'"),
-        ("a=warm", "a must be a number, got 'warm'"),
-        ("a=nan", "a must be a finite number"),
+        ('{"a": 1, "b": 2.5}', {"a": 1.0, "b": 2.5}),
+        ('{"a": null, "b": -2e3}', {"b": -2000.0}),
+        ("1.5", 'must be JSON such as {"a": 1.25, "b": 1.25}, got \'1.5\''),
+        ('{"a": 1, "c": 2}', "names 'c'"),
+        ('{"a": "warm"}', "a must be a finite number, got 'warm'"),
+        ('{"a": NaN}', "a must be a finite number"),
     ],
 )
 def test_a_program_names_the_outcomes_that_it_measured(line, answer):
@@ -57,11 +56,11 @@ def test_a_program_names_the_outcomes_that_it_measured(line, answer):
 
 def test_a_line_that_cannot_be_read_is_kept_as_a_note(tmp_path):
     c = campaign(tmp_path, SEAM)
-    command = Command("echo strenth=3 leak=0.1", c.settings.space, outcomes=c.settings.outcomes)
+    command = Command("""echo '{{"strenth": 3}}'""", c.settings.space, outcomes=c.settings.outcomes)
     run_unattended(c, command, 1)
     assert c.experiment(0).outcome == "failed"
     assert c.experiment(0).notes == (
-        "its last line names 'strenth'; did you mean 'strength'? (strenth=3 leak=0.1)",
+        "its last line names 'strenth'; did you mean 'strength'? ({\"strenth\": 3})",
     )
 
 

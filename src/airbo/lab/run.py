@@ -7,11 +7,10 @@ import signal
 import socket
 import string
 import subprocess
-import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,16 @@ from airbo.words import nearest, number_of
 
 GRACE_SECONDS = 5
 """How long a command may take to end after it was asked to."""
-ENDINGS = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
-"""Signals with which this process is asked to end; Windows lacks one."""
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What came of a command."""
+
+    value: dict[str, float] | None
+    """What was measured, by name; None: the experiment failed."""
+    reason: str = ""
+    """Why there is no value."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +68,10 @@ class Command:
         """Put the values of a design in their places."""
         return [_filled(word, design) for word in shlex.split(self.template)]
 
-    def run(self, experiment: Experiment) -> "CommandResult":
+    def run(self, experiment: Experiment) -> CommandResult:
         """Do the experiment; its answer is the last line that the command prints."""
-        environment = {
-            **os.environ,
-            "AIRBO_TRIAL": str(experiment.number),
-            "AIRBO_DESIGN": json.dumps(dict(experiment.design)),
-        }
-        with _held_back() as signals:  # what is just being started could not be ended
-            process = self._start(experiment.design, environment)
+        process = self._start(experiment)
         try:
-            for number in signals:
-                signal.raise_signal(number)
             output, errors = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
             _end(process)
@@ -82,13 +79,9 @@ class Command:
         except BaseException:
             _end(process)
             raise
-        return self._result(process.returncode, output, errors)
-
-    def _result(self, code: int, output: str, errors: str) -> "CommandResult":
-        if code:
-            last = _last_line(errors)
-            reason = f"it ended with exit code {code}" + (f": {last}" if last else "")
-            return CommandResult(None, reason)
+        if process.returncode:
+            said = ": ".join(filter(None, [str(process.returncode), _last_line(errors)]))
+            return CommandResult(None, f"it ended with exit code {said}")
         line = _last_line(output)
         try:
             return CommandResult(answer_in(line, self.outcomes))
@@ -96,10 +89,15 @@ class Command:
             reason = str(error).rstrip(".")  # with all that was printed: none of it is lost
             return CommandResult(None, reason if repr(line) in reason else f"{reason} ({line})")
 
-    def _start(self, design: Design, environment: dict[str, str]) -> "subprocess.Popen[str]":
+    def _start(self, experiment: Experiment) -> "subprocess.Popen[str]":
+        environment = {
+            **os.environ,
+            "AIRBO_TRIAL": str(experiment.number),
+            "AIRBO_DESIGN": json.dumps(dict(experiment.design)),
+        }
         try:
             return subprocess.Popen(
-                self.arguments(design),
+                self.arguments(experiment.design),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -112,23 +110,6 @@ class Command:
             raise CampaignError(
                 f"The command {self.template!r} cannot be started: {error.strerror}."
             ) from None
-
-
-@contextmanager
-def _held_back() -> Iterator[list[int]]:
-    """Collect signals that ask this process to end, instead of ending it."""
-    caught: list[int] = []
-    if threading.current_thread() is not threading.main_thread():  # they do not arrive there
-        yield caught
-        return
-    handlers = {number: signal.getsignal(number) for number in ENDINGS}
-    for number in handlers:
-        signal.signal(number, lambda number, frame: caught.append(number))
-    try:
-        yield caught
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def _filled(word: str, design: Design) -> str:
@@ -144,44 +125,40 @@ def _filled(word: str, design: Design) -> str:
     return "".join(parts)
 
 
-@dataclass(frozen=True)
-class CommandResult:
-    """What came of a command."""
-
-    value: dict[str, float] | None
-    """What was measured, by name; None: the experiment failed."""
-    reason: str = ""
-    """Why there is no value."""
-
-
 def answer_in(line: str, outcomes: Collection[str]) -> dict[str, float]:
-    """Read what a program prints: outcomes by name, or the bare value where there is one.
+    """Read what a program prints: JSON with outcomes by name, or the bare value of a single one.
 
     >>> answer_in("1.25", ["strength"])
     {'strength': 1.25}
-    >>> answer_in("strength=410 leak=0.05", ["strength", "leak"])
+    >>> answer_in('{"strength": 410, "leak": 0.05}', ["strength", "leak"])
     {'strength': 410.0, 'leak': 0.05}
 
     Raises:
         ValueError: If it is something else.
     """
-    what = "its last line"
-    if len(outcomes) == 1 and "=" not in line:
-        [name] = outcomes
-        return {name: _checked(number_of(line, what))}
-    pairs = [word.partition("=") for word in line.replace(",", " ").split()]
-    if not pairs or not all(equals for _, equals, _ in pairs):
-        example = " ".join(f"{name}=1.25" for name in outcomes)
-        raise ValueError(f"{what} must be like {example}, got {line!r}")
-    for name, _, _ in pairs:
+    if len(outcomes) == 1 and not line.startswith("{"):
+        return {name: _measured(number_of(line, "its last line"), name) for name in outcomes}
+    try:
+        given = json.loads(line)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict) or not given:
+        example = json.dumps(dict.fromkeys(outcomes, 1.25))
+        raise ValueError(f"its last line must be JSON such as {example}, got {line!r}")
+    for name in given:
         if name not in outcomes:
-            raise ValueError(f"{what} names {name!r}{nearest(name, list(outcomes))}")
-    return {name: _checked(number_of(text, name)) for name, _, text in pairs}
+            raise ValueError(f"its last line names {name!r}{nearest(name, list(outcomes))}")
+    return {name: _measured(value, name) for name, value in given.items() if value is not None}
 
 
-def _checked(value: float) -> float:
-    check_value(value)
-    return value
+def _measured(value: Any, name: str) -> float:
+    try:
+        number = check_value(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return number
 
 
 def _last_line(text: str) -> str:
@@ -196,11 +173,9 @@ def _end(process: "subprocess.Popen[str]") -> None:
                 os.killpg(process.pid, getattr(signal, name))
             else:  # on Windows both mean the same
                 process.kill()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=GRACE_SECONDS)
-            break
-        except subprocess.TimeoutExpired:
-            continue
+            return
 
 
 # -- unattended
@@ -244,44 +219,15 @@ def run_unattended(
         try:
             result = command.run(experiment)
         except BaseException:
-            _give_back(campaign, experiment)
+            with suppress(AlreadyTold):  # somebody else has answered it
+                campaign.give_up(experiment.number)
             raise
         _tell(campaign, experiment, result)
         done = sum(e.has_outcome for e in campaign.record().experiments)
         steps.append(Step(experiment, result, done))
         on_step(steps[-1])
-        _check_failures(steps, max_failures)
+        _check_failures(steps[-max_failures:], max_failures)
     return steps
-
-
-def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> None:
-    """Report a result; Ctrl-C waits, so that no value is lost."""
-    why = result.reason if result.value is None else None
-
-    def tell() -> None:
-        campaign.tell(experiment.number, result.value, sure=True, note=why or None)
-
-    with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
-        try:
-            tell()
-        except KeyboardInterrupt:
-            tell()
-            raise
-
-
-def _give_back(campaign: Campaign, experiment: Experiment) -> None:
-    """Give an experiment up, unless somebody else has answered it."""
-    with suppress(AlreadyTold):
-        campaign.give_up(experiment.number)
-
-
-def _check_failures(steps: Sequence[Step], max_failures: int) -> None:
-    last = steps[-max_failures:]
-    if len(last) == max_failures and all(step.result.value is None for step in last):
-        raise CampaignError(
-            f"The last {max_failures} experiments failed, so the run has stopped. The last one: "
-            f"{last[-1].result.reason}."
-        )
 
 
 def _next(campaign: Campaign, budget: int) -> Experiment | None:
@@ -291,6 +237,28 @@ def _next(campaign: Campaign, budget: int) -> Experiment | None:
         if campaign.claim(left_behind.number, process, instead_of=left_behind.run):
             return campaign.experiment(left_behind.number)
     return next(iter(campaign.ask(run=process, budget=budget)), None)
+
+
+def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> None:
+    """Report a result; Ctrl-C waits, so that no value is lost."""
+
+    def tell() -> None:
+        campaign.tell(experiment.number, result.value, sure=True, note=result.reason or None)
+
+    with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
+        try:
+            tell()
+        except KeyboardInterrupt:
+            tell()
+            raise
+
+
+def _check_failures(last: Sequence[Step], max_failures: int) -> None:
+    if len(last) == max_failures and all(step.result.value is None for step in last):
+        raise CampaignError(
+            f"The last {max_failures} experiments failed, so the run has stopped. The last one: "
+            f"{last[-1].result.reason}."
+        )
 
 
 # -- which process runs an experiment, and whether it still does

@@ -217,7 +217,7 @@ def _row_of(trial: "StudyTrial", reader: EntryReader, allow_outside: bool) -> Ta
     if trial.state == "told":
         values = dict(zip(goals, trial.values, strict=False))
         measured = {n: v for n, v in values.items() if v is not None} | trial.outcomes
-    said = {"executed": trial.executed, "uncertainty": trial.uncertainty}
+    said: dict[str, Any] = {"executed": trial.executed, "uncertainty": trial.uncertainty}
     entry = reader.added(
         Report(trial.design, measured or None, allow_outside=allow_outside, **said)
     )

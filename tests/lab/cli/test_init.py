@@ -1,4 +1,4 @@
-"""``airbo init``: from flags or answers to a campaign file."""
+"""``airbo init``: from flags to a campaign file."""
 
 import re
 
@@ -23,42 +23,9 @@ def test_init_from_flags_writes_a_file_that_check_understands(here):
     assert said["uncertainty"][0]["uncertainty"] == {"kind": "Uniform", "low": -2.0, "high": 3.0}
 
 
-def test_init_asks_questions(here):
-    answers = [
-        "drill",
-        "maximize",
-        "depth",
-        "mm",
-        "power",
-        "1",
-        "9",
-        "n",
-        "kW",
-        "0.2",
-        "bit",
-        "A,B",
-        "",
-    ]
-    airbo_("init", input="\n".join(answers) + "\n")
-    said = data("check")
-    assert [p["name"] for p in said["parameters"]] == ["power", "bit"]
-    assert said["uncertainty"][0]["uncertainty"] == {"kind": "Normal", "std": 0.2}
-
-
-def test_init_asks_for_whole_numbers_log_scales_percent_and_logs(here):
-    (here / "log.csv").write_text("-0.5\n0.5\n")
-    answers = ["drill", "maximize", "depth", "mm", "passes", "1", "5", "y", "", "0.5",
-               "dose", "0.1", "10", "y", "mg", "?", "5%", "speed", "50", "200", "n", "", "log.csv",
-               "force", "1", "5.5", "N", "uniform:-10%:5%", ""]  # fmt: skip
-    said = airbo_("init", input="\n".join(answers) + "\n").output
-    assert "a standard deviation, in percent of the value" in said
-    assert "Error" not in said  # a question mark is none
-    found = data("check")
-    kinds = [(p["type"], p.get("log", False)) for p in found["parameters"]]
-    assert kinds == [("integer", False), ("float", True), ("float", False), ("float", False)]
-    made = [row["uncertainty"] for row in found["uncertainty"]]
-    assert [u["kind"] for u in made] == ["Normal", "Relative", "Empirical", "Relative"]
-    assert made[3]["share"] == {"kind": "Uniform", "low": -0.1, "high": 0.05}
+def test_without_flags_there_is_a_file_to_edit(here):
+    assert "Replace its parameters by yours" in airbo_("init").stdout
+    assert [p["name"] for p in data("check")["parameters"]] == ["speed", "tool"]
 
 
 def test_init_takes_log_integer_and_step_behind_the_unit(here):
@@ -103,15 +70,6 @@ def test_init_never_overwrites_by_accident(here):
     assert (here / "campaign.toml").read_text() == "mine"
     airbo_("init", *flags, "--force")
     assert "[parameters.x]" in (here / "campaign.toml").read_text()
-
-
-def test_init_asks_again_where_an_answer_makes_no_sense(here):
-    answers = ["drill", "max", "maximize", "depth", "", "power", "0,5", ".5", "0.4", "9", "n", "kW",
-               "much", "-1", "0.2", "power", ""]  # fmt: skip
-    said = airbo_("init", input="\n".join(answers) + "\n").output
-    assert said.count("Error: ") == 6
-    [power] = data("check")["parameters"]
-    assert (power["low"], power["high"]) == (0.5, 9)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def _add(command: Callable[..., None], *examples: str, **settings: Any) -> None:
 
 _add(
     files.init,
-    "airbo init",
+    "airbo init  (a file to edit)",
     "airbo init --name milling --parameter speed=50:200:m/min --uncertainty speed=normal:2",
     "airbo init --parameter dose=0.1:10:mol%:log --parameter tool=A,B --uncertainty dose=normal:5%",
 )
@@ -118,7 +118,6 @@ _add(run.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
 _add(
     calibrate.calibrate,
     "airbo calibrate log.csv",
-    "airbo calibrate log.csv --pair speed:N_SET=N_MEAS --settled",
-    "airbo calibrate log.csv --json --no-picture",
+    "airbo calibrate log.csv --pair speed:N_SET=N_MEAS",
     "airbo calibrate  (is the uncertainty in campaign.toml believable?)",
 )

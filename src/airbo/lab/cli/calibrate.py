@@ -33,16 +33,9 @@ def calibrate(
         int | None,
         typer.Option(help="Rows by which actual lags behind asked; default: estimated.", min=0),
     ] = None,
-    settled: Annotated[
-        bool, typer.Option("--settled", help="Leave out rows on the way to a new value.")
-    ] = False,
     keep_outliers: Annotated[
         bool, typer.Option("--keep-outliers", help="Let outliers count as well.")
     ] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The picture; default: beside the log.")
-    ] = None,
-    picture: Annotated[bool, typer.Option(help="Write a PNG beside the log.")] = True,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -58,54 +51,46 @@ def calibrate(
     """
     with reporting(as_json) as out:
         if log is None:
-            settings = {"lag": lag or 0, "settled": settled, "keep_outliers": keep_outliers}
-            return calibrate_campaign(file, settings, output, picture, out)
+            return _calibrate_campaign(file, lag or 0, keep_outliers, out)
         with out.working("Comparing kinds of uncertainty ..."):
-            found, learned = _learned(log, pair or [], lag, settled, keep_outliers)
-            path = output or log.with_name(f"{log.stem}_calibration.png")
-            drawn = _draw(path, log.name, learned, out) if picture else None
-        _show_log(out, found)
+            found, learned = _learned(log, pair or [], lag, keep_outliers)
+        listed = ", ".join(f"{p.name} ({p.asked} → {p.actual})" for p in found.pairs)
+        out.show(f"{len(found.asked)} rows; asked → actual: {listed}.")
+        if found.unused:
+            out.show(f"Not used: {', '.join(found.unused)}.")
         _show(out, learned)
-        if drawn is not None:
-            out.show("", f"Picture: {drawn}")
         pairs = {p.name: [p.asked, p.actual] for p in found.pairs}
-        data = {"pairs": pairs, "unused": found.unused, **_as_data(learned), "picture": drawn}
-        out.result(data)
+        out.result({"pairs": pairs, "unused": found.unused, **_as_data(learned)})
 
 
-def calibrate_campaign(
-    file: Path, settings: dict[str, Any], output: Path | None, picture: bool, out: Output
-) -> None:
+def _calibrate_campaign(file: Path, lag: int, keep_outliers: bool, out: Output) -> None:
     """Compare the inputs that were measured during a campaign with what its file says."""
     from airbo.uncertainty import learn
+    from airbo.words import plural
 
     campaign = open_campaign(file, out)
     with out.working("Comparing what was measured with the file ..."):
         table = measured_inputs(campaign.settings, campaign.experiments)
         found = beliefs(campaign.settings, table)
     counts = ", ".join(f"{b.parameter} ({b.n})" for b in found)
-    n = len({e.number for e in table.experiments})
-    word = "experiment" if n == 1 else "experiments"
-    out.show(f"Executed inputs were measured in {n} {word}: {counts}.", "")
+    n = plural(len(table.experiments), "experiment")
+    out.show(f"Executed inputs were measured in {n}: {counts}.", "")
     out.show(*(belief.text for belief in found))
     names = [b.parameter for b in found if b.n >= 3]
-    learned = drawn = None
+    data: dict[str, Any] = {}
     if names:
         with out.working("Comparing kinds of uncertainty ..."):
-            learned = learn(table.asked[names], table.actual[names], **settings)
-            path = output or file.with_name(f"{file.stem}_calibration.png")
-            drawn = _draw(path, file.name, learned, out) if picture else None
+            asked, actual = table.asked[names], table.actual[names]
+            learned = learn(asked, actual, lag=lag, keep_outliers=keep_outliers)
         out.show("", "What the measured inputs alone say:")
         _show(out, learned)
-    if drawn is not None:
-        out.show("", f"Picture: {drawn}")
+        data = _as_data(learned)
     verdicts = [
         {"parameter": b.parameter, "n": b.n, "p_value": b.p_value, "text": b.text,
          "believable": b.is_believable}
         for b in found
     ]  # fmt: skip
-    data = {} if learned is None else _as_data(learned)
-    out.result({"beliefs": verdicts, **data, "picture": drawn})
+    out.result({"beliefs": verdicts, **data})
 
 
 @dataclass(frozen=True)
@@ -171,7 +156,7 @@ def beliefs(settings: "Settings", measured: MeasuredInputs) -> "list[Belief]":
 
 
 def _learned(
-    path: Path, pairs: list[str], lag: int | None, settled: bool, keep_outliers: bool
+    path: Path, pairs: list[str], lag: int | None, keep_outliers: bool
 ) -> tuple["Log", "Learned"]:
     from airbo.calibrate import read_log
     from airbo.lab.errors import CampaignError, StorageError
@@ -179,37 +164,12 @@ def _learned(
 
     try:
         log = read_log(path, pairs)
-        learned = learn(
-            log.asked, log.actual, lag=lag, settled=settled, keep_outliers=keep_outliers
-        )
+        learned = learn(log.asked, log.actual, lag=lag, keep_outliers=keep_outliers)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from None
     except ValueError as error:
         raise CampaignError(str(error)) from None
     return log, learned
-
-
-def _draw(path: Path, title: str, learned: "Learned", out: Output) -> Path | None:
-    """Write the picture, where Matplotlib is installed."""
-    from airbo.lab.errors import StorageError
-
-    try:
-        from airbo.lab.cli.calibration_picture import picture
-    except ImportError:
-        out.note("A picture needs Matplotlib: pip install 'airbo[plot]'.")
-        return None
-    try:
-        path.write_bytes(picture(learned, title))
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None
-    return path
-
-
-def _show_log(out: Output, log: "Log") -> None:
-    listed = ", ".join(f"{p.name} ({p.asked} → {p.actual})" for p in log.pairs)
-    out.show(f"{len(log.asked)} rows; asked → actual: {listed}.")
-    if log.unused:
-        out.show(f"Not used: {', '.join(log.unused)}.")
 
 
 def _show(out: Output, learned: "Learned") -> None:

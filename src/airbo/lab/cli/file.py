@@ -31,8 +31,11 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a campaign file with comments: from flags, or by asking a few questions."""
-    from airbo.lab.cli.new import from_flags, from_questions
+    """Write a campaign file with comments that say what else is possible.
+
+    Without --parameter it holds an example to edit.
+    """
+    from airbo.lab.cli.new import text_from
 
     with reporting(as_json) as out:
         from airbo.lab.errors import CampaignError
@@ -44,15 +47,13 @@ def init(
             StorageURL(storage)  # refuses a password, before it stands in a file
         if file.exists() and not force:
             raise CampaignError(f"{file} exists already; --force replaces it.")
-        if parameter:
-            own = name or file.resolve().parent.name
-            text = from_flags(own, direction, value, storage, parameter, uncertainty or [])
-        else:
-            text = from_questions()
+        own = name or file.resolve().parent.name or "campaign"
+        text = text_from(own, direction, value, storage, parameter or [], uncertainty or [])
         with out.working("Checking the file ..."):
             parse(text, file).check()
         write_whole(file, text)
-        out.show(f"Wrote {file}. Look at it, then: airbo check {file}")
+        to_do = "Look at it" if parameter else "Replace its parameters by yours"
+        out.show(f"Wrote {file}. {to_do}, then: airbo check {file}")
         out.result({"file": str(file)})
 
 

@@ -1,144 +1,17 @@
-"""A new campaign file: from answers or flags to its text."""
+"""A new campaign file: from flags to its text."""
 
 import json
-import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import typer
 
 Table = dict[str, str]
 """What the table of a parameter says: its keys, with values as TOML writes them."""
-
-# -- from answers or flags
-
-
-def from_questions() -> str:
-    """Ask a few questions; return the text of the file."""
-    name = typer.prompt("Name of the campaign")
-    direction = typer.prompt(
-        "Do you want a large or a small value (maximize/minimize)",
-        "maximize",
-        value_proc=_direction,
-    )
-    value = typer.prompt("What do you measure", "value")
-    unit = typer.prompt("Its unit (Enter: none)", "", show_default=False)
-    parameters: dict[str, Table] = {}
-    while True:
-        done = " (Enter: no more)" if parameters else ""
-        next_name = typer.prompt(
-            f"Name of a parameter{done}",
-            "" if parameters else None,
-            show_default=False,
-            value_proc=partial(_new_name, parameters),
-        )
-        if not next_name:
-            return text_of(name, direction, f"{value}:{unit}", parameters)
-        parameters[next_name] = _ask_parameter(next_name)
+EXAMPLE = ("speed=50:200:m/min", "tool=A,B"), ("speed=normal:2",)
+"""Parameters and uncertainties of a file to edit."""
 
 
-def _ask_parameter(name: str) -> Table:
-    question = f"  {name}: smallest value, or choices such as A,B"
-    low = typer.prompt(question, value_proc=partial(_number_or_choices, name))
-    if "," in low:
-        return _choices(low)
-    high = typer.prompt(f"  {name}: largest value", value_proc=partial(_above, name, low))
-    words = []
-    is_whole = all(number.lstrip("+-").isdigit() for number in (low, high))
-    if is_whole and typer.confirm(f"  {name}: whole numbers only"):
-        words.append("integer")
-    if 0 < 10 * float(low) <= float(high) and typer.confirm(
-        f"  {name}: log scale (ratios matter, not differences)"
-    ):
-        words.append("log")
-    unit = typer.prompt(f"  {name}: unit (Enter: none)", "", show_default=False)
-    question = f"  {name}: by how much is it missed (Enter: hit exactly; ? for help)"
-    missed = "?"
-    while missed == "?":
-        answered = partial(_answered, name)
-        missed = typer.prompt(question, "", show_default=False, value_proc=answered)
-    return _range(low, high, unit, words) | ({"uncertainty": missed} if missed else {})
-
-
-_HELP = """\
-    2              a standard deviation, in the unit of the parameter
-    5%             a standard deviation, in percent of the value
-    uniform:-1:3   anywhere from 1 below to 3 above; uniform:-10%:10% in percent
-    log.csv        as in a log of deviations (actual minus asked) beside the file
-  If you have a log of asked and actual values: airbo calibrate LOG.csv."""
-
-
-def _answered(name: str, text: str) -> str:
-    """Return the inline table of what was answered, or nothing if it is hit exactly."""
-    text = text.strip()
-    if text == "?":
-        typer.echo(_HELP)
-        return text
-    if not text or ":" in text or _is_file(text):
-        return text and _uncertainty(text, f"{name}: the uncertainty")
-    std = _length(text, f"{name}: the standard deviation")
-    if std.strip('"').startswith("-"):
-        raise typer.BadParameter(f"{name}: the standard deviation must not be negative.")
-    return f'{{ kind = "normal", std = {std} }}'
-
-
-def _direction(text: str) -> str:
-    if text not in ("maximize", "minimize"):
-        raise typer.BadParameter(f"Write maximize or minimize, not {text!r}.")
-    return text
-
-
-def _new_name(known: Collection[str], text: str) -> str:
-    if text in known:
-        raise typer.BadParameter(f"There is a parameter {text!r} already.")
-    return text
-
-
-def _number_or_choices(name: str, text: str) -> str:
-    if "," not in text:
-        return _number(text, f"{name}: the smallest value")
-    if all(part.strip().replace(".", "").isdigit() for part in text.split(",")):
-        raise typer.BadParameter(
-            f"{text!r} may be a number: write a decimal point, not a comma. Choices that are "
-            "numbers are written into the file."
-        )
-    return text
-
-
-def _above(name: str, low: str, text: str) -> str:
-    high = _number(text, f"{name}: the largest value")
-    if not float(high) > float(low):
-        raise typer.BadParameter(f"{name}: the largest value must be larger than {low}.")
-    return high
-
-
-def _length(text: str, what: str) -> str:
-    """Return a number in the unit of the parameter, or in percent of its value."""
-    from airbo.uncertainty.kinds import in_percent
-
-    if "%" not in text:
-        return _number(text, what)
-    if in_percent(text) is None:
-        raise typer.BadParameter(f"{what} must be a number or percent, such as 5%, got {text!r}.")
-    return toml_text(text.strip())
-
-
-def _number(text: str, what: str) -> str:
-    """Return a number as a campaign file can hold it: .5 is 0.5 there."""
-    from airbo.words import number_of
-
-    try:
-        number = number_of(text, what)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    try:
-        tomllib.loads(f"x = {text}")
-    except tomllib.TOMLDecodeError:
-        return repr(number)
-    return text
-
-
-def from_flags(
+def text_from(
     name: str,
     direction: str,
     value: str,
@@ -147,13 +20,15 @@ def from_flags(
     uncertainties: Sequence[str],
 ) -> str:
     """Read flags such as ``speed=50:200:m/min`` and ``speed=normal:2``; return the file's text."""
+    if not parameters:
+        parameters, uncertainties = EXAMPLE
     tables = dict(_parameter_in(text) for text in parameters)
     for text in uncertainties:
-        own, hit = _named(text, "--uncertainty", "speed=normal:2")
+        own, missed = _named(text, "--uncertainty", "speed=normal:2")
         if own not in tables:
             raise typer.BadParameter(f"--uncertainty names {own!r}, which is no parameter.")
-        tables[own]["uncertainty"] = _uncertainty(hit)
-    return text_of(name, direction, value, tables, storage)
+        tables[own]["uncertainty"] = _uncertainty(missed)
+    return _text_of(name, direction, value, storage, tables)
 
 
 def _named(text: str, flag: str, example: str) -> tuple[str, str]:
@@ -167,78 +42,76 @@ def _parameter_in(text: str) -> tuple[str, Table]:
     """Read NAME=A,B,C, or NAME=LOW:HIGH and a unit and the words log, integer and step=STEP."""
     example = "speed=50:200:m/min, dose=0.1:10:mg:log or tool=A,B"
     name, rest = _named(text, "--parameter", example)
-    low, colon, others = rest.partition(":")
-    if not colon and "," in rest:
-        return name, _choices(rest)
-    high, *words = others.split(":")
-    if not high:
+    low, *words = rest.split(":")
+    if not words and "," in rest:
+        choices = (choice.strip() for choice in rest.split(",") if choice.strip())
+        return name, {"choices": f"[{', '.join(map(toml_text, choices))}]"}
+    if not words:
         raise typer.BadParameter(f"--parameter is written as {example}, got {text!r}.")
-    low, high = (_number(number, f"--parameter {text}: the range") for number in (low, high))
-    special = [w for w in words if w in ("log", "integer", "") or w.startswith("step=")]
-    units = [word for word in words if word not in special]
-    if len(units) > 1:
-        raise typer.BadParameter(
-            f"--parameter {text}: after the range come at most one unit and the words log, integer "
-            f"and step=STEP, got {':'.join(words)!r}."
-        )
-    return name, _range(low, high, "".join(units), special)
+    what = f"--parameter {text}: the range"
+    table = {"low": _number(low, what), "high": _number(words[0], what)}
+    for word in filter(None, words[1:]):
+        if word == "log":
+            table["log"] = "true"
+        elif word == "integer":
+            table["type"] = '"integer"'
+        elif word.startswith("step="):
+            table["step"] = _number(word.removeprefix("step="), "the step")
+        elif "unit" not in table:
+            table["unit"] = toml_text(word)
+        else:
+            raise typer.BadParameter(
+                f"--parameter {text}: after the range come at most one unit and the words log, "
+                "integer and step=STEP."
+            )
+    return name, table
 
 
-def _range(low: str, high: str, unit: str, words: Sequence[str]) -> Table:
-    steps = [word.removeprefix("step=") for word in words if word.startswith("step=")]
-    return {
-        **({"type": '"integer"'} if "integer" in words else {}),
-        "low": low,
-        "high": high,
-        **({"log": "true"} if "log" in words else {}),
-        **({"step": _number(steps[-1], "the step")} if steps else {}),
-        **({"unit": toml_text(unit)} if unit else {}),
-    }
+_SHORT = {"normal": ("std",), "uniform": ("low", "high"), "lognormal": ("sigma",)}
 
 
-def _choices(text: str) -> Table:
-    choices = (choice.strip() for choice in text.split(",") if choice.strip())
-    return {"choices": f"[{', '.join(map(toml_text, choices))}]"}
-
-
-_SHORT = {
-    "normal": ("std",),
-    "uniform": ("low", "high"),
-    "beta": ("a", "b", "loc", "scale"),
-    "chi-squared": ("df", "loc", "scale"),
-    "lognormal": ("sigma",),
-}
-_PLAIN = ("a", "b", "df")
-"""Numbers that have no unit."""
-
-
-def _is_file(text: str) -> bool:
-    return text.lower().endswith((".csv", ".xlsx"))
-
-
-def _uncertainty(text: str, what: str = "--uncertainty") -> str:
+def _uncertainty(text: str) -> str:
     """Write ``normal:2``, ``normal:5%`` or ``log.csv`` as an inline table."""
-    if _is_file(text):
+    if text.lower().endswith((".csv", ".xlsx")):
         return f'{{ kind = "empirical", file = {toml_text(text)} }}'
     kind, *numbers = text.split(":")
-    if kind not in _SHORT or not 1 <= len(numbers) <= len(_SHORT[kind]):
+    if len(numbers) != len(_SHORT.get(kind, ())) or not numbers:
         shapes = ", ".join(":".join([k, *map(str.upper, keys)]) for k, keys in _SHORT.items())
         raise typer.BadParameter(
-            f"{what} is written as one of {shapes} or FILE.csv, with numbers in the unit of the "
-            f"parameter or in percent; other kinds are written into the file. Got {text!r}."
+            f"--uncertainty is written as one of {shapes} or FILE.csv, with numbers in the unit of "
+            f"the parameter or in percent; other kinds are written into the file. Got {text!r}."
         )
-    given = ", ".join(
-        f"{k} = {(_number if k in _PLAIN else _length)(v, f'{what} {text}: {k}')}"
-        for k, v in zip(_SHORT[kind], numbers, strict=False)
-    )
-    return f'{{ kind = "{kind}", {given} }}'
+    given = (f"{key} = {_length(n, text)}" for key, n in zip(_SHORT[kind], numbers, strict=True))
+    return f'{{ kind = "{kind}", {", ".join(given)} }}'
+
+
+def _length(text: str, flag: str) -> str:
+    """Return a number in the unit of the parameter, or in percent of its value."""
+    from airbo.uncertainty.kinds import in_percent
+
+    if "%" not in text:
+        return _number(text, f"--uncertainty {flag}")
+    if in_percent(text) is None:
+        raise typer.BadParameter(
+            f"--uncertainty {flag} must be a number or percent, such as 5%, got {text!r}."
+        )
+    return toml_text(text.strip())
+
+
+def _number(text: str, what: str) -> str:
+    from airbo.words import number_of
+
+    try:
+        return repr(number_of(text, what)).removesuffix(".0")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 # -- its text
 
 
-def text_of(
-    name: str, direction: str, value: str, parameters: Mapping[str, Table], storage: str = ""
+def _text_of(
+    name: str, direction: str, value: str, storage: str, parameters: Mapping[str, Table]
 ) -> str:
     """Write a file with comments that say what else is possible."""
     from airbo.space import n_initial_for
