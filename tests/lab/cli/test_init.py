@@ -55,7 +55,9 @@ def test_the_comments_of_a_new_file_say_what_is_in_force_and_show_every_kind(her
     assert list(data("check")["outcomes"]) == ["strength", "leak"]
     examples = re.findall(r"(?m)^#   (\{ kind = .*? \})(?:  .*)?$", text)
     (here / "log.csv").write_text("-0.5\n0.5\n")
-    assert {re.search(r'kind = "(.*?)"', e)[1] for e in examples} | {"ring"} == set(WORDS)
+    shown = {re.search(r'kind = "(.*?)"', e)[1] for e in examples} | {"ring", "joint"}
+    assert shown == set(WORDS)
+    assert all(f'"{word}"' in text for word in WORDS)
     for example in examples:
         if "..." not in example:
             written = text.replace("[parameters.a]", f"[parameters.a]\nuncertainty = {example}", 1)

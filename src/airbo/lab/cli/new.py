@@ -190,8 +190,8 @@ _OPTIONS = """\
 """
 
 _TAIL = """\
-# Parameters that are missed together (or kind = "ring", radius = 0.5), and how the recommended
-# design will be hit in use:
+# Parameters that are missed together (also: kind = "ring", radius = 0.5, and kind = "joint" with
+# marginals and correlation), and how the recommended design will be hit in use:
 # [[uncertainty]]
 # parameters = ["x", "y"]
 # kind = "normal"
