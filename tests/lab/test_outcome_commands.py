@@ -160,7 +160,9 @@ def test_the_report_shows_all_outcomes(airbo):
 
 
 def test_a_program_gives_several_outcomes(airbo):
-    ran = airbo("run", "--command", """echo '{{"strength": {x}, "leak": 0.1}}'""", "--budget", "2", "--json")
+    ran = airbo(
+        "run", "--command", """echo '{{"strength": {x}, "leak": 0.1}}'""", "--budget", "2", "--json"
+    )
     done = json.loads(ran.stdout.splitlines()[-1])["done"]
     with Campaign.open() as opened:
         assert [dict(e.outcomes) for e in opened.experiments] == [d["outcomes"] for d in done]
