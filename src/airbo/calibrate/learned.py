@@ -35,7 +35,6 @@ from airbo.uncertainty import (
     Uniform,
 )
 from airbo.uncertainty.kinds import KINDS, percent_of, said
-from airbo.words import plural
 
 N_FOLDS = 5
 ALIKE = 0.01
@@ -192,7 +191,7 @@ def _prepare(
         done = "are shifted so" if lag in (None, n) else "include it"
         name(
             "lag",
-            f"actual follows asked {plural(n, 'row')} later: so shifted, deviations shrink from "
+            f"actual follows asked {_rows(n)} later: so shifted, deviations shrink from "
             f"{_short(before)} to {_short(after)} on average. The rows of the proposal {done}.",
         )
     sample = logs.shift_rows(sample, (late[0] if late else 0) if lag is None else lag)
@@ -204,9 +203,9 @@ def _prepare(
         done = "They are left out." if settled else done
         name(
             "settling",
-            f"for {plural(n, 'row')} after a change of the asked value the machine is on its way: "
+            f"for {_rows(n)} after a change of the asked value the machine is on its way: "
             f"deviations of {_short(on_the_way)} instead of {_short(afterwards)} on average, in "
-            f"{plural(n_moving, 'row')}. {done}",
+            f"{_rows(n_moving)}. {done}",
         )
         if settled:
             age = logs.since_change(sample.x)
@@ -493,6 +492,10 @@ def _text(aspects: Mapping[str, Sequence[Finding]], found: Sequence[Finding]) ->
 def _short(value: float) -> str:
     """Write a number with three digits."""
     return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n} rows"
 
 
 def _share(value: float) -> str:

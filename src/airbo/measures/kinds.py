@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxtyping import Float
 
@@ -66,13 +66,9 @@ class Mean(Measure):
     r"""The expected value, :math:`\mathbb E f(x')`."""
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
-        """Average."""
         return values.mean(-1)
 
-    @property
-    def words(self) -> str:
-        """Say what it is."""
-        return "mean"
+    words: ClassVar[str] = "mean"
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,6 @@ class MeanStd(Measure):
             raise ValueError(f"k must be >= 0, got {self.k:g}.")
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
-        """Return E f - k sd f."""
         # sd² = E (f - E f)²
         mean = values.mean(-1)
         variance = (values - mean[..., None]).square().mean(-1)
@@ -97,7 +92,6 @@ class MeanStd(Measure):
 
     @property
     def words(self) -> str:
-        """Say what it is."""
         return f"mean and {self.k:g} standard deviations to the bad side"
 
 
@@ -121,7 +115,6 @@ class Quantile(Measure):
 
     @property
     def words(self) -> str:
-        """Say what it is."""
         return f"value that {_of_100(self.level)} executed inputs reach or do better"
 
 
@@ -150,7 +143,6 @@ class CVaR(Measure):
 
     @property
     def words(self) -> str:
-        """Say what it is."""
         return f"mean over the worst {_of_100(1 - self.level)} executed inputs"
 
 
@@ -159,7 +151,6 @@ class Worst(Measure):
     """The worst that P_x allows: over its support, or 999 of 1,000 where that has no end."""
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
-        """Return the lowest value."""
         # min over the executed inputs
         return values.amin(-1)
 
@@ -167,10 +158,7 @@ class Worst(Measure):
         """Return what 999 of 1,000 reach where there is no end."""
         return self if bounded else Quantile(ALMOST_ALL)
 
-    @property
-    def words(self) -> str:
-        """Say what it is."""
-        return "worst value over the executed inputs"
+    words: ClassVar[str] = "worst value over the executed inputs"
 
 
 @dataclass(frozen=True)
@@ -201,7 +189,6 @@ class InSpec(Measure):
         return [(sign, limit) for sign, limit in both if limit is not None]
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
-        """Count."""
         return self.keeps(values).to(values.dtype).mean(-1)
 
     def keeps(self, values: Any) -> Any:
@@ -234,7 +221,6 @@ class InSpec(Measure):
 
     @property
     def words(self) -> str:
-        """Say what it is."""
         return f"share of executed inputs with a value {bounds_words(self.low, self.high)}"
 
 
@@ -249,12 +235,10 @@ class Target(Measure):
         _read_number(self, "value")
 
     def of(self, values: Float[Any, "*batch s"]) -> Float[Any, "*batch"]:
-        """Average squared distances."""
         # -E (f - t)²
         return -(values - self.value).square().mean(-1)
 
     def inside(self, sign: int, unit: float) -> "Target":
-        """Scale the value."""
         return Target(sign * self.value / unit)
 
     def factor(self, sign: int, unit: float) -> float:
@@ -263,7 +247,6 @@ class Target(Measure):
 
     @property
     def words(self) -> str:
-        """Say what it is."""
         return f"minus mean squared distance to {self.value:g}"
 
 

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from airbo.measures import Measure
 from airbo.observed import Direction
 from airbo.problems.truth import (
     N_SAMPLES,
     Expectation,
-    Measured,
     Optimum,
     best_point,
     direction_of,
@@ -21,6 +21,7 @@ from airbo.problems.truth import (
 )
 from airbo.uncertainty import InputUncertainty
 
+Box = tuple[tuple[float, ...], tuple[float, ...]]
 N_ROUGH = 2**10
 """Number of samples that is enough to locate the best designs roughly."""
 N_CLIMBED = 2**13
@@ -37,14 +38,16 @@ class Problem(ABC):
 
     name: ClassVar[str]
     direction: ClassVar[Direction]
+    box: ClassVar[Box]
+    """Smallest and largest designs."""
     uncertainty: InputUncertainty
     n_samples: ClassVar[int] = N_SAMPLES
     """Size of the fixed sample behind expectations that have no closed form."""
 
     @property
-    @abstractmethod
     def bounds(self) -> Float[Tensor, "2 d"]:
         """Bounds of the designs, low and high; executed inputs may lie outside."""
+        return torch.tensor(self.box, dtype=torch.float64)
 
     @abstractmethod
     def __call__(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
@@ -99,7 +102,7 @@ class Problem(ABC):
     # -- by another measure than the mean
 
     def measure_value(
-        self, X: Float[Tensor, "*batch n d"], measure: Measured
+        self, X: Float[Tensor, "*batch n d"], measure: Measure
     ) -> Float[Tensor, "*batch n"]:
         """Return a measure of f(x') over P_x at every design, in the direction of the problem.
 
@@ -111,12 +114,12 @@ class Problem(ABC):
         return self._measured(X, measure).mean
 
     def measure_error(
-        self, X: Float[Tensor, "*batch n d"], measure: Measured
+        self, X: Float[Tensor, "*batch n d"], measure: Measure
     ) -> Float[Tensor, "*batch n"]:
         """Return the standard error of ``measure_value``."""
         return self._measured(X, measure).error
 
-    def measure_optimum(self, measure: Measured) -> Optimum:
+    def measure_optimum(self, measure: Measure) -> Optimum:
         """Return the best design by a measure."""
         if measure not in self._optima:
 
@@ -133,17 +136,17 @@ class Problem(ABC):
         return self._optima[measure]
 
     def measure_regret(
-        self, X: Float[Tensor, "*batch n d"], measure: Measured
+        self, X: Float[Tensor, "*batch n d"], measure: Measure
     ) -> Float[Tensor, "*batch n"]:
         """Return how much worse than the best design each design is by a measure."""
         gap = self.measure_optimum(measure).value - self.measure_value(X, measure)
         return gap if direction_of(measure, self.direction) == "maximize" else -gap
 
     @cached_property
-    def _optima(self) -> dict[Measured, Optimum]:
+    def _optima(self) -> dict[Measure, Optimum]:
         return {}
 
-    def _measured(self, X: Tensor, measure: Measured, n_samples: int | None = None) -> Expectation:
+    def _measured(self, X: Tensor, measure: Measure, n_samples: int | None = None) -> Expectation:
         """Estimate a measure from all samples, or from a few."""
         what = (self.quick, self.uncertainty, X, measure, self.direction)
         if n_samples is None:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.observed import Direction
-from airbo.problems.base import Problem
+from airbo.problems.base import Box, Problem
 from airbo.uncertainty import InputUncertainty, Normal
 
 A, B, T = 5.1 / (4 * math.pi**2), 5 / math.pi, 1 / (8 * math.pi)
@@ -28,18 +28,13 @@ class Branin(Problem):
 
     name: ClassVar[str] = "branin"
     direction: ClassVar[Direction] = "minimize"
+    box: ClassVar[Box] = ((-5.0, 0.0), (10.0, 15.0))
 
     uncertainty: InputUncertainty = field(
         default_factory=lambda: Normal(cov=[[2.25, 2.0], [2.0, 2.25]])
     )
 
-    @property
-    def bounds(self) -> Float[Tensor, "2 2"]:
-        """The usual box."""
-        return torch.tensor([[-5.0, 0.0], [10.0, 15.0]], dtype=torch.float64)
-
     def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
-        """Evaluate f at executed inputs."""
         self.check_columns(X)
         return self._averaged(X, X.new_zeros(2, 2))
 

@@ -36,18 +36,15 @@ class BumpedBowl(Problem):
     uncertainty: InputUncertainty = field(default_factory=lambda: Product([Ring(0.5), Normal(0.1)]))
 
     def __post_init__(self) -> None:
-        """Refuse fewer than 3 dimensions, and an uncertainty of another dimension."""
         if self.d < 3:
             raise ValueError(f"The bumped bowl has d >= 3 dimensions, got {self.d}.")
         self.uncertainty.check_dim(self.d)
 
     @property
     def bounds(self) -> Float[Tensor, "2 d"]:
-        """From -2 to 2 in every dimension."""
         return torch.tensor([[-2.0], [2.0]], dtype=torch.float64).repeat(1, self.d)
 
     def __call__(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
-        """Evaluate f at executed inputs."""
         self.check_columns(X)
         return bump(X[..., :2]) * (1 + 5 * X[..., 2:].square().sum(-1))
 

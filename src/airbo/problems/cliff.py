@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.observed import Direction
-from airbo.problems.base import Problem
+from airbo.problems.base import Box, Problem
 from airbo.uncertainty import ChiSquared, InputUncertainty, Normal, Product
 
 BELOW = -1.0
@@ -29,6 +29,7 @@ class Cliff(Problem):
 
     name: ClassVar[str] = "cliff"
     direction: ClassVar[Direction] = "maximize"
+    box: ClassVar[Box] = ((0.0, 0.0), (1.0, 1.0))
     n_samples: ClassVar[int] = 2**16
     """More than usual: the edge needs more samples than a smooth function."""
 
@@ -36,13 +37,7 @@ class Cliff(Problem):
         default_factory=lambda: Product([ChiSquared(3.0, scale=0.02), Normal(0.03)])
     )
 
-    @property
-    def bounds(self) -> Float[Tensor, "2 2"]:
-        """The unit square."""
-        return torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-
     def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
-        """Evaluate f at executed inputs."""
         self.check_columns(X)
         x, angle = X[..., 0], 2 * math.pi * X[..., 1]
         # x₁ + 0.2 cos 2πx₂ before the edge at 0.7 + 0.1 sin 2πx₂

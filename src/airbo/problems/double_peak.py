@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.observed import Direction
-from airbo.problems.base import Problem
+from airbo.problems.base import Box, Problem
 from airbo.uncertainty import Beta, InputUncertainty
 
 
@@ -25,16 +25,11 @@ class DoublePeak(Problem):
 
     name: ClassVar[str] = "double-peak"
     direction: ClassVar[Direction] = "maximize"
+    box: ClassVar[Box] = ((0.0,), (1.0,))
 
     uncertainty: InputUncertainty = field(default_factory=lambda: Beta(0.4, 0.2, scale=0.1))
 
-    @property
-    def bounds(self) -> Float[Tensor, "2 1"]:
-        """The unit interval."""
-        return torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-
     def __call__(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
-        """Evaluate f at executed inputs."""
         x = X.squeeze(-1)
         # sinc(2πx) + 7.2 exp(-(37 (x - 0.25))²) + 8.9 exp(-(39 (x - 0.35))²)
         left = 7.2 * torch.exp(-((37 * (x - 0.25)) ** 2))

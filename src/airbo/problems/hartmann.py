@@ -32,18 +32,15 @@ class Hartmann(Problem):
     uncertainty: InputUncertainty = field(default_factory=lambda: SciPy(stats.t(3, scale=0.08)))
 
     def __post_init__(self) -> None:
-        """Refuse dimensions other than 3 and 6."""
         if self.d not in (3, 6):
             raise ValueError(f"Hartmann's function has 3 or 6 dimensions, got {self.d}.")
         self.uncertainty.check_dim(self.d)
 
     @property
     def bounds(self) -> Float[Tensor, "2 d"]:
-        """The unit cube."""
         return torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, self.d)
 
     def __call__(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
-        """Evaluate f at executed inputs."""
         self.check_columns(X)
         # f = -Σ_i α_i exp(-Σ_j A_ij (x_j - P_ij)²); BoTorch's refuses points outside the cube
         tables = BoTorchHartmann(self.d).to(X).state_dict()

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.observed import Direction
-from airbo.problems.base import Problem
+from airbo.problems.base import Box, Problem
 from airbo.uncertainty import InputUncertainty, Normal, Varying
 
 HEIGHTS = (1.0, 0.8, 0.6)
@@ -32,16 +32,11 @@ class Hills(Problem):
 
     name: ClassVar[str] = "hills"
     direction: ClassVar[Direction] = "maximize"
+    box: ClassVar[Box] = ((0.0, 0.0), (1.0, 1.0))
 
     uncertainty: InputUncertainty = field(default_factory=lambda: Varying(growing))
 
-    @property
-    def bounds(self) -> Float[Tensor, "2 2"]:
-        """The unit square."""
-        return torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-
     def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
-        """Evaluate f at executed inputs."""
         return self._blurred(X, X.new_zeros(()))
 
     def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.observed import Direction
-from airbo.problems.base import Problem
+from airbo.problems.base import Box, Problem
 from airbo.uncertainty import InputUncertainty, Normal
 
 WIDE_CENTERS = (0.1, 0.15, 0.08, 0.3, 0.4)
@@ -30,16 +30,11 @@ class RKHS(Problem):
 
     name: ClassVar[str] = "rkhs"
     direction: ClassVar[Direction] = "maximize"
+    box: ClassVar[Box] = ((0.0,), (1.0,))
 
     uncertainty: InputUncertainty = field(default_factory=lambda: Normal(0.01))
 
-    @property
-    def bounds(self) -> Float[Tensor, "2 1"]:
-        """The unit interval."""
-        return torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-
     def __call__(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
-        """Evaluate f at executed inputs."""
         return self._smoothed(X, torch.zeros_like(X))
 
     def exact(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"] | None:

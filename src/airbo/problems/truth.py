@@ -4,13 +4,11 @@ Notation
     X (*batch n d)            designs
     x' (*batch n s d)         s executed inputs of each, from fixed Sobol samples
     f (*batch n s)            values there; E f is their mean, a measure another number of them
-
-A measure is one of ``airbo.measures``; all that is asked of it stands in :class:`Measured`.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +17,7 @@ from scipy.optimize import Bounds, OptimizeResult, minimize, minimize_scalar
 from scipy.special import roots_jacobi
 from torch import Tensor
 
+from airbo.measures import Measure
 from airbo.observed import Direction
 from airbo.uncertainty import Beta, Exact, InputUncertainty, base_draws
 
@@ -101,29 +100,12 @@ def beta_quadrature(uncertainty: Beta) -> tuple[Float[Tensor, " s"], Float[Tenso
 # -- other measures
 
 
-@runtime_checkable
-class Measured(Protocol):
-    """What counts of values: the part of ``airbo.measures.Measure`` that the truth needs."""
-
-    def of(self, values: Any) -> Any:
-        """Return the measure of values that count alike, larger being better."""
-
-    def over(self, bounded: bool) -> "Measured":
-        """Return the measure that is meant where the support of P_x is bounded, or is not."""
-
-    def inside(self, sign: int, unit: float) -> "Measured":
-        """Return the same measure for values that were multiplied by ``sign / unit``."""
-
-    def factor(self, sign: int, unit: float) -> float:
-        """Return the factor from the measure of such values to that in the user's units."""
-
-
 def sign_of(direction: Direction) -> int:
     """Return the factor that makes larger values better."""
     return 1 if direction == "maximize" else -1
 
 
-def direction_of(measure: Measured, direction: Direction) -> Direction:
+def direction_of(measure: Measure, direction: Direction) -> Direction:
     """Return whether larger or smaller measures are better; for a share in spec, larger."""
     return "maximize" if measure.factor(sign_of(direction), 1.0) > 0 else "minimize"
 
@@ -132,7 +114,7 @@ def estimate_measure(
     f: Function,
     uncertainty: InputUncertainty,
     X: Float[Tensor, "*batch n d"],
-    measure: Measured,
+    measure: Measure,
     direction: Direction,
     n_samples: int = N_IN_PART,
     n_parts: int = N_PARTS,

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.observed import Direction
-from airbo.problems.base import Problem
+from airbo.problems.base import Box, Problem
 from airbo.uncertainty import InputUncertainty, Normal, Varying
 
 
@@ -26,18 +26,13 @@ class Wave(Problem):
 
     name: ClassVar[str] = "wave"
     direction: ClassVar[Direction] = "maximize"
+    box: ClassVar[Box] = ((0.0,), (1.0,))
 
     uncertainty: InputUncertainty = field(
         default_factory=lambda: Varying(lambda x: Normal(0.15 * x))
     )
 
-    @property
-    def bounds(self) -> Float[Tensor, "2 1"]:
-        """The unit interval."""
-        return torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-
     def __call__(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
-        """Evaluate the wave at executed inputs."""
         x = X.squeeze(-1)
         return 0.5 * x + torch.sin(10 * math.pi * x)
 

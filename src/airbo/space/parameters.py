@@ -72,16 +72,13 @@ class Float(Parameter):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The bounds."""
         return self.low, self.high
 
     @property
     def n_values(self) -> int | None:
-        """Number of points of the grid, if there is one."""
         return None if self.step is None else round((self.high - self.low) / self.step) + 1
 
     def encode(self, value: object, allow_outside: bool = False) -> float:
-        """Return the value as a float."""
         number = finite_number(value, "value")
         return _within(number, self.range, self._slack, allow_outside)
 
@@ -132,12 +129,10 @@ class Integer(Parameter):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The bounds."""
         return float(self.low), float(self.high)
 
     @property
     def n_values(self) -> int:
-        """Number of integers that can be proposed."""
         return (self.high - self.low) // self.step + 1
 
     def encode(self, value: object, allow_outside: bool = False) -> float:
@@ -145,7 +140,6 @@ class Integer(Parameter):
         return _within(_whole(value, "value"), self.range, (0.0, 0.0), allow_outside)
 
     def decode(self, number: float) -> int:
-        """Return the nearest integer."""
         return round(number)
 
 
@@ -172,16 +166,13 @@ class Categorical(Parameter):
 
     @property
     def range(self) -> tuple[float, float]:
-        """First and last position."""
         return 0.0, len(self.choices) - 1.0
 
     @property
     def n_values(self) -> int:
-        """Number of choices."""
         return len(self.choices)
 
     def encode(self, value: object, allow_outside: bool = False) -> float:
-        """Return the position of the value among the choices."""
         value = _plain(value)
         for position, choice in enumerate(self.choices):
             if choice == value and isinstance(choice, bool) == isinstance(value, bool):
@@ -189,7 +180,6 @@ class Categorical(Parameter):
         raise ValueError(f"expected one of {list(self.choices)}, got {value!r}.")
 
     def decode(self, number: float) -> Value:
-        """Return the choice at the nearest position."""
         return self.choices[min(max(round(number), 0), len(self.choices) - 1)]
 
 

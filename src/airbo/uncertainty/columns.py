@@ -47,7 +47,6 @@ class Exact(InputUncertainty):
     independent_columns: ClassVar[bool] = True  # constants are independent
 
     def n_base(self, d: int) -> int:
-        """Return 0: nothing is drawn."""
         return 0
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
@@ -65,7 +64,6 @@ class Exact(InputUncertainty):
         return as_step(t - X)
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty:
-        """Return itself."""
         return self
 
     def _scaled(self, factor: float) -> InputUncertainty:
@@ -127,7 +125,6 @@ class LocationScale(InputUncertainty):
         return torch.where(scale > 0, self._below(z, *self._shape(X)), as_step(t - X - loc))
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty:
-        """Choose the parameters of these columns."""
         chosen: InputUncertainty = with_columns(self, columns)
         return chosen
 
@@ -278,7 +275,6 @@ class LogNormal(InputUncertainty):
     independent_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse a deviation that changes with the design."""
         super().__post_init__()
         if is_varying(self.sigma, 1):
             raise ValueError("sigma must be the same for all designs, got one per design.")
@@ -308,7 +304,6 @@ class LogNormal(InputUncertainty):
         return torch.where(X == 0, as_step(t), torch.where(X > 0, F, 1 - F))
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty:
-        """Choose the parameters of these columns."""
         chosen: InputUncertainty = with_columns(self, columns)
         return chosen
 

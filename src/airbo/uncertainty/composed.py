@@ -46,7 +46,6 @@ class Product(InputUncertainty):
     number of columns takes one, or all that remain if there is only one such block."""
 
     def __post_init__(self) -> None:
-        """Refuse columns that are missing, repeated or too many for their block."""
         super().__post_init__()
         if not self.blocks:
             raise ValueError("Product needs at least one block.")
@@ -74,12 +73,10 @@ class Product(InputUncertainty):
 
     @property
     def is_additive(self) -> bool:
-        """True if all blocks are."""
         return all(block.is_additive for block in self.blocks)
 
     @property
     def independent_columns(self) -> bool:
-        """True if it is so for all blocks."""
         return all(block.independent_columns for block in self.blocks)
 
     def layout(self, d: int) -> tuple[tuple[int, ...], ...]:
@@ -94,7 +91,6 @@ class Product(InputUncertainty):
         return tuple(tuple(range(a, b)) for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
     def check_dim(self, d: int) -> None:
-        """Refuse designs whose columns cannot be shared out among the blocks."""
         super().check_dim(d)
         for block, own in zip(self.blocks, self.layout(d), strict=True):
             if not own:
@@ -102,7 +98,6 @@ class Product(InputUncertainty):
             block.check_dim(len(own))
 
     def n_base(self, d: int) -> int:
-        """Return the sum over the blocks, or d if all columns are independent."""
         if self.independent_columns:
             return d
         layout = self.layout(d)
@@ -143,7 +138,6 @@ class Product(InputUncertainty):
         return sorted(range(d), key=side_by_side.__getitem__)
 
     def independent_blocks(self, d: int) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
-        """Return those of all blocks."""
         return [
             (part, tuple(own[c] for c in some))
             for block, own in zip(self.blocks, self.layout(d), strict=True)
@@ -151,7 +145,6 @@ class Product(InputUncertainty):
         ]
 
     def is_bounded(self, d: int) -> bool:
-        """True if all blocks are."""
         parts = zip(self.blocks, self.layout(d), strict=True)
         return all(block.is_bounded(len(own)) for block, own in parts)
 
@@ -285,25 +278,20 @@ class Wrapper(InputUncertainty):
 
     @property
     def is_additive(self) -> bool:
-        """As for the uncertainty inside."""
         return self.inside.is_additive
 
     @property
     def independent_columns(self) -> bool:
-        """As for the uncertainty inside."""
         return self.inside.independent_columns
 
     def n_base(self, d: int) -> int:
-        """Return the number that the uncertainty inside takes."""
         return self.inside.n_base(d)
 
     def check_dim(self, d: int) -> None:
-        """Refuse what the uncertainty inside cannot act on."""
         super().check_dim(d)
         self.inside.check_dim(d)
 
     def is_bounded(self, d: int) -> bool:
-        """As for the uncertainty inside."""
         return self.inside.is_bounded(d)
 
     def _scaled(self, factor: float) -> InputUncertainty:
@@ -312,7 +300,6 @@ class Wrapper(InputUncertainty):
         return replace(this, **{self.held: self.inside._scaled(factor)})
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        """Choose parameters of its own, and of the uncertainty inside."""
         own = self.inside.on_columns(columns)
         return None if own is None else with_columns(self, columns, **{self.held: own})
 
@@ -335,7 +322,6 @@ class Relative(Wrapper):
     is_multiplicative: ClassVar[bool] = True  # x' / x = 1 + δ does not depend on x
 
     def __post_init__(self) -> None:
-        """Refuse a share that depends on the design."""
         super().__post_init__()
         if not self.share.is_additive:
             raise ValueError(
@@ -391,7 +377,6 @@ class Clipped(Wrapper):
     """Largest executed input; None: no limit."""
 
     def __post_init__(self) -> None:
-        """Refuse limits in the wrong order or for another number of columns."""
         super().__post_init__()
         if self.dim is not None:
             self.uncertainty.check_dim(self.dim)
@@ -415,7 +400,6 @@ class Clipped(Wrapper):
         return samples
 
     def is_bounded(self, d: int) -> bool:
-        """True with both limits, or if the uncertainty inside is."""
         return len(self._limits()) == 2 or self.uncertainty.is_bounded(d)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -507,11 +491,9 @@ class Rounded(Wrapper):
         return (away.square() * likely).sum(dim=-1)[..., None, None]
 
     def is_bounded(self, d: int) -> bool:
-        """True where all columns are rounded."""
         return self.columns is None or self.uncertainty.is_bounded(d)
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        """Choose columns, and the limits of those that are rounded."""
         inside = self.uncertainty.on_columns(columns)
         own = [i for i, c in enumerate(columns) if self.columns is None or c in self.columns]
         if inside is None or not own:

@@ -33,7 +33,6 @@ class SciPy(InputUncertainty):
     independent_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse what is no frozen univariate distribution, and parameters out of range."""
         if not isinstance(getattr(self.frozen, "dist", None), _generic()):
             raise TypeError(
                 "SciPy needs a univariate scipy.stats distribution with its parameters, such as "
@@ -53,7 +52,6 @@ class SciPy(InputUncertainty):
 
     @property
     def dim(self) -> int | None:
-        """Length of vector parameters; None for numbers."""
         return next(iter(self._shape), None)
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
@@ -84,11 +82,9 @@ class SciPy(InputUncertainty):
         return torch.as_tensor(F).to(X)
 
     def is_bounded(self, d: int) -> bool:
-        """Say whether the support has two ends."""
         return bool(np.isfinite(self.frozen.support()).all())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return name and parameters of a distribution that ``scipy.stats`` has."""
         dist = self.frozen.dist
         if type(getattr(scipy.stats, dist.name, None)) is not type(dist):
             raise TypeError(
@@ -119,7 +115,6 @@ class SciPy(InputUncertainty):
             return id(self.frozen)
 
     def words(self, show: Show) -> str:
-        """Say its name and parameters."""
         return said({"kind": "SciPy", **self._fields()}, show)
 
     def _fields(self) -> dict[str, Any]:
@@ -131,7 +126,6 @@ class SciPy(InputUncertainty):
         return from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
-        """Show the distribution as it was made."""
         fields = self._fields()
         given = [*map(repr, fields["args"]), *(f"{k}={v!r}" for k, v in fields["kwds"].items())]
         return f"SciPy({fields['name']}({', '.join(given)}))"
@@ -164,7 +158,6 @@ class Torch(InputUncertainty):
     is_additive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse draws that are neither numbers nor vectors."""
         if not isinstance(self.distribution, torch.distributions.Distribution):
             raise TypeError(f"Torch needs a torch distribution, got {self.distribution!r}.")
         if len(self._shape) > 1:
@@ -176,12 +169,10 @@ class Torch(InputUncertainty):
 
     @property
     def dim(self) -> int | None:
-        """Length of one draw; None for one number."""
         return next(iter(self._shape), None)
 
     @cached_property
     def independent_columns(self) -> bool:
-        """Whether there is an ``icdf``."""
         try:
             self.distribution.icdf(torch.tensor(0.5, dtype=torch.float64))
         except NotImplementedError:
@@ -203,15 +194,12 @@ class Torch(InputUncertainty):
 
     @property
     def _key(self) -> Hashable:
-        """What no other one has."""
         return id(self.distribution)
 
     def words(self, show: Show) -> str:
-        """Say that it is an object of a program."""
         return "a distribution of another library"
 
     def to_dict(self) -> dict[str, Any]:
-        """Refuse: it holds an object of PyTorch."""
         raise TypeError(
             f"{self.distribution} cannot be saved. Use SciPy with the same distribution, or "
             "rebuild it in your code after loading."

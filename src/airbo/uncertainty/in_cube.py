@@ -289,7 +289,6 @@ class InCube(Wrapper):
 
     @property
     def dim(self) -> int:
-        """Number of columns."""
         return len(self.axes.names)
 
     @property
@@ -317,7 +316,6 @@ class InCube(Wrapper):
         return self.uncertainty.covariance(self.axes.to_columns(X)) / width.outer(width)
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        """Choose columns inside, and their axes."""
         inside = self.uncertainty.on_columns(columns)
         return None if inside is None else InCube(inside, self.axes.of(columns))
 
@@ -337,8 +335,19 @@ class InCube(Wrapper):
             width = X.new_tensor([math.log(high / low) for low, high in ends])
             std = self.uncertainty.log_std(X) / width
             return Normal(std.expand_as(width))._gaussians(X, r)
+        if self.uncertainty.is_additive:
+            parts = self.uncertainty.landing(axes.to_columns(X), r)
+            if all(part.spread is None for part in parts):  # points go where the axes take them
+                return [_points(part, axes.of(part.columns)) for part in parts]
         # strata and cells are cut on the log scale, where a Gaussian stands for each of them
         return super()._gaussians(X, r)
+
+
+def _points(part: Mixture, axes: Axes) -> Mixture:
+    # the outermost points, which hardly count, must have a logarithm, too
+    least = [1e-6 * low if log else -math.inf for low, log in zip(axes.low, axes.log, strict=True)]
+    means = torch.maximum(part.means, part.means.new_tensor(least))
+    return replace(part, means=axes.from_columns(means))
 
 
 def _on_linear(part: Mixture, axes: Axes) -> Mixture:

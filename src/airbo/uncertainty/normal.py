@@ -48,14 +48,12 @@ class Normal(InputUncertainty):
     """Covariance matrix (d d) of the deviation."""
 
     def __post_init__(self) -> None:
-        """Refuse matrices that are no covariance."""
         super().__post_init__()
         if self.cov is not None:
             check_covariance(self.cov, "cov")
 
     @property
     def independent_columns(self) -> bool:
-        """True for standard deviations, False for a matrix."""
         return self.cov is None
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
@@ -82,7 +80,6 @@ class Normal(InputUncertainty):
         return normal_cdf(t - X, self.covariance(X).squeeze(-1).sqrt())
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        """Choose standard deviations; None for a matrix."""
         return with_columns(self, columns) if self.cov is None else None
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
@@ -110,7 +107,6 @@ class GaussianMixture(InputUncertainty):
     """Probabilities of the components (k); equal by default."""
 
     def __post_init__(self) -> None:
-        """Refuse weights that are no probabilities, bad matrices and sizes that disagree."""
         super().__post_init__()
         check_covariance(self.covs, "covs")
         means, covs, weights = map(as_tensor, (self.means, self.covs, self.weights))
@@ -184,7 +180,6 @@ class Ring(InputUncertainty):
     has_bounds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse a radius that is negative or not one number."""
         super().__post_init__()
         if is_varying(self.radius, 0) and (self.radius.ndim < 2 or self.radius.shape[-1] != 1):
             raise ValueError(
@@ -242,7 +237,6 @@ class Empirical(InputUncertainty):
 
     @property
     def independent_columns(self) -> bool:
-        """True for one column; logged columns belong together."""
         return self.dim == 1
 
     def n_base(self, d: int) -> int:

@@ -41,7 +41,6 @@ class Varying(InputUncertainty):
     is_additive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be called."""
         if not callable(self.fn) or isinstance(self.fn, InputUncertainty):
             raise TypeError(f"Varying needs a function of the designs, got {self.fn!r}.")
         object.__setattr__(self, "probe", numbers(1)(self.probe, "probe"))
@@ -64,7 +63,6 @@ class Varying(InputUncertainty):
         return uncertainty
 
     def n_base(self, d: int) -> int:
-        """Return the number that the uncertainty at the probe design takes."""
         if d not in self._n_base_by_d:
             self._n_base_by_d[d] = self._at_probe(d).n_base(d)
         return self._n_base_by_d[d]
@@ -94,18 +92,15 @@ class Varying(InputUncertainty):
         return self.at(X).covariance(X)
 
     def words(self, show: Show) -> str:
-        """Say that there is a function."""
         return "changes with the design, by a function"
 
     def to_dict(self) -> dict[str, Any]:
-        """Refuse: a function cannot be saved."""
         raise TypeError(
             "Varying holds a callable, which cannot be saved. Describe steps with Piecewise, "
             "or keep the function in your code and rebuild the Varying after loading."
         )
 
     def is_bounded(self, d: int) -> bool:
-        """As for the uncertainty at the probe design."""
         return self._at_probe(d).is_bounded(d)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -129,19 +124,16 @@ class Piecewise(InputUncertainty):
     """The column of the design that decides."""
 
     def __post_init__(self) -> None:
-        """Refuse edges that do not increase and the wrong number of pieces."""
         super().__post_init__()
         if self.dim is not None:
             self.check_dim(self.dim)
 
     @property
     def is_additive(self) -> bool:
-        """False, unless there is only one piece."""
         return not self.edges and self.pieces[0].is_additive
 
     @property
     def independent_columns(self) -> bool:
-        """True if it is so for all pieces."""
         return all(piece.independent_columns for piece in self.pieces)
 
     def n_base(self, d: int) -> int:
@@ -149,7 +141,6 @@ class Piecewise(InputUncertainty):
         return max(piece.n_base(d) for piece in self.pieces)
 
     def check_dim(self, d: int) -> None:
-        """Refuse what a piece cannot act on, and designs without the deciding column."""
         if self.column >= d:
             raise ValueError(f"Piecewise looks at column {self.column}, the design has {d}.")
         for piece in self.pieces:
@@ -189,7 +180,6 @@ class Piecewise(InputUncertainty):
         return result.reshape(*X.shape[:-1], *tail)
 
     def is_bounded(self, d: int) -> bool:
-        """True if all pieces are."""
         return all(piece.is_bounded(d) for piece in self.pieces)
 
     def _scaled(self, factor: float) -> InputUncertainty:
@@ -262,16 +252,13 @@ class Sampler(InputUncertainty):
 
     @property
     def dim(self) -> int | None:
-        """As given."""
         return self.n_columns
 
     @property
     def is_additive(self) -> bool:
-        """As promised."""
         return self.additive
 
     def n_base(self, d: int) -> int:
-        """Return the number given, or d."""
         return d if self.n_uniform is None else self.n_uniform
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
@@ -289,11 +276,9 @@ class Sampler(InputUncertainty):
         return samples.to(X)
 
     def words(self, show: Show) -> str:
-        """Say that there is a program."""
         return "drawn by a program"
 
     def to_dict(self) -> dict[str, Any]:
-        """Refuse: a function cannot be saved."""
         raise TypeError(
             "Sampler holds a callable, which cannot be saved. Keep the function in your code and "
             "rebuild the Sampler after loading, or log its deviations in an Empirical."
