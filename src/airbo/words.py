@@ -265,9 +265,18 @@ def design(space: Space, given: Mapping[str, Any]) -> str:
     return listed([f"{n} = {value(p, given[n])}" for n, p in space.parameters.items()])
 
 
+def pairs(given: Mapping[str, Any]) -> str:
+    """Write names and values in one line, without units.
+
+    >>> pairs({"speed": 120.0, "tool": "A"})
+    'speed = 120, tool = A'
+    """
+    return ", ".join(f"{name} = {shown(v)}" for name, v in given.items())
+
+
 def assignments(space: Space, given: Mapping[str, Any]) -> str:
     """Write a design in one line so that its values can be copied."""
-    units = {name: unit_of(parameter) for name, parameter in space.parameters.items()}
+    units = {name: unit_of(parameter) for name, parameter in space.whole.parameters.items()}
     return ", ".join(f"{name} = {with_unit(v, units.get(name))}" for name, v in given.items())
 
 

@@ -293,7 +293,7 @@ def test_a_correction_keeps_what_it_does_not_speak_of(tmp_path):
     assert told.experiment.executed == {"x": 0.9}
     assert (told.experiment.asked, told.experiment.told) == (asked.asked, before.told)
     told = c.tell(0, 1.0, correct=True, executed={})
-    assert told.changes == ["2 → 1", "executed x 0.9 → not measured"]
+    assert told.changes == ["2 → 1", "measured x 0.9 → not measured"]
     assert c.experiment(0).executed == {}
     with pytest.raises(AlreadyTold):
         c.tell(0, 1.0, uncertainty=wide)

@@ -150,7 +150,7 @@ def test_the_history_says_in_words_what_changed():
         ("told", "2.5 mm", False),
         (
             "corrected",
-            "2.5 mm → 3.5 mm, x 1 → 1.5, executed x not measured → 1.25",
+            "2.5 mm → 3.5 mm, x 1 → 1.5, measured x not measured → 1.25",
             True,
         ),
         ("undone", f"corrected: {found[3].text}", False),

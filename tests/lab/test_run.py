@@ -192,8 +192,8 @@ def test_runs_that_choose_together_share_the_last_place_of_a_budget(tmp_path, mo
     together = threading.Barrier(4)
     choose = Campaign._choose
 
-    def all_at_once(self, record, n):
-        designs = choose(self, record, n)
+    def all_at_once(self, *args):
+        designs = choose(self, *args)
         together.wait(timeout=60)
         return designs
 

@@ -22,17 +22,25 @@ class Handover:
     budgets: tuple[ToleranceBudget, ...]
 
     @classmethod
-    def of(cls, optimizer: Optimizer, design: Mapping[str, Any]) -> "Handover":
-        """Look at a design; without limits there is nothing to hand over."""
+    def of(
+        cls, optimizer: Optimizer, design: Mapping[str, Any], given: Mapping[str, Any] | None = None
+    ) -> "Handover":
+        """Look at a design; without limits there is nothing to hand over.
+
+        Args:
+            optimizer: It is not changed.
+            design: The design in use.
+            given: What is known beforehand, by name; as for ``Optimizer.recommend``.
+        """
         wanted = limits(optimizer.outcomes)
         if wanted:
             level = min(limit.probability for limit in wanted.values())
-            budgets = [tolerance_budget(optimizer, design, name) for name in wanted]
+            budgets = [tolerance_budget(optimizer, design, name, given=given) for name in wanted]
         elif isinstance(optimizer.measure, InSpec) and len(optimizer.outcomes) < 2:
-            level, budgets = LEVEL_OF_WINDOW, [tolerance_budget(optimizer, design)]
+            level, budgets = LEVEL_OF_WINDOW, [tolerance_budget(optimizer, design, given=given)]
         else:
             return cls(None, ())
-        return cls(operating_window(optimizer, level, design), tuple(budgets))
+        return cls(operating_window(optimizer, level, design, given=given), tuple(budgets))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, for JSON; nothing where there are no limits."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from airbo.optimizer import Optimizer, Recommendation
 
 Policy = Literal["observed", "anywhere"]
+Given = Mapping[str, Any] | None
+"""What is known before an experiment: of the environment, and of the design itself."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,17 @@ class Adviser:
         """Whether airbo can say what further experiments bring: the mean of one value decides."""
         return self.is_about_one_value and self.settings.measure == Mean()
 
-    def recommend(self, policy: Policy | None = None) -> "Recommendation":
+    def recommend(self, policy: Policy | None = None, given: Given = None) -> "Recommendation":
         """Return the design to use; see ``Optimizer.recommend``."""
         self._check_measured()
-        return self._held(self.optimizer.recommend(policy))
+        known = check_given(self.settings, given)
+        return self._held(self.optimizer.recommend(policy, given=known), known)
 
-    def front(self, policy: Policy | None = None) -> "list[Recommendation]":
+    def front(self, policy: Policy | None = None, given: Given = None) -> "list[Recommendation]":
         """Return the designs that no other one beats by all objectives."""
         self._check_measured()
-        return [self._held(best) for best in self.optimizer.front(policy)]
+        known = check_given(self.settings, given)
+        return [self._held(best, known) for best in self.optimizer.front(policy, given=known)]
 
     def _check_measured(self) -> None:
         """Refuse to recommend before every outcome was measured once."""
@@ -85,14 +89,17 @@ class Adviser:
 
         self._check_measured()
         space = self.settings.space
+        around = {name: value for name, value in design.items() if name in space.environment}
+        given = check_given(self.settings, around)
+        design = {name: value for name, value in design.items() if name not in around}
         if set(space.names) - set(design):
-            design = {**self.recommend().design, **design}
+            design = {**self.recommend(given=given).design, **design}
         try:
             plain = space.checked(design, allow_outside)
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
         known = [e for e in modelled(self.settings, self.experiments) if e.outcomes]
-        return predict(self.optimizer, known, plain)
+        return predict(self.optimizer, known, plain, given)
 
     def look_ahead(self, tolerance: float | None = None, policy: Policy | None = None) -> "Outlook":
         """Say what further experiments can bring, and what the recommendation is based on.
@@ -104,23 +111,23 @@ class Adviser:
         """
         from airbo.analysis import look_ahead
 
+        check_given(self.settings, None)
         found = look_ahead(self.optimizer.of_outcome(), tolerance=tolerance, policy=policy)
         return replace(found, recommendation=self._held(found.recommendation))
 
-    def handover(self, design: Mapping[str, Any]) -> "Handover":
+    def handover(self, design: Mapping[str, Any], given: Given = None) -> "Handover":
         """Return operating window and tolerance budgets of a design, where there are limits."""
         from airbo.analysis import Handover
 
-        return Handover.of(self.optimizer, design)
+        return Handover.of(self.optimizer, design, check_given(self.settings, given))
 
-    def _held(self, best: "Recommendation") -> "Recommendation":
+    def _held(self, best: "Recommendation", given: Given = None) -> "Recommendation":
         best = self._named(best)
         if any(e.counts and e.design == best.design for e in self.experiments):
             return best
         space = self.settings.space
         digits = digits_of(space, self.settings.uncertainty)
-        design = as_held(space, digits, best.design)
-        return replace(best, design=design)
+        return replace(best, design=as_held(space, digits, best.design, given or {}))
 
     def _named(self, best: "Recommendation") -> "Recommendation":
         """Give the only outcome its name, and a share in spec one number."""
@@ -132,6 +139,28 @@ class Adviser:
             if isinstance(want.measure, InSpec) and capability is not None:
                 found[name] = replace(found[name], mean=capability.share)
         return replace(best, mean=found[self.settings.value_name].mean, outcomes=found)
+
+
+def check_given(settings: Settings, given: Given) -> dict[str, Any]:
+    """Return what is known beforehand, of the environment and of the design, as plain values.
+
+    Raises:
+        CampaignError: If it cannot be, or if nobody knows what an environment will be.
+    """
+    try:
+        known = settings.space.checked_given(given or {})
+        settings.space.without({n: v for n, v in known.items() if n in settings.space.names})
+    except (ValueError, TypeError) as error:
+        raise CampaignError(str(error)) from None
+    used = settings.uncertainties_in_use or settings.uncertainties
+    lawful = {name for u in used for name in u.names}
+    for name in settings.space.environment:
+        if name not in known and name not in lawful:
+            raise CampaignError(
+                f"{name!r} has no law, so nobody knows what to expect of it. Say what it is today, "
+                f"as in --given {name}=50, or write a law into the file."
+            )
+    return known
 
 
 def modelled(settings: Settings, experiments: Sequence[Experiment]) -> list[Experiment]:
@@ -161,12 +190,17 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
         noise=settings.noise,
         outcomes=dict(settings.outcomes),
     )
+    # an environment that the file got later has its law in earlier experiments, too
+    laws = read_uncertainty([law.described() for law in settings.laws])
     for e in modelled(settings, experiments):
         told = {name: value for name, value in e.outcomes.items() if name in settings.outcomes}
         try:
-            under = None if e.uncertainty is None else read_uncertainty(e.uncertainty)
-            given = (e.design, told or None, e.executed, under)
-            optimizer.tell(*given, allow_outside=True, infeasible=e.infeasible)
+            under = None if e.uncertainty is None else {**laws, **read_uncertainty(e.uncertainty)}
+            known = {name: std for name, std in e.noise.items() if name in told}
+            optimizer.tell(
+                e.design, told or None, e.executed, under,
+                allow_outside=True, infeasible=e.infeasible, noise=known or None,
+            )  # fmt: skip
         except ValueError as error:
             raise CampaignError(
                 f"No model can use experiment {e.number}: {error} Correct it, or leave it out of "

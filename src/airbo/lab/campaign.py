@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from airbo.lab import events
-from airbo.lab.advice import Adviser, Policy, modelled, optimizer_from
+from airbo.lab.advice import Adviser, Given, Policy, check_given, modelled, optimizer_from
 from airbo.lab.entry import SAME_DESIGN, Entry, EntryReader, Report, check_once, check_plausible
 from airbo.lab.errors import CampaignError, StorageError
 from airbo.lab.file import Settings
@@ -204,6 +204,7 @@ class Campaign:
         self,
         n: int = 1,
         *,
+        given: Given = None,
         key: str | None = None,
         run: Mapping[str, Any] | None = None,
         budget: int | None = None,
@@ -212,6 +213,8 @@ class Campaign:
 
         Args:
             n: How many.
+            given: What is known beforehand, by name: the environment of today, and parameters that
+                have to have this value.
             key: Made by the caller, one for each call: the same call twice counts once.
             run: The process that runs them unattended, as ``airbo run`` describes itself.
             budget: How many experiments may be done, or under way in runs; none is chosen beyond.
@@ -219,11 +222,13 @@ class Campaign:
         from airbo.observed import whole_number
 
         n, call = whole_number("n", n, least=1), key or events.new_key()
+        given = check_given(self.settings, given)
+        around = {name: v for name, v in given.items() if name in self.settings.space.environment}
         for tries_left in reversed(range(MOST_TRIES)):
             known = self.record()
             if (budget is not None and n_under_way(known) >= budget) or known.numbers_of(call):
                 break
-            chosen = self._choose(known, n)
+            chosen = self._choose(known, n, given)
             designs = [design for design, _ in chosen]
             accept = _accepts(self.settings.space, known, designs, bool(tries_left))
 
@@ -232,7 +237,7 @@ class Campaign:
                     return []
                 first = record.next_number
                 asked = [
-                    events.Asked(first + i, design, run, reason=why)
+                    events.Asked(first + i, design, run, reason=why, given=around)
                     for i, (design, why) in enumerate(chosen)  # noqa: B023
                 ]
                 return [*asked] if accept(record) else []  # noqa: B023
@@ -242,7 +247,7 @@ class Campaign:
         record = self._record
         return [record.get(number) for number in record.numbers_of(call)]
 
-    def _choose(self, record: Record, n: int) -> list[tuple[Design, str]]:
+    def _choose(self, record: Record, n: int, given: Mapping[str, Any]) -> list[tuple[Design, str]]:
         """Choose designs, and say why; no transaction is open meanwhile."""
         from airbo.lab.digits import as_held, digits_of
         from airbo.lab.reason import FIRST, reason
@@ -254,9 +259,9 @@ class Campaign:
             optimizer = self.optimizer(record)
             for i in range(n):
                 is_initial = optimizer.is_initial
-                design = optimizer.ask(number=record.next_number + i)
-                held = as_held(settings.space, digits, design)
-                why = FIRST if is_initial else reason(optimizer, settings, known, held)
+                design = optimizer.ask(number=record.next_number + i, given=given)
+                held = as_held(settings.space, digits, design, given)
+                why = FIRST if is_initial else reason(optimizer, settings, known, held, given)
                 chosen.append((held, why))
         except ValueError as error:
             raise CampaignError(f"No design can be chosen. {error}") from error
@@ -284,6 +289,7 @@ class Campaign:
         *,
         design: Mapping[str, Any] | None = None,
         executed: Mapping[str, Any] | None = None,
+        noise: "float | Mapping[str, float] | None" = None,
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         correct: bool = False,
         again: bool = False,
@@ -302,8 +308,10 @@ class Campaign:
             value: What was measured, as a dict by the names of the outcomes; the bare value will
                 do where the file has one. None or NaN if the experiment failed.
             design: Parameters that you set otherwise than asked, where ``what`` is a number.
-            executed: Parameters of the executed input, where they were measured. A correction
-                keeps what was measured before; ``{}`` says that nothing was.
+            executed: Parameters of the executed input, and of the environment, where they were
+                measured. A correction keeps what it does not name; ``{}``: nothing was measured.
+            noise: The standard deviation of the noise of this value, if it is known; with several
+                outcomes a dict of them, by name.
             uncertainty: What this experiment was made under, by name, if not what the file says; or
                 its description, as ``airbo.uncertainty.kinds.describe_uncertainty`` gives it.
             correct: Whether to replace another outcome that was told before.
@@ -325,6 +333,7 @@ class Campaign:
             value,
             design=design,
             executed=executed,
+            noise=noise,
             uncertainty=uncertainty,
             note=note,
             correct=correct,
@@ -600,22 +609,23 @@ class Campaign:
         """Return an adviser, which fits the model once and answers several questions."""
         return Adviser(self.settings, (record or self.record()).experiments)
 
-    def recommend(self, policy: Policy | None = None) -> "Recommendation":
+    def recommend(self, policy: Policy | None = None, given: Given = None) -> "Recommendation":
         """Return the design with the best expected value; see ``Optimizer.recommend``.
 
         A design that nobody has tried has the digits that the machine can hold.
         """
-        return self.adviser().recommend(policy)
+        return self.adviser().recommend(policy, given)
 
-    def front(self, policy: Policy | None = None) -> "list[Recommendation]":
+    def front(self, policy: Policy | None = None, given: Given = None) -> "list[Recommendation]":
         """Return the designs that no other one beats by all objectives; see ``Optimizer.front``."""
-        return self.adviser().front(policy)
+        return self.adviser().front(policy, given)
 
     def predict(self, design: Mapping[str, Any], *, allow_outside: bool = False) -> "Prediction":
         """Return what to expect at a design: of every outcome, on average and in a single run.
 
         Args:
-            design: What it does not name is set as recommended.
+            design: What it does not name is set as recommended. It may name the environment, too;
+                what it does not name of that follows its law.
             allow_outside: Whether it may lie outside the ranges.
         """
         return self.adviser().predict(design, allow_outside)
@@ -765,9 +775,10 @@ def _changed_units(record: Record, settings: Settings) -> list[str]:
 
 def _refused_changes(old: Space, new: Space) -> list[str]:
     removed = [f"parameter {n!r} is gone" for n in old.names if n not in new.names]
+    removed += [f"environment {n!r} is gone" for n in old.environment if n not in new.environment]
     added = [f"parameter {n!r} is new" for n in new.names if n not in old.names]
-    both = [n for n in old.names if n in new.names]
-    changed = [_refused_change(n, old.parameters[n], new.parameters[n]) for n in both]
+    was, now = old.whole.parameters, new.whole.parameters
+    changed = [_refused_change(n, was[n], now[n]) for n in was if n in now]
     return [*removed, *added, *filter(None, changed)]
 
 

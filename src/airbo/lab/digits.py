@@ -1,7 +1,7 @@
 """With how many digits a machine can hold a parameter: no more are asked for, shown or executed."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -66,7 +66,8 @@ def digits_of(space: Space, uncertainty: Any) -> dict[str, Digits]:
 
     low, high = (torch.tensor(bounds, dtype=torch.float64) for bounds in space.bounds)
     X = torch.stack([low, (low + high) / 2, high])
-    C = by_columns(space, uncertainty).covariance(X)
+    around = torch.tensor(space.typical, dtype=torch.float64).expand(3, -1)
+    C = by_columns(space, uncertainty).covariance(torch.cat([X, around], dim=-1))
     std = C.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt()  # (3, d)
     found = {}
     for column, (name, parameter) in enumerate(space.parameters.items()):
@@ -103,14 +104,21 @@ def _magnitude(value: float) -> int:
     return math.floor(math.log10(value) + 1e-9)
 
 
-def as_held(space: Space, digits: Mapping[str, Digits], design: Mapping[str, Any]) -> Design:
+def as_held(
+    space: Space,
+    digits: Mapping[str, Digits],
+    design: Mapping[str, Any],
+    given: Collection[str] = (),
+) -> Design:
     """Return a design as the machine can hold it, inside the ranges and the constraints.
 
-    Where rounding would miss a constraint, the design stays as it is.
+    Where rounding would miss a constraint, the design stays as it is; so does what was given.
     """
     parameters = space.parameters
     held = {
-        name: digits[name].inside(value, *parameters[name].range) if name in digits else value
+        name: digits[name].inside(value, *parameters[name].range)
+        if name in digits and name not in given
+        else value
         for name, value in design.items()
     }
     return held if space.meets(held) else dict(design)

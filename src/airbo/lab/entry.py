@@ -4,7 +4,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from airbo.lab.file import Settings
 from airbo.lab.limits import check_place
 from airbo.lab.record import Experiment, Record, Stage
 from airbo.measures.kinds import bounds_words
-from airbo.observed import check_executed, check_value
+from airbo.observed import check_executed, check_noise_of, check_value
 from airbo.outcomes import check_values
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical, Parameter
@@ -51,6 +51,7 @@ class Report:
     _: KW_ONLY
     design: Mapping[str, Any] | None = None
     executed: Mapping[str, Any] | None = None
+    noise: Any = None
     uncertainty: Any = None
     infeasible: bool = False
     gave_up: bool = False
@@ -70,6 +71,8 @@ class Entry:
     executed: Mapping[str, Any]
     uncertainty: Any = None
     """Description of what it was made under, where that was said; None: nothing was."""
+    noise: Mapping[str, float] = field(default_factory=dict)
+    """Known standard deviations of the noise, by outcome."""
     experiment: Experiment | None = None
     """What it is about; None: a design that nobody asked for."""
     correct: bool = False
@@ -108,6 +111,7 @@ class Entry:
             and (self.experiment is None or dict(known.design) == dict(self.design))
             and (self.uncertainty is None or said == own)
             and (silent or dict(self.executed) == dict(known.executed))
+            and (not self.noise or dict(self.noise) == dict(known.noise))
         )
 
     def check_free(self, units: Mapping[str, str | None]) -> None:
@@ -134,6 +138,7 @@ class Entry:
             number,
             dict(self.design),
             {settings.event_name(name): value for name, value in self.outcomes.items()},
+            noise={settings.event_name(name): std for name, std in self.noise.items()},
             units={settings.event_name(name): unit for name, unit in units.items() if unit},
             **common,
         )
@@ -206,7 +211,8 @@ class EntryReader:
         try:
             measured = check_executed(space, design, executed)
             outcomes = check_values(self.settings.outcomes, self._named(report.value)) or {}
-            check_place(space, measured, "executed")
+            noise = check_noise_of(outcomes, report.noise, self.settings.is_single)
+            check_place(space.whole, measured, "executed")
         except (ValueError, TypeError) as error:
             raise CampaignError(str(error)) from None
         if outcomes and report.infeasible:
@@ -219,6 +225,7 @@ class EntryReader:
             outcomes,
             measured,
             _description(report.uncertainty),
+            noise,
             correct=report.correct,
             gave_up=report.gave_up,
             infeasible=report.infeasible,
@@ -248,9 +255,9 @@ class EntryReader:
 
     def _check(self, entry: Entry) -> None:
         """Refuse it; PyTorch is asked only where plain numbers cannot tell."""
-        space = self.settings.space
+        parameters = self.settings.space.whole.parameters
         for name, value in {**entry.design, **entry.executed}.items():
-            if space.parameters[name].log and value <= 0:
+            if parameters[name].log and value <= 0:
                 raise CampaignError(
                     f"Parameter {name!r} is logarithmic and must be > 0, got {float(value)}."
                 )
@@ -258,6 +265,12 @@ class EntryReader:
         said = (entry.uncertainty, known, self.settings.described_uncertainty)
         under = next(each for each in said if each is not None)
         groups = [set(row["parameters"]) for row in under]
+        for name in self.settings.space.environment if entry.outcomes or entry.infeasible else ():
+            if name not in entry.executed and not any(name in own for own in groups):
+                raise CampaignError(
+                    f"{name!r} has no law, so every experiment has to measure it: say what it was, "
+                    f"as in {name}=50, or write a law into the file."
+                )
         is_partly_measured = any(0 < len(own & set(entry.executed)) < len(own) for own in groups)
         is_known = entry.experiment is not None and entry.design == entry.experiment.design
         is_inside = is_known or self._is_inside(entry.design)
@@ -312,13 +325,15 @@ def _description(uncertainty: Any) -> Any:
 
 def _about(said: Entry, known: Experiment, report: Report) -> Entry:
     """Complete what is said with what is known: a correction keeps what nobody speaks of."""
-    keeps = report.executed is None and known.has_outcome and not report.gave_up
+    keeps = report.executed != {} and known.has_outcome and not report.gave_up
+    kept = known.executed if keeps else {}
     return replace(
         said,
         experiment=known,
         design=said.design if report.design else known.design,
         outcomes={**known.outcomes, **said.outcomes} if said.outcomes else {},
-        executed=known.executed if keeps else said.executed,
+        executed={**kept, **said.executed},
+        noise={**known.noise, **said.noise} if said.outcomes else {},
     )
 
 
@@ -372,7 +387,7 @@ def check_plausible(
 def _about_input(settings: Settings, entry: Entry) -> Iterator[str]:
     known = {} if entry.experiment is None else entry.experiment.executed
     for name, value in entry.executed.items():
-        parameter = settings.space.parameters[name]
+        parameter = settings.space.whole.parameters[name]
         if known.get(name) == value or isinstance(parameter, Categorical):
             continue
         if _ranges_outside(parameter, value) > FAR_OUTSIDE:

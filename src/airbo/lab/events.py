@@ -52,6 +52,8 @@ class Asked:
     """When it was asked for, where that was elsewhere and earlier: it is imported."""
     reason: str = ""
     """Why it was chosen, and what was expected of it."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What was known of the environment then."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,11 @@ class Told:
     outcomes: Mapping[str, float]
     """What was measured, by name; ``value`` where the file has one value."""
     executed: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters of the executed input, where they were measured."""
+    """Parameters of the executed input, and of the environment, where they were measured."""
     uncertainty: Sequence[Mapping[str, Any]] | None = None
     """What it was made under; None: as it was asked, or as the file says."""
+    noise: Mapping[str, float] = field(default_factory=dict)
+    """Standard deviations of the noise of what was measured, where they are known."""
     units: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
     """The file or study that it was imported from."""

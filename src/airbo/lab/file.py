@@ -41,7 +41,7 @@ from airbo.outcomes import (
     objectives,
 )
 from airbo.space import Space, n_initial_for
-from airbo.space.parameters import Categorical, Float, Integer, Parameter
+from airbo.space.parameters import Categorical, Environment, Float, Integer, Parameter
 from airbo.uncertainty.kinds import WORDS, Place, check_width, clipped, is_exact
 from airbo.words import nearest
 
@@ -58,7 +58,7 @@ DEEPEST = 20
 """How deep tables and lists of a file may stand in each other."""
 _TOP = (
     "name", "direction", "value", "seed", "surrogate", "acquisition", "measure", "noise",
-    "n_initial", "storage", "parameters",
+    "n_initial", "storage", "parameters", "environment",
     "constraints", "uncertainty", "deployment", "outcomes",
 )  # fmt: skip
 
@@ -79,7 +79,7 @@ class Settings:
     """Whether the file has one value; its events call it ``value``, so that it can be renamed."""
     space: Space
     uncertainties: tuple["FileUncertainty", ...]
-    """Where designs may land in the experiments."""
+    """Where designs may land in the experiments, and the laws of the environment."""
     uncertainties_in_use: tuple["FileUncertainty", ...] | None
     """Where the recommended design may land when it is used; None: as in the experiments."""
     surrogate: str
@@ -116,8 +116,13 @@ class Settings:
         return parse(text, path)
 
     def unit(self, name: str) -> str:
-        """Return the unit of a parameter, or nothing."""
-        return getattr(self.space.parameters[name], "unit", None) or ""
+        """Return the unit of a parameter, or of the environment, or nothing."""
+        return getattr(self.space.whole.parameters[name], "unit", None) or ""
+
+    @property
+    def laws(self) -> tuple["FileUncertainty", ...]:
+        """The laws of the environment in the experiments."""
+        return tuple(u for u in self.uncertainties if set(u.names) <= {*self.space.environment})
 
     # -- the first objective
 
@@ -242,17 +247,17 @@ def parse_uncertainty(text: str, settings: Settings) -> list[dict[str, Any]]:
     Returns:
         Its description, as events hold it.
     """
-    top = _table(text, "the uncertainty")
-    top.only(settings.space.names)
-    given = ((name, top.sub(name)) for name in settings.space.names if name in top.values)
+    top, whole = _table(text, "the uncertainty"), settings.space.whole
+    top.only(whole.names)
+    given = ((name, top.sub(name)) for name in whole.names if name in top.values)
     tables = [(table, (name,)) for name, table in given if table is not None]
-    folder, parameters = settings.path.parent, settings.space.parameters
-    found = _uncertainties(tables, parameters, folder, "uncertainty")
+    found = _uncertainties(tables, whole.parameters, settings.path.parent, "uncertainty")
     for each in found:
         each.built(settings.space)
     if top.notes.mistakes:
         raise FileError("the uncertainty", top.notes.mistakes)
-    return [each.described() for each in found]
+    kept = [law for law in settings.laws if not {*law.names} & {*top.values}]
+    return [each.described() for each in (*found, *kept)]
 
 
 def _table(text: str, file: str) -> TomlTable:
@@ -304,10 +309,11 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
     name = top.need("name", "a text in quotes")
     if name is not None and not (name.strip() and name.isprintable()):
         top.note("name must be a text on one line, and not empty.", "name")
-    parameters = _read_parameters(top)
-    space = _read_space(top, parameters)
+    parameters, around = _read_parameters(top), _read_environment(top)
+    space = _read_space(top, {**parameters, **around})
+    columns = {**parameters, **{name: each.column for name, each in around.items()}}
     uncertainties, in_use = (
-        _uncertainties(_tables(top, key), parameters, path.parent, key)
+        _uncertainties(_tables(top, key), columns, path.parent, key)
         for key in ("uncertainty", "deployment")
     )
     is_exact_in_use = top.values.get("deployment") == "exact"
@@ -315,9 +321,9 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         in_use[0].table.note(
             'the file says deployment = "exact" for all parameters; remove one of the two.'
         )
-    measured = _read_outcomes(top, parameters) if "outcomes" in top.values else None
+    measured = _read_outcomes(top, columns) if "outcomes" in top.values else None
     if measured is None:
-        measured = _read_value(top, parameters)
+        measured = _read_value(top, columns)
     others: dict[str, Any] = {
         "surrogate": top.get("surrogate", "a text in quotes", "default"),
         "acquisition": top.get("acquisition", "a text in quotes", "default"),
@@ -327,7 +333,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
             top, "n_initial", "a whole number", 1, n_initial_for(len(parameters))
         ),
         "storage": _storage(top, path),
-        "uncertainties_in_use": in_use if in_use or is_exact_in_use else None,
+        "uncertainties_in_use": _in_use(uncertainties, in_use, is_exact_in_use, around),
     }
     if space is None or name is None or top.notes.mistakes:
         return None
@@ -380,21 +386,37 @@ def _read_parameters(top: TomlTable) -> dict[str, Parameter]:
         if "parameters" not in top.values or table is not None:
             top.note("there are no parameters: write a table [parameters.<name>] for each.")
         return {}
-    made = {name: _parameter(table, name) for name in table.values}
+    types = {"float": Float, "integer": Integer, "categorical": Categorical}
+    made = {}
+    for name in table.values:
+        if (own := table.sub(name)) is not None:
+            usual = "categorical" if "choices" in own.values else "float"
+            kind = own.one_of("type", types, usual)
+            keys = {"categorical": ()}.get(kind, ("unit", "log", "step"))
+            made[name] = _made(own, name, types[kind], kind, ("type", "uncertainty"), keys)
     return {name: parameter for name, parameter in made.items() if parameter is not None}
 
 
-def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
-    table = parameters.sub(name)
-    if table is None:
-        return None
+def _read_environment(top: TomlTable) -> dict[str, Environment]:
+    """Read the tables [environment.<name>]: what nobody sets."""
+    table = top.sub("environment")
+    made = {}
+    for name in () if table is None else table.values:
+        if table is not None and (own := table.sub(name)) is not None:
+            if name in (top.values.get("parameters") or ()):
+                own.note(f"{name!r} is a parameter: nobody sets the environment. Remove one.")
+            keys = ("typical", "unit", "log")
+            made[name] = _made(own, name, Environment, "environment", ("law",), keys)
+    return {name: around for name, around in made.items() if around is not None}
+
+
+def _made(
+    table: TomlTable, name: str, build: Any, kind: str, own: Sequence[str], optional: Sequence[str]
+) -> Any:
+    """Make a parameter, or the environment, from its table; or note what is wrong with it."""
     _check_parameter_name(table, name)
-    own = ["type", "uncertainty", "deployment"]
-    types = {"float": Float, "integer": Integer, "categorical": Categorical}
-    kind = table.one_of("type", types, "categorical" if "choices" in table.values else "float")
     needed = ("choices",) if kind == "categorical" else ("low", "high")
-    optional = () if kind == "categorical" else ("unit", "log", "step")
-    table.only([*own, *needed, *optional])
+    table.only([*own, "deployment", *needed, *optional])
     number = "a whole number" if kind == "integer" else "a number"
     kinds = {"choices": "a list", "log": "true or false", "unit": "a text in quotes"}
     values = {key: table.need(key, kinds.get(key, number)) for key in needed}
@@ -402,10 +424,9 @@ def _parameter(parameters: TomlTable, name: str) -> Parameter | None:
     values |= {key: table.get(key, kinds.get(key, number)) for key in given}
     if None in values.values():
         return None
-    build: Any = types[kind]
     try:
-        parameter: Parameter = build(**values)
-        check_parameter(parameter)
+        parameter = build(**values)
+        check_parameter(parameter.column if kind == "environment" else parameter)
     except (ValueError, TypeError) as error:
         table.note_error(error)
         return None
@@ -422,7 +443,7 @@ def _check_parameter_name(table: TomlTable, name: str) -> None:
         )
 
 
-def _read_space(top: TomlTable, parameters: Mapping[str, Parameter]) -> Space | None:
+def _read_space(top: TomlTable, parameters: Mapping[str, Any]) -> Space | None:
     """Read the constraints; parameters that have mistakes of their own are not there."""
     texts = top.get("constraints", "a list", [])
     if not parameters or top.notes.mistakes:
@@ -593,11 +614,32 @@ class FileUncertainty:
         except (ValueError, TypeError) as error:
             self.table.note_error(error)
             return None
+        around = {n: e for n, e in space.environment.items() if n in self.names}
+        own = {n: p for n, p in space.parameters.items() if n in self.names} or space.parameters
         try:
-            by_columns(Space({n: space.parameters[n] for n in self.names}), {self.names: made})
+            by_columns(Space({**own, **around}), {self.names: made})
         except (ValueError, TypeError) as error:
-            self.table.note(str(error).replace(".clipped(low=...)", "clip_low"))
+            text = str(error).replace(".clipped(low=..., high=...)", "clip_low and clip_high")
+            self.table.note(text.replace(".clipped(low=...)", "clip_low"))
         return made
+
+
+def _in_use(
+    uncertainties: Sequence[FileUncertainty],
+    in_use: Sequence[FileUncertainty],
+    is_exact: bool,
+    around: Collection[str],
+) -> tuple[FileUncertainty, ...] | None:
+    """Complete what the file says of use: the laws of the environment stay unless it names them.
+
+    So do the errors of the parameters where it speaks of the environment alone.
+    """
+    if not in_use and not is_exact:
+        return None
+    named = {name for u in in_use for name in u.names}
+    speaks_of_parameters = is_exact or not named <= {*around}
+    kept = (u for u in uncertainties if not named & {*u.names})
+    return (*in_use, *(u for u in kept if {*u.names} <= {*around} or not speaks_of_parameters))
 
 
 def _uncertainties(
@@ -659,20 +701,22 @@ def _description(
 
 
 def _tables(top: TomlTable, key: str) -> Tables:
-    """Return the tables that stand under a parameter, and those of groups."""
-    declared = top.values.get("parameters")
-    known = declared if isinstance(declared, dict) else {}
-    found = []
-    for name, values in known.items():
-        if isinstance(values, dict) and key in values:
-            table = TomlTable(values, ("parameters", name), top.notes).sub(key)
-            found += [] if table is None else [(table, (name,))]
+    """Return the tables that stand under a parameter or an environment, and those of groups."""
+    known, found = list[str](), []
+    law = "law" if key == "uncertainty" else key
+    for group, word in (("parameters", key), ("environment", law)):
+        declared = top.values.get(group)
+        for name, values in declared.items() if isinstance(declared, dict) else ():
+            known.append(name)
+            if isinstance(values, dict) and word in values:
+                table = TomlTable(values, (group, name), top.notes).sub(word)
+                found += [] if table is None else [(table, (name,))]
     is_exact_in_use = key == "deployment" and top.values.get(key) == "exact"
     for table in [] if is_exact_in_use else top.subs(key):
         names = table.need("parameters", "a list") or []
         unknown = [name for name in names if name not in known]
         for name in unknown:
-            table.note(f"unknown parameter {name!r}{nearest(str(name), [*known])}", "parameters")
+            table.note(f"unknown parameter {name!r}{nearest(str(name), known)}", "parameters")
         if "parameters" in table.values and len(set(map(str, names))) < max(len(names), 1):
             table.note(f"parameters must be different names, got {names}.", "parameters")
         elif names and not unknown:

@@ -1,7 +1,7 @@
 """What to expect at given settings: of every outcome, on average and in a single run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airbo import words
@@ -65,6 +65,8 @@ class Prediction:
     nearest: Sequence[tuple[int, float]]
     """Numbers of the nearest experiments, and how far each is: the largest difference of a
     parameter, relative to its range; 1 for another choice."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the environment."""
 
     @property
     def is_far(self) -> bool:
@@ -75,13 +77,17 @@ class Prediction:
         """Return plain values, for JSON."""
         return {
             "design": dict(self.design),
+            **({"given": dict(self.given)} if self.given else {}),
             "outcomes": {name: found.to_dict() for name, found in self.outcomes.items()},
             "nearest": [{"number": number, "distance": away} for number, away in self.nearest],
         }
 
 
 def predict(
-    optimizer: "Optimizer", experiments: Sequence[Experiment], design: Mapping[str, Any]
+    optimizer: "Optimizer",
+    experiments: Sequence[Experiment],
+    design: Mapping[str, Any],
+    given: Mapping[str, Any] | None = None,
 ) -> Prediction:
     """Predict all outcomes of a design.
 
@@ -89,18 +95,22 @@ def predict(
         optimizer: It is not changed.
         experiments: Those that it knows.
         design: Any design, also outside the ranges.
+        given: What is known of the environment.
     """
     plain = optimizer.space.checked(design, allow_outside=True)
-    names = [model.goal.name for model in optimizer.outcome_models()]
-    found = {name: _outcome(optimizer, plain, name) for name in names}
+    known = dict(given or {})
+    names = [model.goal.name for model in optimizer.outcome_models(known)]
+    found = {name: _outcome(optimizer, plain, name, known) for name in names}
     away = sorted((optimizer.space.distance(e.design, plain), e.number) for e in experiments)
-    return Prediction(plain, found, [(number, d) for d, number in away[:N_NEAREST]])
+    return Prediction(plain, found, [(number, d) for d, number in away[:N_NEAREST]], known)
 
 
-def _outcome(optimizer: "Optimizer", design: Design, name: str) -> OutcomePrediction:
-    expected = optimizer.evaluate(design, Mean(), outcome=name)
-    model = optimizer.outcome_model(name)
-    single = None if name == FEASIBLE else single_run(optimizer, design, name)
+def _outcome(
+    optimizer: "Optimizer", design: Design, name: str, given: Mapping[str, Any]
+) -> OutcomePrediction:
+    expected = optimizer.evaluate(design, Mean(), outcome=name, given=given)
+    model = optimizer.outcome_model(name, given=given)
+    single = None if name == FEASIBLE else single_run(optimizer, design, name, given)
     common = (expected.mean, expected.std, expected.interval, single)
     if model.is_mean:
         return OutcomePrediction(*common)
@@ -108,15 +118,17 @@ def _outcome(optimizer: "Optimizer", design: Design, name: str) -> OutcomePredic
     return OutcomePrediction(*common, model.evaluate(design), estimate.holds)
 
 
-def single_run(optimizer: "Optimizer", design: Design, name: str) -> Interval | None:
+def single_run(
+    optimizer: "Optimizer", design: Design, name: str, given: Mapping[str, Any] | None = None
+) -> Interval | None:
     """Return where 9 of 10 single runs in use lie, with noise, and with what is not known."""
     from airbo.models.draws import has_function
     from airbo.models.noise import unseen_input_noise
 
-    model = optimizer.outcome_model(name, Mean())
+    model = optimizer.outcome_model(name, Mean(), given=given)
     is_noise_known = unseen_input_noise(model.model.likelihood) is not None  # apart from P_x
     if is_noise_known and has_function(model.model):
-        noisy = optimizer.outcome_model(name, Mean(), noise="product")
+        noisy = optimizer.outcome_model(name, Mean(), noise="product", given=given)
         return middle_90(noisy.values(design).flatten())
     if optimizer.deployment != optimizer.uncertainty:
         return None
@@ -195,7 +207,7 @@ def as_table(predictions: Sequence[Prediction]) -> "pd.DataFrame":
 
     rows = []
     for found in predictions:
-        row: dict[str, Any] = dict(found.design)
+        row: dict[str, Any] = {**found.design, **found.given}
         for name, p in found.outcomes.items():
             row |= {name: p.mean, f"{name}_low": p.interval[0], f"{name}_high": p.interval[1]}
             if p.single_run is not None:

@@ -9,8 +9,8 @@ expected gain asks how far an experiment may lift the best mean. So the reason i
 that s(x) leaves room for more, or, where neither holds, what the experiment tells about others.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from scipy.stats import norm
 
@@ -38,7 +38,11 @@ FIRST = "One of the first designs, which spread over the ranges."
 
 
 def reason(
-    optimizer: "Optimizer", settings: Settings, experiments: Sequence[Experiment], design: Design
+    optimizer: "Optimizer",
+    settings: Settings,
+    experiments: Sequence[Experiment],
+    design: Design,
+    given: Mapping[str, Any] | None = None,
 ) -> str:
     """Say in a sentence why the models chose a design, and then what they expect of it.
 
@@ -47,8 +51,9 @@ def reason(
         settings: Names and units.
         experiments: Those that its models know.
         design: As it will be tried.
+        given: What is known beforehand, as it was asked with.
     """
-    models = optimizer.outcome_models()
+    models = optimizer.outcome_models(given)
     aims = [model for model in models if not model.is_limit]
     doubts = [model for model in models if model.is_limit and _holds(model, design) < UNLIKELY]
     why = _repeated(experiments, design)

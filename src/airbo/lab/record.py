@@ -42,7 +42,9 @@ class Experiment:
     outcomes: Mapping[str, float] = field(default_factory=dict)
     """What was measured, by name."""
     executed: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters of the executed input, where they were measured."""
+    """Parameters of the executed input, and of the environment, where they were measured."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What was known of the environment when it was asked for."""
     asked: datetime | None = None
     """When it was asked for, in UTC."""
     told: datetime | None = None
@@ -51,6 +53,8 @@ class Experiment:
     """Who told its outcome first."""
     uncertainty: Any = None
     """Description of what it was made under; None: not known."""
+    noise: Mapping[str, float] = field(default_factory=dict)
+    """Known standard deviations of the noise, by the name of the outcome."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Units in which it was told, by the name of the outcome."""
     infeasible: bool = False
@@ -193,7 +197,9 @@ def _named(e: Experiment, first: str) -> Experiment:
     def name(given: Mapping[str, Any]) -> dict[str, Any]:
         return {first if key == VALUE else key: value for key, value in given.items()}
 
-    return replace(e, outcomes=name(e.outcomes), units=name(e.units)) if e.outcomes else e
+    if not e.outcomes:
+        return e
+    return replace(e, outcomes=name(e.outcomes), units=name(e.units), noise=name(e.noise))
 
 
 def fold(events: Iterable[Event]) -> Record:
@@ -307,14 +313,14 @@ def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | Non
         if e is None:
             asked = _moment(fact.at, event)
             return Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under,
-                              run=fact.run, reason=fact.reason)  # fmt: skip
+                              run=fact.run, reason=fact.reason, given=fact.given)  # fmt: skip
         return replace(e, run=fact.run) if e.is_pending else e
     if isinstance(fact, Told | Failed):
         return _with_outcome(e, event, fact, under)
     if e is None:
         return None
     if isinstance(fact, Abandoned):
-        e = replace(e, outcomes={}, units={}, executed={}, infeasible=False)
+        e = replace(e, outcomes={}, units={}, noise={}, executed={}, infeasible=False)
         return replace(e, outcome="given up", told=event.at, by=event.by)
     if isinstance(fact, Noted):
         return replace(e, notes=(*e.notes, fact.text))
@@ -338,6 +344,7 @@ def _with_outcome(
         outcome="ok" if is_told else "failed",
         outcomes=fact.outcomes if isinstance(fact, Told) else {},
         units=fact.units if isinstance(fact, Told) else {},
+        noise=fact.noise if isinstance(fact, Told) else {},
         executed=fact.executed,
         infeasible=isinstance(fact, Failed) and fact.infeasible,
         uncertainty=e.uncertainty if fact.uncertainty is None else fact.uncertainty,
@@ -360,7 +367,8 @@ def _described(
     numbers = (fact.number,)
     if isinstance(fact, Asked):
         is_new = before is None
-        design = ", ".join(f"{name} = {words.shown(v)}" for name, v in fact.design.items())
+        design = words.pairs(fact.design)
+        design += f", given {words.pairs(fact.given)}" if fact.given else ""
         return "asked", numbers, design if is_new else "another process runs it", False
     if isinstance(fact, Told | Failed):
         assert after is not None
@@ -373,7 +381,7 @@ def _described(
                 ", ".join(differences(before, after, units)) or "nothing",
                 True,
             )
-        measured = ", ".join(f"{name} = {words.shown(v)}" for name, v in after.executed.items())
+        measured = words.pairs(after.executed)
         text = words.result(after, units) + (f", measured {measured}" if measured else "")
         if before is None:
             return "added", numbers, text, True
@@ -390,7 +398,7 @@ def _described(
 
 def adds_to(before: Experiment, after: Experiment) -> bool:
     """Say whether an outcome was measured later, and nothing that was known has changed."""
-    more = replace(before, outcomes=after.outcomes, units=after.units)
+    more = replace(before, outcomes=after.outcomes, units=after.units, noise=after.noise)
     is_more = before.outcomes.items() < after.outcomes.items()
     return bool(before.outcomes) and is_more and more == after
 
@@ -408,7 +416,9 @@ def differences(
         old, new = before.executed.get(name), after.executed.get(name)
         if old != new:
             was, now = ("not measured" if v is None else words.shown(v) for v in (old, new))
-            found.append(f"executed {name} {was} → {now}")
+            found.append(f"measured {name} {was} → {now}")
+    if dict(before.noise) != dict(after.noise):
+        found.append(f"known noise {words.pairs(before.noise)} → {words.pairs(after.noise)}")
     if before.uncertainty != after.uncertainty and before.has_outcome:
         found.append("made under another uncertainty")
     return found

@@ -9,9 +9,9 @@ import string
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ class CommandResult:
     """What was measured, by name; None: the experiment failed."""
     reason: str = ""
     """Why there is no value."""
+    environment: Mapping[str, float] = field(default_factory=dict)
+    """What was measured of the environment."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Command:
     timeout: float | None = None
     """Seconds after which the experiment has failed."""
     outcomes: Collection[str] = ("value",)
-    """Names of what it measures."""
+    """Names of what it measures; it may name the environment of the space, too."""
 
     def __post_init__(self) -> None:
         """Refuse a command that names something else than parameters."""
@@ -84,7 +86,10 @@ class Command:
             return CommandResult(None, f"it ended with exit code {said}")
         line = _last_line(output)
         try:
-            return CommandResult(answer_in(line, self.outcomes))
+            found = answer_in(line, self.outcomes, self.space.environment)
+            own = {name: value for name, value in found.items() if name in self.outcomes}
+            around = {name: value for name, value in found.items() if name not in own}
+            return CommandResult(own, environment=around)
         except ValueError as error:
             reason = str(error).rstrip(".")  # with all that was printed: none of it is lost
             return CommandResult(None, reason if repr(line) in reason else f"{reason} ({line})")
@@ -125,8 +130,12 @@ def _filled(word: str, design: Design) -> str:
     return "".join(parts)
 
 
-def answer_in(line: str, outcomes: Collection[str]) -> dict[str, float]:
+def answer_in(
+    line: str, outcomes: Collection[str], environment: Collection[str] = ()
+) -> dict[str, float]:
     """Read what a program prints: JSON with outcomes by name, or the bare value of a single one.
+
+    What it measured of the environment is named, too.
 
     >>> answer_in("1.25", ["strength"])
     {'strength': 1.25}
@@ -146,8 +155,8 @@ def answer_in(line: str, outcomes: Collection[str]) -> dict[str, float]:
         example = json.dumps(dict.fromkeys(outcomes, 1.25))
         raise ValueError(f"its last line must be JSON such as {example}, got {line!r}")
     for name in given:
-        if name not in outcomes:
-            raise ValueError(f"its last line names {name!r}{nearest(name, list(outcomes))}")
+        if name not in (known := [*outcomes, *environment]):
+            raise ValueError(f"its last line names {name!r}{nearest(name, known)}")
     return {name: _measured(value, name) for name, value in given.items() if value is not None}
 
 
@@ -243,7 +252,8 @@ def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> 
     """Report a result; Ctrl-C waits, so that no value is lost."""
 
     def tell() -> None:
-        campaign.tell(experiment.number, result.value, sure=True, note=result.reason or None)
+        around, why = result.environment or None, result.reason or None
+        campaign.tell(experiment.number, result.value, executed=around, sure=True, note=why)
 
     with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
         try:

@@ -19,7 +19,16 @@ from airbo.lab.entry import Entry, EntryReader, Report
 from airbo.lab.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.lab.file import Settings
 from airbo.lab.record import Change, Experiment, Record
-from airbo.observed import EXECUTED_COLUMN, FAILED, INFEASIBLE, OK, STATUS, VALUE, check_value
+from airbo.observed import (
+    EXECUTED_COLUMN,
+    FAILED,
+    INFEASIBLE,
+    NOISE_COLUMN,
+    OK,
+    STATUS,
+    VALUE,
+    check_value,
+)
 from airbo.outcomes import objectives
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 from airbo.space import Design, Space
@@ -96,7 +105,10 @@ class ExperimentTable:
     def digest(self) -> str:
         """A short text that differs for tables that differ."""
         entries = (row.entry for row in self.rows)
-        content = [[e.design, e.outcomes, e.executed, e.infeasible] for e in entries]
+        content = [
+            [e.design, e.outcomes, e.executed, e.infeasible, *([e.noise] if e.noise else [])]
+            for e in entries
+        ]
         text = json.dumps(_rounded(content), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -246,13 +258,13 @@ def read_designs(settings: Settings, path: Path) -> list[Design]:
     for line, cells in sheet.rows:
         design: Design = {}
         for column, cell in zip(meanings, cells, strict=False):
-            parameter = settings.space.parameters.get(column)
+            parameter = settings.space.whole.parameters.get(column)
             if parameter is None or not cell:
                 continue
             is_text = isinstance(parameter, Categorical)
             try:
                 text = sheet.text(cell) if is_text else sheet.number(cell)
-                design[column] = typed_value(settings.space, column, text)
+                design[column] = typed_value(settings.space.whole, column, text)
             except ValueError as error:
                 found.add(line, str(error))
         designs.append(design)
@@ -327,10 +339,11 @@ class TableColumns:
     @property
     def known(self) -> list[str]:
         """What a column can be called, but for units."""
-        names = self.space.names
+        names = self.space.whole.names
         values = [VALUE, *self.units] if len(self.units) == 1 else [*self.units]
-        measured = [EXECUTED_COLUMN + n for n in names]
-        return list(dict.fromkeys([*names, *values, STATUS, *_OURS, *measured]))
+        measured = [EXECUTED_COLUMN + n for n in self.space.names]
+        noise = [NOISE_COLUMN + n for n in values]
+        return list(dict.fromkeys([*names, *values, STATUS, *_OURS, *measured, *noise]))
 
     def meaning(self, column: str) -> str:
         """Return the name of a column without its unit; or refuse it.
@@ -344,8 +357,8 @@ class TableColumns:
         name = next((n for n, own in self.called.items() if own == column), name)
         if name not in self.known:
             raise ValueError(f"unknown column {column!r}{nearest(name, self.known)}")
-        if name == VALUE and len(self.units) == 1:
-            [name] = self.units
+        if len(self.units) == 1 and name in (VALUE, NOISE_COLUMN + VALUE):
+            name = name.removesuffix(VALUE) + next(iter(self.units))
         own = self._unit(name)
         if unit and own and not same_unit(unit, own):
             raise ValueError(
@@ -354,9 +367,9 @@ class TableColumns:
         return name
 
     def _unit(self, name: str) -> str | None:
-        if name in self.units:
-            return self.units[name]
-        parameter = self.space.parameters.get(name.removeprefix(EXECUTED_COLUMN))
+        if name.removeprefix(NOISE_COLUMN) in self.units:
+            return self.units[name.removeprefix(NOISE_COLUMN)]
+        parameter = self.space.whole.parameters.get(name.removeprefix(EXECUTED_COLUMN))
         return None if parameter is None else unit_of(parameter)
 
 
@@ -455,15 +468,22 @@ class _RowReader:
         n_before = len(self.found.mistakes)
         names = self.space.names
         design = {n: self._try(line, self._designed, n, cells[n]) for n in names if n in cells}
+        columns = {name: EXECUTED_COLUMN + name for name in names}
+        columns |= {name: name for name in self.space.environment}
         executed = {
-            name: self._try(line, self._executed, name, cells[column])
-            for name in names
-            if cells.get(column := EXECUTED_COLUMN + name)
+            name: self._try(line, self._executed, name, column, cells[column])
+            for name, column in columns.items()
+            if cells.get(column)
         }
         outcomes = self._outcomes(line, cells, status)
+        noise = {
+            name: self._try(line, self._outcome, column, cells[column])
+            for name in self.units
+            if cells.get(column := NOISE_COLUMN + name)
+        }
         if len(self.found.mistakes) > n_before or not self.is_whole:
             return []
-        failed = {"infeasible": status == INFEASIBLE, **self.common}
+        failed = {"infeasible": status == INFEASIBLE, "noise": noise, **self.common}
         report = Report(design, outcomes, executed=executed, **failed)
         entry = self._try(line, self.reader.added, report)
         kept = {c: self.sheet.text(cells[c]) for c in _OURS if cells.get(c) and c not in design}
@@ -489,10 +509,9 @@ class _RowReader:
             raise ValueError(f"Parameter {name!r}: {error}{hint}") from None
         return value
 
-    def _executed(self, name: str, cell: str) -> Any:
-        if isinstance(self.space.parameters[name], Categorical):
+    def _executed(self, name: str, column: str, cell: str) -> Any:
+        if isinstance(self.space.whole.parameters[name], Categorical):
             return cell  # which is refused with the row
-        column = EXECUTED_COLUMN + name
         return number_of(self._number(column, cell), column)
 
     def _outcomes(
@@ -555,9 +574,13 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
 
     space = settings.space
     measured = [n for n in space.names if any(n in e.executed for e in experiments)]
+    around = [*space.environment]
     called = {name: settings.event_name(name) for name in settings.outcomes}
     others = (name for e in experiments for name in e.outcomes if name not in called)
     called |= {name: name for name in others}
+    noisy = {
+        n: NOISE_COLUMN + c for n, c in called.items() if any(n in e.noise for e in experiments)
+    }
     rows = [
         {
             BY: e.by,  # first: a parameter or an outcome with this name counts more
@@ -566,8 +589,10 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
             TRIAL: e.number,
             **e.design,
             **{column: e.outcomes.get(name, math.nan) for name, column in called.items()},
+            **{column: e.noise.get(name) for name, column in noisy.items()},
             STATUS: _status(e),
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
+            **{name: e.executed.get(name) for name in around},
             ASKED: _local(e.asked),
             TOLD: _local(e.told),
         }
@@ -577,8 +602,10 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
         TRIAL,
         *space.names,
         *called.values(),
+        *noisy.values(),
         STATUS,
         *(EXECUTED_COLUMN + n for n in measured),
+        *around,
         ASKED,
         TOLD,
         *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),

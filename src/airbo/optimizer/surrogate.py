@@ -190,7 +190,8 @@ class Surrogate:
             self.points.cube.whole.from_columns(columns)
         check_logs(self.space, around, columns)
         uncertainty = self.uncertainty if o.uncertainty is None else o.uncertainty
-        for name in without_law(self.points.cube.designs, uncertainty):
+        says_something = o.outcomes or o.infeasible
+        for name in without_law(self.points.cube.designs, uncertainty) if says_something else ():
             if name not in o.executed:
                 raise ValueError(
                     f"{name!r} was not measured and has no law. Tell executed={{{name!r}: ...}}, "

@@ -134,6 +134,11 @@ class Space:
         """What nobody sets, by name."""
         return dict(self._environment)
 
+    @property
+    def typical(self) -> list[float]:
+        """The typical values of the environment, in its order."""
+        return [float(around.typical or 0.0) for _, around in self._environment]
+
     @cached_property
     def whole(self) -> "Space":
         """The same with the environment as further parameters, as executed inputs have it."""

@@ -184,7 +184,7 @@ def _corners(space: Space) -> Float[Tensor, "n d"]:
     low, high = torch.tensor(space.bounds, dtype=torch.float64)
     X = torch.stack([low, (low + high) / 2, high])
     X[:, space.log_columns] = low[list(space.log_columns)]
-    typical = torch.tensor([e.typical for e in space.environment.values()], dtype=torch.float64)
+    typical = torch.tensor(space.typical, dtype=torch.float64)
     return torch.cat([X, typical.expand(len(X), -1)], dim=-1)
 
 

@@ -306,7 +306,7 @@ def test_nothing_is_final(here, monkeypatch):
     ]  # fmt: skip
     assert {c["by"] for c in changes} == {"Ann"}
     assert [c["undone"] for c in changes[3:6]] == [False, True, True]
-    assert "executed speed 101 → not measured" in airbo_(
+    assert "measured speed 101 → not measured" in airbo_(
         "tell", 0, 1.5, "--correct", "--not-measured"
     ).stdout  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 import datetime
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,8 +13,10 @@ from airbo.lab.cli.command import (
     AsJson,
     File,
     Output,
+    WithGiven,
     one_thread,
     open_campaign,
+    read_given,
     reporting,
 )
 
@@ -57,21 +58,27 @@ def recommend(
         float | None,
         typer.Option(help="A difference of values that does not matter to you.", min=0),
     ] = None,
+    given: WithGiven = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Say which design to use, what to expect of it, and whether more experiments are worth it."""
     with reporting(as_json) as out:
+        from airbo.words import assignments
+
         campaign = open_campaign(file, out)
         outlook, policy = None, policy_of(anywhere)
         with out.working("Fitting the model and looking ahead ..."):
             one_thread()
-            adviser = campaign.adviser()
-            if adviser.knows_outlook:
+            adviser, known = campaign.adviser(), read_given(campaign.settings, given)
+            if adviser.knows_outlook and not known:
                 outlook = adviser.look_ahead(tolerance, policy)
-            best = outlook.recommendation if outlook else adviser.recommend(policy)
-            handed = adviser.handover(best.design)
+            best = outlook.recommendation if outlook else adviser.recommend(policy, known)
+            handed = adviser.handover(best.design, known)
         settings, data = campaign.settings, as_recommended(best)
+        if known:
+            data["given"] = known
+            out.show(f"For {assignments(settings.space, known)}:")
         if adviser.is_about_one_value:
             data |= _show_value(out, settings, best, outlook)
         else:
@@ -96,9 +103,9 @@ def _show_value(
         "unit": unit_of_measure(settings.measure, unit),
         "measure": measures.to_text(settings.measure),
     }
-    if outlook is None:
+    if outlook is None and settings.measure != measures.Mean():
         out.show(MEAN_ONLY)
-    else:
+    elif outlook is not None:
         out.show(*outlook_sentences(outlook, settings.space, name, unit))
         data["outlook"] = as_outlook(outlook)
     if best.capability is not None:
@@ -150,7 +157,12 @@ def as_outlook(outlook: "Outlook") -> dict[str, Any]:
 # -- several objectives
 
 
-def front_(anywhere: Anywhere = None, file: File = DEFAULT, as_json: AsJson = False) -> None:
+def front_(
+    anywhere: Anywhere = None,
+    given: WithGiven = None,
+    file: File = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
     """List the designs to choose from if two or three objectives conflict.
 
     No other design is better by all objectives than one on the front, and every design on it keeps
@@ -170,11 +182,11 @@ def front_(anywhere: Anywhere = None, file: File = DEFAULT, as_json: AsJson = Fa
             )
         with out.working("Fitting the models and looking for the front ..."):
             one_thread()
-            adviser = campaign.adviser()
+            adviser, known = campaign.adviser(), read_given(settings, given)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # ``recommend`` says the same of an empty front
-                found = adviser.front(policy_of(anywhere))
-            best = adviser.recommend(policy_of(anywhere))
+                found = adviser.front(policy_of(anywhere), known)
+            best = adviser.recommend(policy_of(anywhere), known)
         if found:
             out.show(front_table(settings, found, best), _MEANS, best.reason)
         else:
@@ -221,13 +233,14 @@ def predict(
         if table is not None:
             _predict_table(campaign, table, output, allow_outside, out)
             return
-        design = _design_in(settings, words or [])
+        design = read_given(settings, words)
         with out.working("Fitting the model ..."):
             one_thread()
             found = campaign.predict(design, allow_outside=allow_outside)
         others = [name for name in settings.space.names if name not in design]
         as_best = f" ({listed(others)} as recommended)" if others else ""
-        out.show(f"At {assignments(settings.space, found.design)}{as_best}:")
+        at = assignments(settings.space, {**found.design, **found.given})
+        out.show(f"At {at}{as_best}:")
         out.show(*sentences(settings, found))
         out.show("Brackets are 90% intervals (model uncertainty); values are those in use.")
         out.result(found.to_dict())
@@ -252,23 +265,6 @@ def _predict_table(
     elif not out.as_json:
         typer.echo(to_csv(as_table(found)), nl=False)
     out.result({"predictions": [each.to_dict() for each in found], "file": output})
-
-
-def _design_in(settings: "Settings", words: Sequence[str]) -> dict[str, Any]:
-    """Read words such as ``speed=120``."""
-    from airbo.lab.errors import CampaignError
-    from airbo.words import typed_value
-
-    design: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or name in design:
-            raise CampaignError(f"Settings are written as name=value, once each, got {word!r}.")
-        try:
-            design[name] = typed_value(settings.space, name, text)
-        except ValueError as error:
-            raise CampaignError(f"{word}: {error}") from None
-    return design
 
 
 # -- the report

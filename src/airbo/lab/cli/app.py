@@ -66,7 +66,12 @@ _add(
     "airbo init --parameter dose=0.1:10:mol%:log --parameter tool=A,B --uncertainty dose=normal:5%",
 )
 _add(files.check, "airbo check", "airbo check other.toml", "airbo check --data")
-_add(experiments.ask, "airbo ask", "airbo ask -n 4 --json")
+_add(
+    experiments.ask,
+    "airbo ask",
+    "airbo ask -n 4 --json",
+    "airbo ask --given humidity=63 --given tool=A  (today it is so)",
+)
 _add(
     experiments.tell,
     "airbo tell 3 1.25  (experiment 3 gave 1.25; 1,25 and, in percent, 62.1% are read too)",
@@ -74,6 +79,8 @@ _add(
     "airbo tell speed=120 depth=0.5 1.25  (by its design, asked for or not)",
     "airbo tell 3 1.25 --executed speed=121.3  (the real speed was measured)",
     "airbo tell 3 speed=125 1.25  (you set 125, not the speed that was asked for)",
+    "airbo tell 3 1.25 humidity=63  (nobody sets the humidity; it was measured)",
+    "airbo tell 3 1.25 --noise 0.3  (its standard deviation is known)",
     "airbo tell 3 1.52 --correct  (it was 1.52, not 1.25)",
     "airbo tell 5 1.1 --uncertainty 'speed = {kind = \"normal\", std = 5.0}'  (another machine)",
     cls=NumbersMayBeNegative,
@@ -88,7 +95,12 @@ _add(experiments.exclude, 'airbo exclude 7 --why "the sensor was loose"')
 _add(experiments.include, "airbo include 7")
 _add(experiments.note, 'airbo note 7 "new batch of steel"')
 _add(experiments.status, "airbo status")
-_add(advice.recommend, "airbo recommend", "airbo recommend --anywhere --json")
+_add(
+    advice.recommend,
+    "airbo recommend",
+    "airbo recommend --anywhere --json",
+    "airbo recommend --given humidity=63  (the best design for today)",
+)
 _add(advice.predict, "airbo predict speed=120 depth=0.5")
 _add(advice.front_, "airbo front", "airbo front --json", name="front")
 _add(

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: all numbers are right.")]
+WithGiven = Annotated[
+    list[str] | None,
+    typer.Option("--given", help="What is known of today, or has to be so: NAME=VALUE."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DEFAULT = Path("campaign.toml")
 
@@ -182,6 +186,23 @@ def collect_garbage() -> None:
         gc.enable()
 
 
+def read_given(settings: "Settings", words: "Sequence[str] | None") -> dict[str, Any]:
+    """Read words such as ``humidity=63``, of the environment and of parameters."""
+    from airbo.lab.errors import CampaignError
+    from airbo.words import typed_value
+
+    found: dict[str, Any] = {}
+    for word in words or ():
+        name, equals, text = word.partition("=")
+        if not equals or name in found:
+            raise CampaignError(f"Values are written as name=value, once each, got {word!r}.")
+        try:
+            found[name] = typed_value(settings.space.whole, name, text)
+        except ValueError as error:
+            raise CampaignError(f"{word}: {error}") from None
+    return found
+
+
 def read_under(settings: "Settings", text: str | None, out: Output) -> Any:
     """Read what single experiments were made under, if that was said."""
     if text is None:
@@ -202,7 +223,9 @@ def as_data(settings: "Settings", e: "Experiment") -> dict[str, Any]:
         "value": e.outcomes.get(settings.value_name),
         **({"outcomes": dict(e.outcomes)} if e.outcomes else {}),
         **({"infeasible": True} if e.infeasible else {}),
+        **({"noise": dict(e.noise)} if e.noise else {}),
         "executed": dict(e.executed),
+        **({"given": dict(e.given)} if e.given else {}),
         "asked": e.asked,
         "reason": e.reason,
         "told": e.told,

@@ -1,7 +1,7 @@
 """Commands about experiments: ask, tell, fail, status; undo, exclude, include, note."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,11 +11,13 @@ from airbo.lab.cli.command import (
     AsJson,
     File,
     Output,
+    WithGiven,
     Yes,
     as_data,
     insisting,
     one_thread,
     open_campaign,
+    read_given,
     read_under,
     reporting,
 )
@@ -29,23 +31,27 @@ Number = Annotated[int, typer.Argument(help="The number of the experiment.", min
 
 def ask(
     n: Annotated[int, typer.Option("-n", help="How many designs.", min=1)] = 1,
+    given: WithGiven = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Choose the next designs to try; what is pending is taken into account."""
     with reporting(as_json) as out:
         from airbo.lab.cli.views import design_table
+        from airbo.words import shown
 
         campaign = open_campaign(file, out)
         with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
             one_thread()
-            asked = campaign.ask(n)
+            asked = campaign.ask(n, given=read_given(campaign.settings, given))
         settings = campaign.settings
         out.show(design_table(settings, asked, title="Try these designs"))
         out.show(*(f"{e.number}: {e.reason}" for e in asked))
         first = asked[0].number
         value = " ".join(f"{name}=VALUE" for name in settings.outcomes)
         value = "VALUE" if settings.is_single else value
+        for name in settings.space.environment:
+            value += f" {name}={shown(asked[0].given.get(name, 'MEASURED'))}"
         out.show(f"Then: airbo tell {first} {value}   (or, without a value: airbo fail {first})")
         out.result({"asked": [as_data(settings, e) for e in asked]})
 
@@ -55,11 +61,16 @@ def tell(
         list[str],
         typer.Argument(
             help="NUMBER VALUE, NUMBER=VALUE ..., NAME=VALUE ... VALUE, or, where you set another "
-            "value than asked, NUMBER NAME=VALUE ... VALUE. With outcomes: NUMBER OUTCOME=VALUE ..."
+            "value than asked, NUMBER NAME=VALUE ... VALUE. With outcomes: NUMBER OUTCOME=VALUE "
+            "... What you measured of the environment is named in the same way: humidity=63."
         ),
     ],
     executed: Annotated[
         list[str] | None, typer.Option(help="A measured executed input: NAME=VALUE.")
+    ] = None,
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(help="The known standard deviation of the value; of outcomes: NAME=VALUE."),
     ] = None,
     not_measured: Annotated[
         bool, typer.Option("--not-measured", help="Drop the executed inputs that you reported.")
@@ -93,12 +104,14 @@ def tell(
         measured = named_values(executed or [], space)
         if measured and len(report.values) > 1:
             raise CampaignError("--executed is for one experiment at a time.")
+        measured |= report.environment
         if measured and not_measured:
             raise CampaignError("--executed and --not-measured contradict each other.")
         under = read_under(campaign.settings, uncertainty, out) if uncertainty else None
         told = insisting(out, yes, lambda sure: campaign.tell_all(
             report.values, design=report.design, uncertainty=under,
             executed=measured or ({} if not_measured else None),
+            noise=_noise(noise or [], campaign.settings.units),
             correct=correct, again=again, allow_outside=allow_outside, sure=sure, note=note,
         ))  # fmt: skip
         show_told(out, campaign, told)
@@ -288,6 +301,8 @@ class Report:
     """Experiments by number, or a design, with what was measured, by name."""
     design: dict[str, Any] | None = None
     """Parameters that were set otherwise than asked."""
+    environment: dict[str, float] = field(default_factory=dict)
+    """What was measured of the environment."""
 
 
 def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report:
@@ -301,13 +316,15 @@ def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | No
     from airbo.lab.errors import CampaignError
 
     is_single = len(units) == 1
+    own = [word for word in words if word.partition("=")[0].strip() in space.environment]
+    around = named_values(own, space)
     try:
-        found = _report(words, space, units)
+        found = _report([word for word in words if word not in own], space, units)
     except ValueError as error:
         hint = _hint(str(error), "" if is_single else _LEAVE_OUT)
         raise CampaignError(str(error)[:1].upper() + str(error)[1:] + hint) from None
     if found is not None:
-        return found
+        return replace(found, environment=around)
     example = " ".join(f"{name}=1.25" for name in units)
     several = f"write: airbo tell 3 {example}; leave out what was not measured"
     raise CampaignError(
@@ -348,9 +365,9 @@ def _design(space: "Space", given: dict[str, str], outcomes: list[str]) -> dict[
 
     for name in given:
         if name not in space.names:
-            what, known = "parameter", list(space.names)
+            what, known = "parameter", list(space.whole.names)
             if len(outcomes) > 1:
-                what, known = "name", [*outcomes, *space.names]
+                what, known = "name", [*outcomes, *space.whole.names]
             raise ValueError(f"unknown {what} {name!r}{nearest(name, known)}")
     return {name: typed_value(space, name, text) for name, text in given.items()}
 
@@ -366,19 +383,38 @@ def named_values(words: Sequence[str], space: "Space") -> dict[str, float]:
     from airbo.lab.errors import CampaignError
     from airbo.words import typed_number, unit_of
 
-    found = {}
+    found, space = dict[str, float](), space.whole
     for word in words:
-        name, equals, text = word.partition("=")
+        name, equals, text = word.strip().partition("=")
         if not equals:
             raise CampaignError(f"--executed is written as name=value, got {word!r}.")
         if name not in space.names:
             raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}")
+        if name in found:
+            raise CampaignError(f"{name!r} is named twice: which one counts?")
         try:
-            unit = unit_of(space.parameters[name])
-            found[name] = typed_number(text, f"--executed {name}", unit)
+            found[name] = typed_number(text, name, unit_of(space.parameters[name]))
         except ValueError as error:
             raise CampaignError(str(error)) from None
     return found
+
+
+def _noise(words: Sequence[str], units: Mapping[str, str | None]) -> dict[str, float] | None:
+    """Read the known noise of outcomes; that of a single one need not be named."""
+    from airbo.lab.errors import CampaignError
+    from airbo.words import nearest, typed_number
+
+    found = {}
+    for word in words:
+        name, equals, text = word.strip().rpartition("=")
+        name = name if equals or len(units) > 1 else next(iter(units))
+        if name not in units:
+            raise CampaignError(f"--noise: unknown outcome {name!r}{nearest(name, units)}")
+        try:
+            found[name] = typed_number(text, "--noise", units[name])
+        except ValueError as error:
+            raise CampaignError(str(error)) from None
+    return found or None
 
 
 def _is_number(text: str) -> bool:

@@ -27,6 +27,13 @@ def init(
         list[str] | None,
         typer.Option(help="NAME=normal:2, NAME=normal:5%, NAME=uniform:LOW:HIGH, NAME=log.csv."),
     ] = None,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What nobody sets: NAME=LOW:HIGH:UNIT, then :log, :typical=VALUE. Its law: "
+            "--uncertainty."
+        ),
+    ] = None,
     storage: Annotated[str, typer.Option(help="URL of the storage; default: an SQLite file.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     as_json: AsJson = False,
@@ -48,7 +55,8 @@ def init(
         if file.exists() and not force:
             raise CampaignError(f"{file} exists already; --force replaces it.")
         own = name or file.resolve().parent.name or "campaign"
-        text = text_from(own, direction, value, storage, parameter or [], uncertainty or [])
+        flags = (parameter or [], uncertainty or [], environment or [])
+        text = text_from(own, direction, value, storage, *flags)
         with out.working("Checking the file ..."):
             parse(text, file).check()
         write_whole(file, text)

@@ -62,29 +62,39 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     """
     space = settings.space
     uncertainty = by_columns(space, settings.deployment if use else settings.uncertainty)
-    columns = uncertainty.uncertain_columns(space.d)
+    whole = space.whole
+    columns = uncertainty.uncertain_columns(whole.d)
     low, high = torch.tensor(space.bounds, dtype=torch.float64)
     middle = Cube(space).axes.to_columns(torch.full_like(low, 0.5))
-    whole = list(space.integer_columns)
-    middle[whole] = middle[whole].round()
+    integers = list(space.integer_columns)
+    middle[integers] = middle[integers].round()
     X = middle[None] if uncertainty.is_additive else torch.stack([low, middle, high])
-    samples = uncertainty.perturb(X, base_draws(N_LANDINGS, uncertainty.n_base(space.d)))
+    typical = torch.tensor(space.typical, dtype=torch.float64)
+    X = torch.cat([X, typical.expand(len(X), -1)], dim=-1)
+    samples = uncertainty.perturb(X, base_draws(N_LANDINGS, uncertainty.n_base(whole.d)))
     return [
         Landing(
-            space.names[c],
-            settings.unit(space.names[c]),
+            whole.names[c],
+            settings.unit(whole.names[c]),
             X[i, c].item(),
             samples[i, :, c],
-            is_whole=c in whole,
+            is_whole=c in integers,
         )
         for c in columns
-        for i in range(len(X))
+        for i in range(len(X) if c < space.d else 1)  # no design changes the environment
     ]
 
 
 def sketch_table(title: str, found: list[Landing]) -> Table:
     """Put quantiles and histograms into a table."""
-    header = ["parameter", "asked for", "lands below (2.5%)", "(50%)", "(97.5%)", "histogram"]
+    header = [
+        "parameter",
+        "asked for, or typical",
+        "lands below (2.5%)",
+        "(50%)",
+        "(97.5%)",
+        "histogram",
+    ]
     rows = [
         [
             landing.name,

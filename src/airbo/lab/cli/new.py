@@ -18,17 +18,20 @@ def text_from(
     storage: str,
     parameters: Sequence[str],
     uncertainties: Sequence[str],
+    environment: Sequence[str] = (),
 ) -> str:
     """Read flags such as ``speed=50:200:m/min`` and ``speed=normal:2``; return the file's text."""
-    if not parameters:
+    if not parameters and not environment:
         parameters, uncertainties = EXAMPLE
     tables = dict(_parameter_in(text) for text in parameters)
+    around = dict(_parameter_in(text, "--environment") for text in environment)
     for text in uncertainties:
         own, missed = _named(text, "--uncertainty", "speed=normal:2")
-        if own not in tables:
+        if own not in tables and own not in around:
             raise typer.BadParameter(f"--uncertainty names {own!r}, which is no parameter.")
-        tables[own]["uncertainty"] = _uncertainty(missed)
-    return _text_of(name, direction, value, storage, tables)
+        table, key = (around, "law") if own in around else (tables, "uncertainty")
+        table[own][key] = _uncertainty(missed)
+    return _text_of(name, direction, value, storage, tables, around)
 
 
 def _named(text: str, flag: str, example: str) -> tuple[str, str]:
@@ -38,31 +41,32 @@ def _named(text: str, flag: str, example: str) -> tuple[str, str]:
     return name.strip(), rest.strip()
 
 
-def _parameter_in(text: str) -> tuple[str, Table]:
-    """Read NAME=A,B,C, or NAME=LOW:HIGH and a unit and the words log, integer and step=STEP."""
+def _parameter_in(text: str, flag: str = "--parameter") -> tuple[str, Table]:
+    """Read NAME=A,B,C, or NAME=LOW:HIGH and a unit and words such as log, integer and step=STEP."""
     example = "speed=50:200:m/min, dose=0.1:10:mg:log or tool=A,B"
-    name, rest = _named(text, "--parameter", example)
+    name, rest = _named(text, flag, example)
     low, *words = rest.split(":")
     if not words and "," in rest:
         choices = (choice.strip() for choice in rest.split(",") if choice.strip())
         return name, {"choices": f"[{', '.join(map(toml_text, choices))}]"}
     if not words:
-        raise typer.BadParameter(f"--parameter is written as {example}, got {text!r}.")
-    what = f"--parameter {text}: the range"
+        raise typer.BadParameter(f"{flag} is written as {example}, got {text!r}.")
+    what = f"{flag} {text}: the range"
     table = {"low": _number(low, what), "high": _number(words[0], what)}
     for word in filter(None, words[1:]):
         if word == "log":
             table["log"] = "true"
         elif word == "integer":
             table["type"] = '"integer"'
-        elif word.startswith("step="):
-            table["step"] = _number(word.removeprefix("step="), "the step")
+        elif word.startswith(("step=", "typical=")):
+            key, _, number = word.partition("=")
+            table[key] = _number(number, f"the {key}")
         elif "unit" not in table:
             table["unit"] = toml_text(word)
         else:
             raise typer.BadParameter(
-                f"--parameter {text}: after the range come at most one unit and the words log, "
-                "integer and step=STEP."
+                f"{flag} {text}: after the range come at most one unit and the words log, integer, "
+                "step=STEP and, of the environment, typical=VALUE."
             )
     return name, table
 
@@ -111,7 +115,12 @@ def _number(text: str, what: str) -> str:
 
 
 def _text_of(
-    name: str, direction: str, value: str, storage: str, parameters: Mapping[str, Table]
+    name: str,
+    direction: str,
+    value: str,
+    storage: str,
+    parameters: Mapping[str, Table],
+    environment: Mapping[str, Table],
 ) -> str:
     """Write a file with comments that say what else is possible."""
     from airbo.space import n_initial_for
@@ -125,14 +134,17 @@ def _text_of(
         f"storage = {toml_text(storage)}" if storage else _STORAGE,
         _OPTIONS.format(n_initial=n_initial_for(n), parameters=plural(n, "parameter")),
         *(_parameter(name, table) for name, table in parameters.items()),
-        _TAIL,
+        *(_parameter(name, table, "environment") for name, table in environment.items()),
+        _TAIL if environment else _ENVIRONMENT + _TAIL,
     ]
     return "\n".join(parts)
 
 
-def _parameter(name: str, table: Table) -> str:
-    lines = [f"[parameters.{_key(name)}]", *(f"{key} = {text}" for key, text in table.items())]
-    if "low" in table and "uncertainty" not in table:
+def _parameter(name: str, table: Table, group: str = "parameters") -> str:
+    lines = [f"[{group}.{_key(name)}]", *(f"{key} = {text}" for key, text in table.items())]
+    if group == "environment" and "law" not in table:
+        lines.append('# law = { kind = "normal", std = 8 }    # now every experiment measures it')
+    elif group == "parameters" and "low" in table and "uncertainty" not in table:
         lines.append('# uncertainty = { kind = "normal", std = "5%" }    # now it is hit exactly')
     return "\n".join([*lines, ""])
 
@@ -187,6 +199,17 @@ _OPTIONS = """\
 #   {{ kind = "piecewise", edges = [9.0], pieces = [{{ kind = "exact" }}, ... ] }}
 #   {{ kind = "scipy", name = "laplace", kwds = {{ scale = 0.5 }} }}
 # All take clip_low and clip_high. From a log of asked and actual values: airbo calibrate LOG.csv
+"""
+
+_ENVIRONMENT = """\
+# What matters and nobody sets. Measured: airbo tell 3 41.2 humidity=63; else its law counts.
+# [environment.humidity]
+# low = 20
+# high = 90
+# typical = 50
+# unit = "%"
+# law = { kind = "normal", std = 8 }
+#
 """
 
 _TAIL = """\

@@ -145,5 +145,10 @@ def parameter_table(settings: Settings) -> Table:
         [name, choices(parameter), *(hit(settings.space, under, name) for under in hits.values())]
         for name, parameter in settings.space.parameters.items()
     ]
+    for name, around in settings.space.environment.items():
+        typical = with_unit(shown(around.typical), around.unit)
+        laws = [hit(settings.space, under, name) for under in hits.values()]
+        laws = ["measured each time" if law == "exactly" else law for law in laws]
+        rows.append([name, f"{choices(around.column)}, typically {typical}; nobody sets it", *laws])
     header = ["name", "values", *hits]
     return text_table("Parameters", header, rows, left=len(header))

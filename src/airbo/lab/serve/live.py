@@ -60,7 +60,7 @@ class Snapshot:
     def known(self) -> str:
         """A text that changes whenever the model would learn something."""
         facts = [
-            (e.number, e.design, e.outcomes, e.infeasible, e.executed, e.uncertainty)
+            (e.number, e.design, e.outcomes, e.noise, e.infeasible, e.executed, e.uncertainty)
             for e in self.experiments
             if e.counts
         ]
