@@ -90,9 +90,14 @@ def test_failed_rows_measured_inputs_and_semicolons(tmp_path):
         (",2,", ",2.5,", 2, "integer, got 2.5"),
         (",B,", ",C,", 3, "tool must be one of 'A', 'B', got 'C'"),
         ("depth,", "deptth,", 1, "unknown column 'deptth'; did you mean 'depth'"),
-        ("depth,", "speed,", 1, "two columns 'speed'"),
+        ("depth,", "speed,", 1, "columns 'speed', 'speed' for 'speed'"),
         ("speed,", "speed [km/h],", 1, "is in 'km/h', and the campaign file says 'm/min'"),
-        ("value", "value,roughness", 1, "columns 'value', 'roughness': which one counts?"),
+        (
+            "value",
+            "value,roughness",
+            1,
+            "columns 'value', 'roughness' for 'roughness': which one counts?",
+        ),
         ("value", "result", 1, "no column 'value'"),
     ],
 )

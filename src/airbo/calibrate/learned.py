@@ -112,7 +112,6 @@ def learn(
     *,
     names: Sequence[str] | None = None,
     lag: int | None = None,
-    settled: bool = False,
     keep_outliers: bool = False,
     seed: int = 0,
 ) -> Learned:
@@ -137,14 +136,12 @@ def learn(
         actual: Actual values, in the same form. Columns are paired by name, else by position.
         names: What to call the parameters.
         lag: How many rows later the actual values follow; by default it is looked for.
-        settled: Whether to leave out the rows in which the machine is on its way to a new value.
         keep_outliers: Whether values far off count; by default they are named and left out.
         seed: Of the little randomness there is: how rounded values of groups are spread.
     """
     found: list[Finding] = []
     prepared = [
-        _prepare(sample, found, lag, settled, keep_outliers)
-        for sample in logs.samples(asked, actual, names)
+        _prepare(sample, found, lag, keep_outliers) for sample in logs.samples(asked, actual, names)
     ]
     choices = [_compare(sample) for sample, _ in prepared]
     aspects = {v.sample.name: _aspects(v.sample, v.law) for v in choices}
@@ -170,7 +167,7 @@ def learn(
 
 
 def _prepare(
-    sample: Sample, found: list[Finding], lag: int | None, settled: bool, keep_outliers: bool
+    sample: Sample, found: list[Finding], lag: int | None, keep_outliers: bool
 ) -> tuple[Sample, Sample]:
     """Shift and select rows, and name what was found on the way; return also the values far off."""
 
@@ -199,17 +196,13 @@ def _prepare(
     moving = logs.find_settling(sample)
     if moving is not None:
         n, on_the_way, afterwards, n_moving = moving
-        done = "The proposal includes them; leave them out (settled) if experiments wait as long."
-        done = "They are left out." if settled else done
+        done = "The proposal includes them; take them out of the log if experiments wait as long."
         name(
             "settling",
             f"for {_rows(n)} after a change of the asked value the machine is on its way: "
             f"deviations of {_short(on_the_way)} instead of {_short(afterwards)} on average, in "
             f"{_rows(n_moving)}. {done}",
         )
-        if settled:
-            age = logs.since_change(sample.x)
-            sample = sample.at((age < 0) | (age >= n))
 
     sample = replace(sample, width=logs.bin_width(sample.d))
     far = logs.far_off(sample)

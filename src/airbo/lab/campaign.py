@@ -117,11 +117,11 @@ class Campaign:
             return self._record
         new = self.store.read(known[-1] if known else None)
         if new:
-            self._remember([*known, *new])
+            self._remember(new)
         return self._record
 
-    def _remember(self, found: Sequence[events.Event]) -> None:
-        self._record = fold(found).named(self.settings.value_name)
+    def _remember(self, new: Sequence[events.Event]) -> None:
+        self._record = fold(new, self._record).named(self.settings.value_name)
 
     @property
     def experiments(self) -> list[Experiment]:
@@ -182,7 +182,7 @@ class Campaign:
             except Outdated:
                 time.sleep(min(0.001 * attempt, 0.05))
                 continue
-            self._remember([*record.events, *new])
+            self._remember(new)
             return call, self._record, True
         raise StorageError(f"The storage {self.store} is too busy: others write all the time.")
 

@@ -4,6 +4,7 @@
 event that was undone counts as if it had never happened, but stays in the history.
 """
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -149,6 +150,8 @@ class Record:
     """What the file said when the campaign began."""
     file: Mapping[str, Any] = field(default_factory=dict)
     """What it said when the last event was written."""
+    state: "_Folding | None" = field(default=None, compare=False, repr=False)
+    """What ``fold`` goes on from."""
 
     @property
     def version(self) -> str:
@@ -202,14 +205,19 @@ def _named(e: Experiment, first: str) -> Experiment:
     return replace(e, outcomes=name(e.outcomes), units=name(e.units), noise=name(e.noise))
 
 
-def fold(events: Iterable[Event]) -> Record:
+def fold(events: Iterable[Event], before: Record | None = None) -> Record:
     """Return what events add up to.
 
     It never fails: an event about an experiment that does not exist changes nothing, as where a
     part of the events was lost.
+
+    Args:
+        events: In their order.
+        before: What all earlier events add up to, if there are such.
     """
-    folding = _Folding()
-    kept = []
+    known = None if before is None else before.state
+    folding = _Folding() if known is None else known.copy()
+    kept = [] if before is None else [*before.events]
     for event in events:
         kept.append(event)
         if isinstance(event.fact, AboutExperiment):
@@ -221,7 +229,7 @@ def fold(events: Iterable[Event]) -> Record:
     folding.join_rows()
     found = sorted(folding.experiments.items())
     experiments = [experiment for _, experiment in found if experiment is not None]
-    return Record(experiments, folding.history, kept, folding.begun, folding.file)
+    return Record(experiments, folding.history, kept, folding.begun, folding.file, folding)
 
 
 class _Folding:
@@ -239,9 +247,17 @@ class _Folding:
         self._rows: list[tuple[int, int]] = []
         """Experiments and positions of the further events of the import that was added last."""
 
+    def copy(self) -> "_Folding":
+        """Return a state to go on from; what is in its lists and dicts is never changed."""
+        found = copy.copy(self)
+        found.experiments, found.history = dict(self.experiments), list(self.history)
+        found._standing, found._place = dict(self._standing), dict(self._place)
+        return found
+
     def about(self, event: Event, fact: AboutExperiment) -> None:
         under = self.file.get("uncertainty")
-        self._standing.setdefault(fact.number, {})[event.seq] = event, under
+        earlier = self._standing.get(fact.number, {})
+        self._standing[fact.number] = {**earlier, event.seq: (event, under)}
         before = self.experiments.get(fact.number)
         after = self.experiments[fact.number] = _applied(before, event, under)
         last = self.history[-1] if self.history else None

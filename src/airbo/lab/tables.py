@@ -7,7 +7,7 @@ import json
 import math
 import os
 import re
-import tempfile
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,9 +45,7 @@ BY, EXCLUDED, NOTES = "by", "excluded", "notes"
 _OURS = (TRIAL, ASKED, TOLD, BY, EXCLUDED, NOTES)
 """Columns that an export has and an import does not need."""
 _SKIPPED = ("pending", "given up")
-_STATUSES = (OK, FAILED, INFEASIBLE, EXCLUDED, *_SKIPPED)
-_NO_NUMBER = ("nan", "na", "n/a", "none", "null", "-")
-"""What people write into a cell that has no number."""
+_STATUSES = (OK, FAILED, INFEASIBLE, *_SKIPPED)
 _OUTSIDE = " Use --allow-outside if it was really run there."
 _SAME_DIGITS = 12
 """Digits by which two tables are compared: programs write the last ones differently."""
@@ -185,7 +183,8 @@ def read_experiments(
     found = TableMistakes()
     columns = TableColumns(reader.settings.space, reader.settings.units, called)
     columns.check(sheet.header)
-    rows = _rows(sheet, columns, reader, found, ignore_others, common)
+    meanings = _meanings(sheet.header, columns, ignore_others, found)
+    rows = _RowReader(sheet, reader, found, meanings, common).rows()
     if not rows and not found.mistakes:
         found.add(1, "there are no experiments in it.")
     found.check(name)
@@ -247,7 +246,7 @@ def read_designs(settings: Settings, path: Path) -> list[Design]:
     """
     name, sheet = _read(path)
     columns, found = TableColumns(settings.space, settings.units), TableMistakes()
-    meanings: list[str] = []
+    meanings = []
     for column in sheet.header:
         try:
             meanings.append(columns.meaning(column))
@@ -376,38 +375,7 @@ class TableColumns:
 _UNIT = re.compile(r"(?P<name>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))")
 
 
-def _rows(
-    sheet: Sheet,
-    columns: TableColumns,
-    reader: EntryReader,
-    found: TableMistakes,
-    ignore_others: bool,
-    common: Mapping[str, Any],
-) -> list[TableRow]:
-    """Read experiments from the cells of a table; all kinds of mistakes are noted."""
-    header = _header(sheet.header, columns, ignore_others, found)
-    rows: list[TableRow] = []
-    is_whole = set(columns.space.names) <= set(header) and bool(set(columns.units) & set(header))
-    row_reader = _RowReader(sheet, reader, found, is_whole, common)
-    try:
-        for line, cells in sheet.rows:
-            if not any(cells[len(header) :]):  # spreadsheets add empty cells at the end
-                cells = cells[: len(header)]
-            if not sheet.is_csv:  # Excel leaves out empty cells at the end
-                cells = [*cells, *[""] * (len(header) - len(cells))]
-            if len(cells) != len(header):
-                text = f"expected {len(header)} cells as in the header, got {len(cells)}."
-                found.add(line, text)
-            else:
-                rows += row_reader.row(line, dict(zip(header, cells, strict=True)))
-            if found.is_full:
-                break
-    except SheetError as error:
-        found.add(error.line or 1, str(error))
-    return rows
-
-
-def _header(
+def _meanings(
     header: Sequence[str], columns: TableColumns, ignore_others: bool, found: TableMistakes
 ) -> list[str | None]:
     """Return what each column means; None: it is skipped."""
@@ -420,20 +388,14 @@ def _header(
             if not ignore_others and column:
                 hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
                 found.add(1, f"{error}{hint}")
-    missing = [repr(name) for name in columns.space.names if name not in meanings]
+    missing = [name for name in columns.space.names if name not in meanings]
     if not set(columns.units) & set(meanings):
-        if len(columns.units) > 1:
-            found.add(1, f"the header has none of the outcomes {quoted(columns.units)}.")
-        else:
-            [name] = columns.units
-            missing.append(repr(VALUE) + (f" (or {name!r})" if name != VALUE else ""))
-    if missing:
-        there = f"; it has {quoted(header)}" if any(header) else ""
-        found.add(1, f"the header has no column {' and none '.join(missing)}{there}.")
+        missing.append(VALUE if len(columns.units) == 1 else " or ".join(columns.units))
+    for name in missing:
+        found.add(1, f"the header has no column {name!r}; it has {quoted(header)}.")
     for name in sorted({m for m in meanings if m and meanings.count(m) > 1}):
         own = [column for column, m in zip(header, meanings, strict=True) if m == name]
-        what = f"two columns {name!r}" if len(set(own)) == 1 else f"columns {quoted(own)}"
-        found.add(1, f"there are {what}: which one counts?")
+        found.add(1, f"there are columns {quoted(own)} for {name!r}: which one counts?")
     return meanings
 
 
@@ -444,109 +406,94 @@ class _RowReader:
     sheet: Sheet
     reader: EntryReader
     found: TableMistakes
-    is_whole: bool
-    """Whether there are all columns; otherwise only single cells can be checked."""
+    meanings: Sequence[str | None]
+    """Of the columns."""
     common: Mapping[str, Any]
     """What is said of all rows."""
 
-    @property
-    def space(self) -> Space:
-        """The parameters."""
-        return self.reader.settings.space
+    def rows(self) -> list[TableRow]:
+        """Return all experiments; mistakes are noted."""
+        rows: list[TableRow] = []
+        n = len(self.meanings)
+        try:
+            for line, cells in self.sheet.rows:
+                if not any(cells[n:]):  # spreadsheets add empty cells at the end
+                    cells = cells[:n]
+                if not self.sheet.is_csv:  # Excel leaves out empty cells at the end
+                    cells = [*cells, *[""] * (n - len(cells))]
+                if len(cells) == n:
+                    rows += self._row(line, dict(zip(self.meanings, cells, strict=True)))
+                else:
+                    self.found.add(line, f"expected {n} cells as in the header, got {len(cells)}.")
+                if self.found.is_full:
+                    break
+        except SheetError as error:
+            self.found.add(error.line or 1, str(error))
+        return rows
 
-    @property
-    def units(self) -> Mapping[str, str | None]:
-        """The outcomes and their units."""
-        return self.reader.settings.units
-
-    def row(self, line: int, cells: Mapping[str | None, str]) -> list[TableRow]:
+    def _row(self, line: int, cells: Mapping[str | None, str]) -> list[TableRow]:
         """Return the experiment of a row; nothing if it has mistakes, or was not done."""
-        status = cells.get(STATUS, "").lower()
+        settings = self.reader.settings
+        names, status = settings.space.names, cells.get(STATUS, "").lower() or OK
         if status in _SKIPPED:
             self.found.n_left_out += 1
             return []
         n_before = len(self.found.mistakes)
-        names = self.space.names
+        if status not in _STATUSES:
+            self.found.add(line, f"status must be one of {quoted(_STATUSES)}, got {status!r}.")
         design = {n: self._try(line, self._designed, n, cells[n]) for n in names if n in cells}
         columns = {name: EXECUTED_COLUMN + name for name in names}
-        columns |= {name: name for name in self.space.environment}
+        columns |= {name: name for name in settings.space.environment}
         executed = {
             name: self._try(line, self._executed, name, column, cells[column])
             for name, column in columns.items()
             if cells.get(column)
         }
-        outcomes = self._outcomes(line, cells, status)
+        given = {n: cells[n] for n in settings.units if cells.get(n)}
+        outcomes = {n: self._try(line, self._outcome, n, cell) for n, cell in given.items()}
+        if given and status in (FAILED, INFEASIBLE):
+            [(name, cell), *_] = given.items()
+            text = f"{name} is {cell!r}, but the status is {status!r}: remove one of them."
+            self.found.add(line, text)
+        if not given and status == OK and set(settings.units) & set(cells):
+            self.found.add(
+                line,
+                "the value is missing; for an experiment that failed, add a column status with "
+                "the word 'failed'.",
+            )
         noise = {
             name: self._try(line, self._outcome, column, cells[column])
-            for name in self.units
+            for name in settings.units
             if cells.get(column := NOISE_COLUMN + name)
         }
-        if len(self.found.mistakes) > n_before or not self.is_whole:
+        is_whole = set(names) <= set(cells) and bool(set(settings.units) & set(cells))
+        if len(self.found.mistakes) > n_before or not is_whole:
             return []
-        failed = {"infeasible": status == INFEASIBLE, "noise": noise, **self.common}
-        report = Report(design, outcomes, executed=executed, **failed)
-        entry = self._try(line, self.reader.added, report)
+        said = {"infeasible": status == INFEASIBLE, "noise": noise, **self.common}
+        entry = self._try(line, self.reader.added, Report(design, outcomes or None, executed=executed, **said))
         kept = {c: self.sheet.text(cells[c]) for c in _OURS if cells.get(c) and c not in design}
-        if status == EXCLUDED:
-            kept.setdefault(EXCLUDED, "excluded in the table")
-        elif STATUS in cells:
-            kept.pop(EXCLUDED, None)
         return [] if entry is None else [TableRow(line, entry, kept)]
 
     def _designed(self, name: str, cell: str) -> Any:
-        parameter, allow_outside = (
-            self.space.parameters[name],
-            self.common.get("allow_outside", False),
-        )
+        space, allow_outside = self.reader.settings.space, self.common.get("allow_outside", False)
+        parameter = space.parameters[name]
         is_choice = isinstance(parameter, Categorical)
         text = self.sheet.text(cell) if is_choice else self._number(name, cell)
-        value = value_of(self.space, name, text)
+        value = value_of(space, name, text)
         try:
             parameter.encode(value, allow_outside)
         except ValueError as error:
-            can_be = not is_choice and not allow_outside and "between" in str(error)
-            hint = _OUTSIDE if can_be else ""
+            hint = _OUTSIDE if "between" in str(error) and not is_choice else ""
             raise ValueError(f"Parameter {name!r}: {error}{hint}") from None
         return value
 
     def _executed(self, name: str, column: str, cell: str) -> Any:
-        if isinstance(self.space.whole.parameters[name], Categorical):
+        if isinstance(self.reader.settings.space.whole.parameters[name], Categorical):
             return cell  # which is refused with the row
         return number_of(self._number(column, cell), column)
 
-    def _outcomes(
-        self, line: int, cells: Mapping[str | None, str], status: str
-    ) -> dict[str, Any] | None:
-        """Return the outcomes that were measured, by name; None if the experiment failed."""
-        if status in (FAILED, INFEASIBLE):
-            for name in self.units:
-                self._check_empty(line, name, cells.get(name), status)
-            return None
-        if status not in ("", OK, EXCLUDED):
-            self.found.add(line, f"status must be one of {quoted(_STATUSES)}, got {status!r}.")
-        given = {name: cells[name] for name in self.units if cells.get(name)}
-        if not given and status == EXCLUDED:
-            return None  # one that failed
-        if not given and set(self.units) & set(cells):
-            what = "no outcome was measured" if len(self.units) > 1 else "the value is missing"
-            self.found.add(
-                line,
-                f"{what}; for an experiment that failed, add a column status with the word "
-                "'failed'.",
-            )
-        return {n: self._try(line, self._outcome, n, cell) for n, cell in given.items()}
-
     def _outcome(self, name: str, cell: str) -> float | None:
-        if cell.lower() in _NO_NUMBER:
-            raise ValueError(f"{name} is {cell!r}: leave the cell empty if it was not measured.")
         return check_value(number_of(self._number(name, cell), name))
-
-    def _check_empty(self, line: int, name: str, cell: str | None, status: str) -> None:
-        """Refuse a number that would be lost."""
-        if cell and cell.lower() not in _NO_NUMBER:
-            self.found.add(
-                line, f"{name} is {cell!r}, but the status is {status!r}: remove one of them."
-            )
 
     def _number(self, name: str, cell: str) -> str:
         try:
@@ -590,7 +537,7 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
             **e.design,
             **{column: e.outcomes.get(name, math.nan) for name, column in called.items()},
             **{column: e.noise.get(name) for name, column in noisy.items()},
-            STATUS: _status(e),
+            STATUS: INFEASIBLE if e.infeasible else e.outcome,
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
             **{name: e.executed.get(name) for name in around},
             ASKED: _local(e.asked),
@@ -639,12 +586,6 @@ def to_csv(table: "pd.DataFrame") -> str:
     return stream.getvalue()
 
 
-def _status(e: Experiment) -> str:
-    if e.excluded is not None:
-        return EXCLUDED
-    return INFEASIBLE if e.infeasible else e.outcome
-
-
 def to_excel(table: "pd.DataFrame") -> bytes:
     """Write a table as an Excel file.
 
@@ -672,23 +613,15 @@ def _local(moment: datetime | None) -> str | None:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file that is there whole or not at all, by way of a temporary one beside it."""
     data = content.encode("utf-8") if isinstance(content, str) else content
+    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "wb") as stream:
+            with new.open("xb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror}.") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,6 +1,7 @@
 """A TOML file whose mistakes are named with their lines, all of them at once."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,9 +12,6 @@ from airbo.words import nearest, quoted
 
 Path = tuple[str | int, ...]
 
-_KEY = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
-
 _TYPES: dict[str, tuple[type, ...]] = {
     "a text in quotes": (str,),
     "a number": (int, float),
@@ -23,6 +21,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "a table": (dict,),
     "a list of tables": (list,),
 }
+
+
+LONG = 50
+"""A statement of more lines ends with a line that begins with the end of its value."""
+_ENDINGS = ("]", "}", '"""', "'''")
 
 
 class Lines:
@@ -39,19 +42,34 @@ class Lines:
         self._found: dict[Path, int] = {}
         self._counts: dict[Path, int] = {}
         table: Path = ()
-        rest: _Value | None = None
-        for number, line in enumerate(text.splitlines(), start=1):
-            if rest is not None:  # a value that began on a line above
-                rest.read(line)
-            elif line.lstrip().startswith("["):
-                table = self._header(line.strip(), number)
-            elif (key := _key(line)) is not None:
-                names, end = key
-                self._note(table, names, number)
-                rest = _Value()
-                rest.read(line[end:].lstrip().removeprefix("="))
-            if rest is not None and not rest.is_open:
-                rest = None
+        statement, begin = "", 1
+        for number, line in enumerate(text.split("\n"), start=1):
+            begin = begin if statement else number
+            statement += f"{line}\n"
+            if number - begin > LONG and not line.lstrip().startswith(_ENDINGS):
+                continue
+            try:  # a statement is whole where it can be read alone
+                names = _names(tomllib.loads(statement))
+            except tomllib.TOMLDecodeError:
+                continue
+            if statement.lstrip().startswith("["):
+                table = self._table(names, statement.lstrip().startswith("[["))
+                names = []
+            path = (*table, *names)
+            for length in range(1, len(path) + 1):
+                self._found.setdefault(path[:length], begin)
+            statement = ""
+
+    def _table(self, names: list[str], is_entry: bool) -> Path:
+        """Return the path of a table; one of an array has its position there, too."""
+        path: Path = ()
+        for i, name in enumerate(names, start=1):
+            path = (*path, name)
+            if is_entry and i == len(names):
+                self._counts[path] = self._counts.get(path, 0) + 1
+            if path in self._counts:
+                path = (*path, self._counts[path] - 1)
+        return path
 
     def of(self, *path: str | int) -> int:
         """Return the line of a key, or of the nearest table around it; 1 if there is none."""
@@ -60,76 +78,14 @@ class Lines:
                 return self._found[path[:length]]
         return 1
 
-    def _header(self, line: str, number: int) -> Path:
-        is_array = line.startswith("[[")
-        names, _ = _key(line.lstrip("[")) or ([], 0)
-        path: Path = ()
-        for name in names[:-1]:
-            path = self._entry((*path, name))
-        path = (*path, *names[-1:])
-        if is_array:
-            self._found.setdefault(path, number)
-            self._counts[path] = self._counts.get(path, 0) + 1
-            path = self._entry(path)
-        self._note((), list(path), number)
-        return path
 
-    def _entry(self, path: Path) -> Path:
-        """Return the path of the last table of an array, or the path as it is."""
-        return (*path, self._counts[path] - 1) if path in self._counts else path
-
-    def _note(self, table: Path, names: list[str | int], number: int) -> None:
-        for length in range(1, len(names) + 1):
-            self._found.setdefault((*table, *names[:length]), number)
-
-
-class _Value:
-    """Follows a value over lines, until all its brackets and strings are closed."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._quote = ""  # the three quotes that end a string over several lines
-
-    @property
-    def is_open(self) -> bool:
-        return bool(self._depth or self._quote)
-
-    def read(self, line: str) -> None:
-        position = 0
-        while position < len(line):
-            if self._quote:
-                position = self._inside_string(line, position)
-            elif line.startswith(('"""', "'''"), position):
-                self._quote = line[position : position + 3]
-                position += 3
-            elif string := _STRING.match(line, position):
-                position = string.end()
-            elif line[position] == "#":
-                return
-            else:
-                self._depth += (line[position] in "[{") - (line[position] in "]}")
-                position += 1
-
-    def _inside_string(self, line: str, position: int) -> int:
-        if self._quote == '"""' and line[position] == "\\":
-            return position + 2
-        if line.startswith(self._quote, position):
-            self._quote = ""
-            return position + 3
-        return position + 1
-
-
-def _key(line: str) -> tuple[list[str | int], int] | None:
-    """Read a key, dotted or not, at the beginning of a line; return its parts and where it ends."""
-    parts: list[str | int] = []
-    position = 0
-    while found := _KEY.match(line, position):
-        parts.append(next(group for group in found.groups() if group is not None))
-        position = found.end()
-        if not line.startswith(".", position):
-            return parts, position
-        position += 1
-    return None
+def _names(values: Any) -> list[str]:
+    """Return the names of what one statement is about."""
+    names = []
+    while isinstance(values, dict) and len(values) == 1:
+        [(name, values)] = values.items()
+        names.append(name)
+    return names
 
 
 @dataclass
