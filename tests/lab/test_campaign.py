@@ -194,7 +194,7 @@ def test_the_recommendation_is_that_of_the_optimizer(tmp_path):
     for _ in range(6):
         [e] = c.ask()
         c.tell(e.number, hill(e.design))
-    mine, best = c.recommend(), c.optimizer().recommend()
+    mine, best = c.recommend("observed"), c.optimizer().recommend("observed")
     assert mine.design == best.design
     assert mine.mean == pytest.approx(best.mean, abs=1e-6)
     assert abs(c.recommend("anywhere").design["x"] - 0.3) < 0.2

@@ -470,7 +470,9 @@ class _RowReader:
         if len(self.found.mistakes) > n_before or not is_whole:
             return []
         said = {"infeasible": status == INFEASIBLE, "noise": noise, **self.common}
-        entry = self._try(line, self.reader.added, Report(design, outcomes or None, executed=executed, **said))
+        entry = self._try(
+            line, self.reader.added, Report(design, outcomes or None, executed=executed, **said)
+        )
         kept = {c: self.sheet.text(cells[c]) for c in _OURS if cells.get(c) and c not in design}
         return [] if entry is None else [TableRow(line, entry, kept)]
 
