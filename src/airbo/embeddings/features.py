@@ -64,13 +64,17 @@ class Features(Module, ABC):
         """Describe the designs within ``bounds`` under a list of uncertainties."""
         super().__init__()
         self.uncertainties = list(uncertainties)
-        self.register_buffer("low", bounds[0].clone())
-        self.register_buffer("width", (bounds[1] - bounds[0]).clone())
+        # constants, and no part of a state that is loaded: ``once`` relies on them
+        self.register_buffer("low", bounds[0].clone(), persistent=False)
+        self.register_buffer("width", (bounds[1] - bounds[0]).clone(), persistent=False)
         self._memory = Memory()
 
     @property
     def in_cube(self) -> list[InputUncertainty]:
         """The uncertainties in the unit cube, where features are made."""
+        return self.once("in cube", self._in_cube)
+
+    def _in_cube(self) -> list[InputUncertainty]:
         low, high = (tuple(v.double().tolist()) for v in (self.low, self.low + self.width))
         axes = Axes(tuple(f"column {c}" for c in range(self.d)), low, high, (False,) * self.d)
         return [in_axes(u, axes) for u in self.uncertainties]
@@ -109,6 +113,12 @@ class Features(Module, ABC):
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch n f"]:
         """Return the features of designs made under the uncertainties numbered ``choice``."""
+
+    def once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return what follows from uncertainties and bounds, which do not change."""
+        if name not in self._memory:
+            self._memory[name] = self.low, compute()
+        return self._memory[name][1]
 
     def remembered(self, name: str, key: Tensor, compute: Callable[[], Any]) -> Any:
         """Return what was computed last for the same ``key``, or compute it."""

@@ -37,6 +37,7 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int64
 from linear_operator import to_dense
 from torch import Tensor
+from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
@@ -70,7 +71,7 @@ FARTHEST = 4.0
 """How far outside the unit cube a point still has a place of its own among waves, in its widths."""
 SIGMAS = 6.0
 """Standard deviations beyond which a Gaussian is not followed."""
-INVISIBLE = {1: 1e-7, 2: 1e-5, 3: 1e-5}
+INVISIBLE = {1: 1e-7, 2: 1e-5, 3: 1e-4}
 """Error of g, which is at most 1, that counts as none, by the number of columns: less than waves of
 one column leave, and than dependent columns lose by being cut into cells."""
 MOST_KINDS = 4
@@ -84,6 +85,9 @@ FEW_PAIRS = 8
 """Pairs of Gaussians that cost less than waves."""
 MAX_KEPT = 24_000_000
 """Numbers of a step of a fit that are kept for its gradient; else they are worked out again."""
+N_BLOCKS, SMALLEST_BLOCK = 6, 60
+"""Rows of blocks into which a symmetric matrix is divided, of which the upper triangle is worked
+out; smaller blocks cost more than they save."""
 NEGLIGIBLE = 1e-10
 """Share of the base kernel below which a Gaussian is left out."""
 MOST_KEPT = 1_000_000
@@ -344,7 +348,8 @@ class GaussianEmbedding(Embedding):
     def groups(self) -> list[Group]:
         """The groups of columns."""
         make = lambda: groups_of(tuple(self.in_cube), self.d, self.resolution)  # noqa: E731
-        return self.remembered("groups", self.low, make)
+        found: list[Group] = self.once("groups", make)
+        return found
 
     # -- features: what the base kernel has to know of P_x
 
@@ -526,19 +531,18 @@ class GaussianEmbedding(Embedding):
 
     def _each(self, base: Spectrum, one: Designs) -> Float[Tensor, "q n n"]:
         """Return Π_b g_qb for all pairs of observations."""
-        lam = base.lam.detach()
 
         def compute() -> Tensor:
             with torch.no_grad():
-                parts = self._portions(base, one, one, False)
-                return torch.cat(
-                    [
-                        torch.cat([self._product(base, q, a, b, w, False) for a, b in rows], -2)
-                        for q, w, rows in parts
-                    ]
-                )
+                product = partial(self._product, base, matching=False)
+                blocks = [
+                    torch.cat([product(q, a, b, ways) for q, ways in some])
+                    for a, b, some in self._blocks(base, one, one, False)
+                ]
+                return _mirrored(blocks) if len(blocks) > 1 else blocks[0]
 
-        return self.remembered("each", torch.cat([one.f.flatten(), lam.flatten()]), compute)
+        key = torch.cat([one.f.flatten(), base.lam.detach().flatten()])
+        return self.remembered("each", key, compute)
 
     def _summed(self, base: Spectrum, one: Designs, two: Designs, matching: bool) -> Tensor:
         """Sum over Gaussians, so many pairs and Gaussians at a time as fit in the cache."""
@@ -552,50 +556,66 @@ class GaussianEmbedding(Embedding):
             each = self._product(base, q, a, b, ways, matching)
             return torch.tensordot(base.weights[q], each, dims=1)
 
-        total: Tensor = base.constant
-        for q, ways, rows in self._portions(base, one, two, matching):
-            some = []
-            for a, b in rows:
+        blocks = []
+        for a, b, some in self._blocks(base, one, two, matching):
+            total: Tensor = base.constant
+            for q, ways in some:
                 args = q, a, b, ways
-                some.append(checkpoint(part, *args, use_reentrant=False) if again else part(*args))
-            whole = some[0] if len(some) == 1 else torch.cat(some, dim=-1 if matching else -2)
-            total = total + whole
-        return total
+                total = total + (
+                    checkpoint(part, *args, use_reentrant=False) if again else part(*args)
+                )
+            blocks.append(total)
+        if len(blocks) == 1:
+            return blocks[0]
+        if one is two and not matching:
+            return _mirrored(blocks)
+        return torch.cat(blocks, dim=-1 if matching else -2)
 
-    def _portions(
+    def _blocks(
         self, base: Spectrum, one: Designs, two: Designs, matching: bool
-    ) -> list[tuple[slice, list[Way], list[tuple[Designs, Designs]]]]:
-        """Divide Gaussians and designs, so that every product fits in the cache.
+    ) -> list[tuple[Designs, Designs, list[tuple[slice, list[Way]]]]]:
+        """Divide designs and Gaussians, so that every product fits in the cache.
 
         Returns:
-            Some Gaussians, how each group is worked out for them, and pairs of lists of designs.
+            Pairs of lists of designs, each with all Gaussians, some at a time, and how each group
+            of columns is worked out for them. Of a list with itself, blocks of the upper triangle.
         """
         kinds, reach = (one.distinct[0], two.distinct[0]), self._reach(one, two)
         few = len(one) * (1 if matching else len(two)) <= FEW_DESIGNS
         make = lambda: self._ways(base.precisions, reach, kinds, few)  # noqa: E731
         ways = base.known(("ways", *reach, *kinds, few), make)
-        found = []
-        start = 0
+        per_pair = [self._per_pair(own, kinds) for own in ways]
+        waves = max(map(self._per_design, ways, base.precisions))
+        width = 1 if matching else len(two)
+        size = max(1, PORTION // max(waves, max(per_pair) * width))
+        symmetric = one is two and not matching
+        if symmetric and len(one) >= 2 * SMALLEST_BLOCK:
+            size = min(size, max(SMALLEST_BLOCK, len(one) // N_BLOCKS))
+        # Gaussians that are worked out together: with the same ways, in the same portion
+        portions, start = [], 0
         while start < len(ways):
             own = ways[start]
-            per_row = self._per_pair(own, kinds) * (1 if matching else len(two))
-            per_row = max(per_row, self._per_design(own, base.precisions[start]))
             # several columns have a grid for each Gaussian
             apart = any(w == WAVES and g.b > 1 for (w, _), g in zip(own, self.groups, strict=True))
-            most = 1 if apart else max(1, PORTION // (per_row * len(one)))
+            pairs = per_pair[start] * width * min(size, len(one))
+            most = (
+                1 if apart else max(1, PORTION // max(pairs, TYPICAL_WAVES * min(size, len(one))))
+            )
             stop = start + 1
             while stop < len(ways) and stop - start < most and ways[stop] == own:
                 stop += 1
-            # rows of the first list that are compared at a time
-            size = max(1, PORTION // per_row)
-            rows = [(one, two)]
-            if len(one) > size:
-                slices = [slice(i, i + size) for i in range(0, len(one), size)]
-                rows = [(one.take(s), two.take(s) if matching else two) for s in slices]
-                if matching and one is two:
-                    rows = [(a, a) for a, _ in rows]
-            found.append((slice(start, stop), own, rows))
+            portions.append((slice(start, stop), own))
             start = stop
+        if len(one) <= size:
+            return [(one, two, portions)]
+        found = []
+        for i in range(0, len(one), size):
+            rows = one.take(slice(i, i + size))
+            if matching:
+                others = rows if one is two else two.take(slice(i, i + size))
+            else:
+                others = one.take(slice(i, None)) if symmetric else two
+            found.append((rows, others, portions))
         return found
 
     def _ways(
@@ -746,7 +766,7 @@ class GaussianEmbedding(Embedding):
         For designs of the box these are constants. Others need waves of a longer period, in this
         comparison only.
         """
-        reach: list[tuple[float, ...]] = self.remembered("reach", self.low, self._reach_of_box)
+        reach: list[tuple[float, ...]] = self.once("reach", self._reach_of_box)
         if one.is_within and two.is_within:
             return reach
         with torch.no_grad():
@@ -835,6 +855,13 @@ def _shifted_normals(
     # Π_c (1 + λ_c V_c)^-½
     height = w.prod(-1).rsqrt().unsqueeze(-1)
     return (height * exponent.exp()).unflatten(-1, t2.shape[:-1])
+
+
+def _mirrored(blocks: list[Tensor]) -> Float[Tensor, "... n n"]:
+    """Return a symmetric matrix from rows of its upper triangle."""
+    n = blocks[0].shape[-1]
+    upper = torch.cat([pad(block, (n - block.shape[-1], 0)) for block in blocks], dim=-2)
+    return upper.triu() + upper.triu(1).mT
 
 
 def _mean_and_covariance(deviation: Mixture) -> tuple[Float[Tensor, " b"], Float[Tensor, "b b"]]:
