@@ -11,7 +11,7 @@ from airbo.optimizer.reading import NOT_GIVEN, Reader
 from airbo.optimizer.record import History, Observation, Points
 
 SPACE = Space({"x": (0, 1), "n": Integer(1, 3), "t": ["A", "B"]})
-READER = Reader(SPACE, {"value": Maximize()}, lambda observation: None)
+READER = Reader(SPACE, {"value": Maximize()}, lambda observation: None, lambda design: None)
 DESIGN = {"x": 0.5, "n": 2, "t": "A"}
 
 
@@ -44,7 +44,7 @@ def test_columns_may_stand_in_any_order():
 
 
 def told(table):
-    return READER.read(table, NOT_GIVEN, None, None, allow_outside=False, infeasible=False)
+    return READER.read(table, NOT_GIVEN, None, None, None, allow_outside=False, infeasible=False)
 
 
 def test_executed_inputs_become_plain_values():
@@ -92,7 +92,7 @@ def test_tried_designs_are_distinct_and_inside_where_some_are():
 def test_designs_without_a_value_are_waiting():
     record = history(1.0, None)
     record.ask(DESIGN)
-    assert [d["x"] for d in record.waiting] == [0.1, 0.5]
+    assert [o.design["x"] for o in record.waiting] == [0.1, 0.5]
     assert record.n_asked == 1
 
 
@@ -112,6 +112,6 @@ def test_one_answer_takes_one_of_two_equal_pending_designs():
     record.ask(dict(DESIGN))
     record.ask(dict(DESIGN))
     record.tell(Observation(DESIGN, {"value": 1.0}, uncertainty=unc.Normal(0.1)))
-    assert record.pending == [DESIGN]
+    assert [o.design for o in record.pending] == [DESIGN]
     assert record.answer(DESIGN | {"x": 0.5 + 1e-8})
     assert not record.answer(DESIGN)

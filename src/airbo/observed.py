@@ -72,7 +72,9 @@ def is_usable(value: float | None) -> bool:
     return value is not None and math.isfinite(value) and abs(value) <= LARGEST
 
 
-def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) -> dict[str, Any]:
+def check_executed(
+    space: Space, design: Design, executed: Mapping[str, Any], what: str = "executed"
+) -> dict[str, Any]:
     """Return the measured part of an executed input, as plain values.
 
     Numbers may lie outside the bounds, and integer parameters may have a fraction.
@@ -81,7 +83,7 @@ def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) ->
     for name, value in executed.items():
         parameter = space.whole.parameters.get(name)
         if parameter is None:
-            raise ValueError(f"executed: unknown parameter {name!r}{space.whole.hint(name)}")
+            raise ValueError(f"{what}: unknown parameter {name!r}{space.whole.hint(name)}")
         try:
             if isinstance(parameter, Categorical):
                 plain[name] = space.checked({**design, name: value}, allow_outside=True)[name]
@@ -93,7 +95,7 @@ def check_executed(space: Space, design: Design, executed: Mapping[str, Any]) ->
                         f"{name!r} is {plain[name]:g}, but its bounds are {low:g} and {high:g}."
                     )
         except ValueError as error:
-            raise ValueError(f"executed: {error}") from None
+            raise ValueError(f"{what}: {error}") from None
     return plain
 
 

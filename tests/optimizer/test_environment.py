@@ -10,7 +10,7 @@ import torch
 import airbo
 from airbo import Environment, Optimizer, measures
 from airbo import uncertainty as unc
-from airbo.analysis import operating_window, tolerance_budget
+from airbo.analysis import look_ahead, operating_window, tolerance_budget
 from airbo.measures import Mean
 from tests.optimizer.common import recommend
 
@@ -221,6 +221,90 @@ def test_several_outcomes_and_fronts_know_what_is_given():
         optimizer.tell({"speed": speed}, values, executed={"humidity": humidity})
     tops = {h: optimizer.front(given={"humidity": h})[0].design["speed"] for h in (40.0, 60.0)}
     assert tops[40.0] > tops[60.0] + 20
+
+
+def test_pending_designs_remember_what_was_given():
+    optimizer = Optimizer(SPACE, n_initial=2)
+    design = optimizer.ask(given={"humidity": 61.0})
+    restored = Optimizer.from_json(optimizer.to_json())
+    assert restored.to_json() == optimizer.to_json()
+    for one in (optimizer, restored):
+        one.tell(design, 1.0)
+        assert one.observations["executed_humidity"].tolist() == [61.0]
+        assert not one.pending
+    optimizer.expect({"speed": 77.0}, given={"humidity": 44.0})
+    optimizer.tell({"speed": 77.0}, 1.0, executed={"humidity": 45.0})  # it was otherwise
+    assert optimizer.observations["executed_humidity"].tolist() == [61.0, 45.0]
+    with pytest.raises(ValueError, match="given: unknown parameter 'humidty'"):
+        optimizer.expect({"speed": 77.0}, given={"humidty": 44.0})
+
+
+def test_without_a_law_what_was_given_need_not_be_told():
+    optimizer = lawless()
+    design = optimizer.ask(given={"humidity": 61.0})
+    optimizer.tell(design, 1.0)
+    assert optimizer.observations["executed_humidity"].tolist() == [61.0]
+
+
+def test_a_batch_accounts_for_the_days_of_what_is_pending():
+    """A design that is pending for a dry day leaves a humid day as it was."""
+    optimizer = told(n=12)
+    free = optimizer.copy().ask(given={"humidity": 60.0})
+    elsewhere, same = optimizer.copy(), optimizer.copy()
+    elsewhere.expect(free, given={"humidity": 22.0})
+    same.expect(free, given={"humidity": 60.0})
+    away = {
+        name: abs(o.ask(given={"humidity": 60.0}, number=12)["speed"] - free["speed"])
+        for name, o in (("elsewhere", elsewhere), ("same", same))
+    }
+    assert away["same"] > away["elsewhere"]
+
+
+def test_what_further_experiments_bring_depends_on_today(known):
+    today = look_ahead(known, (5,), given={"humidity": 60.0})
+    assert today.recommendation.design["speed"] == pytest.approx(100.0, abs=8.0)
+    over = look_ahead(known, (5,))
+    assert today.spread < 0.5 * over.spread  # humidity does not scatter a given day
+    assert today.gains[5] >= 0
+
+
+def test_constraints_and_batches_know_the_environment():
+    space = airbo.Space({**SPACE, "feed": (0.0, 1.0)}, ["speed + 100 feed <= 200"])
+    optimizer = Optimizer(space, n_initial=3)
+    for i, (speed, humidity) in enumerate(days(10)):
+        design = {"speed": speed, "feed": 0.0 if speed > 150 else 0.1 * (i % 5)}
+        optimizer.tell(design, dry(speed, humidity), executed={"humidity": humidity})
+    designs = optimizer.ask(3, given={"humidity": 40.0})
+    assert all(d["speed"] + 100 * d["feed"] <= 200 + 1e-6 for d in designs)
+    assert len({d["speed"] for d in designs}) == 3
+    assert all(o.executed == {"humidity": 40.0} for o in optimizer.record.pending)
+
+
+def test_limits_are_kept_over_the_law_and_on_a_given_day():
+    outcomes = {"speed_cost": airbo.Minimize(), "quality": airbo.AtLeast(-0.5, 0.9)}
+    optimizer = Optimizer(SPACE, outcomes=outcomes, n_initial=3)
+    for speed, humidity in days(16):
+        values = {"speed_cost": speed / 100, "quality": dry(speed, humidity)}
+        optimizer.tell({"speed": speed}, values, executed={"humidity": humidity})
+    # quality >= -0.5 within 28.3 of the best speed: on a day with 50%, from 96.7 on
+    today = recommend(optimizer, given={"humidity": 50.0})
+    assert 96.7 <= today.design["speed"] < 110
+    # over the law, deviations of the best speed of 20: no speed keeps it for 90%
+    assert recommend(optimizer, policy="anywhere").holds < 0.9
+
+
+def test_models_predict_under_any_law(known):
+    model = known.model
+    Z = known.outcome_model().surrogate.points.of([{"speed": 90.0}])
+    narrow, wide = (
+        model.posterior(
+            Z, uncertainty=Optimizer(SPACE, {"humidity": u})._surrogate.experiments_in_cube
+        )
+        for u in (unc.Normal(1.0), unc.Normal(12.0))
+    )
+    # E f = -((90 - 125)² + (2.5 σ)²) / 40²
+    assert narrow.mean.item() == pytest.approx(-((35 / 40) ** 2), abs=0.06)
+    assert wide.mean.item() == pytest.approx(-(35**2 + 30**2) / 40**2, abs=0.15)
 
 
 def test_the_state_survives_json():

@@ -107,7 +107,8 @@ def test_too_many_pending_and_failed_designs_are_looked_at_in_part():
         optimizer.tell({"x": x}, None)
     for x in np.linspace(0.01, 0.99, MOST - 1):
         optimizer.expect({"x": x})
-    assert optimizer.record.waiting[-MOST:] == [{"x": 1.0}, *optimizer.pending]
+    waiting = [o.design for o in optimizer.record.waiting[-MOST:]]
+    assert waiting == [{"x": 1.0}, *optimizer.pending]
     assert optimizer.ask() not in optimizer.pending[:-1]
 
 

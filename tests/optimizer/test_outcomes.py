@@ -427,3 +427,26 @@ def test_what_is_recommended_and_what_is_evaluated_are_the_same_numbers():
     assert (leak.within, leak.within_std) == (share.share, share.share_std)
     window = operating_window(optimizer, 0.5, best.design)
     assert window.probability == pytest.approx(leak.within, abs=1e-12)
+
+
+# -- strict limits, which few executed inputs cannot show
+
+
+@pytest.mark.parametrize("n", [64, 512])
+def test_far_quantiles_of_normal_values_are_those_of_the_normal_distribution(n):
+    z = torch.special.ndtri(unc.base_draws(n, 1))[:, 0]
+    found = goal.margin(AtLeast(0.0, probability=0.99865), 1.0 + 0.2 * z, 1.0).item()
+    assert found == pytest.approx(1.0 - 3 * 0.2, abs=0.03)
+
+
+def test_a_strict_limit_is_kept_truly(monkeypatch):
+    """x' >= 0.5 in 99.865% of all cases: x = 0.5 + 3 · 0.05, and no more than a little above."""
+    monkeypatch.setattr(goal, "FINE", Effort(32, 256))
+    outcomes = {"cost": Minimize(), "reach": AtLeast(0.5, probability=0.99865)}
+    optimizer = Optimizer(LINE, P, outcomes=outcomes, n_initial=3)
+    for i in range(17):
+        x = i / 16
+        optimizer.tell({"x": x}, {"cost": x, "reach": x}, executed={"x": x})
+    best = recommend(optimizer, policy="anywhere")
+    assert 0.645 < best.design["x"] < 0.68
+    assert best.holds >= 0.9

@@ -277,7 +277,7 @@ def test_a_state_of_another_version_is_refused():
 STATE = {
     **json.loads(Optimizer(SQUARE).to_json()),
     "observations": [{"design": {"x": 0.1, "y": 0.2}, "outcomes": {"value": 1.0}}],
-    "pending": [{"x": 0.3, "y": 0.4}],
+    "pending": [{"design": {"x": 0.3, "y": 0.4}, "outcomes": {}}],
     "n_asked": 1,
 }
 

@@ -13,8 +13,8 @@ the best posterior mean of today.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -97,6 +97,7 @@ def look_ahead(
     steps: Sequence[int] = HORIZONS,
     tolerance: float | None = None,
     policy: Policy | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> Outlook:
     """Estimate what further experiments can bring.
 
@@ -106,6 +107,7 @@ def look_ahead(
         tolerance: A negligible difference of expected values; by default a twentieth of the range
             of the observed values.
         policy: Which designs may be recommended; as for ``Optimizer.recommend``.
+        given: What is known beforehand, by name; as for ``Optimizer.recommend``.
     """
     if optimizer.measure != Mean():
         raise ValueError(
@@ -113,7 +115,7 @@ def look_ahead(
             f"by {optimizer.measure!r}."
         )
     with optimizer.exclusive(), without_numerical_warnings():
-        today = _Today(optimizer, policy)
+        today = _Today(optimizer, policy, given)
         with reproducible(optimizer.seed, "outlook"), torch.no_grad():
             return today.outlook(sorted(set(steps)), tolerance)
 
@@ -121,15 +123,17 @@ def look_ahead(
 class _Today:
     """An optimizer and its recommendation, seen in the unit cube."""
 
-    def __init__(self, optimizer: Optimizer, policy: Policy | None) -> None:
+    def __init__(
+        self, optimizer: Optimizer, policy: Policy | None, given: Mapping[str, Any] | None
+    ) -> None:
         self.optimizer = optimizer
-        self.anywhere = optimizer.policy_for(policy) != "observed"
-        self.history = optimizer.record
-        self.outcome = optimizer.outcome_model()
+        self.anywhere = optimizer.policy_for(policy, given) != "observed"
+        self.outcome = optimizer.outcome_model(given=given)
         self.surrogate = self.outcome.surrogate
+        self.history = replace(optimizer.record, points=self.surrogate.points)
         self.model: GPyTorchModel = self.outcome.model
         self.unit = self.outcome.unit
-        self.best = optimizer.recommend(policy)
+        self.best = optimizer.recommend(policy, given=given)
 
     def outlook(self, steps: Sequence[int], tolerance: float | None) -> Outlook:
         values = self.history.values

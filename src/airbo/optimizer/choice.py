@@ -17,8 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.acquisition.improvement import FeasibleValue, undominated
-from airbo.measures.posterior import COARSE, FINE, RECOMMEND
-from airbo.optimizer.goal import OutcomeDraws, OutcomeModel
+from airbo.measures.posterior import COARSE, FINE, RECOMMEND, Effort
+from airbo.optimizer.goal import OutcomeDraws, OutcomeModel, effort_for
 from airbo.optimizer.recommendation import OutcomeEstimate, Recommendation, TooLittleDataWarning
 from airbo.optimizer.record import History
 from airbo.optimizer.search import best_design, spread_designs, without_numerical_warnings
@@ -52,11 +52,14 @@ class Candidate:
 
 
 def candidates_among(
-    outcomes: Sequence[OutcomeModel], Z: Float[Tensor, "n m"], designs: Sequence[Design]
+    outcomes: Sequence[OutcomeModel],
+    Z: Float[Tensor, "n m"],
+    designs: Sequence[Design],
+    effort: Effort | None = None,
 ) -> list[Candidate]:
     """Predict the outcomes of designs in use; ``Z`` is where they lie in the unit cube."""
     names = [o.goal.name for o in outcomes]
-    found = [o.estimates(Z) for o in outcomes]
+    found = [o.estimates(Z, effort) for o in outcomes]
     # one draw of f keeps all limits where it keeps each: draws of the outcomes go side by side
     kept = [own for _, own in found if own is not None]
     together = torch.stack(kept).all(0) if kept else torch.ones(1, len(Z))  # (S, n)
@@ -95,7 +98,7 @@ class Choice:
         """Recommend the best design that keeps the limits, or the compromise of the front."""
         # max y  s.t.  P(limits are kept) >= confidence
         found = self._candidates()
-        safe = [c for c in found if c.holds >= self.confidence]
+        safe = self._safe(found)
         if not safe:
             return self._most_likely(found)
         if len(self._objectives) > 1:
@@ -113,7 +116,7 @@ class Choice:
         if len(self.outcomes) == 1:
             return [self.recommend()]
         found = self._candidates()
-        safe = [c for c in found if c.holds >= self.confidence]
+        safe = self._safe(found)
         if found and not safe:
             most = max(c.holds for c in found)
             reason = f"{self._none(found)} The front is empty; the most likely design: {most:.2f}."
@@ -135,6 +138,24 @@ class Choice:
             return [*found, *others]
         best = max(found, key=lambda c: c.worth)
         return [*found, *(c for c in others if self._is_clearly_better(c, best))]
+
+    def _safe(self, found: Sequence[Candidate]) -> list[Candidate]:
+        """Return the designs that keep the limits; if these are strict, the best ones of them."""
+        safe = [c for c in found if c.holds >= self.confidence]
+        closer = effort_for(list(self._limits.values()))
+        if closer is None or not safe:
+            return safe
+        # far tails take many executed inputs, so the best designs are looked at one by one
+        confirmed: list[Candidate] = []
+        has_front = len(self._objectives) > 1
+        best_first = self._front(safe) if has_front else sorted(safe, key=lambda c: c.worth)[::-1]
+        for c in best_first[:N_FINALISTS]:
+            Z = self.history.points.of([c.design])
+            [seen] = candidates_among(self.outcomes, Z, [c.design], closer)
+            confirmed += [seen] if seen.holds >= self.confidence else []
+            if confirmed and not has_front:
+                break
+        return confirmed
 
     def _predicted(self, designs: Sequence[Design]) -> list[Candidate]:
         return candidates_among(self.outcomes, self.history.points.of(designs), designs)

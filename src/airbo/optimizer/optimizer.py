@@ -15,7 +15,7 @@ from airbo.acquisition import find_acquisition
 from airbo.measures import Measure
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import Noise
-from airbo.observed import VALUE, Direction, check_choice, whole_number
+from airbo.observed import VALUE, Direction, check_choice, check_executed, whole_number
 from airbo.optimizer.choice import CONFIDENCE, Choice, Policy
 from airbo.optimizer.goal import Goal, OutcomeModel, check_knows_f, check_settings, goals_of
 from airbo.optimizer.reading import NOT_GIVEN, Reader, check_names
@@ -169,7 +169,7 @@ class Optimizer:
 
     @property
     def _reader(self) -> Reader:
-        return Reader(self.space, self.outcomes, self._surrogate.check)
+        return Reader(self.space, self.outcomes, self._surrogate.check, self._history.asked)
 
     @property
     def deployment(self) -> InputUncertainty:
@@ -195,7 +195,8 @@ class Optimizer:
                 optimizers with one seed share the work: each number has its own random numbers. By
                 default, the number of designs that this optimizer has proposed so far.
             given: What is known beforehand, by name: the environment of today, and parameters that
-                have to have this value.
+                have to have this value. The experiment keeps what was given of its environment,
+                unless ``tell`` says otherwise.
         """
         with self._lock:
             points = self._points(given)
@@ -222,7 +223,7 @@ class Optimizer:
             else:
                 Z = next_design(history, self._models(points), self._acquisition)
         [design] = points.cube.to_designs(Z)
-        self._history.ask(design)
+        self._history.ask(design, points.cube.known)
         return dict(design)
 
     @property
@@ -258,7 +259,8 @@ class Optimizer:
                 list of values. With a table, the name of the column of values, ``"value"`` if not
                 given.
             executed: Parameters of the executed input, and of the environment, where they were
-                measured; with a list of designs, a list.
+                measured; with a list of designs, a list. What was given when the design was asked
+                for need not be told again.
             uncertainty: What this experiment was made under, if not what the others were.
             allow_outside: Whether designs may lie outside the bounds of the space.
             infeasible: Whether a failed experiment failed because its design cannot be used. What
@@ -281,15 +283,18 @@ class Optimizer:
         return self._last_under[1]
 
     @locked
-    def expect(self, design: Mapping[str, Any], allow_outside: bool = False) -> None:
+    def expect(
+        self, design: Mapping[str, Any], allow_outside: bool = False, given: Given = None
+    ) -> None:
         """Add a pending design that did not come from this optimizer.
 
         Args:
             design: The design of an experiment that is running or planned.
             allow_outside: Whether it may lie outside the bounds of the space.
+            given: What is known of its environment, by name.
         """
         plain = self.space.checked(design, allow_outside)
-        self._history.ask(plain)
+        self._history.ask(plain, check_executed(self.space, plain, given or {}, "given"))
 
     @locked
     def forget(self, design: Mapping[str, Any]) -> None:
@@ -310,7 +315,7 @@ class Optimizer:
     @locked
     def pending(self) -> list[Design]:
         """Designs that were asked for and not told yet."""
-        return [dict(design) for design in self._history.pending]
+        return [dict(o.design) for o in self._history.pending]
 
     @property
     @locked
@@ -424,20 +429,19 @@ class Optimizer:
             return self._choice(policy, confidence, given).front()
 
     def _choice(self, policy: Policy | None, confidence: float, given: Given) -> Choice:
-        # the best design for what is given need not have been tried
-        allowed = self.policy_for("anywhere" if given and policy is None else policy)
+        allowed = self.policy_for(policy, given)
         check_level(confidence, "confidence")
         points = self._points(given)
         history = replace(self._history, points=points)
         return Choice(self._models(points), history, allowed, confidence)
 
-    def policy_for(self, given: Policy | None) -> Policy | None:
+    def policy_for(self, policy: Policy | None, given: Given = None) -> Policy | None:
         """Return which designs ``recommend`` chooses from, if nothing else is asked for."""
-        if given is not None:
-            check_choice("policy", given, "observed", "anywhere")
-            return given
-        # the best design in use need not have been tried where use and experiments differ
-        if self.deployment != self.uncertainty:
+        if policy is not None:
+            check_choice("policy", policy, "observed", "anywhere")
+            return policy
+        # what is given, and use that differs from experiments: the best one need not be tried yet
+        if given or self.deployment != self.uncertainty:
             return "anywhere"
         # failures and few values make a model that is not trusted beyond what was tried
         n_known, n_told = len(self._history.known), len(self._history.observations)
@@ -572,6 +576,8 @@ class Optimizer:
             for row, uncertainty in saved.rows:
                 under = None if uncertainty is None else optimizer._by_columns(uncertainty)
                 history.observations.append(optimizer._reader.observation(row, under))
-            history.pending = [space.checked(d, allow_outside=True) for d in saved.pending]
+            for waiting in saved.pending:
+                plain = space.checked(waiting["design"], allow_outside=True)
+                history.ask(plain, check_executed(space, plain, waiting.get("executed", {})))
             history.n_asked = whole_number("n_asked", saved.n_asked, least=0)
             return optimizer

@@ -19,7 +19,7 @@ from airbo.observed import (
 )
 from airbo.optimizer.record import Observation
 from airbo.outcomes import Want, check_values
-from airbo.space import Space
+from airbo.space import Design, Space
 from airbo.uncertainty import InputUncertainty
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class Reader:
     """What experiments measure."""
     check: Callable[[Observation], None]
     """Raises ``ValueError`` for an observation that no model could use."""
+    asked: Callable[[Design], Observation | None]
+    """Returns the pending experiment with this design, which knows what was given."""
 
     def read(
         self,
@@ -86,7 +88,9 @@ class Reader:
                 raise TypeError(f"{what} is a dict with the keys {names}, got {given!r}.")
         check_choice(STATUS, row.status, OK, FAILED, INFEASIBLE)
         plain = self.space.checked(row.design, allow_outside)
-        measured = check_executed(self.space, plain, row.executed)
+        asked = self.asked(plain)
+        given = {} if asked is None else asked.executed
+        measured = check_executed(self.space, plain, {**given, **row.executed})
         outcomes = check_values(self.outcomes, row.value) or {}
         if outcomes and row.status != OK:
             raise ValueError(f"The experiment is {row.status}, but it has outcomes: {outcomes}.")

@@ -89,6 +89,14 @@ class Points:
             row[column] = space.parameters[name].encode(value) if is_category else value
         return torch.tensor([row], dtype=torch.float64)
 
+    def landed(self, some: Sequence[Observation]) -> Float[Tensor, "n {self.cube.m}"]:
+        """Return experiments as points of the cube, with what is known of where they landed."""
+        Z = self.of([o.design for o in some]).clone()
+        for i, o in enumerate(some):
+            if o.executed:
+                Z[i] = self.cube.whole.from_columns(self.columns(o))[0]
+        return Z
+
 
 @dataclass
 class History:
@@ -96,8 +104,8 @@ class History:
 
     points: Points
     observations: list[Observation] = field(default_factory=list)
-    pending: list[Design] = field(default_factory=list)
-    """Designs that were asked for and not told yet."""
+    pending: list[Observation] = field(default_factory=list)
+    """What was asked for and not told yet, with what was given of the environment."""
     n_asked: int = 0
     """How often a design was asked for."""
 
@@ -105,9 +113,9 @@ class History:
         """Return an independent copy."""
         return replace(self, observations=[*self.observations], pending=[*self.pending])
 
-    def ask(self, design: Design) -> None:
-        """Remember a design that was proposed."""
-        self.pending.append(design)
+    def ask(self, design: Design, given: Mapping[str, Any] | None = None) -> None:
+        """Remember a design that was proposed, and what was given of the environment."""
+        self.pending.append(Observation(design, executed=dict(given or {})))
         self.n_asked += 1
 
     def tell(self, observation: Observation) -> None:
@@ -115,16 +123,19 @@ class History:
         self.answer(observation.design)
         self.observations.append(observation)
 
+    def asked(self, design: Design) -> Observation | None:
+        """Return the pending experiment, even if rounding has changed the last digits."""
+        distance = self.points.cube.designs.distance
+        same = (p for p in self.pending if p.design == design)
+        alike = (p for p in self.pending if distance(p.design, design) < SAME)
+        return next(same, None) or next(alike, None)
+
     def answer(self, design: Design) -> bool:
-        """Remove a design from the pending ones, even if rounding has changed its last digits."""
-        if design not in self.pending:
-            distance = self.points.cube.designs.distance
-            alike = [p for p in self.pending if distance(p, design) < SAME]
-            if not alike:
-                return False
-            design = alike[0]
-        self.pending.remove(design)
-        return True
+        """Remove a design from the pending ones, if it is one of them."""
+        found = self.asked(design)
+        if found is not None:
+            self.pending.remove(found)
+        return found is not None
 
     def of(self, outcome: str) -> "History":
         """Return the history of one outcome alone, without experiments that left it out.
@@ -179,9 +190,9 @@ class History:
         return [d for d, is_in in pairs if is_in and meets(d)] or distinct
 
     @property
-    def waiting(self) -> list[Design]:
-        """Failed and pending designs, whose value is unknown; the latest come last."""
-        return [*(o.design for o in self.observations if o.failed), *self.pending]
+    def waiting(self) -> list[Observation]:
+        """Failed and pending experiments, whose value is unknown; the latest come last."""
+        return [*(o for o in self.observations if o.failed), *self.pending]
 
     @property
     def recently_failed(self) -> list[Design]:

@@ -57,7 +57,7 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
     """Return the next point of the initial sequence, skipping designs that are taken."""
     points, cube = history.points, history.points.cube
     # the sequence goes on where the last design was asked for; a design that is taken is skipped
-    pending = points.of(history.pending)
+    pending = points.of([o.design for o in history.pending])
     taken = torch.cat([pending, points.of([o.design for o in history.observations])])
     for F in islice(_initial_points(cube, kind, seed, history.n_asked), 100):
         Z = cube.unfold(F)
@@ -104,9 +104,10 @@ def next_design(
     """
     points, surrogate = history.points, outcomes[0].surrogate
     # P of the experiments and Q in use, both in the unit cube
-    waiting = points.of(history.waiting[-MOST_ROWS:])
+    waiting = points.landed(history.waiting[-MOST_ROWS:])
     experiments, deployment = surrogate.experiments_in_cube, surrogate.deployment_in_cube
-    taken = {"exclude": points.of(history.pending), "avoid": points.of(history.recently_failed)}
+    pending = points.landed(history.pending)
+    taken = {"exclude": pending, "avoid": points.of(history.recently_failed)}
     X = points.of(history.designs)
     function: AcquisitionFunction
     with without_numerical_warnings():

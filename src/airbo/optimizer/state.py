@@ -37,7 +37,7 @@ def to_json(settings: Mapping[str, Any], history: History) -> str:
         "airbo_optimizer": VERSION,
         **{name: _described(value) for name, value in settings.items()},
         "n_asked": history.n_asked,
-        "pending": history.pending,
+        "pending": [_described_observation(o) for o in history.pending],
         "observations": [_described_observation(o) for o in history.observations],
     }
     return json.dumps(data, indent=1)
