@@ -5,6 +5,7 @@ from experiments.harness.experiment import Experiment
 from experiments.measures.base_kernel import BASE_KERNEL
 from experiments.measures.calibration import IN_SPEC
 from experiments.measures.environment import CONTEXT, KNOWN_NOISE, RELIABILITY
+from experiments.measures.handover import HANDOVER
 from experiments.measures.regret import MEASURE_REGRET
 from experiments.paper.beliefs import BELIEFS
 from experiments.paper.dilemma import DILEMMA
@@ -26,7 +27,7 @@ KNOWN = PAPERS | {
     e.name: e
     for e in (
         CHOOSE, BENCHMARK, SLIP, MEASURE_REGRET, IN_SPEC, BASE_KERNEL, RELIABILITY, CONTEXT,
-        KNOWN_NOISE,
+        KNOWN_NOISE, HANDOVER,
     )
 }  # fmt: skip
 """All of them, also those that the paper does not ask for."""

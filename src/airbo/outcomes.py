@@ -77,6 +77,19 @@ class Want(ABC):
             return -abs(value - self.measure.value)
         return self.sign * value
 
+    def best_called(self, value: float) -> str:
+        """Say what the value with the largest merit is.
+
+        >>> Maximize().best_called(3.0), Maximize(InSpec(1.4, 1.6)).best_called(1.5)
+        ('best observed', 'farthest inside the limits')
+        """
+        if isinstance(self.measure, Target):
+            return "nearest to the target"
+        if isinstance(self.measure, InSpec):
+            is_in = self.merit(value) >= 0
+            return "farthest inside the limits" if is_in else "nearest to the limits, outside them"
+        return "best observed"
+
     @abstractmethod
     def better(self, unit: str | None = None) -> str:
         """Say which values are good."""

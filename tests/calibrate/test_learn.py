@@ -60,11 +60,30 @@ def test_a_bias_is_kept(rng, asked):
     assert "below the asked value" in learned.text
 
 
-def test_a_bias_that_hardly_counts_is_named(rng):
+def test_a_small_bias_is_never_dropped(rng):
     asked = rng.uniform(10, 100, 5 * N)
     learned = unc.learn(asked, asked + rng.normal(0.1, 1, 5 * N))
-    assert isinstance(learned.uncertainty, unc.Normal)
-    assert "too little beside the spread" in learned.text
+    assert moments(learned.uncertainty, 50.0)[0] == pytest.approx(0.1, abs=0.06)
+    assert "above the asked value (bias)" in learned.text
+
+
+def test_a_log_that_cannot_resolve_its_deviations_says_so(rng):
+    asked = rng.choice([0.0, 25.0, 50.0, 75.0], N)
+    learned = unc.learn(asked, np.round(asked + rng.normal(0, 0.2, N)))
+    assert "unresolved" in kinds(learned)
+    assert "Deviations come in steps of 1, which is too coarse" in learned.text
+    fine = unc.learn(asked, np.round(asked + rng.normal(0, 2, N)))
+    assert "unresolved" not in kinds(fine)
+
+
+def test_deviations_in_a_part_of_the_range_are_not_called_the_same_everywhere(rng):
+    asked = rng.choice([0.0, 25.0, 50.0, 75.0], N)
+    missed = np.where(asked == 0, rng.choice([0.0, 1.0], N), 0.0)
+    learned = unc.learn(asked, asked + missed)
+    assert "part of the range" in kinds(learned)
+    assert "deviations occur only where 0 was asked for" in learned.text.lower()
+    everywhere = unc.learn(asked, asked + rng.choice([0.0, 1.0], N))
+    assert "part of the range" not in kinds(everywhere)
 
 
 @pytest.mark.parametrize("bias", [0.0, 0.03])

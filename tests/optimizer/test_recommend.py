@@ -6,7 +6,7 @@ import torch
 from botorch.models import SingleTaskGP
 
 import airbo
-from airbo import Float, Optimizer, TooLittleDataWarning
+from airbo import Float, Optimizer, TooLittleDataWarning, measures
 from airbo import uncertainty as unc
 from tests.optimizer.common import LINE, MILL, cheap, hill, recommend, run
 
@@ -288,3 +288,31 @@ def test_an_uncertain_design_near_zero_outside_the_space_is_refused():
 def test_settings_that_make_no_sense_are_refused_at_birth(settings, message):
     with pytest.raises((ValueError, TypeError), match=message):
         Optimizer(**({"space": LINE} | settings))
+
+
+# -- anywhere
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("measure", [measures.Mean(), measures.InSpec(4.6, 4.9)], ids=repr)
+def test_no_tried_design_is_better_by_the_model_than_the_best_anywhere(measure, seed):
+    noise = torch.randn(12, generator=torch.Generator().manual_seed(seed)).tolist()
+    optimizer = Optimizer(LINE, unc.Normal(0.08), measure=measure, seed=seed)
+    for i, z in enumerate(noise):
+        x = (0.37 * (i + 1) + 0.1 * seed) % 1
+        optimizer.tell({"x": x}, parabola({"x": x}) + 0.1 * z)
+    best, tried = (recommend(optimizer, policy=policy) for policy in ("anywhere", "observed"))
+    assert best.mean >= tried.mean
+    assert best.mean >= optimizer.predict(optimizer.observations[["x"]])["mean"].max() - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_tried_design_that_keeps_the_limits_is_better_than_the_best_anywhere(seed):
+    wanted = {"gain": airbo.Maximize(), "heat": airbo.AtMost(0.7, probability=0.9)}
+    optimizer = Optimizer(LINE, unc.Normal(0.03), outcomes=wanted, seed=seed)
+    for i in range(12):
+        x = (0.37 * (i + 1) + 0.1 * seed) % 1
+        optimizer.tell({"x": x}, {"gain": parabola({"x": 1 - x}), "heat": x**2 + 0.2 * (i % 2)})
+    best, tried = (recommend(optimizer, policy=policy) for policy in ("anywhere", "observed"))
+    assert best.holds >= 0.9 or best.holds >= tried.holds
+    assert tried.holds < 0.9 or best.mean >= tried.mean

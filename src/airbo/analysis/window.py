@@ -2,12 +2,12 @@ r"""The operating window: how far each parameter may move while the parts stay i
 
 A design is inside where
 
-.. math:: P(\text{in spec} \mid x) = \mathbb E_f\, P_{x' \sim P_x}(f(x') \text{ is within limits})
-          \ge level
+.. math:: P_f\big(P_{x' \sim P_x}(f(x') \text{ is within limits}) \ge level\big) \ge 0.9
 
-for all limits together. The expectation runs over draws of f, so what the model does not know
-counts against a design. ICH Q8 calls the range of one parameter, with all others as they are, its
-proven acceptable range.
+for all limits together. The outer probability runs over draws of f: what the model does not know
+counts against a design. A box is inside where *all* its designs are so in the same draw, with the
+same probability: on average over draws, the worst of many corners would look better than it is.
+ICH Q8 calls the range of one parameter, with all others as they are, its proven acceptable range.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from itertools import product
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from airbo.measures import InSpec
@@ -39,6 +39,8 @@ N_HALVINGS = 6
 """How often the step of the grid is halved to find the end of a range."""
 N_INSIDE, MAX_CORNERS = 16, 64
 """Designs inside a box, and corners of it, that have to be in the window."""
+CONFIDENCE = 0.9
+"""How sure the model has to be that a setting, or a whole box, is in spec as often as asked for."""
 N_CONFIRMED = 128
 """Designs with which the joint window is checked at the end."""
 
@@ -50,20 +52,28 @@ class Along:
     values: tuple[Any, ...]
     """Values of the parameter, in the user's units."""
     probabilities: tuple[float, ...]
+    lower: tuple[float, ...]
+    """What the probability exceeds with a confidence of 0.9."""
 
 
 @dataclass(frozen=True)
 class OperatingWindow:
-    """The settings around a design that keep all limits with a probability."""
+    """The settings around a design that keep all limits with a probability.
+
+    What f is, is not known: the model has to be sure to 0.9 that a setting is in the window, and
+    that all settings of the joint window are in it at once.
+    """
 
     design: Design
     level: float
     """The probability of being in spec that is asked for."""
     probability: float
     """That of the design itself, as the model expects it."""
+    confidence: float
+    """Probability that the design is in spec as often as asked for."""
     alone: Mapping[str, tuple[Any, ...]]
     """The lowest and the highest value of each parameter, all others as in the design; for a
-    category, the choices. Empty where the design itself is not in spec often enough."""
+    category, the choices. Empty where the model is not sure of the design itself."""
     jointly: Mapping[str, tuple[Any, ...]]
     """Ranges that hold together: all parameters may be anywhere in theirs at once."""
     along: Mapping[str, Along] = field(repr=False)
@@ -94,18 +104,22 @@ class Specification:
         cube = limited[0].surrogate.points.cube
         return cls(cube, [o.draws(effort) for o in limited])
 
-    def probability(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
-        """Return P(in spec) at points of the folded cube; 0 where a constraint is not met."""
-        # (1/S s) Σ 1[f(x') is within all limits]; 0 where a constraint is not met
+    def shares(self, F: Float[Tensor, "n d"]) -> Float[Tensor, "S n"]:
+        """Return P(in spec) at points of the folded cube, by every draw of f."""
+        # (1/s) Σ 1[f(x') is within all limits]; 0 where a constraint is not met
         size = max(1, MAX_AT_ONCE // max(limit.n_values for limit in self.limits))
         with torch.no_grad():
             parts = [self._portion(some) for some in F.split(size)]
-        found = torch.cat(parts)
+        found = torch.cat(parts, dim=-1)
         space = self.cube.space
         if not space.constraints:
             return found
         meets = space.polytope.holds(self.cube.axes.to_columns(F).numpy())
         return found * torch.from_numpy(meets).to(found)
+
+    def probability(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+        """Return P(in spec) at points of the folded cube, on average over draws of f."""
+        return self.shares(F).mean(0)
 
     def at_design(self, design: Design) -> float:
         """Return P(in spec) of one design; of a single limit, the share of its ``Capability``."""
@@ -118,14 +132,14 @@ class Specification:
             values = limit.values(self.cube.unfold(F))[:, 0]  # (draws, s)
         return Capability.of(limit.measure, values).share
 
-    def _portion(self, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+    def _portion(self, F: Float[Tensor, "n d"]) -> Float[Tensor, "S n"]:
         within: Tensor | None = None
         for limit in self.limits:
             assert isinstance(limit.measure, InSpec)
             kept = limit.measure.keeps(limit.values(self.cube.unfold(F)))  # (draws, n, s)
             within = kept if within is None else within & kept
         assert within is not None
-        return within.double().mean((0, -1))
+        return within.double().mean(-1)
 
 
 def operating_window(
@@ -151,16 +165,23 @@ def operating_window(
         cube = spec.cube
         at = cube.folded(plain)
         # the design itself is judged by the draws that its capability is read off
-        there = Specification.of(optimizer, measure, FOR_SHARES, given).at_design(plain)
+        finer = Specification.of(optimizer, measure, FOR_SHARES, given)
+        there, sure = finer.at_design(plain), _confidence(finer.shares(at), level)
         search = _Search(spec, at[0], level)
         along = {name: search.along(c) for c, name in enumerate(cube.space.names)}
-        if there < level:
-            return OperatingWindow(plain, level, there, {}, {}, along)
+        if sure < CONFIDENCE:
+            return OperatingWindow(plain, level, there, sure, {}, {}, along)
         alone = search.alone()
         single, joint = search.in_units(alone), search.in_units(search.jointly(alone))
         choices = {name: search.choices(c) for c, name in enumerate(cube.space.names)}
         single |= {name: own for name, own in choices.items() if own is not None}
-        return OperatingWindow(plain, level, there, single, joint, along, _tied(cube.space))
+        return OperatingWindow(plain, level, there, sure, single, joint, along, _tied(cube.space))
+
+
+def _confidence(shares: Float[Tensor, "S n"], level: float) -> float:
+    """Return the probability that all settings are in spec as often as asked for."""
+    # (1/S) #{i : min_n share_i(x_n) >= level}
+    return (shares >= level).all(-1).double().mean().item()
 
 
 def design_in_use(
@@ -212,7 +233,11 @@ class _Search:
         self._grids = [self._grid(c) for c in range(space.d)]
         lines = torch.cat([self._line(c, grid) for c, grid in enumerate(self._grids)])
         sizes = [len(grid) for grid in self._grids]
-        self._found = spec.probability(lines).split(sizes)
+        self._found = spec.shares(lines).split(sizes, dim=-1)  # (S, k) of each parameter
+
+    def _inside(self, shares: Float[Tensor, "S k"]) -> Bool[Tensor, " k"]:
+        """Say of each setting whether the model is sure enough of it."""
+        return (shares >= self.level).double().mean(0) >= CONFIDENCE
 
     def _grid(self, column: int) -> Float[Tensor, " k"]:
         """Return values of a parameter, that of the design among them."""
@@ -237,7 +262,9 @@ class _Search:
     def along(self, column: int) -> Along:
         """Return what is known along one parameter."""
         values = self._decoded(column, self._grids[column])
-        return Along(values, tuple(self._found[column].tolist()))
+        shares = self._found[column]
+        lower = shares.quantile(1 - CONFIDENCE, dim=0)
+        return Along(values, tuple(shares.mean(0).tolist()), tuple(lower.tolist()))
 
     # -- one parameter at a time
 
@@ -247,7 +274,7 @@ class _Search:
         box = self.at.repeat(2, 1)
         outside = box.clone()
         for c in self.numbers:
-            grid, inside = self._grids[c], self._found[c] >= self.level
+            grid, inside = self._grids[c], self._inside(self._found[c])
             start = int((grid - self.at[c]).abs().argmin())
             for side, step in enumerate((-1, 1)):
                 i = start
@@ -268,7 +295,7 @@ class _Search:
             rows = [(side, c) for side in (0, 1) for c in self.numbers]
             for row, (side, c) in zip(F, rows, strict=True):
                 row[c] = middle[side, c]
-            kept = self.spec.probability(F) >= self.level
+            kept = self._inside(self.spec.shares(F))
             for (side, c), is_in in zip(rows, kept.tolist(), strict=True):
                 (box if is_in else outside)[side, c] = middle[side, c]
         return box
@@ -315,8 +342,8 @@ class _Search:
     def _fits(self, box: Box, n: int = N_INSIDE) -> bool:
         """Say whether corners of a box, and designs inside it, are in the window."""
         # P(in spec) >= level at low + u (high - low), for corners and points u inside
-        U = self._template(n)
-        return bool((self.spec.probability(box[0] + U * (box[1] - box[0])) >= self.level).all())
+        shares = self.spec.shares(box[0] + self._template(n) * (box[1] - box[0]))
+        return _confidence(shares, self.level) >= CONFIDENCE
 
     def _template(self, n: int) -> Float[Tensor, "k d"]:
         d = len(self.at)
@@ -340,7 +367,7 @@ class _Search:
         """Return the choices of a category that are in spec, the others as they are."""
         if column in self.numbers:
             return None
-        return self._decoded(column, self._grids[column][self._found[column] >= self.level])
+        return self._decoded(column, self._grids[column][self._inside(self._found[column])])
 
 
 def _corners(d: int, numbers: Sequence[int]) -> Float[Tensor, "k d"]:

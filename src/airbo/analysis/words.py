@@ -5,7 +5,7 @@ from typing import Any
 
 from airbo.analysis.budget import Contribution, ToleranceBudget
 from airbo.analysis.outlook import LuckiestRun, Outlook
-from airbo.analysis.window import OperatingWindow
+from airbo.analysis.window import CONFIDENCE, OperatingWindow
 from airbo.measures.capability import Likely
 from airbo.space import Space
 from airbo.space.parameters import Categorical
@@ -133,8 +133,9 @@ def window_verdict(window: OperatingWindow) -> str:
     here = percent(window.probability)
     if not window.alone:
         return (
-            f"There is no operating window: P(in spec) is {here} at this design, and "
-            f"{percent(window.level)} are asked for."
+            f"There is no operating window: P(in spec) is {here} at this design; that it is at "
+            f"least {percent(window.level)} has the probability {window.confidence:.2f}, and "
+            f"{CONFIDENCE:g} is asked for."
         )
     fixed = ""
     if window.tied:
@@ -143,8 +144,8 @@ def window_verdict(window: OperatingWindow) -> str:
             "so their ranges are single values."
         )
     return (
-        f"Operating window, P(in spec) of at least {percent(window.level)}; at the design it is "
-        f"{here}.{fixed}"
+        f"Operating window, P(in spec) of at least {percent(window.level)} with a confidence of "
+        f"{CONFIDENCE:g}; at the design it is {here}.{fixed}"
     )
 
 

@@ -28,7 +28,7 @@ import scipy.stats
 import torch
 from numpy.typing import NDArray
 
-from airbo.calibrate.logs import Array, Sample, evenly, spread
+from airbo.calibrate.logs import Array, Sample, evenly, has_bias, spread
 from airbo.uncertainty import (
     ChiSquared,
     Empirical,
@@ -251,11 +251,18 @@ def families(sample: Sample) -> list[Family]:
         shift = GaussianMixture([[few_digits(middle)]], [[0.0]])
         hit = Exact() if abs(middle) <= 1e-9 * largest else shift
         return [Family("always the same", lambda _: hit)]
-    normals: list[tuple[str, Fit]] = [("normal, no bias", centred_normal), ("normal", one_normal)]
-    found = [Family(name, _same(fit)) for name, fit in normals]
+    found = [Family(name, _same(fit)) for name, fit in _normals(sample.d)]
     if _can_be_relative(sample):
+        away = sample.x != 0
+        normals = _normals(sample.d[away] / sample.x[away])
         found += [Family(f"relative, {name}", _relative(fit)) for name, fit in normals]
     return found
+
+
+def _normals(values: Array) -> list[tuple[str, Fit]]:
+    """Return the normals to compare; a bias that is there is never dropped."""
+    centred = [] if has_bias(values) else [("normal, no bias", centred_normal)]
+    return [*centred, ("normal", one_normal)]
 
 
 def shaped_families(sample: Sample, scales: Sequence[bool]) -> list[Family]:
@@ -269,7 +276,8 @@ def shaped_families(sample: Sample, scales: Sequence[bool]) -> list[Family]:
     found = [Family(name, _same(fit)) for name, fit in shapes if False in scales]
     found += [Family(f"relative, {name}", _relative(fit)) for name, fit in shapes if True in scales]
     varies = len(np.unique(sample.x)) > 1
-    if varies and bool((np.minimum(sample.x, sample.x + sample.d) > 0).all()):
+    is_positive = bool((np.minimum(sample.x, sample.x + sample.d) > 0).all())
+    if varies and is_positive and not has_bias(np.log1p(sample.d / sample.x)):
         found.append(Family("log-normal", _log_normal))
     if varies and len(sample) >= 4 * _FEWEST_PER_PIECE:
         found.append(Family("steps", _steps))

@@ -218,8 +218,26 @@ def _prepare(
         )
     if not keep_outliers:
         sample = sample.at(np.setdiff1d(np.arange(len(sample)), far))
-    if step > 0.2 * (spread(sample.d) or step):
+    sample = replace(sample, width=logs.bin_width(sample.d))
+    own_step = logs.step_of(sample.d)
+    if own_step > logs.UNRESOLVED * float(sample.d.std()) > 0:
+        name(
+            "unresolved",
+            f"deviations come in steps of {_short(own_step)}, which is too coarse for them: the "
+            f"log cannot tell standard deviations below {_short(0.3 * own_step)} apart. Log more "
+            "digits before you rely on the proposal.",
+        )
+    elif step > 0.2 * (spread(sample.d) or step):
         name("quantized", f"actual values come in steps of {_short(step)}.")
+    part = logs.find_part(sample)
+    if part is not None:
+        low, high, n_there, n_elsewhere = part
+        where = _short(low) if low == high else f"{_short(low)} to {_short(high)}"
+        name(
+            "part of the range",
+            f"deviations occur only where {where} was asked for ({_rows(n_there)}); the other "
+            f"{_rows(n_elsewhere)} show none. The proposal is too wide there.",
+        )
     if len(sample) < fam.FEWEST_FOR_SHAPE:
         few = f"{len(sample)} rows are too few to learn a shape: a normal one is assumed."
         name("few rows", few)
@@ -423,7 +441,10 @@ def _joint(choices: Sequence[_Choice], seed: int) -> tuple[Candidate, ...]:
     scored = [_Score("independent", independent, np.mean(alone, axis=0))]
     percent = any(isinstance(v.law, Relative | LogNormal) for v in choices)
     for relative in [False, True] if percent and bool((X != 0).all()) else [False]:
-        scored += [_joint_score(f, D, X, relative) for f in fam.JOINT_FAMILIES]
+        shares = D / X if relative else D
+        is_biased = any(logs.has_bias(column) for column in shares.T)
+        families = fam.JOINT_FAMILIES[1 if is_biased else 0 :]  # the first one has no bias
+        scored += [_joint_score(f, D, X, relative) for f in families]
     return _rank(tuple(v.sample.name for v in choices), scored, _simplest(scored))
 
 
@@ -536,15 +557,12 @@ def _bias(centre: float, percent: bool, sample: Sample, names: tuple[str, ...]) 
     show = _share if percent else _short
     away = sample.x != 0
     values = sample.d[away] / sample.x[away] if percent else sample.d
-    mean, error = mean_and_error(values)
-    if abs(mean) <= 4 * error or abs(mean) < 0.02 * float(values.std()):
+    mean, _ = mean_and_error(values)
+    if not logs.has_bias(values):
         return Finding("no bias", names, "no bias")
     side = "above" if mean > 0 else "below"
-    if centre != 0:
-        text = f"on average {show(abs(centre))} {side} the asked value (bias)"
-        return Finding("bias", names, text)
-    text = f"on average {show(abs(mean))} {side} the asked value, too little beside the spread"
-    return Finding("small bias", names, text)
+    text = f"on average {show(abs(centre or mean))} {side} the asked value (bias)"
+    return Finding("bias", names, text)
 
 
 # -- parameters that depend on each other

@@ -36,6 +36,10 @@ _FAR = 5.0
 """Far off: this many times as far as the farthest of the usual rows."""
 _RARE = 0.01
 _STILL_MOVING = 4.0
+UNRESOLVED = 2.0
+"""A step this many times as large as the standard deviation hides it."""
+_CHANCE = 1e-3
+"""Below this probability, chance does not put all deviations into one part of the range."""
 SIGNIFICANT = 4.0
 """Standard errors that no chance explains."""
 _NOTHING = {"", "nan", "na", "n/a", "null", "none", "-", "#n/a"}
@@ -215,6 +219,34 @@ def _candidates(gaps: Array) -> list[float]:
     powers = range(int(np.floor(np.log10(smallest))), int(np.ceil(np.log10(usual))) + 1)
     found = {m * 10.0**p for p in powers for m in (1, 2, 2.5, 5)} | {smallest, usual}
     return sorted((s for s in found if 0.999 * smallest <= s <= 1.001 * usual), reverse=True)
+
+
+# -- what is true of all rows, or of a part of them
+
+
+def has_bias(values: Array) -> bool:
+    """Say whether deviations are off on average: more than chance explains, and worth a word."""
+    # |d̄| > 4 standard errors, and more than a fiftieth of the standard deviation
+    mean, error = mean_and_error(values)
+    return abs(mean) > SIGNIFICANT * error and abs(mean) >= 0.02 * float(values.std())
+
+
+def find_part(sample: Sample) -> tuple[float, float, int, int] | None:
+    """Look for a part of the range outside of which no row deviates at all.
+
+    Returns the lowest and the highest asked value with a deviation, the number of rows there, and
+    that of all others.
+    """
+    # if k rows deviated anywhere, all of them would lie in a part with a share p of rows by p^k
+    moved = np.abs(sample.d) > sample.width / 2
+    k = int(moved.sum())
+    if k < _FEWEST:
+        return None
+    low, high = float(sample.x[moved].min()), float(sample.x[moved].max())
+    inside = (sample.x >= low) & (sample.x <= high)
+    if inside.all() or inside.mean() ** k > _CHANCE:
+        return None
+    return low, high, int(inside.sum()), int((~inside).sum())
 
 
 # -- what the order of the rows tells: lag, settling, values far off, drift

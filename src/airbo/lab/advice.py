@@ -12,8 +12,9 @@ from airbo.lab.record import Experiment
 from airbo.measures import InSpec, Mean
 from airbo.observed import VALUE
 from airbo.outcomes import objectives
+from airbo.space import Design
 from airbo.uncertainty.kinds import read_uncertainty
-from airbo.words import quoted
+from airbo.words import percent, quoted
 
 if TYPE_CHECKING:
     from airbo.analysis import Handover, Outlook
@@ -100,6 +101,20 @@ class Adviser:
             raise CampaignError(str(error)) from None
         known = [e for e in modelled(self.settings, self.experiments) if e.outcomes]
         return predict(self.optimizer, known, plain, given)
+
+    def caution(self, design: Design) -> str:
+        """Warn where no experiment is near a design; empty where one is."""
+        from airbo.lab.prediction import FAR, nearest
+
+        known = [e for e in modelled(self.settings, self.experiments) if e.outcomes]
+        number, away = nearest(self.settings.space, known, design)[0]
+        if away <= FAR:
+            return ""
+        return (
+            f"No experiment is near this design: the nearest one, {number}, differs by "
+            f"{percent(away)} of a range. What is expected here rests on what the model believes "
+            "of the whole range. Try it before you rely on it, or use --tried."
+        )
 
     def look_ahead(self, tolerance: float | None = None, policy: Policy | None = None) -> "Outlook":
         """Say what further experiments can bring, and what the recommendation is based on.

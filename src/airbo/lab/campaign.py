@@ -19,7 +19,7 @@ from airbo.lab.record import Change, Experiment, Record, Status, adds_to, differ
 from airbo.lab.store import NewEvent, Outdated, Store
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical, Float, Integer, Parameter
-from airbo.words import quoted, same_unit
+from airbo.words import quoted, same_unit, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +121,9 @@ class Campaign:
         return self._record
 
     def _remember(self, new: Sequence[events.Event]) -> None:
-        self._record = fold(new, self._record).named(self.settings.value_name)
+        settings, record = self.settings, fold(new, self._record)
+        named, under = record.named(settings.value_name), settings.described["uncertainty"]
+        self._record = named.completed(settings.before, settings.space.names, under)
 
     @property
     def experiments(self) -> list[Experiment]:
@@ -697,7 +699,7 @@ def _other_uncertainties(settings: Settings, record: Record) -> list[str]:
     others = [
         e.number
         for e in record.experiments
-        if e.outcome != "given up" and e.uncertainty is not None and e.uncertainty != now
+        if e.outcome != "given up" and e.uncertainty is not None and _differ(e.uncertainty, now)
     ]
     if not others:
         return []
@@ -709,12 +711,23 @@ def _other_uncertainties(settings: Settings, record: Record) -> list[str]:
     ]
 
 
+def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Say whether two uncertainties differ; the order of their parts does not matter."""
+    return len(one) != len(other) or any(part not in other for part in one)
+
+
 def _changes(settings: Settings, record: Record) -> list[str]:
     """Say which ranges and constraints the campaign did not begin with; that is allowed."""
     if not record.begun:
         return []
     begun, changes = Space.from_dict(record.begun), []
     for name, new in settings.space.parameters.items():
+        if name not in begun.parameters:
+            then = shown(record.before[name])
+            changes.append(
+                f"{name!r} came later: former experiments were made with {name} = {then}."
+            )
+            continue
         before = begun.parameters[name]
         if isinstance(new, Float | Integer) and new.range != before.range:
             ranges = [f"{low:g} to {high:g}" for low, high in (before.range, new.range)]
@@ -753,7 +766,7 @@ def check_fit(record: Record, settings: Settings) -> None:
         if begun.file["direction"] == settings.direction
         else [f"the direction was {begun.file['direction']!r} and is now {settings.direction!r}"]
     )
-    what += _refused_changes(Space.from_dict(record.file), settings.space)
+    what += _refused_changes(Space.from_dict(record.file), settings.space, record.before)
     what += _changed_units(record, settings)
     if what:
         raise StorageError(
@@ -773,10 +786,15 @@ def _changed_units(record: Record, settings: Settings) -> list[str]:
     return [text for text in found if text]
 
 
-def _refused_changes(old: Space, new: Space) -> list[str]:
+def _refused_changes(old: Space, new: Space, before: Mapping[str, Any]) -> list[str]:
     removed = [f"parameter {n!r} is gone" for n in old.names if n not in new.names]
     removed += [f"environment {n!r} is gone" for n in old.environment if n not in new.environment]
-    added = [f"parameter {n!r} is new" for n in new.names if n not in old.names]
+    added = [
+        f"parameter {n!r} is new (say with which value the former experiments were made: "
+        f"before = ... in [parameters.{n}])"
+        for n in new.names
+        if n not in old.names and n not in before
+    ]
     was, now = old.whole.parameters, new.whole.parameters
     changed = [_refused_change(n, was[n], now[n]) for n in was if n in now]
     return [*removed, *added, *filter(None, changed)]

@@ -46,6 +46,7 @@ from airbo.uncertainty.kinds import WORDS, Place, check_width, clipped, is_exact
 from airbo.words import nearest
 
 if TYPE_CHECKING:
+    from airbo.lab.record import Experiment
     from airbo.uncertainty import InputUncertainty
 
     NamedUncertainties = dict[str | tuple[str, ...], InputUncertainty]
@@ -78,6 +79,8 @@ class Settings:
     unnamed: bool
     """Whether the file has one value; its events call it ``value``, so that it can be renamed."""
     space: Space
+    before: Mapping[str, Any]
+    """Of parameters that came later: the value that former experiments were made with."""
     uncertainties: tuple["FileUncertainty", ...]
     """Where designs may land in the experiments, and the laws of the environment."""
     uncertainties_in_use: tuple["FileUncertainty", ...] | None
@@ -155,6 +158,10 @@ class Settings:
         """Whether one outcome is measured."""
         return len(self.outcomes) == 1
 
+    def best_called(self, e: "Experiment") -> str:
+        """Say what the best experiment of a campaign with one outcome is called."""
+        return self._first[1].best_called(e.outcomes[self.value_name])
+
     # -- as plain data
 
     def event_name(self, outcome: str) -> str:
@@ -180,6 +187,7 @@ class Settings:
             "uncertainty": self.described_uncertainty,
             "direction": self.direction,
             "outcomes": {self.event_name(name): unit for name, unit in self.units.items()},
+            **({"before": self.before} if self.before else {}),
         }
         plain: dict[str, Any] = json.loads(json.dumps(described))  # as it is read again
         return plain
@@ -335,6 +343,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         "storage": _storage(top, path),
         "uncertainties_in_use": _in_use(uncertainties, in_use, is_exact_in_use, around),
     }
+    before = {} if space is None else _read_before(top, space)
     if space is None or name is None or top.notes.mistakes:
         return None
     kept = {key: value for key, value in top.values.items() if key != "storage"}
@@ -346,6 +355,7 @@ def _settings(top: TomlTable, path: Path) -> Settings | None:
         plausible={name: bounds for name, (_, _, bounds) in measured.items()},
         unnamed="outcomes" not in top.values,
         space=space,
+        before=before,
         uncertainties=uncertainties,
         top=replace(top, values=kept),
         **others,
@@ -393,7 +403,9 @@ def _read_parameters(top: TomlTable) -> dict[str, Parameter]:
             usual = "categorical" if "choices" in own.values else "float"
             kind = own.one_of("type", types, usual)
             keys = {"categorical": ()}.get(kind, ("unit", "log", "step"))
-            made[name] = _made(own, name, types[kind], kind, ("type", "uncertainty"), keys)
+            made[name] = _made(
+                own, name, types[kind], kind, ("type", "uncertainty", "before"), keys
+            )
     return {name: parameter for name, parameter in made.items() if parameter is not None}
 
 
@@ -431,6 +443,20 @@ def _made(
         table.note_error(error)
         return None
     return parameter
+
+
+def _read_before(top: TomlTable, space: Space) -> dict[str, Any]:
+    """Read with which value the experiments were made that are older than a parameter."""
+    found = {}
+    for name, parameter in space.parameters.items():
+        table = top.values["parameters"][name]
+        if "before" in table:
+            try:
+                number = parameter.encode(table["before"], allow_outside=True)
+                found[name] = parameter.decode(number)
+            except (ValueError, TypeError) as error:
+                TomlTable(table, ("parameters", name), top.notes).note(f"before: {error}", "before")
+    return found
 
 
 def _check_parameter_name(table: TomlTable, name: str) -> None:

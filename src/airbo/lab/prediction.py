@@ -10,7 +10,7 @@ from airbo.lab.record import Experiment
 from airbo.measures import Mean, Target
 from airbo.measures.capability import middle_90
 from airbo.outcomes import FEASIBLE, Limit, Want
-from airbo.space import Design
+from airbo.space import Design, Space
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,8 +101,15 @@ def predict(
     known = dict(given or {})
     names = [model.goal.name for model in optimizer.outcome_models(known)]
     found = {name: _outcome(optimizer, plain, name, known) for name in names}
-    away = sorted((optimizer.space.distance(e.design, plain), e.number) for e in experiments)
-    return Prediction(plain, found, [(number, d) for d, number in away[:N_NEAREST]], known)
+    return Prediction(plain, found, nearest(optimizer.space, experiments, plain), known)
+
+
+def nearest(
+    space: Space, experiments: Sequence[Experiment], design: Design
+) -> list[tuple[int, float]]:
+    """Return numbers of the nearest experiments, and how far each is; see ``Prediction``."""
+    away = sorted((space.distance(e.design, design), e.number) for e in experiments)
+    return [(number, d) for d, number in away[:N_NEAREST]]
 
 
 def _outcome(

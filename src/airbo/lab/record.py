@@ -150,6 +150,8 @@ class Record:
     """What the file said when the campaign began."""
     file: Mapping[str, Any] = field(default_factory=dict)
     """What it said when the last event was written."""
+    before: Mapping[str, Any] = field(default_factory=dict)
+    """Of parameters that came later: the value that former experiments were made with."""
     state: "_Folding | None" = field(default=None, compare=False, repr=False)
     """What ``fold`` goes on from."""
 
@@ -189,11 +191,41 @@ class Record:
         facts = (event.fact for event in self.events if event.call == call)
         return list(dict.fromkeys(f.number for f in facts if isinstance(f, AboutExperiment)))
 
+    def completed(
+        self, before: Mapping[str, Any], names: Sequence[str], uncertainty: Sequence[Any]
+    ) -> "Record":
+        """Give experiments that are older than a parameter its value, and its uncertainty.
+
+        Args:
+            before: The values, by name; the file may correct those of earlier events.
+            names: All parameters, in their order.
+            uncertainty: Of the file now.
+        """
+        before = {name: v for name, v in {**self.before, **before}.items() if name in names}
+        if not before:
+            return self
+        experiments = [_completed(e, before, names, uncertainty) for e in self.experiments]
+        return replace(self, before=before, experiments=experiments)
+
     def named(self, first: str) -> "Record":
         """Give values that were told without a name the name of the first objective."""
         if first == VALUE:
             return self
         return replace(self, experiments=[_named(e, first) for e in self.experiments])
+
+
+def _completed(
+    e: Experiment, before: Mapping[str, Any], names: Sequence[str], uncertainty: Sequence[Any]
+) -> Experiment:
+    new = {name: value for name, value in before.items() if name not in e.design}
+    if not new:
+        return e
+    # hit as the file says now, as far as that is about new parameters alone
+    own = [u for u in uncertainty if set(u["parameters"]) <= set(new)]
+    under = None if e.uncertainty is None else [*e.uncertainty, *own]
+    design = {**e.design, **new}
+    ordered = {name: design[name] for name in names if name in design}
+    return replace(e, design={**ordered, **design}, uncertainty=under)
 
 
 def _named(e: Experiment, first: str) -> Experiment:
@@ -229,7 +261,8 @@ def fold(events: Iterable[Event], before: Record | None = None) -> Record:
     folding.join_rows()
     found = sorted(folding.experiments.items())
     experiments = [experiment for _, experiment in found if experiment is not None]
-    return Record(experiments, folding.history, kept, folding.begun, folding.file, folding)
+    said = (folding.begun, folding.file, folding.before)
+    return Record(experiments, folding.history, kept, *said, folding)
 
 
 class _Folding:
@@ -240,6 +273,7 @@ class _Folding:
         self.history: list[Change] = []
         self.begun: Mapping[str, Any] = {}
         self.file: Mapping[str, Any] = {}
+        self.before: Mapping[str, Any] = {}
         self._standing: dict[int, dict[int, tuple[Event, Any]]] = {}
         """By number and position: the events that count, and the uncertainty of the file then."""
         self._place: dict[int, int] = {}
@@ -299,6 +333,7 @@ class _Folding:
     def file_says(self, event: Event, fact: Begun | Changed) -> None:
         names = [name for name in fact.file if fact.file[name] != self.file.get(name)]
         self.file = fact.file
+        self.before = {**self.before, **fact.file.get("before", {})}
         if isinstance(fact, Begun):
             self.begun = fact.file
             self._add(event, "begun", (), "the campaign", undoable=False)
@@ -445,7 +480,7 @@ def _moved(before: Experiment, after: Experiment) -> list[str]:
     return [
         f"{name} {words.shown(before.design.get(name))} → {words.shown(value)}"
         for name, value in after.design.items()
-        if before.design.get(name) != value
+        if before.design.get(name, value) != value
     ]
 
 

@@ -39,7 +39,7 @@ def test_a_day_in_json(here):
     assert now["best_observed"]["value"] == -1.5
     best = data("recommend")
     keys = {"mean", "std", "unit", "measure", "outlook"}
-    assert set(best) == keys | {"design", "outcomes", "holds", "reason"}
+    assert set(best) == keys | {"design", "outcomes", "holds", "reason", "caution"}
     assert best["outlook"]["gains"].keys() == {"5", "10", "20"}
     assert best["unit"] == "µm"
     rows = data("export")["experiments"]

@@ -79,10 +79,13 @@ def recommend(
         if known:
             data["given"] = known
             out.show(f"For {assignments(settings.space, known)}:")
+        data["caution"] = adviser.caution(best.design)
         if adviser.is_about_one_value:
             data |= _show_value(out, settings, best, outlook)
         else:
             _show_outcomes(out, settings, best)
+        if data["caution"]:
+            out.note(data["caution"])
         out.result({**data, **_show_handover(out, settings, handed)})
 
 

@@ -76,13 +76,13 @@ def _calibrate_campaign(file: Path, lag: int, keep_outliers: bool, out: Output) 
     n = plural(len(table.experiments), "experiment")
     out.show(f"Executed inputs were measured in {n}: {counts}.", "")
     out.show(*(belief.text for belief in found))
-    names = [b.parameter for b in found if b.n >= 3]
+    names = [b.parameter for b in found if not b.is_believable]
     data: dict[str, Any] = {}
     if names:
         with out.working("Comparing kinds of uncertainty ..."):
             asked, actual = table.asked[names], table.actual[names]
             learned = learn(asked, actual, lag=lag, keep_outliers=keep_outliers)
-        out.show("", "What the measured inputs alone say:")
+        out.show("", f"What the measured inputs alone say of {', '.join(names)}:")
         _show(out, learned)
         data = _as_data(learned)
     verdicts = [

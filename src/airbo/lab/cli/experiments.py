@@ -196,7 +196,8 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
         if now.best is not None:
             value = result(now.best, settings.units)
             design = assignments(settings.space, now.best.design)
-            out.show(f"Best observed: {value} in experiment {now.best.number} ({design}).")
+            called = settings.best_called(now.best).capitalize()
+            out.show(f"{called}: {value} in experiment {now.best.number} ({design}).")
         if now.pending:
             out.show(
                 design_table(settings, now.pending, title="Pending: airbo tell, or airbo fail")

@@ -115,11 +115,10 @@ def window_section(findings: Findings) -> Section | None:
         page.verdict(window_verdict(window), doubt=not window.alone),
         page.note(
             "P(in spec) is the probability that a part is within all limits, wherever the design "
-            "lands; what the model does not know counts against it. Light: the range of one "
-            "parameter while all others stay as recommended (its proven acceptable range). Dark: "
-            "ranges within which all parameters may move at once. The ends of ranges are what the "
-            "model predicts, to about 1 percentage point of P(in spec): try them before you rely "
-            "on them."
+            "lands. Thin line: what it exceeds with a confidence of 0.9, which decides. Light: the "
+            "range of one parameter while all others stay as recommended (its proven acceptable "
+            "range). Dark: ranges within which all parameters may move at once. The ends of ranges "
+            "are what the model predicts: try them before you rely on them."
         ),
         page.charts([(name, window_figure(findings, window, name)) for name in names]),
     ]
@@ -164,6 +163,9 @@ def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.
         line={"color": style.MODEL, "width": 2.5},
         marker={"color": style.MODEL, "size": 9},
     )
+    if not is_category:
+        line = {"color": style.MODEL, "width": 1}
+        style.scatter(figure, list(along.values), along.lower, mode="lines", line=line)
     here = window.design[name]
     recommended = [f"recommended: {words.percent(window.probability)}"]
     x = [style.plain(here) if is_category else here]
