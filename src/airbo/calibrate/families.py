@@ -51,7 +51,7 @@ _FEW = 5
 """A mixture of more normals than these is a log."""
 N_LOGGED, N_LOGGED_ROWS = 100, 300
 """Quantiles that stand for a log of one parameter, and rows that stand for one of several."""
-_AT_ENDS, _INSIDE = 25, 150
+_AT_ENDS, _INSIDE = 25, 450
 """Numbers kept one by one at either end, and groups of neighbours between them."""
 _FIRST_ROUNDS, _ROUNDS = 8, 60
 """Rounds for every start of a mixture, and for the best of them."""
@@ -81,7 +81,7 @@ class FittedNumbers:
     @classmethod
     def of(cls, values: Array, width: float) -> "FittedNumbers":
         """Sort numbers, and put neighbours together where there are many."""
-        # the outermost 25 stay single, since limits and tails hang on them; 150 groups between
+        # the outermost 25 stay single, since limits and tails hang on them; 450 groups between
         unique, n_each = np.unique(values, return_counts=True)
         counts, n = n_each.astype(np.float64), len(unique)
         if n <= 2 * _AT_ENDS + _INSIDE:
