@@ -103,7 +103,7 @@ def test_draws_that_change_with_the_design_are_those_near_what_was_measured():
 @pytest.mark.parametrize("P", [NORMAL, MIXTURE], ids=["normal", "mixture"])
 def test_what_is_measured_explains_a_part_of_the_variance(P):
     X = torch.tensor([DESIGN], dtype=torch.float64)
-    landed = P.perturb(X, unc.base_draws(128, P.n_base(3)))[0]
+    landed = P.perturb(X, unc.base_draws(64, P.n_base(3)))[0]
     parts = [rest_of(P, {0: x.item()}) for x in landed[:, 0]]
     means, covariances = (torch.stack(p) for p in zip(*parts, strict=True))
     mean, covariance = moments(P)

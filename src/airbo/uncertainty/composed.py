@@ -494,16 +494,8 @@ class Rounded(Wrapper):
         return self.columns is None or self.uncertainty.is_bounded(d)
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        inside = self.uncertainty.on_columns(columns)
-        own = [i for i, c in enumerate(columns) if self.columns is None or c in self.columns]
-        if inside is None or not own:
-            return inside
-        limits: dict[str, Any] = {"low": self.low, "high": self.high}
-        for name, limit in limits.items():
-            if isinstance(limit, tuple):  # one per rounded column
-                order = list(self.columns or range(len(limit)))
-                limits[name] = tuple(limit[order.index(columns[i])] for i in own)
-        return Rounded(inside, **limits, columns=None if len(own) == len(columns) else tuple(own))
+        # which columns are rounded is said for all of them together
+        return super().on_columns(columns) if self.columns is None else None
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # the values below t are those up to ⌈t⌉ - 1, where x̃ lies below ⌈t⌉ - ½

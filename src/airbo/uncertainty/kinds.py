@@ -57,14 +57,6 @@ class Place:
     """The folder of the campaign file."""
 
 
-def _as_written(given: Fields, place: Place) -> Fields:
-    return given
-
-
-def _as_given(fields: Fields) -> Fields:
-    return fields
-
-
 def _width(fields: Fields) -> int | None:
     """Return the number of columns that vectors among the fields agree on."""
     sizes = {name: shape_of(v)[-1] for name, v in fields.items() if shape_of(v)}
@@ -87,13 +79,13 @@ class Kind:
     fields: tuple[Field, ...] = ()
     say: Callable[[Mapping[str, Any], Show], str] = field(kw_only=True)
     """Says it to a person, given the fields and what writes their numbers."""
-    complete: Callable[[Fields], Fields] = _as_given
+    complete: Callable[[Fields], Fields] | None = None
     """Checks fields against each other, and fills in what follows from them."""
     width: Callable[[Fields], int | None] = _width
     """Number of columns that it acts on; None: any number, or only the class can tell."""
     in_file: tuple[str, ...] | None = None
     """Keys in a campaign file, where these are others than the fields."""
-    from_file: Callable[[Fields, Place], Fields] = _as_written
+    from_file: Callable[[Fields, Place], Fields] | None = None
     """Makes fields of what a campaign file says."""
     part: str = ""
     """The key of a campaign file that holds another uncertainty."""
@@ -125,7 +117,7 @@ class Kind:
                 raise ValueError(f"{f.name} is missing for kind {self.word or self.name!r}.")
             if value is not None or f.default is REQUIRED:
                 found[f.name] = f.read(value, f.name)
-        return self.complete(found)
+        return found if self.complete is None else self.complete(found)
 
     def described(self, given: Mapping[str, Any]) -> Fields:
         """Return a whole description, as ``to_dict`` of the class gives it, or refuse."""
@@ -142,7 +134,7 @@ class Kind:
             for name, value in lengths.items():
                 if isinstance(value, str):
                     raise TypeError(f'{name} must be numbers, or percent as "5%", got {value!r}.')
-            return self.described(self.from_file(given, place))
+            return self.described(self.from_file(given, place) if self.from_file else given)
         # a scale that is left out would be 1, which is 100%
         left_out = [f.name for f in self.fields if f.name == "scale" and "scale" not in given]
         for name in left_out + [n for n, v in lengths.items() if shares[n] is None and v != 0]:

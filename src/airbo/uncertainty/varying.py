@@ -75,11 +75,10 @@ class Varying(InputUncertainty):
         design = torch.tensor(self.probe, dtype=torch.float64).expand(1, d).clone()
         try:
             return self.at(design)
-        except Exception as error:
+        except ValueError as error:
             raise ValueError(
-                f"Varying calls its function once with the design {design.tolist()}, to see how "
-                f"many base numbers a sample takes, and that failed: {error} "
-                "Pass a design that works as Varying(fn, probe=...)."
+                f"{error} Varying calls it with {design.tolist()} first: where that is no design "
+                "of yours, pass one as Varying(fn, probe=...)."
             ) from error
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
