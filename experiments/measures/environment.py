@@ -207,7 +207,7 @@ class Reliability(Experiment):
             optimizer.tell(design, values, executed=executed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = optimizer.recommend(policy="anywhere").design
+            found = optimizer.recommend().design
         cost, missed = structure.judge(found)
         return {
             "recommended": {name: float(f"{x:.6g}") for name, x in found.items()},
