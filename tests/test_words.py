@@ -86,7 +86,7 @@ PERCENT = [
     (unc.Empirical([0.1, -0.3]), "as in a log of 2 deviations, from −0.3 to 0.1 mm"),
     (
         unc.Piecewise([9.0], [unc.Exact(), unc.Normal(2.0)]),
-        "below 9 mm: hit exactly; from 9 mm on: normal, standard deviation 2 mm",
+        "below 9 mm: set exactly; from 9 mm on: normal, standard deviation 2 mm",
     ),
     (unc.SciPy(scipy.stats.laplace(scale=0.5)), "distributed as laplace (scale = 0.5)"),
     (unc.Rounded(unc.Normal(1.0), 1, 5), "normal, standard deviation 1 mm, rounded to whole"),

@@ -56,7 +56,7 @@ def input_perturbation(X, Y):
 # %% [markdown]
 # ## Who is right?
 #
-# Five data sets of each size. Error: root mean square against the true expected value. Lost: what the best setting of the model loses against the true best (6.41).
+# Five data sets of each size. Error: root mean square difference from the true expected value. Lost: how much worse the model's best setting is than the true best (6.41).
 
 # %%
 MODELS = {"ExpectationGP": expectation_gp, "InputPerturbation": input_perturbation}

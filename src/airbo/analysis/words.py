@@ -160,7 +160,7 @@ def _range(space: Space, name: str, ends: tuple[Any, ...]) -> str:
 def budget_sentences(budget: ToleranceBudget, name: str, unit: str | None) -> list[str]:
     """Say which error makes values scatter, and what halving each would buy."""
     if budget.all_halved is None:
-        return [f"The design is hit exactly in use: nothing makes {name} scatter."]
+        return [f"The design is set exactly in use, so {name} does not scatter."]
     found = [all_halved_words(budget, name, unit)]
     if len(budget.contributions) < 2:
         return found

@@ -91,7 +91,7 @@ def _levels(
 ) -> Array | None:
     """Return F(x') row by row, in random places of the steps of a log that was rounded.
 
-    None: the parameter is hit exactly.
+    None: the parameter is set exactly.
     """
     # u = F(x' - w/2) + v P(x' ± w/2) with v uniform: exactly uniform if P is right, also for steps
     draws = base_draws(_N_DRAWS, uncertainty.n_base(designs.shape[1]))
@@ -113,7 +113,7 @@ def _levels(
 
 def _about_exact(name: str, d: Array) -> Belief:
     worst = float(np.abs(d).max())
-    says = f"{name}: the file says that it is hit exactly."
+    says = f"{name}: the file says that it is set exactly."
     if worst == 0:
         return Belief(name, len(d), 1.0, f"{says} That is believable: all {len(d)} values are.")
     text = f"{says} That is not believable: it was missed by up to {worst:.3g}."

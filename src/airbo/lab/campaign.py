@@ -525,7 +525,7 @@ class Campaign:
         uncertainty: "NamedUncertainty | list[dict[str, Any]]" = None,
         sure: bool = False,
     ) -> "Imported":
-        """Take over experiments that were done before: all rows, or none.
+        """Import experiments that were done before: all rows, or none.
 
         Args:
             source: A CSV or Excel file, or a table, with a column for each parameter and for the
@@ -574,7 +574,7 @@ class Campaign:
     def import_study(
         self, url: str, name: str, *, again: bool = False, allow_outside: bool = False
     ) -> "Imported":
-        """Take over the trials of an Optuna study: all or none.
+        """Import the trials of an Optuna study: all or none.
 
         The values of a trial are those of the objectives in the file, in their order. Trials that
         are running or wait are pending experiments; abandoned ones are left out.

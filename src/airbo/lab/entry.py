@@ -207,7 +207,7 @@ class EntryReader:
         space, executed = self.settings.space, report.executed or {}
         for name in executed:
             if isinstance(space.parameters.get(name), Categorical):
-                raise CampaignError(f"executed: {name!r} is a choice, which is always hit exactly.")
+                raise CampaignError(f"executed: {name!r} is a choice, which is always set exactly.")
         try:
             measured = check_executed(space, design, executed)
             outcomes = check_values(self.settings.outcomes, self._named(report.value)) or {}

@@ -687,7 +687,7 @@ def _uncertainties(
             if isinstance(parameters[name], Categorical) and not is_exact(description):
                 table.note(
                     f"Parameter {name!r} is categorical: uncertainty on categories is not "
-                    "supported. Leave it out to have it hit exactly."
+                    "supported. Leave it out to have it set exactly."
                 )
         called = names[0] if len(names) == 1 else names
         try:

@@ -115,7 +115,7 @@ class Quantile(Measure):
 
     @property
     def words(self) -> str:
-        return f"value that {_of_100(self.level)} executed inputs reach or do better"
+        return f"value that {_of_100(self.level)} executed inputs meet or beat"
 
 
 @dataclass(frozen=True)

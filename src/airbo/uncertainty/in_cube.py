@@ -68,7 +68,7 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
         if column in whole.categorical_columns:
             raise ValueError(
                 f"Parameter {space.names[column]!r} is categorical: uncertainty on categories is "
-                "not supported. Leave it out to have it hit exactly."
+                "not supported. Leave it out to have it set exactly."
             )
     uncertainty = _on_whole_numbers(whole, uncertainty)
     X = _corners(space)

@@ -538,7 +538,7 @@ _INSIDE = Field("uncertainty", _inner)
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("Exact", "columns", "exact", say=lambda f, show: "hit exactly"),
+        Kind("Exact", "columns", "exact", say=lambda f, show: "set exactly"),
         Kind(
             "Normal", "normal", "normal",
             (Field("std", _NOT_NEGATIVE, None), Field("cov", _matrices(2), None, ndim=2)),

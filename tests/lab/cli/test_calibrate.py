@@ -174,7 +174,7 @@ BIASED = 'kind = "gaussian-mixture", means = [[3.0]], covs = [[[4.0]]]'
     [
         ("std = 2.0", "std = 0.9", "temp", "times as large"),
         slow("std = 2.0", "std = 6.0", "temp", "the deviations are smaller"),
-        ('kind = "normal", std = 2.0', 'kind = "exact"', "temp", "hit exactly"),
+        ('kind = "normal", std = 2.0', 'kind = "exact"', "temp", "set exactly"),
         slow('kind = "normal", std = 2.0', BIASED, "temp", "the mean lies below what it expects"),
         slow('std = "5%"', 'std = "1%"', "flow", "times as large"),
         slow("std = 0.8", "std = 0.1", "passes", "not believable"),

@@ -51,7 +51,7 @@ def import_(
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Take over experiments that were done before: all rows of a CSV or Excel file, or none.
+    """Import experiments that were done before: all rows of a CSV or Excel file, or none.
 
     The header names the parameters and the value, by its name in the campaign file or as "value";
     units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
@@ -60,7 +60,7 @@ def import_(
     once. The same table twice counts once. Of a table that airbo exported, notes, exclusions,
     names, times and free numbers are kept.
 
-    With --study, the trials of an Optuna study are taken over, pending ones too.
+    With --study, the trials of an Optuna study are imported, pending ones too.
     """
     with reporting(as_json) as out:
         from airbo.lab.errors import CampaignError

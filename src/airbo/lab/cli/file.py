@@ -105,7 +105,7 @@ def _check_file(file: Path, out: Output) -> None:
     if found:
         out.show(landings.sketch_table("Where a design lands in the experiments", found))
     else:
-        out.show("Every parameter is hit exactly in the experiments.")
+        out.show("Every parameter is set exactly in the experiments.")
     if used:
         out.show(landings.sketch_table("Where the recommended design lands in use", used))
     notes = _notes_of_storage(settings, out)

@@ -145,7 +145,9 @@ def _parameter(name: str, table: Table, group: str = "parameters") -> str:
     if group == "environment" and "law" not in table:
         lines.append('# law = { kind = "normal", std = 8 }    # now every experiment measures it')
     elif group == "parameters" and "low" in table and "uncertainty" not in table:
-        lines.append('# uncertainty = { kind = "normal", std = "5%" }    # now it is hit exactly')
+        lines.append(
+            '# uncertainty = { kind = "normal", std = "5%" }    # without this line: set exactly'
+        )
     return "\n".join([*lines, ""])
 
 

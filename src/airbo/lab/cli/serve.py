@@ -43,7 +43,7 @@ def serve(
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Open a page to work on: what to run next, a form for what came out, the best design, charts.
+    """Open a page to work on: what to run next, a form for the results, the best design, charts.
 
     Only this machine reaches it. Any other address, such as --host 0.0.0.0, demands a token: open
     the link that is printed. Several people may work at once; the command line works meanwhile.

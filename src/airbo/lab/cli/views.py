@@ -137,7 +137,7 @@ def ago(age: timedelta) -> str:
 
 
 def parameter_table(settings: Settings) -> Table:
-    """List the parameters and how each is hit."""
+    """List the parameters and how accurately each is set."""
     hits = {"hit in the experiments": settings.described_uncertainty}
     if settings.described_deployment is not None:
         hits["hit in use"] = settings.described_deployment

@@ -105,12 +105,12 @@ class Slice:
 
 def along_section(findings: Findings, slices: Sequence[Slice]) -> Section:
     """Show the expected value of each outcome along each parameter."""
-    exactly = "Designs are hit exactly in use."
+    exactly = "Designs are set exactly in use."
     if findings.uncertain:
         exactly = "Below each chart: where the recommended design lands."
         if any(along.nominal is not None for along in slices):
             exactly = (
-                "Grey, dashed: the value if the design were hit exactly. Where only this curve has "
+                "Grey, dashed: the value if the design were set exactly. Where only this curve has "
                 f"a peak, a more precise machine could use it. {exactly}"
             )
     limits = " Red, dashed: its limits." if any(o.limits for o in findings.parts) else ""
@@ -126,7 +126,7 @@ def along_section(findings: Findings, slices: Sequence[Slice]) -> Section:
 
 def _title(along: Slice) -> str:
     name = along.name if along.findings.is_single else f"{along.outcome.name} along {along.name}"
-    return name if along.name in along.findings.uncertain else f"{name} (hit exactly)"
+    return name if along.name in along.findings.uncertain else f"{name} (set exactly)"
 
 
 def parameter_figure(along: Slice) -> go.Figure:
@@ -141,7 +141,7 @@ def parameter_figure(along: Slice) -> go.Figure:
     )
     draw = _add_points if along.findings.is_discrete(along.name) else _add_curve
     if along.nominal is not None:
-        draw(figure, along, along.nominal, "hit exactly", style.NOMINAL, style.FAINT_BAND)
+        draw(figure, along, along.nominal, "set exactly", style.NOMINAL, style.FAINT_BAND)
     draw(figure, along, along.expected, "expected in use", style.MODEL, style.BAND)
     _add_observations(figure, along)
     style.scatter(

@@ -188,7 +188,7 @@ def budget_section(findings: Findings) -> Section | None:
     if not budgets:
         return None
     if all(budget.all_halved is None for budget in budgets):
-        parts = [page.text("Designs are hit exactly in use: nothing makes values scatter.")]
+        parts = [page.text("Designs are set exactly in use, so values do not scatter.")]
         return Section("budget", "Tolerance budget", tuple(parts))
     parts = [
         page.note(

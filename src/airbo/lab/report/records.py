@@ -181,16 +181,20 @@ def history_section(record: "Record") -> Section | None:
     return Section("history", "History", (page.folded(summary, "".join(parts)),))
 
 
-# -- parameters, how they are hit, and the settings of the optimizer
+# -- parameters, how accurately they are set, and the settings of the optimizer
 
 
 def settings_section(findings: Findings) -> Section:
-    """List parameters, how they are hit, and how the optimizer was set up."""
+    """List parameters, how accurately they are set, and how the optimizer was set up."""
     optimizer, space = findings.optimizer, findings.space
     differs = optimizer.deployment != optimizer.uncertainty
     is_known = not findings.missing
-    header = ["parameter", "values", "how it is hit" + (" in the experiments" if differs else "")]
-    header += ["how it is hit in use"] if differs else []
+    header = [
+        "parameter",
+        "values",
+        "how accurately it is set" + (" in the experiments" if differs else ""),
+    ]
+    header += ["how accurately it is set in use"] if differs else []
     header += ["lands, 95 of 100 times"] if is_known else []
     rows = []
     for name, parameter in space.parameters.items():
