@@ -1,23 +1,28 @@
-"""Processor time of the commands, and of importing a large table.
+"""Processor time of the commands, of importing a large table, and of the pages of a server.
 
     python -m experiments.speed.commands [--rounds 5]
 
 Every command runs as a user runs it, in a process of its own, on a campaign with four parameters
-and thirty experiments. The result is a table in ``docs/performance.md``.
+and thirty experiments. The server is one on a campaign with two thousand, and its time is that of
+its own process: models are fitted in others. The result is a table in ``docs/performance.md``.
 """
 
 import argparse
 import csv
+import http.client
+import json
 import math
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from urllib.parse import urlsplit
 
 from rich.progress import track
 
@@ -37,11 +42,11 @@ COMMANDS: dict[tuple[str, ...], float | None] = {
     NEW: None,
     ("check",): None,
     ("import", "done.csv"): None,
-    ("status",): 1.5,
+    ("status",): 0.6,
     ("ask",): 4.0,
-    ("tell", str(N_EXPERIMENTS), "55"): 1.5,
-    ("note", "3", "a new batch"): 1.5,
-    ("undo",): 1.5,
+    ("tell", str(N_EXPERIMENTS), "55"): 0.6,
+    ("note", "3", "a new batch"): 0.6,
+    ("undo",): 0.6,
     ("recommend",): None,
     ("report",): 10.0,
     ("export", "-o", "all.csv"): None,
@@ -50,6 +55,10 @@ COMMANDS: dict[tuple[str, ...], float | None] = {
 IMPORT = ("import", "many.csv")
 IMPORT_TARGET = 10.0
 """For "in seconds"."""
+N_SERVED = 2_000
+N_REQUESTS = 20
+PAGES: dict[tuple[str, ...], float | None] = {("GET /",): 0.2, ("GET /live",): 0.05}
+"""Pages of the server, and how many seconds each may take."""
 SOURCE = Path(airbo.__file__).parents[1]
 """The package that is measured, whatever is installed."""
 YARDSTICK = ("python", "import torch")
@@ -73,7 +82,56 @@ def _round() -> dict[tuple[str, ...], float]:
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder) / "done.csv", N_EXPERIMENTS)
         _write(Path(folder) / "many.csv", N_ROWS)
-        return {command: _seconds(command, folder) for command in (YARDSTICK, *COMMANDS, IMPORT)}
+        found = {command: _seconds(command, folder) for command in (YARDSTICK, *COMMANDS, IMPORT)}
+    with tempfile.TemporaryDirectory() as folder:
+        _write(Path(folder) / "many.csv", N_SERVED)
+        for command in (NEW, IMPORT):
+            _seconds(command, folder)
+        return found | _pages(folder)
+
+
+def _pages(folder: str) -> dict[tuple[str, ...], float]:
+    """Return the processor time of the server for each page, on average, after a change each."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "airbo.lab.cli", "serve", "--port", "0", "--json"],
+        cwd=folder,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert server.stdout is not None
+        place = urlsplit(json.loads(server.stdout.readline())["url"]).netloc
+        _get(place, "/")  # reads all events
+        found = {}
+        with airbo.Campaign.open(Path(folder) / "campaign.toml") as campaign:
+            for page in PAGES:
+                before = _used(server.pid)
+                for number in range(N_REQUESTS):
+                    campaign.note(number, "a new batch")
+                    _get(place, page[0].removeprefix("GET "))
+                found[page] = (_used(server.pid) - before) / N_REQUESTS
+        return found
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def _get(place: str, path: str) -> None:
+    connection = http.client.HTTPConnection(place, timeout=600)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    if answer.status != 200:
+        raise RuntimeError(f"{path} is answered by {answer.status}.")
+
+
+def _used(process: int) -> float:
+    """Return the processor time of a process so far; Linux says it."""
+    words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _seconds(command: Sequence[str], folder: str) -> float:
@@ -106,14 +164,16 @@ def _write(path: Path, n: int) -> None:
 
 def _page(rounds: Sequence[dict[tuple[str, ...], float]]) -> str:
     rows = []
-    for command, target in {YARDSTICK: None, **COMMANDS, IMPORT: IMPORT_TARGET}.items():
+    for command, target in {YARDSTICK: None, **COMMANDS, IMPORT: IMPORT_TARGET, **PAGES}.items():
         seconds = [times[command] for times in rounds]
         what = f"`airbo {'init ...' if command == NEW else ' '.join(command)}`"
         what += f", {N_ROWS:,} rows" if command == IMPORT else ""
         what = "for comparison: `import torch`" if command == YARDSTICK else what
+        if command in PAGES:
+            what = f"`{command[0]}` of `airbo serve`, {N_SERVED:,} experiments, after a change"
         reached = "" if target is None else "yes" if median(seconds) <= target else "no"
         goal = "" if target is None else f"≤ {target:g}"
-        rows.append([what, goal, f"{median(seconds):.1f}", f"{max(seconds):.1f}", reached])
+        rows.append([what, goal, f"{median(seconds):.2f}", f"{max(seconds):.2f}", reached])
     header = ["command", "target in s", "median in s", f"worst of {len(rounds)}", "reached?"]
     return table.markdown(header, rows)
 

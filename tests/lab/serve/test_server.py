@@ -126,6 +126,39 @@ def test_a_server_killed_again_and_again_loses_and_doubles_nothing(tmp_path, req
     assert len(acknowledged) == len(set(acknowledged)) > 6
 
 
+@pytest.mark.slow
+def test_two_hundred_clients_that_tell_at_once_lose_and_double_nothing(tmp_path):
+    n = 200
+    file = begun(tmp_path, n)
+    with serving(file) as (_, url):
+        person = Person(url)
+        together, refused = threading.Barrier(n), []
+
+        def tell(number):
+            form = person.forms[f"/tell/{number}"] | {"outcome:roughness": str(number + 0.5)}
+            together.wait()
+            for _ in range(20):  # whoever gets no answer sends the same form, with its key, again
+                try:
+                    answer = person.post(f"/tell/{number}", form | {"sure": "yes"})
+                except (OSError, http.client.HTTPException):
+                    continue
+                if answer.status == 303:
+                    return
+            refused.append(number)
+
+        tellers = [threading.Thread(target=tell, args=(number,)) for number in range(n)]
+        for teller in tellers:
+            teller.start()
+        for teller in tellers:
+            teller.join()
+    assert refused == []
+    assert told(file) == {number: number + 0.5 for number in range(n)}
+    with Campaign.open(file) as campaign:
+        changes = [c for c in campaign.history() if c.what == "told"]
+        assert sorted(c.numbers for c in changes) == [(number,) for number in range(n)]
+        assert campaign.store.check() == 1 + n + n
+
+
 def processes_of(group):
     """Ids of processes of a group that still run."""
     found = []
