@@ -223,6 +223,8 @@ def test_the_best_design_of_a_day_follows_the_day(oven):
     assert wet["temp"] == pytest.approx(180, abs=4)
     assert oven.recommend().design["temp"] == pytest.approx(170, abs=4)
     assert oven.recommend(given={"humidity": 60.0, "temp": 150.123}).design["temp"] == 150.123
+    with pytest.raises(CampaignError, match="No experiment has"):
+        oven.recommend("observed", given={"temp": 150.123})
     with pytest.raises(CampaignError, match="nothing is left to choose"):
         oven.recommend(given={"tool": "B", "temp": 150.123})
 

@@ -27,6 +27,21 @@ Given = Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
+class Answer:
+    """Which design to use, and what goes with it."""
+
+    best: "Recommendation"
+    given: Mapping[str, Any]
+    """What was known beforehand."""
+    outlook: "Outlook | None"
+    """What more experiments can bring; None: airbo cannot say."""
+    handover: "Handover"
+    caution: str
+    """A warning where no experiment is near; empty where one is."""
+    is_about_one_value: bool
+
+
+@dataclass(frozen=True)
 class Adviser:
     """Recommends designs; one that nobody has tried has the digits that the machine can hold."""
 
@@ -59,7 +74,27 @@ class Adviser:
         """Return the design to use; see ``Optimizer.recommend``."""
         self._check_measured()
         known = check_given(self.settings, given)
-        return self._held(self.optimizer.recommend(policy, given=known), known)
+        try:
+            best = self.optimizer.recommend(policy, given=known)
+        except ValueError as error:  # no experiment has what is given
+            raise CampaignError(str(error)) from None
+        return self._held(best, known)
+
+    def answer(
+        self, policy: Policy | None = None, tolerance: float | None = None, given: Given = None
+    ) -> Answer:
+        """Return the design to use with all that goes with it.
+
+        Args:
+            policy: As for ``recommend``.
+            tolerance: As for ``look_ahead``.
+            given: As for ``recommend``.
+        """
+        known = check_given(self.settings, given)
+        outlook = self.look_ahead(tolerance, policy, known) if self.knows_outlook else None
+        best = outlook.recommendation if outlook else self.recommend(policy, known)
+        handover, caution = self.handover(best.design, known), self.caution(best.design)
+        return Answer(best, known, outlook, handover, caution, self.is_about_one_value)
 
     def front(self, policy: Policy | None = None, given: Given = None) -> "list[Recommendation]":
         """Return the designs that no other one beats by all objectives."""
@@ -116,19 +151,25 @@ class Adviser:
             "of the whole range. Try it before you rely on it, or use --tried."
         )
 
-    def look_ahead(self, tolerance: float | None = None, policy: Policy | None = None) -> "Outlook":
+    def look_ahead(
+        self, tolerance: float | None = None, policy: Policy | None = None, given: Given = None
+    ) -> "Outlook":
         """Say what further experiments can bring, and what the recommendation is based on.
 
         Args:
             tolerance: A difference of expected values that does not matter to you; by default a
                 twentieth of the range of the observed values.
             policy: As for ``recommend``.
+            given: As for ``recommend``.
         """
         from airbo.analysis import look_ahead
 
-        check_given(self.settings, None)
-        found = look_ahead(self.optimizer.of_outcome(), tolerance=tolerance, policy=policy)
-        return replace(found, recommendation=self._held(found.recommendation))
+        known, one = check_given(self.settings, given), self.optimizer.of_outcome()
+        try:
+            found = look_ahead(one, tolerance=tolerance, policy=policy, given=known)
+        except ValueError as error:  # no experiment has what is given
+            raise CampaignError(str(error)) from None
+        return replace(found, recommendation=self._held(found.recommendation, known))
 
     def handover(self, design: Mapping[str, Any], given: Given = None) -> "Handover":
         """Return operating window and tolerance budgets of a design, where there are limits."""
@@ -223,5 +264,5 @@ def optimizer_from(settings: Settings, experiments: Sequence[Experiment]) -> "Op
             ) from None
     for e in experiments:
         if e.is_pending:
-            optimizer.expect(e.design, allow_outside=True)
+            optimizer.expect(e.design, allow_outside=True, given=e.given)
     return optimizer

@@ -2,9 +2,8 @@
 
 import datetime
 import warnings
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -46,12 +45,6 @@ def policy_of(anywhere: bool | None) -> Literal["observed", "anywhere"] | None:
     return "anywhere" if anywhere else "observed"
 
 
-def as_recommended(best: "Recommendation") -> dict[str, Any]:
-    """Describe a design, and what to expect of it, for programs."""
-    found = {name: asdict(estimate) for name, estimate in best.outcomes.items()}
-    return {"design": best.design, "outcomes": found, "holds": best.holds, "reason": best.reason}
-
-
 def recommend(
     anywhere: Anywhere = None,
     tolerance: Annotated[
@@ -64,56 +57,41 @@ def recommend(
 ) -> None:
     """Say which design to use, what to expect of it, and whether more experiments are worth it."""
     with reporting(as_json) as out:
+        from airbo.lab.data import answer_data
         from airbo.words import assignments
 
         campaign = open_campaign(file, out)
-        outlook, policy = None, policy_of(anywhere)
+        settings, policy = campaign.settings, policy_of(anywhere)
+        known = read_given(settings, given)
         with out.working("Fitting the model and looking ahead ..."):
             one_thread()
-            adviser, known = campaign.adviser(), read_given(campaign.settings, given)
-            if adviser.knows_outlook and not known:
-                outlook = adviser.look_ahead(tolerance, policy)
-            best = outlook.recommendation if outlook else adviser.recommend(policy, known)
-            handed = adviser.handover(best.design, known)
-        settings, data = campaign.settings, as_recommended(best)
+            answer = campaign.adviser().answer(policy, tolerance, known)
         if known:
-            data["given"] = known
             out.show(f"For {assignments(settings.space, known)}:")
-        data["caution"] = adviser.caution(best.design)
-        if adviser.is_about_one_value:
-            data |= _show_value(out, settings, best, outlook)
+        if answer.is_about_one_value:
+            _show_value(out, settings, answer.best, answer.outlook)
         else:
-            _show_outcomes(out, settings, best)
-        if data["caution"]:
-            out.note(data["caution"])
-        out.result({**data, **_show_handover(out, settings, handed)})
+            _show_outcomes(out, settings, answer.best)
+        if answer.caution:
+            out.note(answer.caution)
+        _show_handover(out, settings, answer.handover)
+        out.result(answer_data(settings, answer))
 
 
 def _show_value(
     out: Output, settings: "Settings", best: "Recommendation", outlook: "Outlook | None"
-) -> dict[str, Any]:
+) -> None:
     """Say which design to use where one value decides, and what to expect of it."""
-    from airbo import measures
     from airbo.analysis.words import MEAN_ONLY, outlook_sentences
-    from airbo.lab.cli.views import unit_of_measure, what_to_expect
+    from airbo.lab.cli.views import what_to_expect
     from airbo.words import assignments
 
     name, unit = settings.value_name, settings.value_unit
     out.show(f"Use {assignments(settings.space, best.design)}.", what_to_expect(settings, best))
-    data: dict[str, Any] = {
-        "mean": best.mean,
-        "std": best.std,
-        "unit": unit_of_measure(settings.measure, unit),
-        "measure": measures.to_text(settings.measure),
-    }
-    if outlook is None and settings.measure != measures.Mean():
+    if outlook is None:
         out.show(MEAN_ONLY)
-    elif outlook is not None:
+    else:
         out.show(*outlook_sentences(outlook, settings.space, name, unit))
-        data["outlook"] = as_outlook(outlook)
-    if best.capability is not None:
-        data["capability"] = asdict(best.capability)
-    return data
 
 
 def _show_outcomes(out: Output, settings: "Settings", best: "Recommendation") -> None:
@@ -131,8 +109,8 @@ def _show_outcomes(out: Output, settings: "Settings", best: "Recommendation") ->
         out.show("The other designs to choose from: airbo front.")
 
 
-def _show_handover(out: Output, settings: "Settings", handed: "Handover") -> dict[str, Any]:
-    """Print the operating window and the tolerance budgets; return both."""
+def _show_handover(out: Output, settings: "Settings", handed: "Handover") -> None:
+    """Print the operating window and the tolerance budgets."""
     from airbo.analysis.words import budget_sentences, window_sentences
 
     if handed.window is not None:
@@ -140,21 +118,6 @@ def _show_handover(out: Output, settings: "Settings", handed: "Handover") -> dic
     for budget in handed.budgets:
         name = budget.outcome or settings.value_name
         out.show(*budget_sentences(budget, name, settings.units.get(name)))
-    return handed.to_dict()
-
-
-def as_outlook(outlook: "Outlook") -> dict[str, Any]:
-    """Describe for programs what further experiments can bring."""
-    lucky = outlook.luckiest
-    return {
-        "gains": {str(n): gain for n, gain in outlook.gains.items()},
-        "tolerance": outlook.tolerance,
-        "probability": outlook.probability,
-        "n_values": outlook.n_values,
-        "spread": outlook.spread,
-        "n_confirmations": outlook.n_confirmations,
-        "luckiest": None if lucky is None else asdict(lucky),
-    }
 
 
 # -- several objectives
@@ -173,6 +136,7 @@ def front_(
     """
     with reporting(as_json) as out:
         from airbo.lab.cli.views import front_table
+        from airbo.lab.data import recommended_data
         from airbo.lab.errors import CampaignError
         from airbo.outcomes import objectives
 
@@ -197,7 +161,7 @@ def front_(
                 "The front is empty: no design is known yet to keep all limits. airbo recommend "
                 "names the one that is most likely to."
             )
-        rows = [as_recommended(each) for each in found]
+        rows = [recommended_data(each) for each in found]
         out.result({"front": rows, "compromise": best.design, "reason": best.reason})
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 if TYPE_CHECKING:
-    from airbo.lab import Campaign, Experiment, Settings
+    from airbo.lab import Campaign, Settings
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: all numbers are right.")]
@@ -212,24 +212,3 @@ def read_under(settings: "Settings", text: str | None, out: Output) -> Any:
         from airbo.lab.file import parse_uncertainty
 
         return parse_uncertainty(text, settings)
-
-
-def as_data(settings: "Settings", e: "Experiment") -> dict[str, Any]:
-    """Describe an experiment for programs."""
-    return {
-        "trial": e.number,
-        "design": e.design,
-        "outcome": e.outcome,
-        "value": e.outcomes.get(settings.value_name),
-        **({"outcomes": dict(e.outcomes)} if e.outcomes else {}),
-        **({"infeasible": True} if e.infeasible else {}),
-        **({"noise": dict(e.noise)} if e.noise else {}),
-        "executed": dict(e.executed),
-        **({"given": dict(e.given)} if e.given else {}),
-        "asked": e.asked,
-        "reason": e.reason,
-        "told": e.told,
-        "by": e.by,
-        "excluded": e.excluded,
-        "notes": list(e.notes),
-    }

@@ -13,7 +13,6 @@ from airbo.lab.cli.command import (
     Output,
     WithGiven,
     Yes,
-    as_data,
     insisting,
     one_thread,
     open_campaign,
@@ -38,6 +37,7 @@ def ask(
     """Choose the next designs to try; what is pending is taken into account."""
     with reporting(as_json) as out:
         from airbo.lab.cli.views import design_table
+        from airbo.lab.data import experiment_data
         from airbo.words import shown
 
         campaign = open_campaign(file, out)
@@ -53,7 +53,7 @@ def ask(
         for name in settings.space.environment:
             value += f" {name}={shown(asked[0].given.get(name, 'MEASURED'))}"
         out.show(f"Then: airbo tell {first} {value}   (or, without a value: airbo fail {first})")
-        out.result({"asked": [as_data(settings, e) for e in asked]})
+        out.result({"asked": [experiment_data(settings, e) for e in asked]})
 
 
 def tell(
@@ -150,6 +150,7 @@ def fail(
 
 def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
     """Say what telling did."""
+    from airbo.lab.data import told_data
     from airbo.words import result, shown
 
     settings = campaign.settings
@@ -168,20 +169,14 @@ def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
             out.show(f"The executed input stays as it was measured: {kept}.")
         elif t.done == "told" and t.before is not None:
             out.show(f"Changed: {', '.join(t.changes)}.")
-    out.result(
-        {
-            "told": [
-                {**as_data(settings, t.experiment), "done": t.done, "changes": list(t.changes)}
-                for t in told
-            ]
-        }
-    )
+    out.result({"told": told_data(settings, told)})
 
 
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """Say where the campaign stands: what is done, what is pending, what has changed."""
     with reporting(as_json) as out:
         from airbo.lab.cli.views import design_table
+        from airbo.lab.data import status_data
         from airbo.words import assignments, plural, result
 
         campaign = open_campaign(file, out)
@@ -208,19 +203,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             out.show(f"Experiment {e.number} waits for a measurement: {', '.join(missing)}.")
         for note in now.notes:
             out.note(note)
-        out.result(
-            {
-                "name": settings.name,
-                "ok": now.n_ok,
-                "failed": now.n_failed,
-                "given_up": now.n_given_up,
-                "excluded": now.n_excluded,
-                "pending": [as_data(settings, e) for e in now.pending],
-                "waiting": [{"trial": e.number, "missing": names} for e, names in now.waiting],
-                "best_observed": None if now.best is None else as_data(settings, now.best),
-                "notes": now.notes,
-            }
-        )
+        out.result(status_data(settings, now))
 
 
 def undo(file: File = DEFAULT, as_json: AsJson = False) -> None:
@@ -281,8 +264,10 @@ def note(
 
 
 def _show(out: Output, campaign: "Campaign", experiment: "Experiment", text: str) -> None:
+    from airbo.lab.data import experiment_data
+
     out.show(text)
-    out.result({"experiment": as_data(campaign.settings, experiment)})
+    out.result({"experiment": experiment_data(campaign.settings, experiment)})
 
 
 # -- what stands behind ``airbo tell``

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
-from airbo.measures import InSpec, Mean, Measure, Target
+from airbo.measures import InSpec, Mean, Target
 from airbo.outcomes import Aim, Limit, expected_words
 from airbo.words import choices, hit, plus_minus, shown, with_unit
 
@@ -109,17 +109,6 @@ def what_to_expect(settings: Settings, best: "Recommendation") -> str:
             f"{unknown}"
         )
     return f"{settings.value_name}: {value}, the {measure.words} {unknown}"
-
-
-def unit_of_measure(measure: Measure, unit: str | None) -> str | None:
-    """Return the unit of what counts: a share has none, a squared distance the square.
-
-    >>> unit_of_measure(Mean(), "mm"), unit_of_measure(Target(1.0), "mm")
-    ('mm', 'mm²')
-    """
-    if isinstance(measure, InSpec):
-        return None
-    return f"{unit}²" if unit and isinstance(measure, Target) else unit
 
 
 def ago(age: timedelta) -> str:

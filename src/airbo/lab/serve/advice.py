@@ -7,7 +7,7 @@ import datetime
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from airbo.lab.serve.jobs import Deliver
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from airbo.lab import Campaign
 
 
-def choose_designs(path: Path, n: int, by: str, key: str | None, report: Deliver) -> None:
+def choose_designs(
+    path: Path, n: int, by: str, key: str | None, given: Mapping[str, Any], report: Deliver
+) -> None:
     """Choose the next designs, which are then pending, and report their numbers.
 
     Args:
@@ -23,12 +25,35 @@ def choose_designs(path: Path, n: int, by: str, key: str | None, report: Deliver
         n: How many.
         by: Who asks.
         key: Of the form: designs of one key are chosen once.
+        given: What is known beforehand.
         report: Takes each number as soon as its design is stored.
     """
     with opened(path) as campaign:
         for i in range(n):
-            [asked] = campaign.signed(by).ask(key=None if key is None else f"{key}:{i}")
+            own = None if key is None else f"{key}:{i}"
+            [asked] = campaign.signed(by).ask(key=own, given=given)
             report(asked.number)
+
+
+def advise(
+    path: Path,
+    policy: Literal["observed", "anywhere"] | None,
+    tolerance: float | None,
+    given: Mapping[str, Any] | None,
+    report: Deliver,
+) -> None:
+    """Report which design to use, as plain data."""
+    from airbo.lab.data import answer_data
+
+    with opened(path) as campaign:
+        answer = campaign.adviser().answer(policy, tolerance, given)
+        report(answer_data(campaign.settings, answer))
+
+
+def expect(path: Path, design: Mapping[str, Any], allow_outside: bool, report: Deliver) -> None:
+    """Report what to expect at a design, as plain data."""
+    with opened(path) as campaign:
+        report(campaign.predict(design, allow_outside=allow_outside).to_dict())
 
 
 def find(path: Path, report: Deliver) -> None:

@@ -8,12 +8,14 @@ guard asks of each request:
 - Who is it? Beyond this machine, a token is needed, once in the address and then in a cookie. The
   cookie holds a digest of the token: nothing that a visitor sends goes into a header.
 - Does it come from our own page? What changes something must have our own ``Origin``, which every
-  browser sends with every form, and no ``Sec-Fetch-Site`` that says otherwise.
+  browser sends with every form, and no ``Sec-Fetch-Site`` that says otherwise. Programs send none:
+  below ``/api`` it may be missing, but then only JSON is read, which no foreign page can send.
 """
 
 import hashlib
 import hmac
 import ipaddress
+import json
 import re
 import secrets
 from collections.abc import Iterable, Mapping
@@ -23,7 +25,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 VISIT = "airbo.visit"
@@ -193,6 +195,8 @@ class Visit:
     form: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     """Name with which the visitor signs changes."""
+    body: Any = None
+    """What a program sent as JSON."""
     name_cookie: str = ""
     """Where the browser keeps that."""
 
@@ -238,10 +242,10 @@ class Guard:
             if entering is not None:
                 answer, fresh = entering
             else:
-                visit = self._visit(scope, cookies, session)
+                visit = self._visit(scope, headers, cookies, session)
                 scope[VISIT] = await self._let_in(scope, headers, receive, visit)
         except Refused as refusal:
-            answer = _refusal(refusal)
+            answer = _refusal(refusal, is_api(scope))
         await answer(scope, receive, self._decorated(scope, send, fresh))
 
     # -- is it meant for us, and who is it
@@ -268,8 +272,13 @@ class Guard:
         fresh = {TOKEN: cookie, "session": secrets.token_urlsafe(16)}
         return RedirectResponse(path, 303), fresh
 
-    def _visit(self, scope: Scope, cookies: Mapping[str, str], session: str) -> Visit:
-        role = self.access.role(cookies.get(TOKEN))
+    def _visit(
+        self, scope: Scope, headers: Headers, cookies: Mapping[str, str], session: str
+    ) -> Visit:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        is_bearer = is_api(scope) and kind.lower() == "bearer" and self.access.token is not None
+        bearer = self.access.cookie(token.strip().encode("latin-1")) if is_bearer else None
+        role = self.access.role(bearer if is_bearer else cookies.get(TOKEN))
         if role is None:
             raise Refused(401, _NEEDS_TOKEN)
         name = unquote(cookies.get("name", ""))[:40]
@@ -284,7 +293,14 @@ class Guard:
             return visit
         if scope["method"] != "POST":
             raise Refused(405, "Only GET and POST are understood.")
-        self._check_origin(scope, headers)
+        is_program = is_api(scope) and not {"origin", "sec-fetch-site"} & {*headers.keys()}
+        if not is_program:
+            self._check_origin(scope, headers)
+        if is_api(scope):
+            body = await _json(headers, receive)
+            if not visit.may_change and scope["path"] not in ASKING:
+                raise Refused(403, "This page only shows the campaign. Nothing was changed.")
+            return replace(visit, body=body)
         if not visit.may_change:
             raise Refused(403, "This page only shows the campaign. Nothing was changed.")
         return replace(visit, form=await _form(headers, receive))
@@ -336,8 +352,20 @@ _NEEDS_TOKEN = (
 )
 
 
-def _refusal(refusal: Refused) -> Response:
-    return PlainTextResponse(f"{refusal}\n", refusal.status)
+ASKING = ("/api/recommend", "/api/predict", "/api/status")
+"""What programs may send without changing anything."""
+
+
+def is_api(scope: Scope) -> bool:
+    """Say whether a request comes from a program."""
+    return scope["path"] == "/api" or scope["path"].startswith("/api/")
+
+
+def _refusal(refusal: Refused, is_api: bool) -> Response:
+    headers = {"Allow": "GET, POST"} if refusal.status == 405 else None
+    if is_api:
+        return JSONResponse({"error": str(refusal)}, refusal.status, headers)
+    return PlainTextResponse(f"{refusal}\n", refusal.status, headers)
 
 
 def _cookie_name(scope: Scope, name: str) -> str:
@@ -351,6 +379,30 @@ async def _form(headers: Headers, receive: Receive) -> dict[str, str]:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Refused(415, "Only forms are understood.")
+    try:
+        text = (await _body(receive)).decode()
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise Refused(400, "This form cannot be read.") from None
+    return dict(pairs)
+
+
+async def _json(headers: Headers, receive: Receive) -> Any:
+    """Read what a program sends."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(415, "Only JSON is understood: Content-Type: application/json.")
+
+    def refuse(number: str) -> None:
+        raise ValueError(number)
+
+    try:
+        return json.loads(await _body(receive) or b"{}", parse_constant=refuse)
+    except (ValueError, RecursionError):
+        raise Refused(400, "This is no JSON. Nothing was changed.") from None
+
+
+async def _body(receive: Receive) -> bytes:
     body = b""
     while True:
         message = await receive()
@@ -360,9 +412,4 @@ async def _form(headers: Headers, receive: Receive) -> dict[str, str]:
         if len(body) > MOST_BYTES:
             raise Refused(413, "This form is too long.")
         if not message.get("more_body"):
-            break
-    try:
-        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
-    except ValueError:
-        raise Refused(400, "This form cannot be read.") from None
-    return dict(pairs)
+            return body

@@ -36,13 +36,18 @@ _ENDED = "The process that worked on this was ended. Try again."
 class JobError(Exception):
     """A job failed; the message is for users."""
 
+    def __init__(self, text: str, is_refused: bool = False) -> None:
+        """Say what went wrong; ``is_refused``: the campaign did not allow it."""
+        super().__init__(text)
+        self.is_refused = is_refused
+
 
 def here(work: Callable[..., None], args: tuple[Any, ...], report: Deliver) -> None:
     """Run a job in this process and thread."""
     try:
         work(*args, report)
     except Exception as error:
-        raise JobError(_in_words(error)) from None
+        raise JobError(*_in_words(error)) from None
 
 
 class Workers:
@@ -134,17 +139,18 @@ def _listen(pipe: Connection, report: Deliver) -> None:
         except EOFError:
             raise JobError(_ENDED) from None
         if kind == "failed":
-            raise JobError(content)
+            raise JobError(*content)
         if kind == "done":
             return
         report(content)
     raise JobError("This took too long and was stopped. Try again.")
 
 
-def _in_words(error: Exception) -> str:
+def _in_words(error: Exception) -> tuple[str, bool]:
     from airbo.lab.errors import CampaignError
 
     if isinstance(error, CampaignError):
-        return str(error)
+        return str(error), True
     traceback.print_exception(error)
-    return f"This went wrong inside airbo ({type(error).__name__}); the terminal says more."
+    text = f"This went wrong inside airbo ({type(error).__name__}); the terminal says more."
+    return text, False

@@ -8,13 +8,14 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from airbo.lab import Campaign, Change, Experiment, Record, Settings, Status
+from airbo.lab.advice import Given
 from airbo.lab.events import new_key
 from airbo.lab.serve.advice import choose_designs, find, make_report, make_table
 from airbo.lab.serve.jobs import JobError, Runner
@@ -186,32 +187,54 @@ class LiveCampaign:
 
     # -- asking
 
-    def ask(self, n: int = 1, by: str = "", key: str | None = None) -> None:
+    def ask(
+        self, n: int = 1, by: str = "", key: str | None = None, given: Given = None
+    ) -> "Future[list[int]]":
         """Begin to choose the next designs, after those that others asked for.
 
         Args:
             n: How many.
             by: Who asks.
             key: Of the form: the same form twice asks once.
+            given: What is known beforehand.
+
+        Returns:
+            Their numbers, when they are chosen.
         """
         with self._lock:
             self._choosing = Choosing(self._choosing.n + n)
             self._n_shown += 1
-        self._askers.submit(self._choose, n, by, key)
+        return self._askers.submit(self._choose, n, by, key, dict(given or {}))
 
-    def _choose(self, n: int, by: str, key: str | None) -> None:
-        came, error = 0, None
+    def ask_now(self, n: int, by: str, key: str | None, given: Given) -> list[int]:
+        """Choose designs, and return their numbers.
+
+        Raises:
+            JobError: If that is not possible.
+        """
+        return self.ask(n, by, key, given).result()
+
+    def _choose(self, n: int, by: str, key: str | None, given: Mapping[str, Any]) -> list[int]:
+        came, error = list[int](), None
 
         def count(number: int) -> None:
-            nonlocal came
-            came += 1
+            came.append(number)
             self._came(1)
 
         try:
-            self._run(choose_designs, (self.path, n, by, key), count)
+            self._run(choose_designs, (self.path, n, by, key, given), count)
         except JobError as failure:
             error = str(failure)
-        self._came(n - came, error)
+            raise
+        finally:
+            self._came(n - len(came), error)
+        return came
+
+    def work_out(self, work: Callable[..., None], *args: Any) -> Any:
+        """Work out one answer in a process of its own."""
+        found: list[Any] = []
+        self._run(work, (self.path, *args), found.append)
+        return found[0]
 
     def _came(self, n: int, error: str | None = None) -> None:
         with self._lock:

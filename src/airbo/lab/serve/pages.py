@@ -22,6 +22,7 @@ import airbo
 from airbo.lab import AlreadyTold, Campaign, CampaignError, Doubtful, Experiment, FileError, Told
 from airbo.lab.campaign import user
 from airbo.lab.events import is_key
+from airbo.lab.serve.api import MOST_AT_ONCE, Api
 from airbo.lab.serve.forms import (
     EXECUTED_FIELD,
     NOTE_FIELD,
@@ -37,15 +38,13 @@ from airbo.lab.serve.forms import (
     read_text,
     read_values,
 )
-from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit
+from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit, is_api
 from airbo.lab.serve.jobs import JobError
 from airbo.lab.serve.live import LiveCampaign, Snapshot
 from airbo.lab.serve.profile import Profile
 from airbo.lab.serve.view import STATIC, asset_bytes, environment
 from airbo.words import plural, result
 
-MOST_AT_ONCE = 20
-"""Designs that one form can ask for."""
 MOST_REMEMBERED = 10_000
 """Number of visitors whose messages are kept."""
 
@@ -595,6 +594,9 @@ def _refused(request: Request, error: Exception) -> Response:
     """Answer what is not there, or what went wrong."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     text = "There is no such page." if status < 500 else "Something went wrong inside airbo."
+    if is_api(request.scope):
+        text = "Another method is needed." if status == 405 else text
+        return JSONResponse({"error": text}, status, getattr(error, "headers", None))
     template = environment().get_template("refused.html")
     return HTMLResponse(template.render(text=text, is_ours=status == 500), status)
 
@@ -602,4 +604,5 @@ def _refused(request: Request, error: Exception) -> Response:
 def make_app(live: LiveCampaign, access: Access) -> Guard:
     """Make the web application; the guard stands before everything."""
     errors: Any = {404: _refused, 405: _refused, 500: _refused}
-    return Guard(Starlette(routes=Site(live).routes(), exception_handlers=errors), access)
+    routes = [*Site(live).routes(), *Api(live).routes()]
+    return Guard(Starlette(routes=routes, exception_handlers=errors), access)

@@ -1,0 +1,362 @@
+"""The verbs of a campaign as JSON, for programs: LabVIEW, MATLAB, a PLC.
+
+A verb takes a JSON object and answers with the one that ``airbo ... --json`` prints. Each field is
+declared once below; the declaration checks what is sent, and becomes the OpenAPI document. The
+guard stands before it as before the forms; a token comes as ``Authorization: Bearer TOKEN``.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+import airbo
+from airbo.lab import AlreadyTold, CampaignError, Settings, StorageError
+from airbo.lab.advice import check_given
+from airbo.lab.campaign import user
+from airbo.lab.data import experiment_data, status_data, told_data
+from airbo.lab.serve.advice import advise, expect
+from airbo.lab.serve.guard import VISIT, Visit
+from airbo.lab.serve.jobs import JobError
+from airbo.lab.serve.live import LiveCampaign
+from airbo.lab.serve.view import environment
+from airbo.space.parameters import Categorical, Integer
+from airbo.words import nearest, typed_value
+
+MOST_AT_ONCE = 20
+"""Designs that one call can ask for."""
+
+Schema = dict[str, Any]
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "integer": int, "number": (int, float), "boolean": bool, "string": str, "object": dict,
+}  # fmt: skip
+_WORDS = {"integer": "a whole number", "number": "a number", "boolean": "true or false",
+          "string": "a text", "object": "an object of names and values"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One verb: what it takes, and what it does."""
+
+    name: str
+    says: str
+    changes: bool
+    """Whether it changes the campaign; what does not may be asked by GET, too."""
+    fields: Callable[[Settings], Mapping[str, Schema]]
+    """The fields of the object that it takes."""
+    needed: tuple[str, ...] = ()
+    named: str = ""
+    """The field that takes the names and values of a query."""
+
+
+# -- what a verb takes
+
+
+def _one(kind: str, says: str, **more: Any) -> Schema:
+    return {"type": kind, "description": says, **more}
+
+
+def _values(settings: Settings, names: Mapping[str, Any], says: str) -> Schema:
+    """Describe an object of parameters, or of the environment, in the units of the file."""
+    known: dict[str, Schema] = {}
+    for name, parameter in names.items():
+        unit = {"description": settings.unit(name)} if settings.unit(name) else {}
+        if isinstance(parameter, Categorical):
+            known[name] = {"enum": list(parameter.choices)}
+        else:
+            kind = "integer" if isinstance(parameter, Integer) else "number"
+            low, high = parameter.range
+            known[name] = {"type": kind, "minimum": low, "maximum": high, **unit}
+    return _one("object", says, properties=known, additionalProperties=False)
+
+
+def _outcomes(settings: Settings, says: str) -> Schema:
+    known = {name: {"type": "number"} for name in settings.outcomes}
+    return _one("object", says, properties=known, additionalProperties=False)
+
+
+_SIGNED = {
+    "key": _one("string", "The same key twice counts once.", minLength=1, maxLength=100),
+    "by": _one("string", "Who signs the change.", maxLength=40),
+}
+_TRIAL = _one("integer", "The number of the experiment.", minimum=0)
+
+
+def _given(settings: Settings) -> Schema:
+    return _values(settings, settings.space.whole.parameters, "What is known, or has to be so.")
+
+
+def _ask_fields(settings: Settings) -> Mapping[str, Schema]:
+    n = _one("integer", "How many designs.", minimum=1, maximum=MOST_AT_ONCE, default=1)
+    return {"n": n, "given": _given(settings), **_SIGNED}
+
+
+def _tell_fields(settings: Settings) -> Mapping[str, Schema]:
+    space = settings.space
+    numbers = {n: p for n, p in space.whole.parameters.items() if not isinstance(p, Categorical)}
+    of_value = {"value": _one("number", f"The {settings.value_name}.")}
+    return {
+        "trial": _TRIAL,
+        "design": _values(
+            settings, space.parameters, "A whole design; with a trial, what you set otherwise."
+        ),
+        **(of_value if settings.is_single else {}),
+        "outcomes": _outcomes(settings, "What was measured, by name."),
+        "executed": _values(settings, numbers, "What was measured of inputs and environment."),
+        "noise": _outcomes(settings, "Known standard deviations of what was measured."),
+        "correct": _one("boolean", "Replace what was told before."),
+        "again": _one("boolean", "Another run with the same design and value."),
+        "allow_outside": _one("boolean", "The design may lie outside the ranges."),
+        "sure": _one("boolean", "The numbers are right, even if they look wrong."),
+        "note": _one("string", "Something to remember about it.", minLength=1),
+        **_SIGNED,
+    }
+
+
+def _fail_fields(settings: Settings) -> Mapping[str, Schema]:
+    return {
+        "trial": _TRIAL,
+        "infeasible": _one("boolean", "It failed because the design cannot be used."),
+        "gave_up": _one("boolean", "It was not run and will not be."),
+        "why": _one("string", "The reason, as a note.", minLength=1),
+        "correct": _one("boolean", "Replace what was told before."),
+        **_SIGNED,
+    }
+
+
+def _recommend_fields(settings: Settings) -> Mapping[str, Schema]:
+    return {
+        "given": _given(settings),
+        "anywhere": _one("boolean", "Look at all designs, or (false) only at those tried."),
+        "tolerance": _one("number", "A difference that does not matter to you.", minimum=0),
+    }
+
+
+def _predict_fields(settings: Settings) -> Mapping[str, Schema]:
+    says = "What to set; the rest is as recommended. It may name the environment."
+    return {
+        "design": _values(settings, settings.space.whole.parameters, says),
+        "allow_outside": _one("boolean", "The design may lie outside the ranges."),
+    }
+
+
+VERBS = (
+    Verb("ask", "Choose the next designs; they are then pending.", True, _ask_fields),
+    Verb("tell", "Report what an experiment gave.", True, _tell_fields),
+    Verb("fail", "Report that an experiment gave no value.", True, _fail_fields, ("trial",)),
+    Verb("recommend", "Say which design to use.", False, _recommend_fields, named="given"),
+    Verb("predict", "Say what to expect at a design.", False, _predict_fields, named="design"),
+    Verb("status", "Say where the campaign stands.", False, lambda settings: {}),
+)
+
+
+# -- what a verb does
+
+
+class Api:
+    """Answers programs, for one campaign."""
+
+    def __init__(self, live: LiveCampaign) -> None:
+        """Answer for a campaign."""
+        self.live = live
+
+    def routes(self) -> list[Route]:
+        """Return all addresses."""
+        return [
+            Route("/api", self.page),
+            Route("/api/openapi.json", lambda request: answer(openapi(self._settings))),
+            *(
+                Route(
+                    f"/api/{verb.name}",
+                    self._endpoint(verb),
+                    methods=["POST"] if verb.changes else ["GET", "POST"],
+                )
+                for verb in VERBS
+            ),
+        ]
+
+    @property
+    def _settings(self) -> Settings:
+        return self.live.snapshot().settings
+
+    def page(self, request: Request) -> Response:
+        """Show what can be asked, for people."""
+        settings = self._settings
+        verbs = [(verb, verb.fields(settings)) for verb in VERBS]
+        template = environment().get_template("api.html")
+        place = f"{request.url.scheme}://{request.headers['host']}"
+        return HTMLResponse(template.render(settings=settings, verbs=verbs, place=place))
+
+    def _endpoint(self, verb: Verb) -> Callable[[Request], Response]:
+        act = getattr(self, verb.name)
+
+        def endpoint(request: Request) -> Response:
+            visit: Visit = request.scope[VISIT]
+            try:
+                said = self._said(request, verb, visit)
+                return answer(act(said, said.pop("by", None) or visit.name or f"{user()}, JSON"))
+            except CampaignError as error:
+                status = 409 if isinstance(error, AlreadyTold) else 422
+                status = 503 if isinstance(error, StorageError) else status
+                return answer({"error": str(error)}, status)
+            except JobError as error:
+                return answer({"error": str(error)}, 422 if error.is_refused else 503)
+
+        return endpoint
+
+    def _said(self, request: Request, verb: Verb, visit: Visit) -> dict[str, Any]:
+        """Return the fields that were sent, checked."""
+        settings = self._settings
+        if request.method != "POST":
+            whole, query = settings.space.whole, dict(request.query_params)
+            try:
+                named = {name: typed_value(whole, name, text) for name, text in query.items()}
+            except ValueError as error:
+                raise CampaignError(str(error)) from None
+            return {verb.named: named} if named and verb.named else {}
+        found, fields = visit.body, verb.fields(settings)
+        if not isinstance(found, dict):
+            raise CampaignError(f"Send a JSON object with some of the fields {[*fields]}.")
+        if "key" in fields and "key" not in found and "idempotency-key" in request.headers:
+            found = {**found, "key": request.headers["idempotency-key"]}
+        for name, value in found.items():
+            if name not in fields:
+                raise CampaignError(f"unknown field {name!r}{nearest(name, fields)}")
+            _check(name, value, fields[name])
+        for name in verb.needed:
+            if name not in found:
+                raise CampaignError(f"{name} is missing.")
+        return dict(found)
+
+    def ask(self, said: dict[str, Any], by: str) -> dict[str, Any]:
+        """Choose designs; the answer waits for them."""
+        given = check_given(self._settings, said.get("given"))
+        numbers = self.live.ask_now(said.get("n", 1), by, said.get("key"), given)
+        now = self.live.snapshot()
+        return {"asked": [experiment_data(now.settings, now.by_number[n]) for n in numbers]}
+
+    def tell(self, said: dict[str, Any], by: str) -> dict[str, Any]:
+        """Store what an experiment gave."""
+        value = said.pop("value", None)
+        outcomes = said.pop("outcomes", None)
+        if (value is None) == (not outcomes):
+            raise CampaignError("Send either value or outcomes. Without any: /api/fail.")
+        design, trial = said.pop("design", None), said.pop("trial", None)
+        if trial is None and design is None:
+            raise CampaignError("Send the number of the trial, or a design.")
+        what = design if trial is None else trial
+        moved = None if trial is None else design
+        told = self.live.use(
+            lambda campaign: campaign.signed(by).tell(
+                what, outcomes if value is None else value, design=moved, **said
+            )
+        )
+        return {"told": told_data(self._settings, [told])}
+
+    def fail(self, said: dict[str, Any], by: str) -> dict[str, Any]:
+        """Store that an experiment gave no value."""
+        trial, why = said.pop("trial"), said.pop("why", None)
+        told = self.live.use(
+            lambda campaign: campaign.signed(by).tell_all([(trial, None)], note=why, **said)
+        )
+        return {"told": told_data(self._settings, told)}
+
+    def recommend(self, said: dict[str, Any], by: str) -> dict[str, Any]:
+        """Say which design to use."""
+        anywhere = said.get("anywhere")
+        policy = None if anywhere is None else "anywhere" if anywhere else "observed"
+        return self.live.work_out(advise, policy, said.get("tolerance"), said.get("given"))
+
+    def predict(self, said: dict[str, Any], by: str) -> dict[str, Any]:
+        """Say what to expect."""
+        return self.live.work_out(
+            expect, said.get("design") or {}, said.get("allow_outside", False)
+        )
+
+    def status(self, said: dict[str, Any], by: str) -> dict[str, Any]:
+        """Say where the campaign stands."""
+        now = self.live.snapshot()
+        return status_data(now.settings, now.status)
+
+
+def _check(name: str, value: Any, schema: Schema) -> None:
+    """Refuse what is not of the declared kind; what it may be, the campaign says."""
+    kind = schema["type"]
+    if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
+        raise CampaignError(f"{name} must be {_WORDS[kind]}, got {value!r}.")
+    size = len(value) if isinstance(value, str) else value
+    low = schema.get("minLength", schema.get("minimum"))
+    high = schema.get("maxLength", schema.get("maximum"))
+    if (low is not None and not size >= low) or (high is not None and not size <= high):
+        what = "characters" if isinstance(value, str) else "in size"
+        limits = f"at least {low}" if high is None else f"{low or 0} to {high}"
+        raise CampaignError(f"{name} must have {limits} {what}, got {size}.")
+
+
+def answer(data: Mapping[str, Any], status: int = 200) -> Response:
+    """Answer with JSON; a number that is not finite is null."""
+    text = json.dumps(_plain(data), default=str, allow_nan=False)
+    return Response(text, status, media_type="application/json")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(v) for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# -- the OpenAPI document
+
+
+def openapi(settings: Settings) -> dict[str, Any]:
+    """Describe all verbs of one campaign, with the names and ranges of its file."""
+    paths = {f"/api/{verb.name}": _path(verb, settings) for verb in VERBS}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": f"airbo: {settings.name}", "version": airbo.__version__},
+        "paths": paths,
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}, {}],
+    }
+
+
+def _path(verb: Verb, settings: Settings) -> dict[str, Any]:
+    fields = dict(verb.fields(settings))
+    body = {"type": "object", "properties": fields, "additionalProperties": False}
+    if verb.needed:
+        body["required"] = list(verb.needed)
+    content = {"application/json": {"schema": body}}
+    post = _operation(verb, "post") | {"requestBody": {"required": True, "content": content}}
+    if verb.changes:
+        return {"post": post}
+    query = fields.get(verb.named, {}).get("properties", {})
+    parameters = [{"name": n, "in": "query", "schema": schema} for n, schema in query.items()]
+    return {"get": _operation(verb, "get") | {"parameters": parameters}, "post": post}
+
+
+def _operation(verb: Verb, method: str) -> dict[str, Any]:
+    failed = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    refused = {
+        "400": "This is no JSON.",
+        "401": "A token is needed.",
+        "403": "Not allowed from here.",
+        "409": "The experiment has another outcome already.",
+        "413": "This is too long.",
+        "415": "Only application/json is understood.",
+        "422": "Something is wrong with what was sent. Nothing was changed.",
+        "503": "The storage cannot be used, or the work was stopped.",
+    }
+    responses: dict[str, Any] = {
+        code: {"description": text, "content": {"application/json": {"schema": failed}}}
+        for code, text in refused.items()
+    }
+    done = {"application/json": {"schema": {"type": "object"}}}
+    responses["200"] = {"description": f"As airbo {verb.name} --json prints it.", "content": done}
+    return {"operationId": f"{method}_{verb.name}", "summary": verb.says, "responses": responses}
