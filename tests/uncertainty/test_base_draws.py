@@ -35,13 +35,6 @@ def test_base_draws_are_more_even_than_random_numbers():
         assert torch.bincount((u[:, j] * 64).long(), minlength=64).tolist() == [16] * 64
 
 
-def test_beyond_the_columns_of_the_sobol_engine_draws_come_from_a_seeded_generator():
-    u = unc.base_draws(4, 21_202, seed=3)
-    assert u.shape == (4, 21_202)
-    assert torch.equal(u, unc.base_draws(4, 21_202, seed=3))
-    assert abs(u.mean().item() - 0.5) < 0.01
-
-
 @pytest.mark.parametrize(("n_samples", "n_base"), [(0, 2), (4, -1)])
 def test_impossible_numbers_of_draws_are_refused(n_samples, n_base):
     with pytest.raises(ValueError, match="n_samples >= 1 and n_base >= 0"):

@@ -66,20 +66,14 @@ def base_draws(
     """Draw uniform numbers strictly inside (0, 1): a scrambled Sobol sequence.
 
     The numbers depend on the arguments alone; global random states are neither read nor changed.
-    Beyond the 21,201 columns of the Sobol engine, the numbers come from a seeded generator instead.
     """
     # scrambled Sobol points are multiples of 2⁻³⁰; half a cell is added, so that none is 0
     if n_samples < 1 or n_base < 0:
         raise ValueError(f"Need n_samples >= 1 and n_base >= 0, got {n_samples} and {n_base}.")
     if n_base == 0:
         return torch.zeros(n_samples, 0, dtype=dtype, device=device)
-    if n_base <= SobolEngine.MAXDIM:
-        engine = SobolEngine(n_base, scramble=True, seed=seed)
-        cell = 2.0**-SobolEngine.MAXBIT
-        u = engine.draw(n_samples, dtype=torch.float64) + cell / 2  # the middle of each cell
-    else:
-        generator = torch.Generator().manual_seed(seed)
-        u = torch.rand(n_samples, n_base, generator=generator, dtype=torch.float64)
+    engine = SobolEngine(n_base, scramble=True, seed=seed)
+    u = engine.draw(n_samples, dtype=torch.float64) + 2.0**-SobolEngine.MAXBIT / 2
     return _inside(u.to(dtype=dtype, device=device))
 
 
@@ -120,11 +114,13 @@ class InputUncertainty(ABC):
     has_bounds: ClassVar[bool] = False
     """Whether executed inputs have bounds, whatever the number of columns."""
 
-    @property
-    def _kind(self) -> Kind | None:
-        """Its declaration; None for the classes of a program, and for those that hold functions."""
-        ours = type(self).__module__.startswith("airbo.uncertainty.")
-        return KINDS.get(type(self).__name__) if ours else None
+    _kind: ClassVar[Kind | None] = None
+    """Its declaration; None for the classes of a program, and for those that hold functions."""
+
+    def __init_subclass__(cls) -> None:
+        """Find the declaration."""
+        ours = cls.__module__.startswith("airbo.uncertainty.")
+        cls._kind = KINDS.get(cls.__name__) if ours else None
 
     def __post_init__(self) -> None:
         """Check the fields as they are declared, and store numbers in tuples: frozen values."""

@@ -23,6 +23,7 @@ from airbo.uncertainty.base import (
     per_design,
     with_columns,
 )
+from airbo.uncertainty.columns import Exact
 from airbo.uncertainty.gaussians import Mixture, Resolution, with_same_weights
 from airbo.uncertainty.normal import Normal, check_covariance, square_root
 
@@ -113,15 +114,17 @@ class Product(InputUncertainty):
             start += n
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
-        parts = [
-            block.perturb(X[..., own], base[:, numbers])
-            for block, own, numbers in self._shares(X.shape[-1])
-        ]
-        return torch.cat(parts, dim=-1)[..., self._order(X.shape[-1])]
+        d = X.shape[-1]
+        result = X.new_empty(*X.shape[:-1], base.shape[0], d)
+        for block, own, numbers in self._shares(d):
+            result[..., own] = block.perturb(X[..., own], base[:, numbers])
+        return result
 
     def _mean(self, X: Tensor) -> Tensor:
-        parts = [block.mean(X[..., own]) for block, own, _ in self._shares(X.shape[-1])]
-        return torch.cat(parts, dim=-1)[..., self._order(X.shape[-1])]
+        result = torch.empty_like(X)
+        for block, own, _ in self._shares(X.shape[-1]):
+            result[..., own] = block.mean(X[..., own])
+        return result
 
     def _covariance(self, X: Tensor) -> Tensor:
         # block diagonal: blocks are independent
@@ -131,11 +134,6 @@ class Product(InputUncertainty):
             rows, columns = torch.meshgrid(torch.tensor(own), torch.tensor(own), indexing="ij")
             result[..., rows, columns] = block.covariance(X[..., own])
         return result
-
-    def _order(self, d: int) -> list[int]:
-        """Return where each column of the design stands among the blocks side by side."""
-        side_by_side = [j for own in self.layout(d) for j in own]
-        return sorted(range(d), key=side_by_side.__getitem__)
 
     def independent_blocks(self, d: int) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
         return [
@@ -159,6 +157,16 @@ class Product(InputUncertainty):
             for block, own in self.independent_blocks(X.shape[-1])
             for part in block.landing(X[..., list(own)], r)
         ]
+
+
+def with_exact_rest(
+    blocks: Sequence[InputUncertainty], columns: Sequence[Sequence[int]], d: int
+) -> InputUncertainty:
+    """Join blocks over some of ``d`` columns; the other columns are hit exactly."""
+    rest = sorted(set(range(d)).difference(*columns))
+    if not blocks:
+        return Exact()
+    return Product([*blocks, Exact()], [*columns, rest]) if rest else Product(blocks, columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,9 +203,7 @@ class Joint(InputUncertainty):
         """True if all marginals are."""
         return all(marginal.is_additive for marginal in self.marginals)
 
-    def _perturb(
-        self, X: Float[Tensor, "*batch n d"], base: Float[Tensor, "s d"]
-    ) -> Float[Tensor, "*batch n s d"]:
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # z = R^½ Φ⁻¹(u) has the correlations R, and every Φ(z_j) is uniform again
         z = torch.special.ndtri(base) @ square_root(self.correlation).to(X)
         u = torch.special.ndtr(z)

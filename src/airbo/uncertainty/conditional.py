@@ -20,8 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty
-from airbo.uncertainty.columns import Exact
-from airbo.uncertainty.composed import Product
+from airbo.uncertainty.composed import with_exact_rest
 from airbo.uncertainty.gaussians import Mixture, Resolution
 from airbo.uncertainty.normal import GaussianMixture, Normal
 
@@ -96,10 +95,7 @@ def _conditional(
                 landed[rest], around = _rest(part, [c in known for c in mine], landed[mine])
                 blocks.append(around)
                 columns.append(rest)
-    if not blocks:
-        return tuple(landed.tolist()), Exact()
-    hit = sorted(set(range(len(x))).difference(*columns))
-    return tuple(landed.tolist()), Product([*blocks, Exact()], [*columns, hit])
+    return tuple(landed.tolist()), with_exact_rest(blocks, columns, len(x))
 
 
 def _rest(

@@ -23,8 +23,8 @@ from torch import Tensor
 from airbo.space import Space
 from airbo.space.cube import Axes, Cube
 from airbo.uncertainty.base import InputUncertainty, base_draws
-from airbo.uncertainty.columns import Exact, LogNormal
-from airbo.uncertainty.composed import Product, Rounded, Wrapper
+from airbo.uncertainty.columns import LogNormal
+from airbo.uncertainty.composed import Product, Rounded, Wrapper, with_exact_rest
 from airbo.uncertainty.gaussians import Mixture, Resolution
 from airbo.uncertainty.normal import Normal
 
@@ -118,10 +118,7 @@ def given_columns(
         elif not known.issuperset(own) and not block.is_exact:
             together = [names[c] for c in own]
             raise ValueError(f"{together} vary together: give all of them, or none.")
-    if hit := tuple(sorted(set(range(len(names))).difference(*rest))):
-        blocks.append(Exact())
-        rest.append(hit)
-    return Product(blocks, rest)
+    return with_exact_rest(blocks, rest, len(names))
 
 
 def _on_whole_numbers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
@@ -216,13 +213,7 @@ def _product(space: Space, given: ByName) -> InputUncertainty:
         named |= set(own)
         blocks.append(uncertainty)
         columns.append(own)
-    rest = tuple(c for c in range(space.d) if c not in named)
-    if not blocks:
-        return Exact()
-    if rest:
-        blocks.append(Exact())
-        columns.append(rest)
-    return Product(blocks, columns)
+    return with_exact_rest(blocks, columns, space.d)
 
 
 def _column(space: Space, name: str) -> int:
@@ -265,12 +256,7 @@ def _translate(
         if not block.is_exact:
             blocks.append(InCube(block, axes.of(own)))
             columns.append(tuple(position[c] for c in own))
-    rest = tuple(sorted(set(range(m)).difference(*columns)))
-    if not blocks:
-        return Exact()
-    if rest:
-        return Product([*blocks, Exact()], [*columns, rest])
-    return blocks[0] if columns == [tuple(range(m))] else Product(blocks, columns)
+    return blocks[0] if columns == [tuple(range(m))] else with_exact_rest(blocks, columns, m)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
