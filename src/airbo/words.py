@@ -26,26 +26,22 @@ class MeanAndStd(Protocol):
 # -- reading
 
 
-def value_of(space: Space, name: str, text: str) -> Any:
-    """Read the value of a parameter, or say in a ``ValueError`` what is wrong with it."""
+def typed_value(space: Space, name: str, text: str) -> Any:
+    """Read the value of a parameter as people type it, or say what is wrong in a ``ValueError``."""
     if name not in space.names:
         raise ValueError(f"unknown parameter {name!r}{nearest(name, space.names)}")
-    parameter = space.parameters[name]
-    text = text.strip()
+    parameter, text = space.parameters[name], text.strip()
     if isinstance(parameter, Categorical):
-        for is_meant in (_is_written_so, _is_same_number):
-            for choice in parameter.choices:
-                if is_meant(choice, text):
-                    return choice
+        written = [c for c in parameter.choices if text in (str(c), repr(c))]
+        for choice in written + [c for c in parameter.choices if _is_same_number(c, text)]:
+            return choice
         raise ValueError(f"{name} must be one of {quoted(parameter.choices)}, got {text!r}.")
-    number = number_of(text, name)
-    if isinstance(parameter, Integer) and number.is_integer():
-        return int(number)
-    return number
-
-
-def _is_written_so(choice: Any, text: str) -> bool:
-    return text in (str(choice), repr(choice))
+    number = typed_number(text, name, unit_of(parameter))
+    if not isinstance(parameter, Integer):
+        return number
+    if not number.is_integer():
+        raise ValueError(f"{name} must be a whole number, got {text!r}.")
+    return int(number)
 
 
 def _is_same_number(choice: Any, text: str) -> bool:
@@ -73,19 +69,6 @@ def typed_number(text: str, what: str, unit: str | None = None) -> float:
         point, whole = plain.replace(",", "."), plain.replace(",", "")
         raise ValueError(f"{what}: {plain} can mean {point} or {whole}. Write one of them.")
     return number_of(plain.replace(",", ".") if _COMMA.fullmatch(plain) else plain, what)
-
-
-def typed_value(space: Space, name: str, text: str) -> Any:
-    """Read the value of a parameter as people type it; see ``value_of``."""
-    parameter = space.parameters.get(name)
-    if parameter is None or isinstance(parameter, Categorical):
-        return value_of(space, name, text)
-    number = typed_number(text, name, unit_of(parameter))
-    if isinstance(parameter, Integer):
-        if not number.is_integer():
-            raise ValueError(f"{name} must be a whole number, got {text!r}.")
-        return int(number)
-    return number
 
 
 def number_of(text: str, what: str) -> float:

@@ -87,7 +87,7 @@ def test_failed_rows_measured_inputs_and_semicolons(tmp_path):
         ),
         ("100", "1000", 2, "Parameter 'speed': value must be between 50 and 200, got 1000"),
         ("100", "", 2, "speed must be a number, got ''"),
-        (",2,", ",2.5,", 2, "integer, got 2.5"),
+        (",2,", ",2.5,", 2, "a whole number, got '2.5'"),
         (",B,", ",C,", 3, "tool must be one of 'A', 'B', got 'C'"),
         ("depth,", "deptth,", 1, "unknown column 'deptth'; did you mean 'depth'"),
         ("depth,", "speed,", 1, "columns 'speed', 'speed' for 'speed'"),

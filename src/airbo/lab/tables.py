@@ -33,7 +33,7 @@ from airbo.outcomes import objectives
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical
-from airbo.words import nearest, number_of, quoted, same_unit, typed_value, unit_of, value_of
+from airbo.words import nearest, number_of, quoted, same_unit, typed_value, unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -481,7 +481,7 @@ class _RowReader:
         parameter = space.parameters[name]
         is_choice = isinstance(parameter, Categorical)
         text = self.sheet.text(cell) if is_choice else self._number(name, cell)
-        value = value_of(space, name, text)
+        value = typed_value(space, name, text)
         try:
             parameter.encode(value, allow_outside)
         except ValueError as error:
