@@ -8,7 +8,6 @@ Notation:
 - ψ_P = E_{x' ~ P} k(x', ·): the mean embedding of P under the base kernel k.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -114,6 +113,24 @@ class Features(Module, ABC):
     ) -> Float[Tensor, "*batch n f"]:
         """Return the features of designs made under the uncertainties numbered ``choice``."""
 
+    def under_own(
+        self,
+        X: Float[Tensor, "*batch n d"],
+        choice: Int64[Tensor, "*batch n"],
+        compute: Callable[[Tensor, int], Tensor],
+    ) -> Float[Tensor, "*batch n f"]:
+        """Return ``compute(X, number)`` for every design under the uncertainty of its number.
+
+        An uncertainty that changes with the design is not asked about other designs: it may be
+        undefined there.
+        """
+        chosen: Tensor | None = None
+        for number in choice.unique().tolist():
+            mine = (choice == number).unsqueeze(-1)
+            f = compute(own_designs(X, choice, number), number)
+            chosen = f if chosen is None else torch.where(mine, f, chosen)
+        return X if chosen is None else chosen
+
     def once(self, name: str, compute: Callable[[], Any]) -> Any:
         """Return what follows from uncertainties and bounds, which do not change."""
         if name not in self._memory:
@@ -165,15 +182,14 @@ class Moments(Features):
     ) -> Float[Tensor, "*batch n f"]:
         """Return means and flattened covariances in model coordinates."""
         areas = self.width.outer(self.width)
-        chosen: Tensor | None = None
-        for number, u in enumerate(self.uncertainties):
+
+        def moments(own: Tensor, number: int) -> Tensor:
             # moments in the unit cube: (E x' - low) / width, Cov x' / (width widthᵀ)
-            mean, cov = (u.mean(X) - self.low) / self.width, u.covariance(X) / areas
-            features = torch.cat([mean, cov.flatten(-2)], dim=-1)
-            mine = (choice == number).unsqueeze(-1)
-            chosen = features if chosen is None else torch.where(mine, features, chosen)
-        assert chosen is not None
-        return chosen
+            u = self.uncertainties[number]
+            mean, cov = (u.mean(own) - self.low) / self.width, u.covariance(own) / areas
+            return torch.cat([mean, cov.flatten(-2)], dim=-1)
+
+        return self.under_own(X, choice, moments)
 
     def unpack(
         self, features: Float[Tensor, "*batch n f"]
@@ -181,6 +197,16 @@ class Moments(Features):
         """Split features into means and covariances."""
         mean, cov = features.split([self.d, self.d**2], dim=-1)
         return mean, cov.unflatten(-1, (self.d, self.d))
+
+
+def own_designs(
+    X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"], number: int
+) -> Float[Tensor, "*batch n d"]:
+    """Return designs; those under other uncertainties are replaced by one under this."""
+    mine = choice == number
+    if bool(mine.all()):
+        return X
+    return torch.where(mine.unsqueeze(-1), X, X[mine][0].detach())
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
@@ -241,58 +267,6 @@ class Embedding(Features):
         n1, n2 = self.squared_norm(f1), self.squared_norm(f2)
         norms = n1 + n2 if diag else n1.unsqueeze(-1) + n2.unsqueeze(-2)
         return norms - 2 * self.inner(f1, f2, diag)
-
-
-def in_portions(
-    function: Callable[[Tensor, Tensor, bool], Tensor],
-    f1: Tensor,
-    f2: Tensor,
-    diag: bool,
-    per_pair: int,
-    n_trailing: int = 0,
-    symmetric: bool = False,
-) -> Tensor:
-    """Apply ``function`` to portions of the first designs that fit in the cache.
-
-    Args:
-        function: Maps features, and ``diag``, to (*batch, n, q, *trailing), or (*batch, n,
-            *trailing).
-        f1: The features to split.
-        f2: The others; split too with ``diag``.
-        diag: Whether matching designs are compared, or all pairs.
-        per_pair: Numbers that the function holds at a time, per pair of designs.
-        n_trailing: Dimensions that the result has after those of the designs.
-        symmetric: Whether the two designs of a pair may be exchanged.
-    """
-    batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
-    per_row = max(1, batch.numel() * per_pair * (1 if diag else f2.shape[-2]))
-    n_rows = max(1, PORTION // per_row)
-    if symmetric and not diag and f1.dim() == 2 and len(f1) > n_rows and is_same(f1, f2):
-        return _mirrored(function, f1, n_rows)
-    if f1.shape[-2] > n_rows:
-        parts = f1.split(n_rows, dim=-2)
-        others = f2.split(n_rows, dim=-2) if diag else [f2] * len(parts)
-        results = [function(a, b, diag) for a, b in zip(parts, others, strict=True)]
-        return torch.cat(results, dim=(-1 if diag else -2) - n_trailing)
-    per_batch = per_row * f1.shape[-2] // max(1, math.prod(batch[:1]))
-    if batch and batch[0] * per_batch > PORTION:
-        n_batches = max(1, PORTION // per_batch)
-        parts, others = (f.expand(*batch, *f.shape[-2:]).split(n_batches) for f in (f1, f2))
-        return torch.cat([function(a, b, diag) for a, b in zip(parts, others, strict=True)])
-    return function(f1, f2, diag)
-
-
-def _mirrored(function: Callable[[Tensor, Tensor, bool], Tensor], f: Tensor, n_rows: int) -> Tensor:
-    """Work out one half of a symmetric matrix."""
-    # rows of the upper triangle; the lower one is its mirror image
-    n, rows = len(f), []
-    for start in range(0, n, n_rows):
-        part = function(f[start : start + n_rows], f[start:], False)
-        blank = part.new_zeros(part.shape[0], start, *part.shape[2:])
-        rows.append(torch.cat([blank, part], dim=1))
-    whole = torch.cat(rows)
-    below = torch.ones(n, n, dtype=torch.bool, device=f.device).tril(-1)
-    return torch.where(below.reshape(n, n, *[1] * (whole.dim() - 2)), whole.transpose(0, 1), whole)
 
 
 def is_same(f1: Tensor, f2: Tensor) -> bool:

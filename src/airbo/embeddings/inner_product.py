@@ -42,7 +42,7 @@ from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
-from airbo.embeddings.features import PORTION, Embedding
+from airbo.embeddings.features import PORTION, Embedding, own_designs
 from airbo.embeddings.waves import (
     Grid,
     characteristic,
@@ -59,6 +59,7 @@ from airbo.uncertainty.gaussians import (
     coarsest,
     difference,
     joined,
+    padded,
     parts_within,
 )
 
@@ -361,12 +362,16 @@ class GaussianEmbedding(Embedding):
         Z = (X - self.low) / self.width
         rows = [Z, choice.unsqueeze(-1).to(Z)]
         changing = [g for g in self.groups if g.deviations is None]
-        found = [_parts(u, Z, self.resolution) for u in self.in_cube] if changing else []
+        # the uncertainties that occur, each with the designs under it
+        numbers = choice.unique() if changing else choice[:0]
+        asked = [(self.in_cube[k], own_designs(Z, choice, k)) for k in numbers.tolist()]
+        found = [(_parts(u, own, self.resolution), own) for u, own in asked]
         for g in changing:
             columns = tuple(g.columns)
-            options = [_landing(parts_within(parts, columns), Z, columns) for parts in found]
+            options = [_landing(parts_within(parts, columns), own, columns) for parts, own in found]
             # P_x = Σ_j w_j N(m_j, C_j) in these columns, under the uncertainty of each design
-            landing = choose(choice, options).of_kind(g.kind)
+            landing = choose(torch.searchsorted(numbers, choice), options)
+            landing = padded(landing, g.n).of_kind(g.kind)
             rows += [landing.weights, landing.means.flatten(-2)]
             if landing.spread is not None:
                 rows.append(landing.spread.flatten(-1 - g.kind))

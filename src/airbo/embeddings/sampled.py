@@ -12,7 +12,7 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.embeddings.features import Embedding, in_portions
+from airbo.embeddings.features import PORTION, Embedding
 from airbo.uncertainty import InputUncertainty, base_draws
 
 STEPS = 5
@@ -35,15 +35,12 @@ class SampledEmbedding(Embedding):
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch n f"]:
         """Pack the points of P_x."""
-        Z = (X - self.low) / self.width
-        chosen: Tensor | None = None
-        for number, u in enumerate(self.in_cube):
-            weights, points = self.points(Z, u)
-            f = torch.cat([weights.expand(points.shape[:-1]), points.flatten(-2)], dim=-1)
-            mine = (choice == number).unsqueeze(-1)
-            chosen = f if chosen is None else torch.where(mine, f, chosen)
-        assert chosen is not None
-        return chosen
+
+        def packed(Z: Tensor, number: int) -> Tensor:
+            weights, points = self.points(Z, self.in_cube[number])
+            return torch.cat([weights.expand(points.shape[:-1]), points.flatten(-2)], dim=-1)
+
+        return self.under_own((X - self.low) / self.width, choice, packed)
 
     def inner(
         self,
@@ -52,8 +49,14 @@ class SampledEmbedding(Embedding):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Sum the base kernel over pairs of points: :math:`\sum_{jk} w_j w_k k(u_j, v_k)`."""
-        per_pair = STEPS * self.n_points**2
-        return in_portions(self._by_pairs, f1, f2, diag, per_pair, symmetric=True)
+        batch = torch.broadcast_shapes(f1.shape[:-2], f2.shape[:-2])
+        per_row = STEPS * self.n_points**2 * batch.numel() * (1 if diag else f2.shape[-2])
+        # rows of the first designs, so many at a time as fit in the cache
+        parts = f1.split(max(1, PORTION // per_row), dim=-2)
+        if not diag:
+            return torch.cat([self._by_pairs(a, f2, diag) for a in parts], dim=-2)
+        pairs = zip(parts, f2.split(parts[0].shape[-2], dim=-2), strict=True)
+        return torch.cat([self._by_pairs(a, b, diag) for a, b in pairs], dim=-1)
 
     def _unpack(self, f: Tensor) -> tuple[Tensor, Tensor]:
         # f = (w_1 ... w_j, u_1 ... u_j)

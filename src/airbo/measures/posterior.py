@@ -237,11 +237,9 @@ class MeasureModel(Model):
             observation_noise: As in BoTorch; a measure has none.
             posterior_transform: As in BoTorch.
         """
-        # E f(x') of a draw has a closed form where expected waves have one
-        expected = None
         if isinstance(self.measure, Mean):
+            # E f(x') of a draw, by expected waves
             expected = self._draws.expected(X, self.uncertainty)  # (S, *batch, q)
-        if expected is not None:
             posterior = MeasurePosterior(expected.unsqueeze(-1))
         else:
             values = self.values(X)  # (S, *batch, q, s)

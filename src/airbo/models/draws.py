@@ -11,28 +11,21 @@ Deviations come in pairs, e and -e, so the mean over all draws is exactly the po
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeGuard
 
 import torch
 from botorch.models.transforms import Standardize
 from gpytorch.kernels import ScaleKernel
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Size, Tensor
 
-from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
-from airbo.embeddings.features import MAX_DESIGNS, Features
+from airbo.embeddings.features import MAX_DESIGNS
 from airbo.embeddings.kernels import IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.conditioned import Conditioned
 from airbo.models.gp import UncertainInputGP
-from airbo.models.paths import NormalCovariance, RandomWaves, normal_landing
-from airbo.uncertainty import Exact, InputUncertainty, base_draws
-
-N_SHARED = 512
-"""Number of waves that all draws share."""
-N_LANDED, MAX_SAMPLED = 32, 512
-"""Samples of each executed input, and the number of points compared with them at a time."""
+from airbo.models.paths import draw_prior
+from airbo.uncertainty import Exact, InputUncertainty
 
 
 @dataclass(frozen=True)
@@ -121,18 +114,12 @@ class FunctionDraws:
         self.n_pairs = n_pairs
         self._known: dict[InputUncertainty, tuple[UncertainInputGP, Tensor]] = {}
         with torch.no_grad():
-            self._shifts = all(u.is_additive for u in model.features.uncertainties)
             self._observed = X = rows.packed(model.train_inputs)
-            self._normal = self._normal_covariance()
-            self.waves = _shared_waves(model)
-            # g(X) = Φ θ with θ ~ N(0, 1): the prior paths at the observations
-            phi = self.waves(X)  # (n, m)
-            self.coefficients = torch.randn(phi.shape[-1], n_pairs).to(phi)
-            known = Conditioned(model)
+            self.prior = draw_prior(model, Size(), n_pairs)
+            g, known = self.prior(X), Conditioned(model)
             # weights: (K + Σ)⁻¹ (y - μ) for the mean, -(K + Σ)⁻¹ (g(X) + ε) for each deviation
             n, errors = len(known.errors), known.errors.unsqueeze(-1)
             epsilon = known.noise.sqrt().unsqueeze(-1) * torch.randn(n, n_pairs).to(errors)
-            g = phi @ self.coefficients
             self.weights = known.solve(torch.cat([errors, -g - epsilon], -1))
             # Var f(x) Var F_i, to turn covariances into correlations
             m, scales = n - n_believed, _variance_at_a_point(model) * known.K.diagonal()
@@ -140,48 +127,47 @@ class FunctionDraws:
 
     def __call__(self, X: Float[Tensor, "*batch s d"]) -> "Drawn":
         """Return draws at executed inputs, in the units of the observed values."""
-        model, shape = self.model, X.shape[:-1]
-        flat = X.reshape(-1, X.shape[-1])
-        by_samples = self._normal is None and not self._shifts
-        covariance = self._covariance_by_samples if by_samples else self._covariance
-        size = MAX_SAMPLED if by_samples else MAX_DESIGNS
-        # K_xX w for the mean and for every deviation, portion by portion of the points
-        rows_of_K = (covariance(some) for some in flat.split(size))
-        parts = [(K @ self.weights, self.surprises.near(K)) for K in rows_of_K]
-        update, near = (torch.cat(each) for each in zip(*parts, strict=True))
-        mean = model.mean_module(flat) + update[:, 0]
-        # g(x) = φ(x) θ
-        waves = (self.waves.at_points(some) for some in flat.split(MAX_DESIGNS))
-        prior = torch.cat([some @ self.coefficients for some in waves])
+        shape = X.shape[:-1]
+        mean, prior, update, near = self._under(X.reshape(-1, X.shape[-1]), Exact())
         scale, shift = self._units
         return Drawn(
             (shift + scale * mean).reshape(shape),
-            scale * (prior + update[:, 1:]).mT.reshape(-1, *shape),
+            scale * (prior + update).mT.reshape(-1, *shape),
             scale * prior.mT.reshape(-1, *shape),
             near.reshape(*shape, 2),
         )
 
     def expected(
         self, X: Float[Tensor, "*batch q d"], uncertainty: InputUncertainty
-    ) -> Float[Tensor, "S *batch q"] | None:
-        """Return draws of the expected values of designs; None if they have no closed form.
+    ) -> Float[Tensor, "S *batch q"]:
+        """Return draws of the expected values of designs.
 
         Expected waves take the place of waves at executed inputs, so a design costs one row.
         """
-        model, shape = self.model, X.shape[:-1]
-        if not (self._shifts and uncertainty.is_additive) and not self._lands_normally(uncertainty):
-            return None
-        flat = X.reshape(-1, X.shape[-1])
-        covariances = (self._covariance_of(some, uncertainty) for some in flat.split(MAX_DESIGNS))
-        # E f = m + k w, and the deviations E g - k (K + Σ)⁻¹ (g(X) + ε)
-        update = torch.cat([K @ self.weights for K in covariances])
-        mean = model.mean_module(flat) + update[:, 0]
-        larger, _ = self._under(uncertainty)
-        waves = self.waves(larger.numbered(flat, uncertainty), larger.features)
-        e = (waves @ self.coefficients + update[:, 1:]).mT
+        shape = X.shape[:-1]
+        mean, prior, update, _ = self._under(X.reshape(-1, X.shape[-1]), uncertainty)
         scale, shift = self._units
-        level, e = (shift + scale * mean).reshape(shape), (scale * e).reshape(-1, *shape)
-        return torch.cat([level + e, level - e])
+        level, e = shift + scale * mean, scale * (prior + update).mT
+        return torch.cat([level + e, level - e]).reshape(-1, *shape)
+
+    def _under(
+        self, X: Float[Tensor, "k d"], uncertainty: InputUncertainty
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return means, prior deviations, their updates and surprises, in units of the model."""
+        if uncertainty not in self._known:
+            with torch.no_grad():
+                model = self.model.including(uncertainty)
+                self._known[uncertainty] = model, model.features(self._observed)
+        model, observed = self._known[uncertainty]
+        parts = []
+        for some in model.numbered(X, uncertainty).split(MAX_DESIGNS):
+            # K_xX w for the mean and for every deviation, and g(x) = φ(x) θ
+            K = model.covar_module(model.features(some), observed).to_dense()
+            parts.append(
+                (K @ self.weights, self.prior(some, model.features), self.surprises.near(K))
+            )
+        update, prior, near = (torch.cat(each) for each in zip(*parts, strict=True))
+        return model.mean_module(X) + update[:, 0], prior, update[:, 1:], near
 
     @property
     def _units(self) -> tuple[Tensor, Tensor]:
@@ -195,137 +181,6 @@ class FunctionDraws:
             raise ValueError(f"Draws of f need standardized values, not {name}.")
         return transform.stdvs.squeeze(), transform.means.squeeze()
 
-    def _covariance(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
-        """Return the covariance of f at points with the observed expected values."""
-        if self._normal is None:
-            return self._covariance_of(X, Exact())
-        features = self.model.features
-        scale: Any = getattr(self.model.covar_module, "outputscale", 1.0)
-        return scale * self._normal((X - features.low) / features.width)
-
-    def _normal_covariance(self) -> NormalCovariance | None:
-        """Prepare the closed form, if all observations landed normally."""
-        kernel: Any = self.model.covar_module
-        inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
-        if not isinstance(inner, IntegralKernel):
-            return None
-        features, d = self.model.features, self.model.features.d
-        Z = (self._observed[:, :d] - features.low) / features.width
-        mean, variance = torch.empty_like(Z), torch.empty_like(Z)
-        for number in self._numbers.unique().tolist():
-            mine = self._numbers == number
-            landed = normal_landing(features.in_cube[number], Z[mine])
-            if landed is None:
-                return None
-            mean[mine], variance[mine] = landed
-        return NormalCovariance(_spectrum(self.model).detached(), mean, variance)
-
-    def _lands_normally(self, uncertainty: InputUncertainty) -> bool:
-        """Return whether designs land normally, so that expected waves have a closed form."""
-        features = self.model.features
-        middle = (features.low + features.width / 2).unsqueeze(0)
-        return self._normal is not None and normal_landing(uncertainty, middle) is not None
-
-    @property
-    def _numbers(self) -> Int64[Tensor, " n"]:
-        """Numbers of the uncertainties of the observations."""
-        numbers = self._observed[:, self.model.features.d :]
-        return numbers[:, 0].long() if numbers.shape[-1] else self._observed[:, 0].long() * 0
-
-    def _covariance_of(
-        self, X: Float[Tensor, "k d"], uncertainty: InputUncertainty
-    ) -> Float[Tensor, "k n"]:
-        """Return the covariance of designs under an uncertainty with the observations."""
-        model, observed = self._under(uncertainty)
-        f = model.features(model.numbered(X, uncertainty))
-        return model.covar_module(f, observed).to_dense()
-
-    def _under(self, uncertainty: InputUncertainty) -> tuple[UncertainInputGP, Tensor]:
-        """Return a model that knows an uncertainty, and its features of the observations."""
-        if uncertainty not in self._known:
-            with torch.no_grad():
-                model = self.model.including(uncertainty)
-                self._known[uncertainty] = model, model.features(self._observed)
-        return self._known[uncertainty]
-
-    def _covariance_by_samples(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
-        """Estimate the same covariance from samples of the executed inputs.
-
-        Points may lie anywhere, but an uncertainty that changes with the design is defined for
-        designs only. Features would evaluate it at all inputs in between.
-        """
-        features: Any = self.model.features
-        # k(x, x') for all samples x' of all observations
-        points = (X - features.low) / features.width
-        K = features.base_kernel(points, self._landed.flatten(0, 1)).to_dense()
-        # s E_{x' ~ P_i} k(x, x') for observation i, by the mean over samples
-        scale: Any = getattr(self.model.covar_module, "outputscale", 1.0)
-        return scale * K.unflatten(-1, self._landed.shape[:2]).mean(-1)
-
-    @cached_property
-    def _landed(self) -> Float[Tensor, "n s d"]:
-        """Samples of the executed inputs of the observations, in the unit cube."""
-        features = self.model.features
-        Z = (self._observed[:, : features.d] - features.low) / features.width
-        samples = []
-        for row, number in zip(Z.split(1), self._numbers.tolist(), strict=True):
-            u = features.in_cube[number]
-            samples.append(u.perturb(row, base_draws(N_LANDED, u.n_base(features.d))))
-        return torch.cat(samples).detach()
-
-
-class _Cosines:
-    r"""Features of the kernel exp(-α MMD²): cosines of paths; see ``airbo.models.paths``."""
-
-    def __init__(self, waves: RandomWaves, kernel: MMDKernel, scale: Tensor, m: int) -> None:
-        self.waves = waves
-        self.g = (2 * kernel.alpha.detach()).sqrt() * torch.randn(N_SHARED, m).to(scale)
-        self.phases = 2 * math.pi * torch.rand(1, m).to(scale)
-        self.amplitude = (2 * scale / m).sqrt()
-
-    def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
-        # √(2 s / m) cos(√(2α) g(P) + b): their inner products are s exp(-α MMD²) on average
-        return self.amplitude * torch.cos(self.waves(X, features) @ self.g + self.phases)
-
-    def at_points(self, X: Tensor) -> Tensor:
-        return self.amplitude * torch.cos(_at_points(self.waves, X) @ self.g + self.phases)
-
-
-class _Waves:
-    """Features of the integral kernel: expected waves."""
-
-    def __init__(self, waves: RandomWaves, scale: Tensor) -> None:
-        self.waves, self.amplitude = waves, scale.sqrt()
-
-    def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
-        return self.amplitude * self.waves(X, features)
-
-    def at_points(self, X: Tensor) -> Tensor:
-        return self.amplitude * _at_points(self.waves, X)
-
-
-def _at_points(waves: RandomWaves, X: Float[Tensor, "k d"]) -> Float[Tensor, "k m"]:
-    """Return waves at executed inputs."""
-    points = (X - waves.features.low) / waves.features.width
-    return waves.amplitude * torch.cos(points @ waves.frequencies + waves.phases)
-
-
-def _shared_waves(model: UncertainInputGP) -> _Waves | _Cosines:
-    """Draw features whose inner products are, on average, the covariance of the model."""
-    kernel: Any = model.covar_module
-    scale = kernel.outputscale.detach() if isinstance(kernel, ScaleKernel) else torch.ones(())
-    scale = scale.to(model.train_targets)
-    inner = kernel.base_kernel if isinstance(kernel, ScaleKernel) else kernel
-    waves = RandomWaves(model.features, _spectrum(model), Size(), N_SHARED)
-    if isinstance(inner, MMDKernel):
-        if not all(u.is_additive for u in model.features.uncertainties):
-            raise ValueError(
-                f"{type(model).__name__} can draw f only if the uncertainty does not change with "
-                "the design. Use surrogate='default'."
-            )
-        return _Cosines(waves, inner, scale, N_SHARED)
-    return _Waves(waves, scale)
-
 
 def _variance_at_a_point(model: UncertainInputGP) -> Float[Tensor, ""]:
     """Return the prior variance of f."""
@@ -335,17 +190,6 @@ def _variance_at_a_point(model: UncertainInputGP) -> Float[Tensor, ""]:
     # exp(-α MMD²) is 1 at a point
     at_a_point = inner.at_a_point if isinstance(inner, IntegralKernel) else 1.0
     return torch.as_tensor(scale * at_a_point).to(model.train_targets).squeeze()
-
-
-def _spectrum(model: UncertainInputGP) -> GaussianSum:
-    features: Any = model.features
-    base = gaussian_sum(features.base_kernel)
-    if base is None:
-        raise ValueError(
-            f"Draws of f need a base kernel that is a sum of Gaussians; {type(model).__name__} has "
-            f"{type(features.base_kernel).__name__}."
-        )
-    return base
 
 
 def has_function(model: Any) -> TypeGuard[UncertainInputGP]:

@@ -26,12 +26,12 @@ from torch import Size, Tensor
 
 from airbo.embeddings import Embedding
 from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
-from airbo.embeddings.features import PORTION, Features, Moments, Nominal
+from airbo.embeddings.features import Features, Moments, Nominal
 from airbo.embeddings.kernels import ERBFKernel, IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.conditioned import Conditioned
 from airbo.models.gp import UncertainInputGP
-from airbo.uncertainty import Exact, InputUncertainty, base_draws
+from airbo.uncertainty import Exact, InputUncertainty
 from airbo.uncertainty.gaussians import Resolution
 
 N_WAVES = 512
@@ -40,63 +40,10 @@ N_COSINES = 128
 """Cosines of Gaussian draws per path, for the kernel exp(-α MMD²)."""
 MAX_WAVES, MAX_NUMBERS = 2**16, 2**24
 """Limits on random waves and numbers of all paths together; many paths get fewer each."""
-N_BASE_DRAWS = 256
-"""Draws of P_x if it changes with the design; otherwise four times as many."""
-
-
-SKETCH = Resolution(2)
-"""Enough to see whether P_x is one normal distribution."""
-
-
-def normal_landing(
-    uncertainty: InputUncertainty, Z: Float[Tensor, "*batch n d"]
-) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch n d"]] | None:
-    """Return means and variances of executed inputs; None unless they are normal, by column."""
-    mean, variance = Z.clone(), torch.zeros_like(Z)
-    for part in uncertainty.gaussians(Z, SKETCH):
-        if part.n_components > 1 or part.kind == 2:
-            return None
-        columns = list(part.columns)
-        landed = part.around(Z[..., columns])
-        mean[..., columns] = landed.means.squeeze(-2)
-        variance[..., columns] = landed.variances.squeeze(-2)
-    return mean, variance
-
-
-class NormalCovariance:
-    r"""Maps points to their covariances with observations under normal P_x.
-
-    For a base kernel that is a sum of Gaussians, and executed inputs :math:`\mathcal N(m_i, v_i)`
-    with independent columns,
-
-    .. math:: \mathbb E\, k(x, x'_i) = c_0 + \sum_q c_q \prod_c
-              \frac{1}{\sqrt{1 + \lambda_{qc} v_{ic}}}
-              \exp\Big(-\frac{\lambda_{qc} (x_c - m_{ic})^2}{2 (1 + \lambda_{qc} v_{ic})}\Big)
-
-    The exponents of all pairs are one product of matrices.
-    """
-
-    def __init__(
-        self, base: GaussianSum, mean: Float[Tensor, "n d"], variance: Float[Tensor, "n d"]
-    ) -> None:
-        """Prepare for observations that landed like this, in the unit cube."""
-        precisions = base.by_column(mean.shape[-1]).unsqueeze(1)  # (q, 1, d)
-        # 1 + λ v, and a = λ / (1 + λ v)
-        widening = 1 + precisions * variance
-        a = precisions / widening  # (q, n, d)
-        height = base.weights.log().unsqueeze(-1) - 0.5 * widening.log().sum(-1)
-        # -½ a (x - m)² = -½ a x² + a m x - ½ a m², so that x only enters as x² and x
-        parts = [-0.5 * a, a * mean, (height - 0.5 * (a * mean.square()).sum(-1)).unsqueeze(-1)]
-        self.coefficients = torch.cat(parts, dim=-1).flatten(0, 1).mT.contiguous()
-        self.constant, self.n = base.constant, len(mean)
-
-    def __call__(self, Z: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
-        """Return the covariances of points of the unit cube, so many at a time as fit in memory."""
-        # (x², x, 1) times the coefficients: all exponents at once
-        rows = torch.cat([Z.square(), Z, torch.ones_like(Z[:, :1])], dim=-1)
-        step = max(32, PORTION // self.coefficients.shape[-1])
-        each = [(some @ self.coefficients).exp() for some in rows.split(step)]
-        return self.constant + torch.cat([e.unflatten(-1, (-1, self.n)).sum(-2) for e in each])
+RESOLUTION = Resolution(12)
+"""How finely P_x is resolved where it changes with the design."""
+MAX_EXPECTED = 2**22
+"""Waves of single Gaussians of P_x that are worked out at a time: 32 MB."""
 
 
 class RandomWaves:
@@ -155,19 +102,17 @@ class RandomWaves:
             # E cos(φ + ω·δ) = cos φ E cos ω·δ - sin φ E sin ω·δ
             expected = self._characteristic(uncertainty)
             return torch.cos(phase) * expected.real - torch.sin(phase) * expected.imag
-        normal = normal_landing(uncertainty, Z)
-        if normal is not None:
-            # E cos(ω·z' + b) = exp(-½ Σ v ω²) cos(ω·m + b)
-            mean, variance = normal
-            lower = torch.exp(-0.5 * variance @ self.frequencies.square())
-            return lower * torch.cos(mean @ self.frequencies + self.phases)
-        base = base_draws(N_BASE_DRAWS, uncertainty.n_base(Z.shape[-1]), dtype=Z.dtype)
-        total = torch.zeros_like(phase)
-        for some in base.split(16):
-            landed = uncertainty.perturb(Z, some)  # (..., n, s, d)
-            frequencies, phases = self.frequencies.unsqueeze(-3), self.phases.unsqueeze(-3)
-            total = total + torch.cos(landed @ frequencies + phases).sum(-2)
-        return total / N_BASE_DRAWS
+        # E cos(ω·z' + b) = Re e^{ib} φ(ω), and φ is a product over independent columns
+        size = max(1, MAX_EXPECTED // (RESOLUTION.fine_nodes * self.frequencies[..., 0, :].numel()))
+        parts = [self._landing(uncertainty, some) for some in Z.split(size, dim=-2)]
+        expected = torch.cat(parts, dim=-2)
+        return self.phases.cos() * expected.real - self.phases.sin() * expected.imag
+
+    def _landing(self, uncertainty: InputUncertainty, Z: Tensor) -> Tensor:
+        """Return E exp(i ω·z') where P_x changes with the design."""
+        W = self.frequencies
+        parts = uncertainty.landing(Z, RESOLUTION)
+        return math.prod(part.characteristic(W[..., list(part.columns), :]) for part in parts)
 
     def _characteristic(self, uncertainty: InputUncertainty) -> Tensor:
         """Return E exp(i ω·δ), which all designs share."""
@@ -185,29 +130,31 @@ class RandomWaves:
 
 
 class Prior(ABC):
-    """Paths of the prior, without its mean."""
+    """Paths of the prior, without its mean; ``n`` of them share each set of waves."""
 
     @abstractmethod
     def __call__(
-        self, X: Float[Tensor, "*batch n c"], features: Features | None = None
-    ) -> Float[Tensor, "*paths n"]:
+        self, X: Float[Tensor, "*batch k c"], features: Features | None = None
+    ) -> Float[Tensor, "*paths k n"]:
         """Return their values at designs; ``features`` as for ``RandomWaves``."""
 
 
 class Expected(Prior):
     """Paths of E f under the integral kernel: sums of expected waves."""
 
-    def __init__(self, scale: Tensor, features: Features, base: GaussianSum, shape: Size) -> None:
+    def __init__(
+        self, scale: Tensor, features: Features, base: GaussianSum, shape: Size, n: int
+    ) -> None:
         """Draw paths of variance ``scale`` times that of the base kernel."""
         m = max(32, min(N_WAVES, MAX_WAVES // shape.numel()))
         self.waves = RandomWaves(features, base, shape, m)
         # θ ~ N(0, s)
-        self.coefficients = scale.sqrt() * torch.randn(*shape, m, 1).to(scale)
+        self.coefficients = scale.sqrt() * torch.randn(*shape, m, n).to(scale)
 
     def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
         """Sum up."""
         # E f(x') = Σ_j θ_j E cos(ω_j·x' + b_j)
-        return (self.waves(X, features) @ self.coefficients).squeeze(-1)
+        return self.waves(X, features) @ self.coefficients
 
 
 class OfDistances(Prior):
@@ -217,26 +164,28 @@ class OfDistances(Prior):
     variance MMD², and :math:`\mathbb E \cos\sqrt{2\alpha}\Delta = \exp(-\alpha\,\mathrm{MMD}^2)`.
     """
 
-    def __init__(self, scale: Tensor, kernel: MMDKernel, base: GaussianSum, shape: Size) -> None:
+    def __init__(
+        self, scale: Tensor, kernel: MMDKernel, base: GaussianSum, shape: Size, n: int
+    ) -> None:
         """Draw paths of variance ``scale``."""
         room = MAX_NUMBERS // shape.numel()
-        h = max(16, min(N_COSINES, math.isqrt(room // 2)))
+        most = N_COSINES if n == 1 else N_WAVES  # paths that share cosines need more of them
+        h = max(16, min(most, math.isqrt(room // 2)))
         m = max(64, min(N_WAVES, room // h, MAX_WAVES // shape.numel()))
         self.waves = RandomWaves(kernel.embedding, base, shape, m)
         # √(2α) g: h paths of E g, each a sum of m waves
         self.g = (2 * kernel.alpha.detach()).sqrt() * torch.randn(*shape, m, h).to(scale)
         self.phases = 2 * math.pi * torch.rand(*shape, 1, h).to(scale)
-        self.coefficients = (2 * scale / h).sqrt() * torch.randn(*shape, h, 1).to(scale)
+        self.coefficients = (2 * scale / h).sqrt() * torch.randn(*shape, h, n).to(scale)
 
     def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
         """Sum up."""
         # √(2 s / h) Σ_i θ_i cos(√(2α) E g_i + b_i)
-        cosines = torch.cos(self.waves(X, features) @ self.g + self.phases)
-        return (cosines @ self.coefficients).squeeze(-1)
+        return torch.cos(self.waves(X, features) @ self.g + self.phases) @ self.coefficients
 
 
-def draw_prior(model: UncertainInputGP, shape: Size) -> Prior:
-    """Draw paths of a model's prior, without its mean."""
+def draw_prior(model: UncertainInputGP, shape: Size, n: int = 1) -> Prior:
+    """Draw paths of a model's prior, without its mean; ``n`` share each set of waves."""
     kernel: Any = model.covar_module
     scale = kernel.outputscale.detach() if isinstance(kernel, ScaleKernel) else torch.ones(())
     scale = scale.to(model.train_targets)
@@ -249,8 +198,8 @@ def draw_prior(model: UncertainInputGP, shape: Size) -> Prior:
         )
     with torch.no_grad():
         if isinstance(inner, MMDKernel):
-            return OfDistances(scale, inner, base, shape)
-        return Expected(scale, model.features, base, shape)
+            return OfDistances(scale, inner, base, shape, n)
+        return Expected(scale, model.features, base, shape, n)
 
 
 def _base_kernel(kernel: Any, features: Features) -> Any:
@@ -275,7 +224,8 @@ class Paths(SamplePath):
             n = known.errors.shape[-1]
             # (K + Σ)⁻¹ (y - μ - f(X) - ε)
             epsilon = known.noise.sqrt() * torch.randn(*shape, n).to(known.noise)
-            errors = known.errors - self.prior(rows.packed(model.train_inputs)) - epsilon
+            f = self.prior(rows.packed(model.train_inputs)).squeeze(-1)
+            errors = known.errors - f - epsilon
             self.weights = known.solve(errors.unsqueeze(-1))
 
     def forward(
@@ -293,7 +243,7 @@ class Paths(SamplePath):
         known = model.features(rows.packed(model.train_inputs))
         # K_xX (K_XX + Σ)⁻¹ (y - f(X) - ε)
         update = model.covar_module(model.features(X), known).to_dense() @ self.weights
-        values = model.mean_module(x) + self.prior(X, model.features) + update.squeeze(-1)
+        values = model.mean_module(x) + (self.prior(X, model.features) + update).squeeze(-1)
         transform: Any = getattr(model, "outcome_transform", None)
         if transform is None:
             return values
@@ -314,7 +264,7 @@ class PriorPaths(SamplePath):
 
     def forward(self, x: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*paths n"]:
         """Return the values of all paths at designs."""
-        return self.model.mean_module(x) + self.prior(self.model.numbered(x, None))
+        return self.model.mean_module(x) + self.prior(self.model.numbered(x, None)).squeeze(-1)
 
     def set_ensemble_as_batch(self, ensemble_as_batch: bool) -> None:
         """Do nothing: there is only one model."""

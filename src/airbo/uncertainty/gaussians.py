@@ -177,7 +177,7 @@ def _rows(options: Sequence[Mixture], rows: Int64[Tensor, "*batch n"]) -> Mixtur
     """Put the rows of all options below each other, and take some of them."""
     # all options get as many Gaussians, of the same kind
     n, kind = max(o.n_components for o in options), max(o.kind for o in options)
-    options = [_padded(option, n).of_kind(kind) for option in options]
+    options = [padded(option, n).of_kind(kind) for option in options]
 
     def take(values: Sequence[Tensor], n_own: int) -> Tensor:
         return torch.cat([v.reshape(-1, *v.shape[v.dim() - n_own :]) for v in values])[rows]
@@ -283,7 +283,7 @@ def _block_diagonal(s: Float[Tensor, "*n a a"], t: Float[Tensor, "*n b b"]) -> T
     return F.pad(s, (0, b, 0, b)) + F.pad(t, (a, 0, a, 0))
 
 
-def _padded(mixture: Mixture, n: int) -> Mixture:
+def padded(mixture: Mixture, n: int) -> Mixture:
     """Add components of weight 0: copies of the first, so that gradients stay finite."""
     missing = n - mixture.n_components
     if missing == 0:
