@@ -123,7 +123,10 @@ class SciPy(InputUncertainty):
 
     def __reduce__(self) -> Any:
         """Pickle name and parameters: some distributions do not work any more after pickling."""
-        return from_dict, (self.to_dict(),)
+        try:
+            return from_dict, (self.to_dict(),)
+        except TypeError:
+            return super().__reduce__()
 
     def __repr__(self) -> str:
         fields = self._fields()

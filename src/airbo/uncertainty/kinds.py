@@ -266,9 +266,8 @@ def read_deviations(path: Path, columns: Sequence[str | int] | None) -> list[lis
     width = len(sheet.header)
     if not lines:
         raise ValueError(f"{path} holds no deviations.")
-    place: dict[str | int, int] = {j: j for j in range(width)} | {
-        n: j for j, n in enumerate(header)
-    }
+    place: dict[str | int, int] = {name: j for j, name in enumerate(header)}
+    place |= {j: j for j in range(width)}
     for column in columns or ():
         if column not in place:
             known = ", ".join(header) or f"no header and {width} columns, counted from 0"
