@@ -23,6 +23,7 @@ from airbo.integrations.optuna.trials import (
     Trials,
     executed_of,
     fixed_design,
+    given_of,
     has_rival,
     odd_outcomes,
     publish,
@@ -38,6 +39,7 @@ from airbo.optimizer import Optimizer, Recommendation
 from airbo.optimizer.surrogate import SurrogateFactory, find_surrogate
 from airbo.outcomes import Maximize, Want, check_outcomes, first_objective, named_outcomes
 from airbo.space import Space
+from airbo.space.parameters import Environment
 from airbo.uncertainty import InputUncertainty
 from airbo.uncertainty.in_cube import ByName
 from airbo.uncertainty.kinds import group
@@ -77,6 +79,7 @@ class AIRBOSampler(BaseSampler):
         constraint_probability: float = 0.95,
         warn_independent_sampling: bool = True,
         seed: int | None = None,
+        environment: Mapping[str, Environment] | None = None,
     ) -> None:
         """Specify how accurately parameters can be set, and how to choose them.
 
@@ -103,6 +106,9 @@ class AIRBOSampler(BaseSampler):
                 trials set with ``trial.set_constraint``.
             warn_independent_sampling: Whether to warn when the model does not choose a parameter.
             seed: Makes all choices reproducible; None: a random seed.
+            environment: What no trial sets, by name. A trial says what it measured of it in its
+                user attribute ``executed``. What is known before, an enqueued trial says in its
+                user attribute ``given``.
         """
         find_surrogate(surrogate)
         find_acquisition(acquisition)
@@ -115,6 +121,10 @@ class AIRBOSampler(BaseSampler):
         self._probability = check_kept_share(constraint_probability, "constraint_probability")
         self._n_startup_trials = whole_number("n_startup_trials", n_startup_trials, least=0)
         self._given = None if search_space is None else SearchSpace.of(search_space)
+        self._environment = dict(environment or {})
+        if self._given is not None:
+            self._environment |= self._given.environment
+            self._given = replace(self._given, environment=self._environment)
         if independent_sampler is not None and self._given and self._given.constraints:
             raise ValueError(
                 "An independent sampler draws one parameter at a time and cannot meet the "
@@ -168,9 +178,9 @@ class AIRBOSampler(BaseSampler):
         """Choose the parameters of a trial, given all other trials."""
         if not search_space:
             return {}
-        space = SearchSpace(search_space)
+        space = SearchSpace(search_space, environment=self._environment)
         if self._given is not None:
-            space = SearchSpace(search_space, self._given.parameters, self._given.constraints)
+            space = replace(self._given, distributions=search_space)
         with _one_at_a_time:
             return self._choose(study, trial, space)
 
@@ -181,7 +191,8 @@ class AIRBOSampler(BaseSampler):
             trials = self._read(study, space, leave_out=trial.number)
             if self._independent_sampler is not None and self._is_start(trials):
                 return {}
-            design = self._optimizer(trials).ask(number=trial.number)
+            given = given_of(trial, space)
+            design = self._optimizer(trials).ask(number=trial.number, given=given)
             fixed = fixed_design(trial, space)
             design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 
@@ -205,7 +216,7 @@ class AIRBOSampler(BaseSampler):
         if self._given is not None:
             return self._given.with_choice()
         common = intersection_search_space(study.get_trials(deepcopy=False))
-        return SearchSpace.of(common).with_choice()
+        return replace(SearchSpace.of(common).with_choice(), environment=self._environment)
 
     # -- from trials to an optimizer
 
@@ -246,8 +257,8 @@ class AIRBOSampler(BaseSampler):
             trial.tell(optimizer, trials.space)
         self._last = (key, told, optimizer)
         optimizer = optimizer.copy()
-        for design in trials.pending.values():
-            optimizer.expect(design, allow_outside=True)
+        for number, design in trials.pending.items():
+            optimizer.expect(design, allow_outside=True, given=trials.given.get(number))
         return optimizer
 
     def _new_optimizer(self, trials: Trials) -> Optimizer:
@@ -269,6 +280,7 @@ class AIRBOSampler(BaseSampler):
         """Return the uncertainties of parameters that the model chooses; warn about all others."""
         known = {*trials.space.distributions, *trials.seen}
         known |= set() if self._given is None else self._given.distributions.keys()
+        known |= self._environment.keys()
         for name in (name for names in given for name in group(names)):
             if name not in known:
                 hint = trials.space.space.hint(name)
@@ -277,7 +289,7 @@ class AIRBOSampler(BaseSampler):
                     "if only some trials will have it: the model knows only parameters that all "
                     "complete trials have."
                 )
-        used = within(given, trials.space.distributions)
+        used = within(given, {*trials.space.distributions, *self._environment})
         for names in given.keys() - used.keys() - self._warned:
             self._warned.add(names)
             _logger.warning(
@@ -351,7 +363,7 @@ class AIRBOSampler(BaseSampler):
                 ", ".join(str(value) for value in values if not is_usable(value)),
             )
         try:
-            executed_of(trial)
+            executed_of(trial, self._environment)
             uncertainty_of(trial, SearchSpace.of(trial.distributions).with_choice())
         except ValueError as error:
             raise ValueError(f"Trial {trial.number}: {error}") from error
@@ -394,6 +406,7 @@ def recommend(
     *,
     sampler: AIRBOSampler | None = None,
     policy: Literal["observed", "anywhere"] | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> Recommendation:
     """Return the design with the best expected value, and what to expect of it.
 
@@ -401,9 +414,10 @@ def recommend(
         study: The study.
         sampler: Says what the uncertainty is and which model to use; by default the study's own.
         policy: Where to look; see ``airbo.Optimizer.recommend``.
+        given: What is known of the environment of today, by name.
     """
     trials, optimizer = _sampler(study, sampler).look(study)
-    best = optimizer.recommend(policy)
+    best = optimizer.recommend(policy, given=given)
     return replace(best, design=trials.space.params(best.design))
 
 

@@ -13,7 +13,7 @@ from optuna.distributions import (
 )
 
 from airbo.space import Design, Space
-from airbo.space.parameters import Categorical, Float, Integer, Parameter
+from airbo.space.parameters import Categorical, Environment, Float, Integer, Parameter
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,15 @@ class SearchSpace:
     """The same as parameters of airbo, with units, if they were given in this form."""
     constraints: tuple[str, ...] = ()
     """Constraints on designs."""
+    environment: Mapping[str, Environment] = field(default_factory=dict)
+    """What no trial sets."""
 
     @classmethod
     def of(cls, given: Space | Mapping[str, BaseDistribution]) -> "SearchSpace":
         """Return the search space of an ``airbo.Space`` or of Optuna's distributions."""
         if isinstance(given, Space):
-            return cls(distributions_of(given), given.parameters, given.constraints)
+            known = given.parameters, given.constraints, given.environment
+            return cls(distributions_of(given), *known)
         for name, d in given.items():
             if not isinstance(d, BaseDistribution):
                 raise TypeError(f"Parameter {name!r}: expected an Optuna distribution, got {d!r}.")
@@ -46,10 +49,8 @@ class SearchSpace:
         """The parameters, as airbo describes them."""
         known = self.parameters
         return Space(
-            {
-                name: known.get(name) or _parameter(name, d)
-                for name, d in self.distributions.items()
-            },
+            {name: known.get(name) or _parameter(name, d) for name, d in self.distributions.items()}
+            | dict(self.environment),
             self.constraints,
         )
 

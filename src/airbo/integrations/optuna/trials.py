@@ -26,7 +26,10 @@ from airbo.uncertainty.kinds import group, read_uncertainty
 from airbo.words import nearest
 
 EXECUTED = "executed"
-"""User attribute of a trial: the measured parameters of the executed input, by name."""
+"""User attribute of a trial: the measured parameters of the executed input, and of the environment,
+by name."""
+GIVEN = "given"
+"""User attribute of an enqueued trial: what is known beforehand of the environment, by name."""
 UNCERTAINTY = "airbo:uncertainty"
 """User attribute of a trial: its uncertainty, if it differs from the sampler's."""
 OUTCOMES = "outcomes"
@@ -67,20 +70,28 @@ def within(uncertainty: ByName, names: Collection[str]) -> ByName:
     return {own: u for own, u in uncertainty.items() if group(own)[0] in names}
 
 
-def executed_of(trial: FrozenTrial) -> dict[str, Any]:
+def executed_of(
+    trial: FrozenTrial, environment: Collection[str] = (), attribute: str = EXECUTED
+) -> dict[str, Any]:
     """Return the measured parameters of the executed input; None, NaN and inf are left out.
 
+    Args:
+        trial: The trial.
+        environment: Names of what no trial sets, which may have been measured, too.
+        attribute: The user attribute that holds them.
+
     Raises:
-        ValueError: If it is not a dict from names of the trial's parameters to numbers.
+        ValueError: If it is not a dict of numbers by name.
     """
-    measured = trial.user_attrs.get(EXECUTED, {})
-    where = f"User attribute {EXECUTED!r}:"
+    measured = trial.user_attrs.get(attribute, {})
+    where = f"User attribute {attribute!r}:"
     if not isinstance(measured, Mapping):
         raise ValueError(f"{where} expected a dict of numbers by name, got {measured!r}.")
+    known = [*trial.params, *environment] if attribute == EXECUTED else [*environment]
     for name, value in measured.items():
-        if name not in trial.params:
-            raise ValueError(f"{where} unknown parameter {name!r}; there are {list(trial.params)}.")
-        is_choice = isinstance(trial.distributions[name], CategoricalDistribution)
+        if name not in known:
+            raise ValueError(f"{where} unknown parameter {name!r}; there are {known}.")
+        is_choice = isinstance(trial.distributions.get(name), CategoricalDistribution)
         if not (is_choice or value is None or _is_number(value)):
             raise ValueError(f"{where} {name!r} must be a number, got {value!r}.")
     return {
@@ -88,6 +99,18 @@ def executed_of(trial: FrozenTrial) -> dict[str, Any]:
         for name, value in measured.items()
         if value is not None and not (isinstance(value, float) and not math.isfinite(value))
     }
+
+
+def given_of(trial: FrozenTrial, space: SearchSpace) -> dict[str, Any]:
+    """Return what was known of the environment of a trial before it ran."""
+    return executed_of(trial, space.environment, GIVEN)
+
+
+def measured_in(trial: FrozenTrial, space: SearchSpace) -> dict[str, Any]:
+    """Return what is known of where a trial landed, and of its environment."""
+    known = given_of(trial, space) | executed_of(trial, space.environment)
+    around = {name: value for name, value in known.items() if name in space.environment}
+    return space.design(known) | around
 
 
 def uncertainty_of(trial: FrozenTrial, space: SearchSpace) -> ByName | None:
@@ -146,8 +169,9 @@ class FinishedTrial:
     outcomes: dict[str, float] | None
     """What it measured; None if the experiment failed."""
     executed: Any
-    """The user attribute with the executed input, as stored; likewise ``uncertainty``."""
+    """The user attribute with the executed input, as stored; likewise the next two."""
     uncertainty: Any
+    given: Any
 
     def tell(self, optimizer: Optimizer, space: SearchSpace) -> None:
         """Report the trial to an optimizer.
@@ -155,9 +179,7 @@ class FinishedTrial:
         A user attribute that cannot be used is left out with a warning, because a finished trial
         can no longer be corrected.
         """
-        executed = self._usable(
-            lambda: space.design(executed_of(self.trial)), "nothing had been measured"
-        )
+        executed = self._usable(lambda: measured_in(self.trial, space), "nothing had been measured")
         under = self._usable(
             lambda: uncertainty_of(self.trial, space), "it had no uncertainty of its own"
         )
@@ -231,6 +253,8 @@ class Trials:
     """Designs that are running or planned, by the number of their trial."""
     seen: frozenset[str] = frozenset()
     """Names of all parameters that any trial has."""
+    given: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """What is known of the environments of running trials, by their numbers."""
 
     @classmethod
     def of(
@@ -258,11 +282,13 @@ class Trials:
                 continue
             measured = outcomes_of(trial, names)
             known = {name: value for name, value in measured.items() if name in wanted}
-            attributes = (trial.user_attrs.get(EXECUTED), trial.user_attrs.get(UNCERTAINTY))
+            attributes = [trial.user_attrs.get(a) for a in (EXECUTED, UNCERTAINTY, GIVEN)]
             told.append(FinishedTrial(trial, design, known or None, *attributes))
         pending = {n: d for n, d in _pending(study, trials, space) if n != leave_out}
         seen = frozenset(name for trial in trials for name in trial.distributions)
-        return cls(space, wanted, told, pending, seen)
+        running = [t for t in trials if t.number in pending and t.state == TrialState.RUNNING]
+        given = {trial.number: given_of(trial, space) for trial in running}
+        return cls(space, wanted, told, pending, seen, given)
 
 
 def _counts(trial: FrozenTrial) -> bool:
