@@ -111,8 +111,10 @@ class RandomWaves:
     def _landing(self, uncertainty: InputUncertainty, Z: Tensor) -> Tensor:
         """Return E exp(i ω·z') where P_x changes with the design."""
         W = self.frequencies
-        parts = uncertainty.landing(Z, RESOLUTION)
-        return math.prod(part.characteristic(W[..., list(part.columns), :]) for part in parts)
+        total = torch.ones((), dtype=torch.complex128, device=Z.device)
+        for part in uncertainty.landing(Z, RESOLUTION):
+            total = total * part.characteristic(W[..., list(part.columns), :])
+        return total
 
     def _characteristic(self, uncertainty: InputUncertainty) -> Tensor:
         """Return E exp(i ω·δ), which all designs share."""
