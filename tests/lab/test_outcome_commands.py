@@ -49,7 +49,7 @@ def test_outcomes_are_told_by_name(airbo):
     [
         (["0", "strength=1", "strength=2"], "'strength' is named twice: which one counts?"),
         (["0", "strength=nan"], "got 'nan'. Leave out what was not measured."),
-        (["0", "strength=1 kPa"], "Outcome 'strength' must be a number, got '1 kPa'."),
+        (["0", "strength=1 kPa"], "strength must be a number, got '1 kPa'."),
         (["0", "feasible=0"], "Unknown name 'feasible'"),
         (["x=0.2", "x=0.3", "leak=1"], "'x' is named twice"),
         (["x=0.2"], "Please write: airbo tell 3 strength=1.25 leak=1.25"),

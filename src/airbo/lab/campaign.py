@@ -18,8 +18,8 @@ from airbo.lab.file import Settings
 from airbo.lab.record import Change, Experiment, Record, Status, adds_to, differences, fold
 from airbo.lab.store import NewEvent, Outdated, Store
 from airbo.space import Design, Space
-from airbo.space.parameters import Categorical, Float, Integer, Parameter
-from airbo.words import quoted, same_unit, shown
+from airbo.space.parameters import Categorical, Parameter
+from airbo.words import quoted, same_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,7 +150,6 @@ class Campaign:
             pending=record.pending,
             waiting=_waiting(self.settings, record),
             best=_best(self.settings, record),
-            notes=[*_other_uncertainties(self.settings, record), *_changes(self.settings, record)],
         )
 
     # -- changing
@@ -692,58 +691,6 @@ def _best(settings: Settings, record: Record) -> Experiment | None:
     name, want = settings.value_name, settings.outcomes[settings.value_name]
     known = [e for e in record.experiments if e.counts and name in e.outcomes]
     return max(known, key=lambda e: want.merit(e.outcomes[name]), default=None)
-
-
-def _other_uncertainties(settings: Settings, record: Record) -> list[str]:
-    now = settings.described["uncertainty"]
-    others = [
-        e.number
-        for e in record.experiments
-        if e.outcome != "given up" and e.uncertainty is not None and _differ(e.uncertainty, now)
-    ]
-    if not others:
-        return []
-    were = "experiment was" if len(others) == 1 else "experiments were"
-    listed = ", ".join(map(str, others[:6])) + (", ..." if len(others) > 6 else "")
-    return [
-        f"{len(others)} {were} made under another uncertainty than the file says now "
-        f"({listed}); each keeps its own, and the model uses that."
-    ]
-
-
-def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Say whether two uncertainties differ; the order of their parts does not matter."""
-    return len(one) != len(other) or any(part not in other for part in one)
-
-
-def _changes(settings: Settings, record: Record) -> list[str]:
-    """Say which ranges and constraints the campaign did not begin with; that is allowed."""
-    if not record.begun:
-        return []
-    begun, changes = Space.from_dict(record.begun), []
-    for name, new in settings.space.parameters.items():
-        if name not in begun.parameters:
-            then = shown(record.before[name])
-            changes.append(
-                f"{name!r} came later: former experiments were made with {name} = {then}."
-            )
-            continue
-        before = begun.parameters[name]
-        if isinstance(new, Float | Integer) and new.range != before.range:
-            ranges = [f"{low:g} to {high:g}" for low, high in (before.range, new.range)]
-            changes.append(
-                f"The range of {name!r} was {ranges[0]} when the campaign began and is now "
-                f"{ranges[1]}; experiments outside it are kept."
-            )
-        elif isinstance(new, Categorical) and isinstance(before, Categorical) and new != before:
-            more = [choice for choice in new.choices if choice not in before.choices]
-            changes.append(f"The choices {quoted(more)} of {name!r} came later than the others.")
-    if begun.constraints != settings.space.constraints:
-        changes.append(
-            f"The constraints were {list(begun.constraints)} when the campaign began and are now "
-            f"{list(settings.space.constraints)}; experiments that miss them are kept."
-        )
-    return changes
 
 
 # -- whether the file is still about the same thing

@@ -59,7 +59,6 @@ def status_data(settings: Settings, now: Status) -> dict[str, Any]:
         "pending": [experiment_data(settings, e) for e in now.pending],
         "waiting": [{"trial": e.number, "missing": names} for e, names in now.waiting],
         "best_observed": None if now.best is None else experiment_data(settings, now.best),
-        "notes": now.notes,
     }
 
 

@@ -498,5 +498,3 @@ class Status:
     """Experiments with values, and the outcomes of each that were not measured yet."""
     best: Experiment | None
     """The experiment with the best observed value: the luckiest, not the recommended one."""
-    notes: list[str]
-    """What has changed in the file."""

@@ -7,10 +7,11 @@ import signal
 import socket
 import string
 import subprocess
+import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from airbo.words import nearest, number_of
 
 GRACE_SECONDS = 5
 """How long a command may take to end after it was asked to."""
+ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP")
+"""Signals with which this process is asked to end; Windows lacks one."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,11 @@ class Command:
 
     def run(self, experiment: Experiment) -> CommandResult:
         """Do the experiment; its answer is the last line that the command prints."""
-        process = self._start(experiment)
+        with _held_back() as signals:  # what is just being started could not be ended
+            process = self._start(experiment)
         try:
+            for number in signals:
+                signal.raise_signal(number)
             output, errors = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
             _end(process)
@@ -115,6 +121,22 @@ class Command:
             raise CampaignError(
                 f"The command {self.template!r} cannot be started: {error.strerror}."
             ) from None
+
+
+@contextmanager
+def _held_back() -> Iterator[list[int]]:
+    """Collect signals that ask this process to end, instead of ending it."""
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # they do not arrive there
+        yield caught
+        return
+    numbers = [getattr(signal, name) for name in ENDINGS if hasattr(signal, name)]
+    handlers = {n: signal.signal(n, lambda n, frame: caught.append(n)) for n in numbers}
+    try:
+        yield caught
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _filled(word: str, design: Design) -> str:

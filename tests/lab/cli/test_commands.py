@@ -82,14 +82,14 @@ def test_damage_is_named_and_rescued_and_a_backup_takes_its_place(here):
     [
         (
             ["0", "-inf"],
-            "The value must be a finite number, got '-inf'. For an experiment that gave",
+            "value must be a finite number, got '-inf'. For an experiment that gave",
         ),
-        (["0", "-nan"], "The value must be a finite number, got '-nan'."),
+        (["0", "-nan"], "value must be a finite number, got '-nan'."),
         (["0=-inf"], "must be a finite number, got '-inf'."),
         (["²", "5"], "This is not understood: '² 5'. Please write"),
-        (["²=5"], "Unknown parameter '²'"),
+        (["²=5"], "Unknown name '²'"),
         (["9" * 30, "5"], "This is not understood"),
-        (["0", "-5f"], "The value must be a number, got '-5f'."),
+        (["0", "-5f"], "value must be a number, got '-5f'."),
     ],
 )
 def test_words_that_are_no_numbers_are_refused_in_words(here, words, message):
@@ -120,14 +120,10 @@ def test_check_draws_the_uncertainty(here):
     assert lands[0]["quantiles"]["0.025"] == 0.0
 
 
-def test_check_does_not_begin_a_campaign_and_says_what_changed(here):
+def test_check_does_not_begin_a_campaign(here):
     write(here, LINE)
     airbo_("check")
     assert not (here / "campaign.db").exists()
-    airbo_("tell", "x=0.5", 1)
-    write(here, edited(LINE, "std = 0.05", "std = 0.1"))
-    assert "under another uncertainty" in airbo_("check").stderr
-    assert "under another uncertainty" in data("status")["notes"][0]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +137,7 @@ def test_check_does_not_begin_a_campaign_and_says_what_changed(here):
         (["tell", "0", "1,250"], 1, "1,250 can mean 1.250 or 1250. Write one of them."),
         (["tell", "0"], 1, "not understood"),
         (["tell", "x=2", "1"], 1, "must be between 0 and 1"),
-        (["tell", "y=2", "1"], 1, "Unknown parameter 'y'"),
+        (["tell", "y=2", "1"], 1, "Unknown name 'y'"),
         (["tell", "0", "1", "--executed", "x"], 1, "name=value"),
         (["tell", "0", "1", "--uncertainty", "x ="], 3, "not valid TOML"),
         (["fail", "-1"], 2, "No such option"),

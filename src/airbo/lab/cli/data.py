@@ -21,7 +21,7 @@ from airbo.lab.cli.command import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from airbo.lab import Imported
+    from airbo.lab import Campaign, Imported
 
 
 def import_(
@@ -116,7 +116,11 @@ def export(
         from airbo.lab.tables import to_csv, write_table
         from airbo.words import plural
 
-        table = _rescued(file, history, out) if damaged else _whole(file, history, out)
+        if damaged:
+            table = _rescued(file, history, out)
+        else:
+            campaign = open_campaign(file, out)
+            table = campaign.export_history() if history else campaign.export()
         what = "change" if history else "experiment"
         if output is not None and str(output) != "-":
             write_table(table, output)
@@ -125,12 +129,6 @@ def export(
             typer.echo(to_csv(table), nl=False)
         rows = json.loads(table.to_json(orient="records"))
         out.result({f"{what}s": rows, "file": output})
-
-
-def _whole(file: Path, history: bool, out: Output) -> "pd.DataFrame":
-    campaign = open_campaign(file, out)
-    with out.working("Reading the experiments ..."):
-        return campaign.export_history() if history else campaign.export()
 
 
 def _rescued(file: Path, history: bool, out: Output) -> "pd.DataFrame":
@@ -160,14 +158,9 @@ def backup(
     To go back to it, put it in the place of the storage.
     """
     with reporting(as_json) as out:
-        from airbo.lab.store import Store
-        from airbo.lab.url import StorageURL
         from airbo.words import plural
 
-        campaign = open_campaign(file, out)
-        url = StorageURL(f"sqlite:///{output.resolve()}")
-        with out.working("Copying ..."):
-            n = campaign.store.copy_to(Store(url, output.parent, campaign.settings.name))
+        n = _copied(f"sqlite:///{output.resolve()}", open_campaign(file, out), out)
         out.show(f"Wrote {plural(n, 'event')} to {output}.")
         out.result({"file": output, "events": n})
 
@@ -183,18 +176,22 @@ def copy(
     PostgreSQL's own file ~/.pgpass, or from the environment variable PGPASSWORD.
     """
     with reporting(as_json) as out:
-        from airbo.lab.store import Store
-        from airbo.lab.url import StorageURL
         from airbo.words import plural
 
-        campaign = open_campaign(file, out)
-        settings = campaign.settings
-        target = Store(StorageURL(url), settings.path.parent, settings.name)
-        out.until_end.callback(target.close)
-        with out.working("Copying ..."):
-            n = campaign.store.copy_to(target)
-        out.show(
-            f"Wrote {plural(n, 'event')} to {target.url}. To go on there: "
-            f'storage = "{target.url}" in {settings.path.name}.'
-        )
-        out.result({"storage": str(target.url), "events": n})
+        n = _copied(url, campaign := open_campaign(file, out), out)
+        name = campaign.settings.path.name
+        wrote = f"Wrote {plural(n, 'event')} to {url}."
+        out.show(f'{wrote} To go on there: storage = "{url}" in {name}.')
+        out.result({"storage": url, "events": n})
+
+
+def _copied(url: str, campaign: "Campaign", out: Output) -> int:
+    """Copy all events to another storage; return how many there are."""
+    from airbo.lab.store import Store
+    from airbo.lab.url import StorageURL
+
+    settings = campaign.settings
+    target = Store(StorageURL(url), settings.path.parent, settings.name)
+    out.until_end.callback(target.close)
+    with out.working("Copying ..."):
+        return campaign.store.copy_to(target)

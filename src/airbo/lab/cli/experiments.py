@@ -1,7 +1,7 @@
 """Commands about experiments: ask, tell, fail, status; undo, exclude, include, note."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -101,7 +101,7 @@ def tell(
         campaign = open_campaign(file, out)
         space = campaign.settings.space
         report = report_in(words, space, campaign.settings.units)
-        measured = named_values(executed or [], space)
+        measured = read_given(campaign.settings, executed)
         if measured and len(report.values) > 1:
             raise CampaignError("--executed is for one experiment at a time.")
         measured |= report.environment
@@ -201,8 +201,6 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
             out.show("Is it worth going on? airbo recommend says what more experiments can bring.")
         for e, missing in now.waiting:
             out.show(f"Experiment {e.number} waits for a measurement: {', '.join(missing)}.")
-        for note in now.notes:
-            out.note(note)
         out.result(status_data(settings, now))
 
 
@@ -276,7 +274,6 @@ USAGE = (
     "write: airbo tell 3 1.25, airbo tell 3=1.25 4=1.31, airbo tell speed=120 depth=0.5 1.25, or, "
     "if you set another speed than asked in experiment 3, airbo tell 3 speed=120 1.25"
 )
-_LEAVE_OUT = " Leave out what was not measured."
 
 
 @dataclass(frozen=True)
@@ -301,88 +298,60 @@ def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | No
     """
     from airbo.lab.errors import CampaignError
 
-    is_single = len(units) == 1
-    own = [word for word in words if word.partition("=")[0].strip() in space.environment]
-    around = named_values(own, space)
     try:
-        found = _report([word for word in words if word not in own], space, units)
+        return _report(words, space, units)
     except ValueError as error:
-        hint = _hint(str(error), "" if is_single else _LEAVE_OUT)
-        raise CampaignError(str(error)[:1].upper() + str(error)[1:] + hint) from None
-    if found is not None:
-        return replace(found, environment=around)
+        text = str(error)
+        if any(word in text for word in ("'nan'", "'inf'", "'-inf'", "'failed'", "'fail'")):
+            leave_out = " Leave out what was not measured." if len(units) > 1 else ""
+            text += f"{leave_out} For an experiment that gave no value: airbo fail NUMBER."
+        raise CampaignError(text) from None
+
+
+def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report:
+    """Read a number or a design, and outcomes by name; or numbers with a bare value each."""
+    from airbo.words import nearest, typed_number, typed_value
+
+    named: dict[str, str] = {}
+    bare: list[str] = []
+    for word in words:
+        name, equals, text = word.strip().partition("=")
+        if equals and name in named:
+            raise ValueError(f"{name!r} is named twice: which one counts?")
+        if equals:
+            named[name] = text
+        else:
+            bare.append(name)
+    around = {
+        name: typed_value(space.whole, name, named.pop(name))
+        for name in space.environment
+        if name in named
+    }
+    only = next(iter(units)) if len(units) == 1 else ""
+    if only and named and all(map(_is_number, named)) and not bare:
+        numbered = {int(n): typed_number(text, only, units[only]) for n, text in named.items()}
+        return Report([(n, {only: v}) for n, v in numbered.items()], None, around)
+    if only and only not in named and 1 <= len(bare) <= 2:
+        named[only] = bare.pop()
+    for name in named:
+        if name not in units and name not in space.names:
+            raise ValueError(f"Unknown name {name!r}{nearest(name, [*units, *space.whole.names])}")
+    measured = {n: typed_number(named[n], n, units[n]) for n in units if n in named}
+    design = {n: typed_value(space, n, named[n]) for n in space.names if n in named}
+    if measured and len(bare) == 1 and _is_number(bare[0]):
+        return Report([(int(bare[0]), measured)], design or None, around)
+    if measured and design and not bare:
+        return Report([(design, measured)], None, around)
     example = " ".join(f"{name}=1.25" for name in units)
     several = f"write: airbo tell 3 {example}; leave out what was not measured"
-    raise CampaignError(
-        f"This is not understood: {' '.join(words)!r}. Please {USAGE if is_single else several}."
+    raise ValueError(
+        f"This is not understood: {' '.join(words)!r}. Please {USAGE if only else several}."
     )
 
 
-def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report | None:
-    """Read a number or a design, and outcomes by name; or numbers with a bare value each."""
-    from airbo.words import typed_number
-
-    outcomes, unit = list(units), next(iter(units.values()))
-    pairs = [word.strip().partition("=") for word in words]
-    bare = [n for n, equals, _ in pairs if not equals]
-    given = {n: v for n, equals, v in pairs if equals}
-    _check_once([n for n, equals, _ in pairs if equals])
-    measured = {
-        n: typed_number(v, f"outcome {n!r}", units[n]) for n, v in given.items() if n in units
-    }
-    rest = {n: v for n, v in given.items() if n not in outcomes}
-    if len(outcomes) == 1:
-        numbered = {n: v for n, v in rest.items() if _is_number(n)}
-        if numbered and len(numbered) == len(given) and not bare:
-            values = {
-                int(n): typed_number(v, f"the value of {n}", unit) for n, v in numbered.items()
-            }
-            return Report([(n, {outcomes[0]: v}) for n, v in values.items()])
-        if bare and not measured and len(bare) <= 2:
-            measured = {outcomes[0]: typed_number(bare.pop(), "the value", unit)}
-    design = _design(space, rest, outcomes)
-    if measured and len(bare) == 1 and _is_number(bare[0]):
-        return Report([(int(bare[0]), measured)], design or None)
-    return Report([(design, measured)]) if measured and design and not bare else None
-
-
-def _design(space: "Space", given: dict[str, str], outcomes: list[str]) -> dict[str, Any]:
-    from airbo.words import nearest, typed_value
-
-    for name in given:
-        if name not in space.names:
-            what, known = "parameter", list(space.whole.names)
-            if len(outcomes) > 1:
-                what, known = "name", [*outcomes, *space.whole.names]
-            raise ValueError(f"unknown {what} {name!r}{nearest(name, known)}")
-    return {name: typed_value(space, name, text) for name, text in given.items()}
-
-
-def _check_once(names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"{name!r} is named twice: which one counts?")
-
-
-def named_values(words: Sequence[str], space: "Space") -> dict[str, float]:
-    """Read measured inputs such as ``speed=121.3``."""
-    from airbo.lab.errors import CampaignError
-    from airbo.words import typed_number, unit_of
-
-    found, space = dict[str, float](), space.whole
-    for word in words:
-        name, equals, text = word.strip().partition("=")
-        if not equals:
-            raise CampaignError(f"--executed is written as name=value, got {word!r}.")
-        if name not in space.names:
-            raise CampaignError(f"--executed: unknown parameter {name!r}{space.hint(name)}")
-        if name in found:
-            raise CampaignError(f"{name!r} is named twice: which one counts?")
-        try:
-            found[name] = typed_number(text, name, unit_of(space.parameters[name]))
-        except ValueError as error:
-            raise CampaignError(str(error)) from None
-    return found
+def _is_number(text: str) -> bool:
+    """Say whether this is the number of an experiment; ² is a digit too, but not for ``int``."""
+    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def _noise(words: Sequence[str], units: Mapping[str, str | None]) -> dict[str, float] | None:
@@ -401,14 +370,3 @@ def _noise(words: Sequence[str], units: Mapping[str, str | None]) -> dict[str, f
         except ValueError as error:
             raise CampaignError(str(error)) from None
     return found or None
-
-
-def _is_number(text: str) -> bool:
-    """Say whether this is the number of an experiment; ² is a digit too, but not for ``int``."""
-    return text.isascii() and text.isdigit() and len(text) < 19
-
-
-def _hint(text: str, else_: str = "") -> str:
-    """Say how to report a failed experiment, where that may have been meant."""
-    failed = any(word in text for word in ("'nan'", "'inf'", "'-inf'", "'failed'", "'fail'"))
-    return f"{else_} For an experiment that gave no value: airbo fail NUMBER." if failed else ""

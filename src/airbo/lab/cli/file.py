@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airbo.lab.cli.command import DEFAULT, AsJson, Output, one_thread, open_campaign, reporting
+from airbo.lab.cli.command import DEFAULT, AsJson, Output, one_thread, reporting
 
 if TYPE_CHECKING:
     from airbo.lab import Settings
@@ -108,11 +108,8 @@ def _check_file(file: Path, out: Output) -> None:
         out.show("Every parameter is set exactly in the experiments.")
     if used:
         out.show(landings.sketch_table("Where the recommended design lands in use", used))
-    notes = _notes_of_storage(settings, out)
-    for note in notes:
-        out.note(note)
     lands = {"lands": landings.landing_data(found), "lands_in_use": landings.landing_data(used)}
-    out.result({**_described(settings), **lands, "notes": notes})
+    out.result({**_described(settings), **lands})
 
 
 def _check_data(file: Path, out: Output) -> None:
@@ -165,11 +162,3 @@ def _described(settings: "Settings") -> dict[str, Any]:
         "seed": settings.seed,
         "storage": str(settings.storage),
     }
-
-
-def _notes_of_storage(settings: "Settings", out: Output) -> list[str]:
-    """Say what has changed since the campaign began, if it has; do not begin it."""
-    file = settings.storage.file(settings.path.parent)
-    if file is None or not file.exists():
-        return []
-    return open_campaign(settings.path, out).status().notes

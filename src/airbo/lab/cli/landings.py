@@ -87,14 +87,7 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
 
 def sketch_table(title: str, found: list[Landing]) -> Table:
     """Put quantiles and histograms into a table."""
-    header = [
-        "parameter",
-        "asked for, or typical",
-        "lands below (2.5%)",
-        "(50%)",
-        "(97.5%)",
-        "histogram",
-    ]
+    header = ["parameter", "asked for, or typical", "lands below (2.5%)", "(50%)", "(97.5%)", ""]
     rows = [
         [
             landing.name,

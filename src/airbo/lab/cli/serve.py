@@ -10,7 +10,6 @@ from airbo.lab.cli.command import (
     DEFAULT,
     AsJson,
     File,
-    Output,
     collect_garbage,
     open_campaign,
     reporting,
@@ -49,7 +48,39 @@ def serve(
     the link that is printed. Several people may work at once; the command line works meanwhile.
     """
     with reporting(as_json) as out:
-        _serve(file, host, port, read_only, name or [], origin, _pair(certificate, key), out)
+        from airbo.lab.errors import CampaignError
+
+        encryption = _pair(certificate, key)
+        with open_campaign(file, out):  # what is wrong with it is said here, not in the page
+            collect_garbage()
+        try:
+            from airbo.lab.serve.guard import Access, check_origin
+            from airbo.lab.serve.server import answer, listen, own_names
+        except ImportError as error:
+            raise CampaignError(
+                f"The page needs packages that are not installed ({error.name}): "
+                "pip install 'airbo[serve]'."
+            ) from None
+        token = os.environ.get(TOKEN_VARIABLE) or None
+        try:
+            seen = None if origin is None else check_origin(origin)
+        except ValueError as error:
+            raise CampaignError(str(error)) from None
+        access = Access.of(host, [*own_names(), *(name or [])], token, read_only, seen)
+        scheme = "http" if encryption is None else "https"
+        listening = listen(host, port, access, scheme)
+        out.show(
+            f"Open {listening.link_to_work}",
+            "Press Ctrl-C to stop. Everything that you reported is stored.",
+        )
+        if origin is not None:
+            out.show(f"The proxy passes requests on to {listening.own_link}")
+        if listening.link_to_look:
+            out.show(f"To look only: {listening.link_to_look}")
+        if access.everywhere and encryption is None and origin is None:
+            out.note("The connection is not encrypted: use it in a network that you trust.")
+        out.result({"url": listening.link_to_work, "read_only_url": listening.link_to_look})
+        answer(file, listening, encryption)
 
 
 def _pair(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
@@ -63,47 +94,3 @@ def _pair(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | Non
         if not path.is_file():
             raise CampaignError(f"There is no file {path}.")
     return certificate, key
-
-
-def _serve(
-    file: Path,
-    host: str,
-    port: int,
-    read_only: bool,
-    names: list[str],
-    origin: str | None,
-    certificate: tuple[Path, Path] | None,
-    out: Output,
-) -> None:
-    from airbo.lab.errors import CampaignError
-
-    with open_campaign(file, out):  # what is wrong with it is said here, not in the page
-        collect_garbage()
-    try:
-        from airbo.lab.serve.guard import Access, check_origin
-        from airbo.lab.serve.server import answer, listen, own_names
-    except ImportError as error:
-        raise CampaignError(
-            f"The page needs packages that are not installed ({error.name}): "
-            "pip install 'airbo[serve]'."
-        ) from None
-    token = os.environ.get(TOKEN_VARIABLE) or None
-    try:
-        seen = None if origin is None else check_origin(origin)
-    except ValueError as error:
-        raise CampaignError(str(error)) from None
-    access = Access.of(host, [*own_names(), *names], token, read_only, seen)
-    scheme = "http" if certificate is None else "https"
-    listening = listen(host, port, access, scheme)
-    out.show(
-        f"Open {listening.link_to_work}",
-        "Press Ctrl-C to stop. Everything that you reported is stored.",
-    )
-    if origin is not None:
-        out.show(f"The proxy passes requests on to {listening.own_link}")
-    if listening.link_to_look:
-        out.show(f"To look only: {listening.link_to_look}")
-    if access.everywhere and certificate is None and origin is None:
-        out.note("The connection is not encrypted: use it in a network that you trust.")
-    out.result({"url": listening.link_to_work, "read_only_url": listening.link_to_look})
-    answer(file, listening, certificate)
