@@ -40,9 +40,6 @@ def test_former_experiments_have_the_value_of_the_file_and_nothing_else_changes(
         under = c.experiment(1).uncertainty
         assert [u["parameters"] for u in under] == [["x"], ["stirring"]]
         assert c.optimizer().observations["stirring"].tolist() == [300.0]
-        assert c.status().notes == [
-            "'stirring' came later: former experiments were made with stirring = 300."
-        ]
 
 
 def test_a_new_parameter_is_asked_for_and_told_beside_the_former_experiments(begun):
@@ -79,6 +76,4 @@ def test_a_new_choice_and_a_wider_range_keep_all_experiments(tmp_path):
         assert c.experiment(0).design == DESIGN
         c.tell({**DESIGN, "tool": "C", "speed": 250.0}, 2.0)
         assert len(c.optimizer().observations) == 2
-        notes = " ".join(c.status().notes)
-    assert "is now 50 to 300" in notes
-    assert "The choices 'C' of 'tool' came later" in notes
+        assert "the file: parameters" in [h.text for h in c.history() if h.what == "changed"]
