@@ -370,7 +370,7 @@ def test_toml_holds_one_table_per_parameter(rng, asked, name, two_folds):
         ([1.0, np.inf, 3.0], [1.0, 2.0, 3.0], "row 1: the asked value is infinite"),
         (np.ones((5, 2)), np.ones((5, 1)), "asked has 2 columns and actual has 1"),
         (np.ones((5, 2, 2)), np.ones((5, 1)), "1 or 2 dimensions, got 3"),
-        ({}, {}, "no columns"),
+        ({}, {}, "There are 0 columns"),
     ],
 )
 def test_refusals(asked, actual, message):

@@ -114,32 +114,46 @@ def evenly(rows: NDArray[Any], n: int) -> NDArray[Any]:
 
 def samples(asked: Any, actual: Any, names: Sequence[str] | None) -> list[Sample]:
     """Pair asked and actual values, whatever they come in."""
-    table, other = _columns(asked, "asked"), _columns(actual, "actual")
-    if len(table) != len(other):
+    table, other = _table(asked, "asked"), _table(actual, "actual")
+    if table.shape[1] != other.shape[1]:
         raise ValueError(
-            f"asked has {len(table)} columns and actual has {len(other)}; each needs its partner."
+            f"asked has {table.shape[1]} columns and actual has {other.shape[1]}; each needs its "
+            "partner."
         )
-    if set(table) != set(other):
-        other = dict(zip(table, other.values(), strict=True))
-    if not table:
-        raise ValueError("asked has no columns.")
-    called = list(table) if names is None else list(names)
-    if len(called) != len(table):
-        raise ValueError(f"There are {len(table)} columns, but {len(called)} names.")
-    has_index = isinstance(asked, pd.DataFrame | pd.Series)
-    labels = np.asarray(asked.index) if has_index else np.arange(len(next(iter(table.values()))))
+    if len(table) != len(other):
+        raise ValueError(f"{len(table)} values were asked, but {len(other)} are actual.")
+    if set(table.columns) != set(other.columns):  # paired by position
+        other = other.set_axis(table.columns, axis=1)
+    called = list(table.columns) if names is None else list(names)
+    if not called or len(called) != table.shape[1]:
+        raise ValueError(f"There are {table.shape[1]} columns, but {len(called)} names.")
+    labels = np.asarray(table.index)
     return [
-        _sample(str(name), table[key], other[key], labels)
-        for name, key in zip(called, table, strict=True)
+        _sample(str(name), table[key].to_numpy(), other[key].to_numpy(), labels)
+        for name, key in zip(called, table.columns, strict=True)
     ]
 
 
+def _table(values: Any, what: str) -> pd.DataFrame:
+    """Put an array (n) or (n d), a column, a table or a dict of columns into a table."""
+    try:
+        if isinstance(values, pd.Series):
+            values = values.to_frame(values.name or "x")
+        if isinstance(values, pd.DataFrame | Mapping):
+            return pd.DataFrame(values, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{what} must hold numbers: {error}.") from None
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{what} must have 1 or 2 dimensions, got {array.ndim}.")
+    several = array.ndim == 2
+    names = [f"x{j + 1}" for j in range(array.shape[1])] if several else ["x"]
+    return pd.DataFrame(array if several else array[:, None], columns=names)
+
+
 def _sample(name: str, asked: Array, actual: Array, labels: NDArray[Any]) -> Sample:
-    if len(asked) != len(actual):
-        raise ValueError(f"{name}: {len(asked)} values were asked, but {len(actual)} are actual.")
     for what, values in (("asked", asked), ("actual", actual)):
-        if np.isinf(values).any():
-            row = int(np.flatnonzero(np.isinf(values))[0])
+        for row in np.flatnonzero(np.isinf(values)):
             raise ValueError(f"{name}, row {labels[row]}: the {what} value is infinite.")
     there = np.flatnonzero(~np.isnan(asked) & ~np.isnan(actual))
     if len(there) < _FEWEST:
@@ -151,29 +165,6 @@ def _sample(name: str, asked: Array, actual: Array, labels: NDArray[Any]) -> Sam
     largest = float(np.abs(x).max()) or 1.0
     d = np.round(d, 11 - int(np.ceil(np.log10(largest))))  # digits that subtraction leaves
     return Sample(name, there, x, d, labels[there])
-
-
-def _columns(values: Any, what: str) -> dict[Any, Array]:
-    if isinstance(values, pd.DataFrame):
-        return {name: _numbers(values[name], f"{what}[{name!r}]") for name in values.columns}
-    if isinstance(values, pd.Series):
-        return {values.name or "x": _numbers(values, what)}
-    if isinstance(values, Mapping):
-        return {name: _numbers(column, f"{what}[{name!r}]") for name, column in values.items()}
-    array = _numbers(values, what, 2)
-    if array.ndim == 1:
-        return {"x": array}
-    return {f"x{j + 1}": array[:, j] for j in range(array.shape[1])}
-
-
-def _numbers(values: Any, what: str, max_ndim: int = 1) -> Array:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{what} must hold numbers: {error}.") from None
-    if not 1 <= array.ndim <= max_ndim:
-        raise ValueError(f"{what} must have 1 or {max_ndim} dimensions, got {array.ndim}.")
-    return array
 
 
 # -- steps in which values were logged or can be set
