@@ -7,6 +7,8 @@ from experiments.harness.places import DOCS
 PERFORMANCE = DOCS / "performance.md"
 BENCHMARK = DOCS / "benchmark.md"
 PAPER = DOCS / "paper.md"
+THEORY = DOCS / "theory.md"
+MEASURES = DOCS / "measures-evidence.md"
 END = "<!-- end -->"
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
-from experiments.harness import table
+from experiments.harness import pages, table
 from experiments.harness.draw import COLOURS, FUNCTION, TRUTH, picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.subjects.redrawn import fresh
@@ -76,30 +76,21 @@ class Beliefs(Experiment):
             found = np.array(result["sampled"])
             low, high = np.quantile(found, [0.05, 0.95])
             rows.append(
-                [
-                    task.label,
-                    f"{result['design']:.4f}",
-                    f"{result['believed']:.2f}",
-                    f"{result['regret']:.2f}",
-                    f"{found.mean():.4f} ± {found.std():.4f}",
-                    f"{low:.4f} to {high:.4f}",
-                ]
-            )
-        header = [
-            "belief",
-            "optimum",
-            "believed expected value there",
-            "true regret",
-            "optimum found from samples",
-            "nine in ten searches",
-        ]
+                [task.label, f"{result['design']:.4f}", f"{result['regret']:.2f}",
+                 f"{found.mean():.4f}", f"{low:.4f} to {high:.4f}"]
+            )  # fmt: skip
+        header = ["P is taken for", "optimum", "true regret there", "found from samples, mean",
+                  "nine in ten searches"]  # fmt: skip
         config = results.each[0][0].config
         return (
             f"From samples: the best of {config['n_mesh']} designs on a mesh, "
             f"{config['n_samples']} independent samples at each, as the published program does it; "
-            f"{config['n_searches']} searches, mean and standard deviation.\n\n"
-            f"{table.markdown(header, rows)}"
+            f"{config['n_searches']} searches.\n\n{table.markdown(header, rows)}"
         )
+
+    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
+        """Return the table."""
+        return {self.name: (pages.PAPER, table.only_tables(self.summary(results)))}
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw f and its expected values under every belief."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from airbo.embeddings import Empirical, Nystrom
 from airbo.models import MMDGP
-from experiments.harness import table
+from experiments.harness import pages, table
 from experiments.harness.draw import COLOURS, picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.statistics import interval_of_mean
@@ -88,6 +88,10 @@ class InferenceTime(Experiment):
             f"is worked out before.\n\n{table.markdown(header, rows)}\n\n"
             "(*) Predicted at one in 64 of the designs; the time is multiplied by 64."
         )
+
+    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
+        """Return the table."""
+        return {self.name: (pages.PAPER, table.only_tables(self.summary(results)))}
 
     def seconds(self, results: Results) -> dict[str, np.ndarray]:
         """Return the time of every method, one number per repeat."""
