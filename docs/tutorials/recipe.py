@@ -39,7 +39,7 @@ optimizer = airbo.Optimizer(space, {"speed": unc.Normal(3)}, n_initial=5, seed=0
 
 # %%
 rng = np.random.default_rng(1)
-for day in range(20):
+for _ in range(20):
     humidity = float(np.clip(rng.normal(50, 7), 20, 80))
     design = optimizer.ask(given={"humidity": humidity})
     real_speed = design["speed"] + rng.normal(0, 3)
