@@ -83,25 +83,6 @@ def test_whole_numbers_and_choices_are_points_with_bars(found, fine):
     assert (np.array(tool.error_y.array) > 0).all()
 
 
-def test_what_nobody_tried_is_faded():
-    opt = airbo.Optimizer({"n": airbo.Integer(1, 5), "x": (0.0, 1.0)}, surrogate="nominal")
-    for n, x in ((1, 0.0), (2, 0.05), (5, 0.1), (2, 0.15)):
-        opt.tell({"n": n, "x": x}, x)
-    opt.tell({"n": 3, "x": 0.9}, None)  # failed: nothing was seen there
-    findings = outcome(opt)
-    points = parameter_figure(Slice(findings, "n")).data
-    opacity = {int(x): t.opacity for t in points if t.name == "expected in use" for x in t.x}
-    assert {n for n, o in opacity.items() if o == 1} == {1, 2, 5}
-    assert {n for n, o in opacity.items() if o < 0.5} == {3, 4}
-    lines = [t for t in parameter_figure(Slice(findings, "x")).data if t.mode == "lines" and t.name]
-    solid, dotted = lines
-    assert (solid.opacity, solid.line.dash) == (1, None)
-    assert max(solid.x) < 0.5
-    assert dotted.opacity < 0.5
-    assert dotted.x[0] == solid.x[-1]  # no gap between the two
-    assert max(dotted.x) == 1
-
-
 def test_all_observations_stand_on_every_slice_the_nearest_ones_darkest(found):
     for name in found.findings.space.names:
         observed = traces(parameter_figure(Slice(found, name)))["observed"]

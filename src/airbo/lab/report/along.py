@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,8 @@ from airbo.space.parameters import Categorical, Parameter
 
 N_ALONG = 31
 N_BINS = 48
-NEAR = 0.1
-"""Values farther than this from all experiments, relative to the range, were not tried."""
-FADED, FAR_AWAY = 0.3, 0.15
-"""Opacity of what was not tried, and of experiments that differ in all other parameters."""
+FAR_AWAY = 0.15
+"""Opacity of experiments that differ in all other parameters."""
 N_PER_SIDE, N_SHOWN = 17, 49
 """Points per side of a map: where the model is asked, and where the map is drawn."""
 MAX_MAPS = 3
@@ -69,19 +67,6 @@ class Slice:
             return None
         return self.outcome.expected(self.findings.along({self.name: self.values}), exactly=True)
 
-    @cached_property
-    def was_tried(self) -> NDArray[np.bool_]:
-        """Whether an experiment with a value lies near, in this parameter alone.
-
-        Of a choice or a whole number: at that value; of others: within a tenth of the range.
-        """
-        tried, here = (
-            self.findings.positions_of(self.name, X)
-            for X in (self.outcome.designs, self.findings.along({self.name: self.values}))
-        )
-        reach = 1e-6 if self.findings.is_discrete(self.name) else NEAR
-        return np.abs(here[:, None] - tried[None, :]).min(axis=1) <= reach
-
     @property
     def influence(self) -> float:
         """How much the expected value changes along the parameter."""
@@ -116,9 +101,8 @@ def along_section(findings: Findings, slices: Sequence[Slice]) -> Section:
     limits = " Red, dashed: its limits." if any(o.limits for o in findings.parts) else ""
     explained = page.note(
         "The other parameters are as recommended (star). Blue: the expected value in use, ± two "
-        "standard deviations (model uncertainty). Faded and dotted: no experiment was made there. "
-        "Orange: what was observed, the fainter the more the other parameters differ."
-        f"{limits} {exactly}"
+        "standard deviations (model uncertainty). Orange: what was observed, the fainter the more "
+        f"the other parameters differ.{limits} {exactly}"
     )
     figures = [(_title(along), parameter_figure(along)) for along in slices]
     return Section("along", "Along each parameter", (explained, page.charts(figures)))
@@ -167,55 +151,41 @@ def parameter_figure(along: Slice) -> go.Figure:
 def _add_curve(
     figure: go.Figure, along: Slice, estimate: Estimate, name: str, color: str, band: str
 ) -> None:
-    """Draw a curve and its band, faded where nothing was tried."""
-    x, nominal = along.values, color == style.NOMINAL
+    """Draw a curve and its band."""
+    x, is_nominal = along.values, color == style.NOMINAL
     low, high = estimate.mean - 2 * estimate.std, estimate.mean + 2 * estimate.std
+    style.scatter(
+        figure,
+        np.concatenate([x, x[::-1]]),
+        np.concatenate([high, low[::-1]]),
+        mode="lines",  # with few points, Plotly would mark each of them
+        fill="toself",
+        fillcolor=band,
+        line={"width": 0},
+    )
+    dash = {"dash": "dash", "width": 2} if is_nominal else {"width": 2.5}
     hover = along.hover(estimate, name)
-    for run in _runs(along.was_tried):
-        tried = bool(along.was_tried[run.start])
-        opacity = 1.0 if tried else FADED
-        style.scatter(
-            figure,
-            np.concatenate([x[run], x[run][::-1]]),
-            np.concatenate([high[run], low[run][::-1]]),
-            mode="lines",  # with few points, Plotly would mark each of them
-            fill="toself",
-            fillcolor=band,
-            line={"width": 0},
-            opacity=opacity,
-        )
-        dash = "dash" if nominal else None if tried else "dot"
-        line = {"color": color, "width": 2 if nominal else 2.5, "dash": dash}
-        style.scatter(
-            figure, x[run], estimate.mean[run], name, hover[run],
-            mode="lines", opacity=opacity, line=line,
-        )  # fmt: skip
-
-
-def _runs(tried: NDArray[np.bool_]) -> list[slice]:
-    """Return stretches that were tried, or were not; each ends where the next one begins."""
-    turns = [0, *(np.flatnonzero(np.diff(tried.astype(int))) + 1).tolist(), len(tried)]
-    return [slice(begin, min(end + 1, len(tried))) for begin, end in pairwise(turns)]
+    line = {"color": color, **dash}
+    style.scatter(figure, x, estimate.mean, name, hover, mode="lines", line=line)
 
 
 def _add_points(
     figure: go.Figure, along: Slice, estimate: Estimate, name: str, color: str, band: str
 ) -> None:
-    """Draw points with bars, faded where nothing was tried."""
-    symbol = "circle-open" if color == style.NOMINAL else "circle"
-    for tried in (True, False):
-        chosen = along.was_tried == tried
-        if chosen.any():
-            style.scatter(
-                figure,
-                along.shown(along.values[chosen]),
-                estimate.mean[chosen],
-                name,
-                along.hover(estimate, name)[chosen],
-                error_y={"array": 2 * estimate.std[chosen], "thickness": 1.5, "width": 5},
-                opacity=1.0 if tried else FADED,
-                marker={"color": color, "size": 9, "symbol": symbol},
-            )
+    """Draw points with bars."""
+    style.scatter(
+        figure,
+        along.shown(along.values),
+        estimate.mean,
+        name,
+        along.hover(estimate, name),
+        error_y={"array": 2 * estimate.std, "thickness": 1.5, "width": 5},
+        marker={
+            "color": color,
+            "size": 9,
+            "symbol": "circle-open" if color == style.NOMINAL else "circle",
+        },
+    )
 
 
 def _add_observations(figure: go.Figure, along: Slice) -> None:
@@ -300,7 +270,8 @@ def maps_section(findings: Findings, slices: Sequence[Slice]) -> Section | None:
             ]
     if not figures:
         return None
-    good = " Bright is good." if any(o.want.sign for o in findings.parts) else ""
+    aims = objectives(findings.outcomes).values()
+    good = " Bright is good." if all(aim.sign for aim in aims) else ""
     limits = (
         f" White lines: P(in spec). Hatched: it is below {words.percent(findings.level)}. Green "
         "box: the operating window of all parameters together."

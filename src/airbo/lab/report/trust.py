@@ -2,6 +2,7 @@
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,17 +88,25 @@ def trust_section(findings: Findings) -> Section:
         "Each design was predicted without its own values, from all others. A perfect model "
         "lies on the dashed line; bars are ± two standard deviations of a single value."
     )
-    cells = []
+    found = []
     for outcome in findings.parts:
         left = left_out(outcome)
-        said = page.verdict(*trust_verdict(left))
         drawn = "" if left is None else page.chart(trust_figure(outcome, left))
-        if findings.is_single:
-            cells += [drawn, said + explained] if drawn else [said]
-        else:
-            cells.append(page.heading(outcome.name) + said + drawn)
-    parts = (page.grid(*cells),) if findings.is_single else (explained, page.grid(*cells))
-    return Section("trust", "Can the model be believed?", parts)
+        found.append((page.verdict(*trust_verdict(left)), drawn))
+    return Section("trust", "Can the model be believed?", _by_outcome(findings, found, explained))
+
+
+def _by_outcome(
+    findings: Findings, found: Sequence[tuple[str, str]], explained: str
+) -> tuple[str, ...]:
+    """Show a verdict and a chart of each outcome; of one alone, side by side."""
+    if findings.is_single:
+        [(said, drawn)] = found
+        return (page.grid(drawn, said + explained) if drawn else said,)
+    named = zip(findings.parts, found, strict=True)
+    return explained, page.grid(
+        *(page.heading(o.name) + said + drawn for o, (said, drawn) in named)
+    )
 
 
 def left_out(outcome: OutcomeFindings) -> LeftOut | None:
@@ -197,17 +206,12 @@ def importance_section(findings: Findings) -> Section | None:
         "parameter takes part in, alone or together with others. Where parameters act together, "
         "the shares add up to more than 100%."
     )
-    cells = []
-    for outcome in findings.parts:
-        shares = importances(outcome)
-        said = page.verdict(importance_verdict(shares))
-        drawn = page.chart(importance_figure(shares))
-        if findings.is_single:
-            cells += [drawn, said + explained]
-        else:
-            cells.append(page.heading(outcome.name) + said + drawn)
-    parts = (page.grid(*cells),) if findings.is_single else (explained, page.grid(*cells))
-    return Section("importance", "What matters", parts)
+    every = [importances(outcome) for outcome in findings.parts]
+    found = [
+        (page.verdict(importance_verdict(shares)), page.chart(importance_figure(shares)))
+        for shares in every
+    ]
+    return Section("importance", "What matters", _by_outcome(findings, found, explained))
 
 
 def importances(outcome: OutcomeFindings) -> dict[str, float]:
@@ -234,7 +238,8 @@ def importances(outcome: OutcomeFindings) -> dict[str, float]:
     variance = float(np.var(np.concatenate([first, second])))
     if variance <= 0:
         return dict.fromkeys(names, 0.0)
-    shares = (float(((first - other) ** 2).mean() / 2 / variance) for other in others)
+    # T_i is at most 1; its estimate need not be
+    shares = (min(1.0, float(((first - other) ** 2).mean() / 2 / variance)) for other in others)
     return dict(zip(names, shares, strict=True))
 
 
