@@ -10,11 +10,6 @@ class CampaignError(Exception):
     exit_code = 1
     """What the command line ends with."""
 
-    @property
-    def on_command_line(self) -> str:
-        """What the command line says; the message itself is for Python."""
-        return str(self)
-
 
 @dataclass(frozen=True)
 class Mistake:
@@ -63,13 +58,10 @@ class AlreadyTold(CampaignError):
 
     def __init__(self, said: str) -> None:
         """Say what was told, and how to replace it."""
-        self._said = said
-        super().__init__(f"{said} correct=True replaces that; undo() takes back the last change.")
-
-    @property
-    def on_command_line(self) -> str:
-        """Say it with the option of the command line."""
-        return f"{self._said} --correct replaces that; airbo undo takes back the last change."
+        super().__init__(
+            f"{said} --correct (in Python: correct=True) replaces that; undo takes back the last "
+            "change."
+        )
 
 
 class Doubtful(CampaignError):
@@ -79,10 +71,5 @@ class Doubtful(CampaignError):
         """Say what looks wrong, and how to insist on it."""
         self.doubts = list(doubts)
         between = " " if len(self.doubts) < 3 else "\n"
-        self._said = f"{between.join(self.doubts)}{between}Nothing was stored."
-        super().__init__(f"{self._said} If it is right: sure=True.")
-
-    @property
-    def on_command_line(self) -> str:
-        """Say it with the option of the command line."""
-        return f"{self._said} If it is right, add --yes."
+        said = between.join([*self.doubts, "Nothing was stored."])
+        super().__init__(f"{said} If it is right, add --yes (in Python: sure=True).")

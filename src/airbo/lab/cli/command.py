@@ -118,7 +118,7 @@ def reporting(as_json: bool) -> Iterator[Output]:
                 raise
             found = error.mistakes if isinstance(error, FileError) else []
             mistakes = [{"line": m.line, "text": m.text} for m in found]
-            out.error(error.on_command_line, error.exit_code, mistakes)
+            out.error(str(error), error.exit_code, mistakes)
             raise typer.Exit(error.exit_code) from None
     for text in dict.fromkeys(str(w.message) for w in caught if _is_for_users(w)):
         out.note(text)
