@@ -1,6 +1,7 @@
 """What nobody sets: in the file, in events, in tables, and in what the model says."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -259,3 +260,51 @@ def test_a_command_may_print_what_it_measured(tmp_path):
     assert [(dict(e.outcomes), dict(e.executed)) for e in c.experiments] == 2 * [
         ({"gloss": 70.5}, {"humidity": 63.0})
     ]
+
+
+# -- the report
+
+
+def test_the_report_says_how_much_of_the_scatter_the_environment_explains(oven, tmp_path):
+    airbo_("report", "-f", oven.settings.path, "-o", tmp_path / "all.html")
+    text = (tmp_path / "all.html").read_text()
+    assert "gloss against humidity" in text
+    # Var over the law alone: g(h) = 0.02 (h - 50)², so that its share is nearly everything here
+    share = float(re.search(r"humidity explains ([\d.]+)% of the scatter of gloss", text)[1])
+    assert share > 80
+    assert "nobody sets it" in text
+    airbo_(
+        "report", "-f", oven.settings.path, "-o", tmp_path / "day.html", "--given", "humidity=40"
+    )
+    assert "gloss against humidity" not in (tmp_path / "day.html").read_text()
+
+
+def test_the_curve_over_days_is_what_is_predicted_of_each_day(oven):
+    from airbo.lab.report import Findings
+    from airbo.lab.report.environment import on_days
+
+    findings = Findings(oven.optimizer(), oven.settings.units)
+    [outcome] = findings.parts
+    days, expected = on_days(outcome, "humidity")
+    for i in (0, len(days) // 2, -1):
+        there = oven.predict({**findings.best.design, "humidity": days[i]}).outcomes["gloss"]
+        assert (expected.mean[i], expected.std[i]) == pytest.approx(
+            (there.mean, there.std), rel=1e-6
+        )
+    assert outcome.here.mean == pytest.approx(
+        oven.predict(findings.best.design).outcomes["gloss"].mean
+    )
+
+
+def test_a_window_and_a_budget_know_the_environment(oven, tmp_path):
+    limit = edited(OVEN, 'value = { name = "gloss", unit = "GU" }\n', "")
+    limit += '[outcomes.gloss]\ngoal = "maximize"\nmeasure = "in-spec:60.."\n'
+    c = campaign(tmp_path, limit)
+    for e in oven.experiments:
+        c.tell(e.design, dict(e.outcomes), executed=e.executed)
+    all_days, one_day = c.adviser().answer(), c.adviser().answer(given={"humidity": 50.0})
+    parts = [{*part.parameters} for part in all_days.handover.budgets[0].contributions]
+    assert parts == [{"temp"}, {"humidity"}]
+    assert [{*p.parameters} for p in one_day.handover.budgets[0].contributions] == [{"temp"}]
+    assert all_days.handover.window.probability < one_day.handover.window.probability
+    airbo_("report", "-f", c.settings.path, "-o", tmp_path / "limit.html")

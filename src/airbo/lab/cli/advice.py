@@ -241,11 +241,13 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The page; default: beside the file.")
     ] = None,
+    given: WithGiven = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page that shows what was found; it works offline and can be sent by mail."""
     with reporting(as_json) as out:
+        from airbo.lab.advice import check_given
         from airbo.lab.errors import CampaignError, StorageError
         from airbo.lab.report import write_report
 
@@ -255,6 +257,9 @@ def report(
         path = output or file.with_suffix(".html")
         one_thread()
         settings, record = campaign.settings, campaign.record()
+        known = check_given(settings, read_given(settings, given))
+        if others := [name for name in known if name not in settings.space.environment]:
+            raise CampaignError(f"A report is about all values of {', '.join(others)}.")
         try:
             write_report(
                 campaign.optimizer(record),
@@ -264,6 +269,7 @@ def report(
                 date=datetime.date.today(),
                 numbers=[e.number for e in campaign.modelled(record)],
                 record=record,
+                given=known,
             )
         except OSError as error:
             raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -29,7 +29,7 @@ from airbo.optimizer.goal import OutcomeModel
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Want, objectives
 from airbo.space import Space
-from airbo.space.cube import Cube
+from airbo.space.cube import Cube, Section
 from airbo.space.parameters import Parameter
 from airbo.uncertainty import InputUncertainty, base_draws
 from airbo.uncertainty.in_cube import in_cube
@@ -64,6 +64,7 @@ class Findings:
         optimizer: Optimizer,
         units: Mapping[str, str | None] | None = None,
         numbers: Sequence[int] | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> None:
         """Look at an optimizer.
 
@@ -72,8 +73,12 @@ class Findings:
             units: Units of the outcomes by name.
             numbers: What people call the experiments by, in the order in which they were told; by
                 default they are counted from 1.
+            given: What is known of the environment, by name.
         """
         self.optimizer = optimizer
+        self.given = dict(given or {})
+        self.section = Section(optimizer.space, self.given)
+        """The designs inside the cube that models see, which has the environment, too."""
         self.units = dict(units or {})
         n = len(optimizer.observations)
         self.numbers = list(range(1, n + 1)) if numbers is None else list(numbers)
@@ -115,7 +120,7 @@ class Findings:
     def _answer(self) -> tuple[Recommendation, bool]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            best = self.optimizer.recommend()
+            best = self.optimizer.recommend(given=self.given)
         doubts = [w for w in caught if issubclass(w.category, TooLittleDataWarning)]
         for other in caught:
             if other not in doubts:
@@ -140,12 +145,12 @@ class Findings:
     @cached_property
     def front(self) -> list[Recommendation]:
         """The designs that no other one beats by all objectives."""
-        return self.optimizer.front()
+        return self.optimizer.front(given=self.given)
 
     @cached_property
     def handover(self) -> Handover:
         """Operating window and tolerance budgets, where there are limits."""
-        return Handover.of(self.optimizer, self.best.design)
+        return Handover.of(self.optimizer, self.best.design, self.given)
 
     @property
     def level(self) -> float | None:
@@ -159,7 +164,7 @@ class Findings:
 
     @cached_property
     def _specification(self) -> Specification:
-        return Specification.of(self.optimizer)
+        return Specification.of(self.optimizer, given=self.given)
 
     # -- where designs land
 
@@ -181,8 +186,8 @@ class Findings:
     @property
     def uncertain(self) -> list[str]:
         """Names of the parameters that are not hit exactly in use."""
-        columns = self.deployment.uncertain_columns(self.space.d)
-        return [self.space.names[column] for column in columns]
+        columns = self.deployment.uncertain_columns(self.space.whole.d)
+        return [self.space.names[column] for column in columns if column < self.space.d]
 
     @cached_property
     def center(self) -> Array[Tensor, "1 d"]:
@@ -192,8 +197,9 @@ class Findings:
     @cached_property
     def executed(self) -> Array[Tensor, "s d"]:
         """Draws of where the recommended design lands in use, as columns."""
-        draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.d))
-        return self.deployment.perturb(self.center, draws)[0]
+        draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.whole.d))
+        center = self.section.columns([self.best.design], allow_outside=True)
+        return self.deployment.perturb(center, draws)[0, :, : self.space.d]
 
     def executed_interval(self, name: str) -> tuple[float, float]:
         """Return where a parameter lands in 95 of 100 cases, at the recommended design."""
@@ -205,9 +211,10 @@ class Findings:
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter by name, or say which there are."""
-        if name not in self.space.names:
-            raise ValueError(f"Unknown parameter {name!r}{self.space.hint(name)}")
-        return self.space.parameters[name]
+        whole = self.space.whole
+        if name not in whole.names:
+            raise ValueError(f"Unknown parameter {name!r}{whole.hint(name)}")
+        return whole.parameters[name]
 
     def shown(self, name: str, value: Any) -> str:
         """Write the value of a parameter in the digits that the machine can hold, and its unit."""
@@ -228,11 +235,11 @@ class Findings:
 
     def grid(self, name: str, n: int) -> NDArray[np.float64]:
         """Return values of a parameter as numbers, about ``n`` if it is a number."""
-        column = self.space.names.index(name)
-        parameter = self.space.parameters[name]
-        n_values = self.space.n_values.get(column)
-        if n_values is not None and (n_values <= n or column in self.space.categorical_columns):
-            positions = np.array(self.cube.values(column))
+        whole, cube = self.space.whole, self.section.whole
+        column, parameter = whole.names.index(name), self.parameter(name)
+        n_values = whole.n_values.get(column)
+        if n_values is not None and (n_values <= n or column in whole.categorical_columns):
+            positions = np.array(cube.values(column))
         else:
             positions = np.linspace(0, 1, n)
         values = self.values_at(name, positions, rounded=True).tolist()
@@ -242,10 +249,11 @@ class Findings:
         self, name: str, positions: NDArray[np.float64], rounded: bool = False
     ) -> NDArray[np.float64]:
         """Return the values of a parameter at positions between 0 and 1 of its range."""
-        column = self.space.names.index(name)
-        F = torch.zeros(len(positions), self.space.d, dtype=torch.float64)
+        cube = self.section.whole
+        column = cube.space.names.index(name)
+        F = torch.zeros(len(positions), cube.space.d, dtype=torch.float64)
         F[:, column] = torch.from_numpy(positions)
-        return self.cube.axes.to_columns(self.cube.round(F) if rounded else F)[:, column].numpy()
+        return cube.axes.to_columns(cube.round(F) if rounded else F)[:, column].numpy()
 
     def positions_of(self, name: str, X: Array[Tensor, "n d"]) -> NDArray[np.float64]:
         """Return where designs stand in the range of a parameter, from 0 to 1."""
@@ -300,7 +308,7 @@ class OutcomeFindings:
     @cached_property
     def model(self) -> OutcomeModel:
         """The fitted model."""
-        return self.findings.optimizer.outcome_model(self.name)
+        return self.findings.optimizer.outcome_model(self.name, given=self.findings.given)
 
     @cached_property
     def known(self) -> Any:
@@ -332,7 +340,7 @@ class OutcomeFindings:
         under = {}
         if exactly:
             exact = self.findings.deployment.scaled(0)
-            under = {"uncertainty": in_cube(self.findings.space, exact)}
+            under = {"uncertainty": in_cube(self.findings.space.whole, exact)}
         parts = [self._portion(part, under) for part in X.split(_AT_ONCE)]
         mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
         unit = self.value_factor
@@ -340,7 +348,10 @@ class OutcomeFindings:
 
     def _portion(self, X: Tensor, under: dict[str, Any]) -> tuple[Tensor, Tensor]:
         padded = torch.cat([X, X[-1:].expand(-len(X) % _TOGETHER, -1)])
-        Z = self.findings.cube.from_columns(padded).unflatten(0, (-1, _TOGETHER))
+        section = self.findings.section
+        around = section.columns([self.findings.best.design], True)[:, section.designs.d :]
+        whole = torch.cat([padded, around.expand(len(padded), -1)], dim=-1)
+        Z = section.whole.from_columns(whole).unflatten(0, (-1, _TOGETHER))
         model: Any = self.model.model
         with torch.no_grad():
             posterior = model.posterior(Z, **under)
@@ -370,7 +381,8 @@ class OutcomeFindings:
         """What further experiments can bring, and what the recommendation is based on."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TooLittleDataWarning)  # ``is_doubtful`` says it
-            return look_ahead(self.findings.optimizer.of_outcome(self.name))
+            one = self.findings.optimizer.of_outcome(self.name)
+            return look_ahead(one, given=self.findings.given)
 
     @property
     def limits(self) -> list[float]:

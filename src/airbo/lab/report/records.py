@@ -203,6 +203,12 @@ def settings_section(findings: Findings) -> Section:
         if is_known:
             row.append(lands(findings, name) if name in findings.uncertain else "on the design")
         rows.append(row)
+    for name, around in space.environment.items():
+        values = f"{words.choices(around.column)}; nobody sets it"
+        laws = [words.hit(space, optimizer.uncertainty, name)]
+        laws += [words.hit(space, optimizer.deployment, name)] if differs else []
+        laws = ["measured each time" if law == "exactly" else law for law in laws]
+        rows.append([name, values, *laws, *([""] if is_known else [])])
     settings = page.table(["setting", ""], _setting_rows(findings))
     return Section("settings", "Settings", (page.table(header, rows), settings))
 

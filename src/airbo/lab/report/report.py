@@ -5,11 +5,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airbo import words
 from airbo.lab.report.along import Slice, along_section, maps_section
 from airbo.lab.report.answer import answer_section, front_section
+from airbo.lab.report.environment import environment_section
 from airbo.lab.report.findings import Findings
 from airbo.lab.report.limits import budget_section, limits_section, window_section
 from airbo.lab.report.page import Section, page
@@ -36,6 +37,7 @@ def write_report(
     date: datetime.date | str | None = None,
     numbers: Sequence[int] | None = None,
     record: "Record | None" = None,
+    given: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write one HTML page that says what was found; it works offline and needs no other file.
 
@@ -48,18 +50,17 @@ def write_report(
         numbers: What people call the experiments by, in the order in which they were told; by
             default they are counted from 1.
         record: What people recorded in a campaign: failures, notes and every change.
+        given: What is known of the environment, by name: the report is about such a day.
 
     Returns:
         The path.
     """
     target = Path(path)
-    if optimizer.space.environment:
-        raise ValueError("Reports do not show environments yet: use the methods of the optimizer.")
     if target.is_dir():
         raise IsADirectoryError(f"A report is a file, but {str(target)!r} is a folder")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
-    shown = sections(Findings(optimizer, units, numbers), record)
+    shown = sections(Findings(optimizer, units, numbers, given), record)
     _replace(target, whole_page(optimizer, (section.html() for section in shown), title, date))
     return target
 
@@ -88,6 +89,7 @@ def sections(findings: Findings, record: "Record | None" = None) -> Iterator[Sec
             limits_section(findings),
             window_section(findings),
             budget_section(findings),
+            environment_section(findings),
         )
         yield trust_section(findings)
         yield from _some(importance_section(findings))

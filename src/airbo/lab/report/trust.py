@@ -123,7 +123,7 @@ def left_out(outcome: OutcomeFindings) -> LeftOut | None:
     mean, variance = (
         t.detach().flatten().numpy() for t in (found.posterior.mean, found.posterior.variance)
     )
-    designs = findings.space.to_designs(findings.cube.to_columns(model.train_inputs[0]))
+    designs = findings.section.to_designs(model.train_inputs[0])
     return LeftOut(
         observed=unit * found.observed_Y.flatten().numpy(),
         predicted=unit * mean,

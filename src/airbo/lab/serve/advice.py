@@ -58,9 +58,11 @@ def expect(path: Path, design: Mapping[str, Any], allow_outside: bool, report: D
 
 def find(path: Path, report: Deliver) -> None:
     """Work out the sections of the report, and report the key and the HTML of each."""
+    from airbo.lab.advice import check_given
     from airbo.lab.report import Findings, sections
 
     with opened(path) as campaign:
+        check_given(campaign.settings, None)
         record = campaign.record()
         numbers = [e.number for e in campaign.modelled(record)]
         findings = Findings(campaign.optimizer(record), campaign.settings.units, numbers)

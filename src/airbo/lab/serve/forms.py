@@ -9,7 +9,7 @@ from airbo.space.parameters import Categorical
 from airbo.words import typed_number, typed_value, value
 
 NOTE_FIELD, WHY_FIELD, TABLE_FIELD = "note", "why", "table"
-EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD = "executed:", "set:", "design:"
+EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD, GIVEN_FIELD = "executed:", "set:", "design:", "given:"
 OUTCOME_FIELD = "outcome:"
 NOT_CHOSEN = ""
 """Entry of a choice that nobody made: then it is as asked."""
@@ -81,6 +81,33 @@ def executed_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
     ]
 
 
+def environment_fields(settings: Settings, e: Experiment | None = None) -> list[Entry]:
+    """Return a field for what nobody sets and somebody may have measured; what was given is in it.
+
+    An experiment that was told has in it what was measured.
+    """
+    known: Mapping[str, Any] = {} if e is None else e.executed if e.has_outcome else e.given
+    lawful = {name for law in settings.laws for name in law.names}
+    return [
+        Entry(
+            EXECUTED_FIELD + name,
+            name,
+            settings.unit(name),
+            "empty: not measured" if name in lawful else "measured",
+            value=_plain(known.get(name)),
+        )
+        for name in settings.space.environment
+    ]
+
+
+def given_fields(settings: Settings) -> list[Entry]:
+    """Return a field for what may be known of the environment before an experiment."""
+    return [
+        Entry(GIVEN_FIELD + name, f"{name} today", settings.unit(name), "empty: not known")
+        for name in settings.space.environment
+    ]
+
+
 def set_fields(settings: Settings, experiment: Experiment) -> list[Entry]:
     """Return a field for each parameter that may have been set otherwise than asked."""
     found = []
@@ -102,10 +129,10 @@ def as_asked(settings: Settings, experiment: Experiment, name: str) -> str:
     return value(parameter, experiment.design[name]).removesuffix(unit).strip()
 
 
-def design_fields(settings: Settings) -> list[Entry]:
+def design_fields(settings: Settings, with_environment: bool = False) -> list[Entry]:
     """Return a field for each parameter of a design that nobody asked for."""
-    found = []
-    for name, parameter in settings.space.parameters.items():
+    found, space = [], settings.space
+    for name, parameter in (space.whole if with_environment else space).parameters.items():
         if isinstance(parameter, Categorical):
             choices = [NOT_CHOSEN, *(str(c) for c in parameter.choices)]
             field = Entry(DESIGN_FIELD + name, name, hint="choose one", choices=choices)
@@ -148,11 +175,21 @@ def read_values(settings: Settings, form: Mapping[str, str]) -> dict[str, float]
 
 
 def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
-    """Read what was measured of the executed input; what is empty was not measured."""
+    """Read what was measured of input and environment; what is empty was not measured."""
     return _read_named(
         settings,
         form,
         EXECUTED_FIELD,
+        lambda name, text: typed_number(text, name, settings.unit(name)),
+    )
+
+
+def read_given(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
+    """Read what is known of the environment; what is empty is not known."""
+    return _read_named(
+        settings,
+        form,
+        GIVEN_FIELD,
         lambda name, text: typed_number(text, name, settings.unit(name)),
     )
 
@@ -173,7 +210,7 @@ def _read_named(
         if not field.startswith(prefix) or not text.strip():
             continue
         try:
-            if name not in settings.space.names:
+            if name not in settings.space.whole.names:
                 raise ValueError(f"There is no parameter {name!r} any more.")
             found[name] = read(name, text)
         except ValueError as error:
@@ -184,16 +221,19 @@ def _read_named(
 
 
 def read_design(settings: Settings, form: Mapping[str, str], whole: bool = True) -> dict[str, Any]:
-    """Read a design that nobody asked for; ``whole``: with all parameters."""
+    """Read a design that nobody asked for; ``whole``: with all parameters.
+
+    Otherwise it may name the environment, too.
+    """
     mistakes, found = {}, {}
-    for field in design_fields(settings):
+    for field in design_fields(settings, with_environment=not whole):
         name, text = field.label, form.get(field.name, "")
         try:
             if not text.strip() and not whole:
                 continue
             if not text.strip():
                 raise ValueError(f"Enter {name}.")
-            found[name] = typed_value(settings.space, name, text)
+            found[name] = typed_value(settings.space.whole, name, text)
         except ValueError as error:
             mistakes[field.name] = str(error)
     if mistakes:

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 import airbo
 from airbo.lab import AlreadyTold, Campaign, CampaignError, Doubtful, Experiment, FileError, Told
+from airbo.lab.advice import check_given
 from airbo.lab.campaign import user
 from airbo.lab.events import is_key
 from airbo.lab.serve.api import MOST_AT_ONCE, Api
@@ -34,6 +35,7 @@ from airbo.lab.serve.forms import (
     read_all,
     read_design,
     read_executed,
+    read_given,
     read_set,
     read_text,
     read_values,
@@ -179,15 +181,17 @@ class Form:
 
     def add(self) -> str:
         """Store an experiment that nobody asked for."""
-        design, values = read_all(
+        design, values, executed = read_all(
             lambda: read_design(self.settings, self.entries),
             lambda: read_values(self.settings, self.entries),
+            lambda: read_executed(self.settings, self.entries),
         )
         if not self._is_ticked("again"):
             self._check_new(design, values)
         told = self.campaign.tell(
             design,
             values,
+            executed=executed or None,
             allow_outside=self._is_ticked("outside"),
             sure=self._is_ticked("sure"),
             again=self._is_ticked("again"),
@@ -503,8 +507,10 @@ class Site:
 
     def _ask(self, request: Request, visit: Visit) -> None:
         """Begin to choose designs."""
-        n = how_many(visit.form)
-        self.live.ask(n, _signature(visit), key_of(visit.form))
+        settings = self.live.snapshot().settings
+        n, given = read_all(lambda: how_many(visit.form), lambda: read_given(settings, visit.form))
+        given = check_given(settings, given)
+        self.live.ask(n, _signature(visit), key_of(visit.form), given)
 
     def _act(self, act: Callable[[Form], str], request: Request, visit: Visit) -> None:
         """Change the campaign, signed by the visitor, and remember how to take it back."""

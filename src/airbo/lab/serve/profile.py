@@ -51,6 +51,7 @@ class Profile:
     """What to expect at one design."""
 
     design: Mapping[str, Any]
+    """With what is given of the environment."""
     sentences: Sequence[str]
     curves: Sequence[Curve]
 
@@ -146,28 +147,48 @@ def profile(adviser: "Adviser", design: Mapping[str, Any]) -> Profile:
 
     found = adviser.predict(design)
     curves = [
-        _curve(adviser, found.design, outcome, name)
+        _curve(adviser, found.design, found.given, outcome, name)
         for outcome in adviser.settings.outcomes
-        for name in adviser.settings.space.names
+        for name in adviser.settings.space.whole.names
     ]
-    return Profile(found.design, sentences(adviser.settings, found), curves)
+    at = {**found.design, **found.given}
+    return Profile(at, sentences(adviser.settings, found), curves)
 
 
-def _curve(adviser: "Adviser", design: Mapping[str, Any], outcome: str, name: str) -> Curve:
+def _curve(
+    adviser: "Adviser",
+    design: Mapping[str, Any],
+    given: Mapping[str, Any],
+    outcome: str,
+    name: str,
+) -> Curve:
+    import torch
+
     from airbo.lab.report import Findings
     from airbo.measures import Mean
+    from airbo.space.cube import Cube
     from airbo.space.parameters import Categorical
     from airbo.words import value
 
-    findings = Findings(adviser.optimizer)
-    parameter, numbers = findings.parameter(name), findings.grid(name, N_POINTS)
-    values = [parameter.decode(number) for number in numbers]
+    space, typical = adviser.settings.space, adviser.settings.space.typical
+    parameter, cube = space.whole.parameters[name], Cube(space.whole)
+    column = space.whole.names.index(name)
     is_choice = isinstance(parameter, Categorical)
-    model = adviser.optimizer.outcome_model(outcome, Mean())
-    points = model.surrogate.points
-    mean, std = (v.numpy() for v in model.predict(points.of([{**design, name: v} for v in values])))
-    X = findings.cube.columns([{**design, name: v} for v in [*values, design[name]]])
-    *positions, here = findings.positions_of(name, X).tolist()
+    numbers = Findings(adviser.optimizer).grid(name, N_POINTS)
+    values = [parameter.decode(number) for number in numbers]
+    around = dict(zip(space.environment, typical, strict=True)) | dict(given)
+    rows = [{**design, **around, name: v} for v in [*values, {**design, **around}[name]]]
+    X = space.whole.to_columns(rows, allow_outside=True)
+    *positions, here = cube.axes.from_columns(torch.tensor(X))[:, column].tolist()
+    if name in space.environment:  # each value is a day of its own
+        days = [({**given, name: v}, [dict(design)]) for v in values]
+    else:
+        days = [(dict(given), [{**design, name: v} for v in values])]
+    found = []
+    for known, designs in days:
+        model = adviser.optimizer.outcome_model(outcome, Mean(), given=known)
+        found.append(model.predict(model.surrogate.points.of(designs)))
+    mean, std = (torch.cat(parts).numpy() for parts in zip(*found, strict=True))
     return Curve(
         outcome, name, positions, mean.tolist(),
         (mean - NORMAL_90 * std).tolist(), (mean + NORMAL_90 * std).tolist(), here,

@@ -17,7 +17,9 @@ from airbo.lab.events import new_key
 from airbo.lab.serve.forms import (
     DESIGN_FIELD,
     design_fields,
+    environment_fields,
     executed_fields,
+    given_fields,
     missing_fields,
     note_fields,
     set_fields,
@@ -59,7 +61,9 @@ def environment() -> Environment:
         "rows": design_rows,
         "result": words.result,
         "value_fields": value_fields,
+        "environment_fields": environment_fields,
         "executed_fields": executed_fields,
+        "given_fields": given_fields,
         "design_fields": design_fields,
         "note_fields": note_fields,
         "missing_fields": missing_fields,
@@ -207,7 +211,9 @@ class Slider:
 
 def slider(settings: Settings, profile: Profile, name: str) -> Slider | None:
     """Return the slider of a parameter; None for a choice."""
-    parameter, value = settings.space.parameters[name], profile.design[name]
+    around = dict(zip(settings.space.environment, settings.space.typical, strict=True))
+    parameter = settings.space.whole.parameters[name]
+    value = {**around, **profile.design}[name]
     if isinstance(parameter, Categorical):
         return None
     is_whole = isinstance(value, int)
