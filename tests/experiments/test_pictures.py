@@ -8,17 +8,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from matplotlib.axes import Axes
 
 from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
 from experiments.benchmark import plan
-from experiments.figures.readme import draw_problem
+from experiments.figures.readme import RIVALS, draw_benchmark, draw_problem
 from experiments.figures.uncertainties import draw_density, kinds
 from experiments.harness import table
+from experiments.harness.experiment import Results, Task
 from experiments.harness.palette import OTHER, colour, shown, style
 from experiments.paper import posteriors as post
 from experiments.paper.optimizations import ABLATION, EI, MAIN
 from experiments.paper.regrets import draw_final_regrets
+from experiments.subjects.cases import find_case
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -42,6 +45,26 @@ def test_the_readme_marks_both_optima_at_what_they_give_on_average(ax):
     expected = [(x.item(), problem.expected(x.unsqueeze(0)).item()) for x in optima]
     np.testing.assert_allclose(marks(ax, "o"), expected)
     assert expected[0][1] < expected[1][1]
+
+
+def test_the_benchmark_of_the_readme_shows_mean_regrets_of_those_that_ran_every_case(
+    tmp_path, monkeypatch
+):
+    written = []
+    monkeypatch.setattr(Axes, "text", lambda self, x, y, words, **_: written.append(words.strip()))
+    levels = dict(zip((plan.AIRBO, *RIVALS), (0.01, 0.02, 0.05, 0.1, 0.5), strict=True))
+    del levels["random"]
+    each = [
+        (
+            Task("benchmark", f"{case}: {method}", 0, {"case": case, "method": method}),
+            {"regret": [level * find_case(case).gain]},
+        )
+        for case in plan.CONFIRMING
+        for method, level in levels.items()
+    ]
+    path = draw_benchmark(Results(each), tmp_path)
+    assert written == [f"{100 * level:.1f}%" for level in levels.values()] * 2
+    assert plt.imread(path).shape[1] < 1200  # narrow: large letters on a phone
 
 
 def test_the_density_is_dark_where_deviations_are_likely(ax):
