@@ -5,8 +5,8 @@ our optimizer. If the library changes inside, only this module has to follow.
 """
 
 from airbo.embeddings.base_kernels import log_normal
+from airbo.embeddings.estimators import SampledEmbedding, nystrom_weights
 from airbo.embeddings.kernels import IntegralKernel, MMDKernel
-from airbo.embeddings.sampled import SampledEmbedding, nystrom_weights
 from airbo.models.surrogates import MODE, SPREAD
 from airbo.optimizer.search import N_RAW, N_RESTARTS, without_numerical_warnings
 from airbo.problems.truth import Function, best_point, estimate, estimate_measure

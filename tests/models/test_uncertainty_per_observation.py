@@ -37,7 +37,7 @@ def posterior_by_hand(model, X, own, Q, at, noise=None):
     """Condition a Gaussian by hand, with all covariances from one joint Gram matrix."""
     model = model.including(*own, at)
     features = model.features
-    numbers = [features.number_of(u) for u in [*own, *[at] * len(Q)]]
+    numbers = [features.uncertainties.index(u) for u in [*own, *[at] * len(Q)]]
     numbered = torch.cat([torch.cat([X, Q]), torch.tensor(numbers).to(X).unsqueeze(-1)], dim=-1)
     K = model.covar_module(features(numbered)).to_dense().detach()
     n = len(X)
@@ -170,7 +170,9 @@ def test_an_uncertainty_that_comes_later_gives_the_same_numbers_as_one_known_bef
     with torch.no_grad():
         IntegralKernel(after)(after(X)).to_dense()  # it has been used already
         after = after.including(*later)
-        numbers = [[e.number_of(u) for u in (uncertainty, *later)] for e in (before, after)]
+        numbers = [
+            [e.uncertainties.index(u) for u in (uncertainty, *later)] for e in (before, after)
+        ]
         assert numbers[0] == numbers[1]
         column = torch.tensor(numbers[0]).to(X).repeat_interleave(3).unsqueeze(-1)
         rows = torch.cat([X.repeat(1 + n_later, 1), column], dim=-1)

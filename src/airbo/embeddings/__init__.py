@@ -5,9 +5,8 @@ from airbo.embeddings.base_kernels import (
     ScaleMixtureKernel,
     default_base_kernel,
 )
-from airbo.embeddings.estimators import Empirical, Estimator, Nystrom, Quadrature
+from airbo.embeddings.estimators import Empirical, Estimator, Nystrom, Quadrature, mmd2
 from airbo.embeddings.features import Embedding
-from airbo.embeddings.mmd2 import mmd2
 
 __all__ = [
     "Embedding",

@@ -71,21 +71,19 @@ class Features(Module, ABC):
     @property
     def in_cube(self) -> list[InputUncertainty]:
         """The uncertainties in the unit cube, where features are made."""
-        return self.once("in cube", self._in_cube)
 
-    def _in_cube(self) -> list[InputUncertainty]:
-        low, high = (tuple(v.double().tolist()) for v in (self.low, self.low + self.width))
-        axes = Axes(tuple(f"column {c}" for c in range(self.d)), low, high, (False,) * self.d)
-        return [in_axes(u, axes) for u in self.uncertainties]
+        def make() -> list[InputUncertainty]:
+            low, high = (tuple(v.double().tolist()) for v in (self.low, self.low + self.width))
+            axes = Axes(tuple(f"column {c}" for c in range(self.d)), low, high, (False,) * self.d)
+            return [in_axes(u, axes) for u in self.uncertainties]
+
+        found: list[InputUncertainty] = self.once("in cube", make)
+        return found
 
     @property
     def d(self) -> int:
         """Number of columns of a design."""
         return len(self.low)
-
-    def number_of(self, uncertainty: InputUncertainty) -> int:
-        """Return the number of an uncertainty that these features know."""
-        return self.uncertainties.index(uncertainty)
 
     def including(self, *others: InputUncertainty) -> "Features":
         """Return features that also know other uncertainties; these stay as they are.
@@ -148,20 +146,16 @@ class Features(Module, ABC):
 
     def _computed(self, X: Tensor) -> Tensor:
         """Compute features of so many designs at a time that what they take fits in memory."""
-        if X.shape[:-1].numel() <= MAX_DESIGNS:
-            return self.compute(*self._split(X))
-        rows = X.reshape(-1, X.shape[-1]).split(MAX_DESIGNS)
-        features = torch.cat([self.compute(*self._split(part)) for part in rows])
-        return features.unflatten(0, X.shape[:-1])
-
-    def _split(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        if X.shape[:-1].numel() > MAX_DESIGNS:
+            rows = X.reshape(-1, X.shape[-1]).split(MAX_DESIGNS)
+            return torch.cat([self._computed(part) for part in rows]).unflatten(0, X.shape[:-1])
         # (x, number): designs, and which uncertainty they are under; far outside all is alike
         designs, numbers = X[..., : self.d], X[..., self.d :]
         reach = FAR * self.width
         designs = designs.clamp(self.low - reach, self.low + self.width + reach)
         if numbers.shape[-1] == 0:
-            return designs, torch.zeros(X.shape[:-1], dtype=torch.long, device=X.device)
-        return designs, numbers.squeeze(-1).long()
+            return self.compute(designs, torch.zeros_like(X[..., 0], dtype=torch.long))
+        return self.compute(designs, numbers.squeeze(-1).long())
 
 
 class Nominal(Features):

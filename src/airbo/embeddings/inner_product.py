@@ -28,7 +28,7 @@ Notation:
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -103,46 +103,32 @@ N_REMEMBERED = 6
 with, and the last and the present candidates under two uncertainties."""
 
 
-@dataclass(frozen=True, eq=False)
 class Group:
     """Columns that deviate together, under every uncertainty."""
 
-    columns: list[int]
-    deviations: tuple[Mixture, ...] | None
-    """δ = x' - x, one per uncertainty, where that is all; None: a design brings its own P_x."""
-    n: int
-    """Gaussians per design."""
-    kind: int
-    """What a design brings of each: its place (0), also variances (1), also covariances (2)."""
+    def __init__(self, columns: list[int], options: Sequence[Mixture], additive: bool) -> None:
+        """Describe columns by the Gaussians of P_x under every uncertainty.
 
-    @property
-    def b(self) -> int:
-        """Number of columns."""
-        return len(self.columns)
-
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of the weights, means and spreads that a design brings."""
-        if self.deviations is not None:
-            return []
+        Args:
+            columns: The columns.
+            options: δ = x' - x if that is all, or where a design of the middle lands.
+            additive: Whether these are deviations; otherwise a design brings its own P_x.
+        """
+        self.columns, self.b = columns, len(columns)
+        self.deviations = tuple(options) if additive else None
+        # Gaussians per design, and what a design brings of each: its place (0), also variances (1),
+        # also covariances (2)
+        self.n = n = max(option.n_components for option in options)
+        self.kind = max(option.kind for option in options)
         b = self.b
-        return [(self.n,), (self.n, b), (self.n, *[b] * self.kind)][: 3 if self.kind else 2]
-
-    @property
-    def size(self) -> int:
-        """Numbers that a design brings."""
-        return sum(map(math.prod, self.shapes))
-
-    @cached_property
-    def is_exact(self) -> bool:
-        """Whether no design deviates, under any uncertainty."""
-        if self.deviations is None or self.n > 1:
-            return False
-        return not any(bool(x.means.any() or x.variances.any()) for x in self.deviations)
-
-    @cached_property
-    def _between(self) -> dict[tuple[int, int], "Difference"]:
-        return {}
+        shapes = [(n,), (n, b), (n, *[b] * self.kind)][: 3 if self.kind else 2]
+        self.shapes: list[tuple[int, ...]] = [] if additive else shapes
+        self.is_exact = (
+            additive
+            and n == 1
+            and not any(bool(x.means.any() or x.variances.any()) for x in options)
+        )
+        self._between: dict[tuple[int, int], Difference] = {}
 
     def between(self, one: int, two: int) -> "Difference":
         """Return the difference of two deviations, by the numbers of their uncertainties."""
@@ -167,6 +153,7 @@ class Difference:
         (s1, k1), (s2, k2) = _third_and_fourth(one), _third_and_fourth(two)
         self.third, self.fourth = float((s1 - s2).abs().max()), float((k1 + k2).abs().max())
         self.variance = float(self.covariance.diagonal().max())
+        self.moments = float(self.mean[0]), float(self.covariance[0, 0])  # of a single column
 
     def is_visible(self, lam: float) -> bool:
         r"""Say whether a Gaussian of a precision sees more than the mean and the variance.
@@ -180,11 +167,6 @@ class Difference:
         # 1.4 / 6 = 0.23 and 3 / 24 = 1/8; the series converges fast where λ V is small
         error = 0.23 * self.third * lam**1.5 + self.fourth * lam**2 / 8
         return self.variance * lam > 0.1 or error > INVISIBLE.get(len(self.mean), 1e-5)
-
-    @cached_property
-    def moments(self) -> tuple[float, float]:
-        """Mean and variance in a single column."""
-        return self.mean.item(), self.covariance.item()
 
     def seen(self, lam: Float[Tensor, "q b"], as_normal: bool) -> Quadratics:
         """Return g as a function of the difference of designs."""
@@ -221,8 +203,7 @@ def groups_of(
         else:
             whole = [_landing(parts, middle, columns) for parts in own]
             additive = False
-        n, kind = max(w.n_components for w in whole), max(w.kind for w in whole)
-        groups.append(Group(list(columns), tuple(whole) if additive else None, n, kind))
+        groups.append(Group(list(columns), whole, additive))
     return groups
 
 
@@ -314,13 +295,8 @@ class Spectrum:
             self.numbers = kept.nonzero().flatten().tolist()
         self.constant, self.weights, self.moves = base.constant, base.weights, base.moves
         self.lam: Float[Tensor, "q d"] = base.by_column(d)
+        self.precisions: list[list[float]] = self.lam.detach().tolist()
         self._known: dict[tuple[Any, ...], Any] = {}
-
-    @cached_property
-    def precisions(self) -> list[list[float]]:
-        """Λ_q as numbers."""
-        found: list[list[float]] = self.lam.detach().tolist()
-        return found
 
     def known(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         """Return what was worked out for these Gaussians, if they do not change."""
@@ -384,13 +360,10 @@ class GaussianEmbedding(Embedding):
             [kind] = designs.distinct
             return group.deviations[kind].to(f).around(f[:, group.columns])
         # the numbers of this group come after the place, the kind and the groups before
-        start = self.d + 1
-        for other in self.groups:
-            if other is group:
-                break
-            start += other.size
-        numbers = f[:, start : start + group.size]
-        parts = numbers.split([math.prod(s) for s in group.shapes], dim=-1)
+        sizes = [[math.prod(s) for s in g.shapes] for g in self.groups]
+        before = self.groups.index(group)
+        start = self.d + 1 + sum(map(sum, sizes[:before]))
+        parts = f[:, start : start + sum(sizes[before])].split(sizes[before], dim=-1)
         shaped = [p.unflatten(-1, s) for p, s in zip(parts, group.shapes, strict=True)]
         # designs with fewer Gaussians than others have some of weight 0 at the end
         used = 1 + int(shaped[0].detach().any(0).nonzero()[-1])
@@ -448,19 +421,11 @@ class GaussianEmbedding(Embedding):
         del known[N_REMEMBERED:]
         return designs, numbers
 
-    @property
-    def _is_additive(self) -> bool:
-        """Whether no design brings a P_x of its own."""
-        return all(g.deviations is not None for g in self.groups)
-
-    @property
-    def _is_split(self) -> bool:
-        """Whether it matters for a comparison which uncertainties the designs are under."""
-        return len(self.uncertainties) > 1 and any(g.deviations is not None for g in self.groups)
-
     def _all_pairs(self, one: Designs, two: Designs) -> Float[Tensor, "n k"]:
         """Compare all pairs, block by block of uncertainties."""
-        if not self._is_split or len(one.distinct) == len(two.distinct) == 1:
+        if len(one.distinct) == len(two.distinct) == 1 or not any(
+            g.deviations for g in self.groups
+        ):
             return self._compared(one, two, matching=False)
         # K consists of blocks K_ab = ⟨ψ_P, ψ_Q⟩ with P under uncertainty a and Q under b
         (As, i), (Bs, j) = (zip(*map(x.under, x.distinct), strict=True) for x in (one, two))
@@ -469,7 +434,7 @@ class GaussianEmbedding(Embedding):
 
     def _matching(self, one: Designs, two: Designs) -> Float[Tensor, " n"]:
         """Compare matching designs, group by group of uncertainties."""
-        if not self._is_split:
+        if len(self.uncertainties) == 1 or not any(g.deviations for g in self.groups):
             return self._compared(one, two, matching=True)
         kinds = one.kinds * len(self.uncertainties) + two.kinds
         found = kinds.unique().tolist()
@@ -488,7 +453,7 @@ class GaussianEmbedding(Embedding):
     def _compared(self, one: Designs, two: Designs, matching: bool) -> Tensor:
         """Return c₀ + Σ_q c_q Π_b g_qb; all designs of a list are under one uncertainty."""
         base = self._spectrum()
-        if matching and one is two and self._is_additive:
+        if matching and one is two and all(g.deviations for g in self.groups):
             return self._norm(base, one).expand(len(one))
         if one is two and not matching and self._keeps(base, one):
             # c₀ + Σ_q c_q T_q, where only the c_q move
@@ -505,28 +470,19 @@ class GaussianEmbedding(Embedding):
 
     def _spectrum(self) -> Spectrum:
         """Return the Gaussians of the base kernel; those of predictions are remembered."""
-        with torch.no_grad():
-            values = [p.detach().flatten() for p in self.base_kernel.parameters()]
-        now = torch.cat([*values, self.low])
-        known: Spectrum | None = self._memory.get("spectrum", (now, None))[1]
-        if (
-            known is not None
-            and not self._is_fitted
-            and torch.equal(self._memory["spectrum"][0], now)
-        ):
-            return known
+        hyper = list(self.base_kernel.parameters())
+        now = torch.cat([*(p.detach().flatten() for p in hyper), self.low])
+        fitted = torch.is_grad_enabled() and any(p.requires_grad for p in hyper)
+        key, known = self._memory.get("spectrum", (now, None))
+        if known is not None and not fitted and torch.equal(key, now):
+            found: Spectrum = known
+            return found
         base = gaussian_sum(self.base_kernel)
         assert base is not None
         spectrum = Spectrum(base, self.d)
         if not spectrum.is_fitted:
             self._memory["spectrum"] = now, spectrum
         return spectrum
-
-    @property
-    def _is_fitted(self) -> bool:
-        """Whether hyper-parameters get gradients."""
-        wanted = any(p.requires_grad for p in self.base_kernel.parameters())
-        return wanted and torch.is_grad_enabled()
 
     def _keeps(self, base: Spectrum, one: Designs) -> bool:
         """Say whether a fit moves only weights, so that the Gaussians can be kept for all steps."""
@@ -588,11 +544,9 @@ class GaussianEmbedding(Embedding):
         kinds, reach = (one.distinct[0], two.distinct[0]), self._reach(one, two)
         few = len(one) * (1 if matching else len(two)) <= FEW_DESIGNS
         make = lambda: self._ways(base.precisions, reach, kinds, few)  # noqa: E731
-        ways = base.known(("ways", *reach, *kinds, few), make)
-        per_pair = [self._per_pair(own, kinds) for own in ways]
-        waves = max(map(self._per_design, ways, base.precisions))
+        ways, per_pair, waves = base.known(("ways", *reach, *kinds, few), make)
         width = 1 if matching else len(two)
-        size = max(1, PORTION // max(waves, max(per_pair) * width))
+        size = max(1, PORTION // max(max(waves), max(per_pair) * width))
         symmetric = one is two and not matching
         if symmetric and len(one) >= 2 * SMALLEST_BLOCK:
             size = min(size, max(SMALLEST_BLOCK, len(one) // N_BLOCKS))
@@ -629,52 +583,39 @@ class GaussianEmbedding(Embedding):
         reach: list[tuple[float, ...]],
         kinds: tuple[int, int],
         few: bool,
-    ) -> list[list[Way]]:
-        """Return how every group is worked out, by Gaussian of the base kernel.
+    ) -> tuple[list[list[Way]], list[int], list[int]]:
+        """Return how every group is worked out, by Gaussian of the base kernel, and what it takes.
 
         For few designs, fewer steps save more than they cost: all Gaussians are worked out
         together. In single columns, waves are right wherever the closed form is.
+
+        Returns:
+            The ways; numbers that comparing two designs takes; waves of a design.
         """
         found: list[list[Way]] = [[] for _ in lam]
+        per_pair, per_design = [1] * len(lam), [1] * len(lam)
         for g, r in zip(self.groups, reach, strict=True):
             between = None if g.deviations is None else g.between(*kinds)
             # pairs of Gaussians (j, k) that P and Q are sums of
             n_pairs = g.n**2 if between is None else between.n_pairs
-            for ways, precisions in zip(found, lam, strict=True):
+            for q, precisions in enumerate(lam):
                 own = [precisions[c] for c in g.columns]
                 visible = between.is_visible(max(own)) if between else g.n > 1 or g.b > 1
+                waves = TYPICAL_WAVES if g.b == 1 else n_waves(own, r) if g.b <= 3 else math.inf
                 if not visible:
-                    ways.append((NORMAL, r))
-                elif g.b == 1 or (
-                    g.b <= 3 and n_pairs > FEW_PAIRS and n_waves(own, r) <= MOST_WAVES
-                ):
-                    ways.append((WAVES, r))
+                    found[q].append((NORMAL, r))
+                elif g.b == 1 or (n_pairs > FEW_PAIRS and waves <= MOST_WAVES):
+                    found[q].append((WAVES, r))
+                    per_design[q] = max(per_design[q], math.ceil(waves))
                 else:
-                    ways.append((PAIRS, r))
+                    found[q].append((PAIRS, r))
+                    numbers = n_pairs * (1 if between else g.b**g.kind)
+                    per_pair[q] = max(per_pair[q], numbers)
         if few:
             columns = zip(self.groups, zip(*found, strict=True), strict=True)
             same = [max(each) if g.b == 1 else None for g, each in columns]
             found = [[a or b for a, b in zip(same, each, strict=True)] for each in found]
-        return found
-
-    def _per_pair(self, ways: list[Way], kinds: tuple[int, int]) -> int:
-        """Return the numbers that comparing two designs takes, per Gaussian of the base kernel."""
-        most = 1
-        for (way, _), g in zip(ways, self.groups, strict=True):
-            if way == PAIRS:
-                n = g.n**2 * g.b**g.kind if g.deviations is None else g.between(*kinds).n_pairs
-                most = max(most, n)
-        return most
-
-    def _per_design(self, ways: list[Way], lam: list[float]) -> int:
-        """Return about how many waves a design has, per Gaussian of the base kernel."""
-        most = 1
-        for (way, reach), g in zip(ways, self.groups, strict=True):
-            if way == WAVES:
-                several = g.b > 1
-                own = n_waves([lam[c] for c in g.columns], reach) if several else TYPICAL_WAVES
-                most = max(most, math.ceil(own))
-        return most
+        return found, per_pair, per_design
 
     # -- g for each group of columns
 
@@ -740,20 +681,18 @@ class GaussianEmbedding(Embedding):
         g = self.groups[i]
         place, lam = (i, *base.numbers[q]), base.lam[q][:, g.columns]
         kinds = (0, 0) if g.deviations is None else (one.distinct[0], two.distinct[0])
-        make = lambda: self._grid(g, lam, reach, kinds)  # noqa: E731
+
+        def make() -> tuple[Grid, Tensor]:
+            # the grid is the same for similar widths; the amplitudes follow them
+            grid = grid_of(g, narrowest(lam), reach, kinds, lam.dtype, lam.device)
+            return grid, grid.amplitudes(lam)
+
         grid, a = base.known(("grid", *place, *reach, *kinds), make)
         phi = one.waves(place, grid, partial(self._new_waves, g))
         other = phi if one is two else two.waves(place, grid, partial(self._new_waves, g))
         # Σ_k a_k (E cos ω_k u E cos ω_k v + E sin ω_k u E sin ω_k v) = Σ_k a_k E cos ω_k (u - v)
         weighted = phi * a.unsqueeze(-2)
         return (weighted * other).sum(-1) if matching else weighted @ other.mT
-
-    def _grid(
-        self, g: Group, lam: Float[Tensor, "q b"], reach: tuple[float, ...], kinds: tuple[int, int]
-    ) -> tuple[Grid, Float[Tensor, "q v"]]:
-        """Return the grid, which is the same for similar widths, and the amplitudes."""
-        grid = grid_of(g, narrowest(lam), reach, kinds, lam.dtype, lam.device)
-        return grid, grid.amplitudes(lam)
 
     def _new_waves(self, g: Group, designs: Designs, grid: Grid) -> Float[Tensor, "q n v"]:
         if g.deviations is None:

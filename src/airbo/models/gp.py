@@ -9,6 +9,7 @@ an exact Gaussian process. Notation, in the units of the model:
 - the observations have the covariance K + Σ, with a diagonal Σ (:mod:`noise`).
 """
 
+import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,12 +30,12 @@ from gpytorch.mlls import AddedLossTerm
 from gpytorch.priors import Prior
 from jaxtyping import Float
 from linear_operator import to_linear_operator
+from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
 from airbo.embeddings import Embedding, Estimator, Quadrature
 from airbo.embeddings.features import Features
 from airbo.models import rows
-from airbo.models.density import Observed
 from airbo.models.noise import MeanNoise, WithinRows, observe, unseen_input_noise
 from airbo.uncertainty import Exact, InputUncertainty
 
@@ -60,85 +61,32 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """What a surrogate builds its parts from, besides the data."""
+    """What a surrogate builds its parts from."""
 
+    inputs: tuple[Tensor, ...]
+    """Rows, as :mod:`airbo.models.rows` describes them."""
     uncertainties: list[InputUncertainty]
     bounds: Float[Tensor, "2 d"]
     estimator: Estimator | None
     base_kernel: Kernel | None
     likelihood: Likelihood | None
     seed: int
-    known_noise: Float[Tensor, "*batch n"] | None = None
-    """Variances of the observation noise, in the units of the model; None, or -1: unknown."""
 
     @property
     def d(self) -> int:
         """Number of columns of a design."""
         return self.bounds.shape[-1]
 
+    @property
+    def known_noise(self) -> Float[Tensor, "*batch n"] | None:
+        """Variances of the observation noise, in the units of the model; None, or -1: unknown."""
+        return rows.known_noise(self.inputs)
+
     def embedding(self, default: Callable[[int], Kernel]) -> Embedding:
         """Embed P_x under the base kernel, or under the default one for ``d`` columns."""
         base_kernel = (self.base_kernel or default(self.d)).to(self.bounds)
         estimator = self.estimator or Quadrature()
         return estimator.embed(self.uncertainties, base_kernel, self.bounds, self.seed)
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Training data after checking, numbering, transforming and folding."""
-
-    inputs: tuple[Tensor, ...]
-    """Rows, as :mod:`airbo.models.rows` describes them."""
-    Y: Float[Tensor, "*batch n 1"]
-    """Values, in the units of the model."""
-    uncertainties: list[InputUncertainty]
-    bounds: Float[Tensor, "2 d"]
-    outcome_transform: OutcomeTransform | None
-
-    @classmethod
-    def of(
-        cls,
-        train_X: Tensor,
-        train_Y: Tensor,
-        uncertainty: Uncertainties,
-        bounds: Tensor | None,
-        deployment: InputUncertainty | None,
-        train_Yvar: Tensor | None,
-        outcome_transform: OutcomeTransform | _DefaultType | None,
-        fold: bool,
-    ) -> "Prepared":
-        """Prepare the arguments of a surrogate; see ``UncertainInputGP``."""
-        bounds = check_data(train_X, train_Y, train_Yvar, bounds)
-        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
-        if isinstance(outcome_transform, _DefaultType):
-            outcome_transform = _standardize(train_Y)
-        Y, Yvar = train_Y, train_Yvar
-        if outcome_transform is not None:
-            # y_model = (y - mean) / std
-            Y, Yvar = outcome_transform.train()(Y=train_Y, Yvar=train_Yvar, X=train_X)
-        if Yvar is not None:
-            Yvar = Yvar.clamp_min(LEAST_NOISE).nan_to_num(-1.0)  # see rows
-        if fold:
-            if train_X.dim() > 2:
-                raise ValueError("fold_replicates takes one data set, not a batch of them.")
-            inputs, Y = rows.folded(inputs, Y, Yvar)
-        elif Yvar is not None:
-            single = rows.unpacked(rows.packed(inputs), train_X.shape[-1], noise=Yvar.squeeze(-1))
-            inputs = tuple(single)
-        return cls(inputs, Y, uncertainties, bounds, outcome_transform)
-
-    def given(
-        self,
-        estimator: Estimator | None,
-        base_kernel: Kernel | None,
-        likelihood: Likelihood | None,
-        seed: int,
-    ) -> Given:
-        """Return what the parts of a surrogate are built from."""
-        noise = rows.known_noise(self.inputs)
-        return Given(
-            self.uncertainties, self.bounds, estimator, base_kernel, likelihood, seed, noise
-        )
 
 
 def check_data(
@@ -244,6 +192,47 @@ def _standardize(Y: Float[Tensor, "*batch n 1"]) -> Standardize:
     # (y - mean) / std, where std is at least what rounding makes of equal values
     least = max(1e-12 * Y.abs().max().item(), 1e-300)
     return Standardize(m=1, batch_shape=Y.shape[:-2], min_stdv=least)
+
+
+class Observed(MultivariateNormal):
+    """The distribution of observations during a fit.
+
+    Its log density is that of any normal distribution. Only the gradient is worked out in another
+    way: automatic differentiation of a Cholesky factorization takes several times as long.
+    """
+
+    def log_prob(self, value: Float[Tensor, "*#batch n"]) -> Float[Tensor, "*batch"]:
+        """Return the log density of values."""
+        K = self.lazy_covariance_matrix.to_dense()
+        difference = value - self.loc
+        batch = torch.broadcast_shapes(K.shape[:-2], difference.shape[:-1])
+        y = difference.expand(*batch, -1).unsqueeze(-1)
+        log_density: Tensor = _LogDensity.apply(K.expand(*batch, -1, -1), y)
+        return log_density
+
+
+class _LogDensity(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, K: Float[Tensor, "*batch n n"], y: Float[Tensor, "*batch n 1"]
+    ) -> Float[Tensor, "*batch"]:
+        L = psd_safe_cholesky(K)
+        whitened = torch.linalg.solve_triangular(L, y, upper=False)
+        ctx.save_for_backward(K, y, L, torch.linalg.solve_triangular(L.mT, whitened, upper=True))
+        # -½ (yᵀ K⁻¹ y + log |K| + n log 2π), where yᵀ K⁻¹ y = |L⁻¹ y|²
+        half_log_det = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        constant = 0.5 * y.shape[-2] * math.log(2 * math.pi)
+        return -0.5 * whitened.square().sum((-1, -2)) - half_log_det - constant
+
+    @staticmethod
+    def backward(ctx: Any, outer: Float[Tensor, "*batch"]) -> tuple[Tensor, Tensor]:
+        K, y, L, a = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody wants second derivatives
+            L = psd_safe_cholesky(K)
+            a = torch.cholesky_solve(y, L)  # K⁻¹ y
+        outer = outer[..., None, None]
+        # ∂/∂K = ½ (a aᵀ - K⁻¹),  ∂/∂y = -a
+        return 0.5 * outer * (a * a.mT - torch.cholesky_inverse(L)), -outer * a
 
 
 class FeatureGP(SingleTaskGP):
@@ -503,28 +492,35 @@ class UncertainInputGP(FeatureGP):
         """
         for name in unknown:
             raise TypeError(f"{type(self).__name__} got an unexpected argument {name!r}.")
-        data = Prepared.of(
-            train_X,
-            train_Y,
-            uncertainty,
-            bounds,
-            deployment,
-            train_Yvar,
-            outcome_transform,
-            fold_replicates and self.folds_exactly,
-        )
-        given = data.given(estimator, base_kernel, likelihood, seed)
+        bounds = check_data(train_X, train_Y, train_Yvar, bounds)
+        inputs, uncertainties = number_uncertainties(train_X, uncertainty, deployment)
+        if isinstance(outcome_transform, _DefaultType):
+            outcome_transform = _standardize(train_Y)
+        Y, Yvar = train_Y, train_Yvar
+        if outcome_transform is not None:
+            # y_model = (y - mean) / std
+            Y, Yvar = outcome_transform.train()(Y=train_Y, Yvar=train_Yvar, X=train_X)
+        if Yvar is not None:
+            Yvar = Yvar.clamp_min(LEAST_NOISE).nan_to_num(-1.0)  # see rows
+        if fold_replicates and self.folds_exactly:
+            if train_X.dim() > 2:
+                raise ValueError("fold_replicates takes one data set, not a batch of them.")
+            inputs, Y = rows.folded(inputs, Y, Yvar)
+        elif Yvar is not None:
+            single = rows.unpacked(rows.packed(inputs), train_X.shape[-1], noise=Yvar.squeeze(-1))
+            inputs = tuple(single)
+        given = Given(inputs, uncertainties, bounds, estimator, base_kernel, likelihood, seed)
         features, kernel, default_likelihood = self.parts(given)
         super().__init__(
-            data.inputs[0],
-            data.Y,
+            inputs[0],
+            Y,
             covar_module=kernel,
             likelihood=likelihood or default_likelihood,
             outcome_transform=None,  # the values are transformed already
         )
-        self.train_inputs = cast(Any, data.inputs)
-        if data.outcome_transform is not None:
-            self.outcome_transform = data.outcome_transform
+        self.train_inputs = cast(Any, inputs)
+        if outcome_transform is not None:
+            self.outcome_transform = outcome_transform
         self._know_rows()
         self.features = features
         self.deployment = deployment
@@ -695,7 +691,7 @@ class UncertainInputGP(FeatureGP):
             raise TypeError(f"uncertainty must be an airbo.uncertainty, got {uncertainty!r}.")
         if uncertainty not in self.features.uncertainties:
             raise ValueError(f"The model does not know {uncertainty!r}: see including().")
-        number = self.features.number_of(uncertainty)
+        number = self.features.uncertainties.index(uncertainty)
         if len(self.features.uncertainties) == 1:
             return X
         return torch.cat([X, X.new_full((*X.shape[:-1], 1), number)], dim=-1)
