@@ -24,7 +24,7 @@ from airbo.uncertainty.base import (
     with_columns,
 )
 from airbo.uncertainty.columns import Exact
-from airbo.uncertainty.gaussians import Mixture, Resolution, with_same_weights
+from airbo.uncertainty.gaussians import Mixture, Resolution
 from airbo.uncertainty.normal import Normal, check_covariance, square_root
 
 MOST_VALUES = 64
@@ -356,17 +356,10 @@ class Relative(Wrapper):
         return torch.where(X == 0, as_step(t), torch.where(X > 0, F, 1 - F))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        # δ ~ Σ w N(m, C), so x' ~ Σ w N(x (1 + m), diag(x) C diag(x))
-        landed = []
-        for share in self.share.gaussians(X, r.coarser):
-            x = X[..., list(share.columns)].unsqueeze(-2)  # (..., n, 1, b)
-            means = x * (1 + share.means)
-            spread = share.spread
-            if spread is not None:
-                outer = x.square() if share.kind == 1 else x.unsqueeze(-1) * x.unsqueeze(-2)
-                spread = spread * outer
-            landed.append(with_same_weights(share.columns, share.weights, means, spread))
-        return landed
+        # x' = x + x δ
+        shares = self.share.gaussians(X, r.coarser)
+        own = [X[..., list(share.columns)].unsqueeze(-2) for share in shares]  # (..., n, 1, b)
+        return [share.affine(x, x) for share, x in zip(shares, own, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -559,10 +552,6 @@ class Scaled(Wrapper):
         return self.uncertainty.cdf(X, X + (t - X) / self.factor)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        # x̃ ~ Σ w N(m, C), so x' ~ Σ w N(x + c (m - x), c² C)
-        landed = []
-        for part in self.uncertainty.landing(X, r):
-            x = X[..., list(part.columns)].unsqueeze(-2)
-            spread = None if part.spread is None else self.factor**2 * part.spread
-            landed.append(replace(part, means=x + self.factor * (part.means - x), spread=spread))
-        return landed
+        # x' = (1 - c) x + c x̃
+        c, parts = X.new_full((1,), self.factor), self.uncertainty.landing(X, r)
+        return [p.affine(c, (1 - c) * X[..., list(p.columns)].unsqueeze(-2)) for p in parts]

@@ -124,6 +124,15 @@ class Mixture:
             spread = spread.expand(*means.shape[:-1], *spread.shape[self.weights.dim() :])
         return Mixture(self.columns, weights, means, spread)
 
+    def affine(self, factor: Float[Tensor, "*f #b"], shift: Float[Tensor, "*s b"]) -> "Mixture":
+        """Return the sums of ``shift + factor · u``, column by column, for u of these."""
+        # N(m, C) becomes N(a + s m, s_i C_ij s_j)
+        means, spread = shift + factor * self.means, self.spread
+        if spread is not None:
+            outer = factor.square() if self.kind == 1 else factor[..., None] * factor[..., None, :]
+            spread = spread * outer
+        return Mixture(self.columns, self.weights.expand(means.shape[:-1]), means, spread)
+
     def clamped(self, low: float, high: float) -> "Mixture":
         """Return the same with all centres between two numbers."""
         return replace(self, means=self.means.clamp(low, high))

@@ -313,8 +313,13 @@ class InCube(Wrapper):
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         axes = self.axes
         if axes.is_linear:
+            # z = (x - low) / width
+            width, low = X.new_tensor(axes.widths), X.new_tensor(axes.low)
             parts = self.uncertainty.landing(axes.to_columns(X), r)
-            return [_on_linear(part, axes.of(part.columns)) for part in parts]
+            own = [list(part.columns) for part in parts]
+            return [
+                p.affine(1 / width[c], -low[c] / width[c]) for p, c in zip(parts, own, strict=True)
+            ]
         if self.is_additive and isinstance(self.uncertainty, LogNormal):
             # log x' = log x + δ: normal on the log scale
             ends = zip(axes.low, axes.high, strict=True)
@@ -334,13 +339,3 @@ def _points(part: Mixture, axes: Axes) -> Mixture:
     least = [1e-6 * low if log else -math.inf for low, log in zip(axes.low, axes.log, strict=True)]
     means = torch.maximum(part.means, part.means.new_tensor(least))
     return replace(part, means=axes.from_columns(means))
-
-
-def _on_linear(part: Mixture, axes: Axes) -> Mixture:
-    """Translate a sum from user units to linear axes of the unit cube."""
-    # z = (x - low) / width, so N(m, C) becomes N((m - low) / width, C_ij / (width_i width_j))
-    means, spread = axes.from_columns(part.means), part.spread
-    if spread is not None:
-        widths = means.new_tensor(axes.widths)
-        spread = spread / (widths.square() if part.kind == 1 else widths.outer(widths))
-    return replace(part, means=means, spread=spread)
