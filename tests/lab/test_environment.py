@@ -146,6 +146,21 @@ def test_what_was_measured_survives_corrections_undo_and_a_new_process(tmp_path)
     assert "measured humidity 63 → 60" in texts
 
 
+def test_what_was_given_counts_unless_another_value_was_measured(tmp_path):
+    c = campaign(tmp_path, OVEN)
+    c.ask(3, given={"humidity": 63.0})
+    told = [
+        c.tell(0, 70.0),
+        c.tell(1, 70.0, executed={"humidity": 60.0}),
+        c.tell(2, 70.0, executed={}),
+    ]
+    assert [dict(t.experiment.executed) for t in told] == [
+        {"humidity": 63.0},
+        {"humidity": 60.0},
+        {},
+    ]
+
+
 @pytest.mark.parametrize("name", ["table.csv", "table.xlsx"])
 def test_an_export_that_is_imported_again_is_the_same(oven, tmp_path, name):
     oven.tell({"temp": 150.0, "tool": "A"}, 71.0, noise=0.25, again=True)
@@ -208,7 +223,7 @@ def test_without_a_law_it_has_to_be_measured_and_given(tmp_path):
         c.ask()
     [asked] = c.ask(given={"humidity": 60.0})
     with pytest.raises(CampaignError, match="every experiment has to measure it"):
-        c.tell(asked.number, 70.0)
+        c.tell(asked.number, 70.0, executed={})
     c.tell(asked.number, 70.0, executed={"humidity": 61.0})
     c.fail({"temp": 150.0, "tool": "A"})  # a failure without a measurement says nothing
     with pytest.raises(CampaignError, match="--given"):
@@ -308,3 +323,31 @@ def test_a_window_and_a_budget_know_the_environment(oven, tmp_path):
     assert [{*p.parameters} for p in one_day.handover.budgets[0].contributions] == [{"temp"}]
     assert all_days.handover.window.probability < one_day.handover.window.probability
     airbo_("report", "-f", c.settings.path, "-o", tmp_path / "limit.html")
+
+
+def test_a_law_is_learned_from_what_was_measured(tmp_path):
+    c = campaign(tmp_path, LAWLESS)
+    rng = np.random.default_rng(1)
+    for i in range(40):
+        around = {"humidity": float(rng.normal(55, 6))}
+        c.tell({"temp": 100.0 + i, "tool": "A"}, float(i % 7), executed=around)
+    words = ("calibrate", "--environment", "humidity", "-f", c.settings.path)
+    found = data(*words)
+    assert found["typical"] == pytest.approx(55, abs=2)
+    learned = settings(LAWLESS + found["toml"])
+    learned.check()
+    assert learned.laws[0].description["kind"] == "Normal"
+    assert learned.laws[0].description["std"] == pytest.approx(6, rel=0.3)
+    assert "typically" in airbo_(*words).output
+    said = data("calibrate", "--environment", "pressure", "-f", c.settings.path, code=1)["error"]
+    assert "There is no environment 'pressure'" in said
+
+
+def test_calibrate_looks_at_parameters_beside_an_environment(tmp_path):
+    c = campaign(tmp_path, OVEN)
+    rng = np.random.default_rng(1)
+    for i in range(12):
+        executed = {"humidity": 50.0, "temp": 110.0 + i + float(rng.normal(0, 2))}
+        c.tell({"temp": 110.0 + i, "tool": "A"}, float(i % 5), executed=executed)
+    [belief] = data("calibrate", "-f", c.settings.path)["beliefs"]
+    assert (belief["parameter"], belief["believable"]) == ("temp", True)

@@ -310,7 +310,8 @@ class Campaign:
                 do where the file has one. None or NaN if the experiment failed.
             design: Parameters that you set otherwise than asked, where ``what`` is a number.
             executed: Parameters of the executed input, and of the environment, where they were
-                measured. A correction keeps what it does not name; ``{}``: nothing was measured.
+                measured. What it does not name is as it was told before, or given when it was
+                asked for; ``{}``: nothing was measured.
             noise: The standard deviation of the noise of this value, if it is known; with several
                 outcomes a dict of them, by name.
             uncertainty: What this experiment was made under, by name, if not what the file says; or

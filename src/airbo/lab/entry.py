@@ -325,8 +325,8 @@ def _description(uncertainty: Any) -> Any:
 
 def _about(said: Entry, known: Experiment, report: Report) -> Entry:
     """Complete what is said with what is known: a correction keeps what nobody speaks of."""
-    keeps = report.executed != {} and known.has_outcome and not report.gave_up
-    kept = known.executed if keeps else {}
+    keeps = report.executed != {} and not report.gave_up
+    kept = (known.executed if known.has_outcome else known.given) if keeps else {}
     return replace(
         said,
         experiment=known,

@@ -29,6 +29,13 @@ def test_a_card_asks_for_what_was_measured(ann, live, file):
     assert Campaign.open(file).experiment(0).executed == {}
 
 
+def test_a_field_that_was_emptied_says_that_nothing_was_measured(ann, live, file):
+    ann.send("/ask", **{"given:humidity": "63"})
+    live.wait()
+    ann.send("/tell/0", value="1.25", **{"executed:humidity": ""})
+    assert Campaign.open(file).experiment(0).executed == {}
+
+
 def test_what_cannot_be_is_refused_at_its_field(ann, live):
     ann.send("/ask")
     live.wait()

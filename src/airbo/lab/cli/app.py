@@ -132,4 +132,5 @@ _add(
     "airbo calibrate log.csv",
     "airbo calibrate log.csv --pair speed:N_SET=N_MEAS",
     "airbo calibrate  (is the uncertainty in campaign.toml believable?)",
+    "airbo calibrate --environment humidity  (its law, from what was measured)",
 )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from airbo.calibrate import Belief, Learned, Log
     from airbo.lab import Experiment, Settings
 
+FEWEST = 8
+"""Values that a law is learned from, at least."""
 _SHOWN = 6
 """Candidates in the table, for each parameter; all of them are in --json."""
 
@@ -36,6 +38,10 @@ def calibrate(
     keep_outliers: Annotated[
         bool, typer.Option("--keep-outliers", help="Let outliers count as well.")
     ] = False,
+    environment: Annotated[
+        str | None,
+        typer.Option(help="Learn the law of this environment from what the campaign measured."),
+    ] = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -50,6 +56,8 @@ def calibrate(
     says whether the uncertainty in the file is believable.
     """
     with reporting(as_json) as out:
+        if environment is not None:
+            return _calibrate_environment(file, environment, keep_outliers, out)
         if log is None:
             return _calibrate_campaign(file, lag or 0, keep_outliers, out)
         with out.working("Comparing kinds of uncertainty ..."):
@@ -93,6 +101,43 @@ def _calibrate_campaign(file: Path, lag: int, keep_outliers: bool, out: Output) 
     out.result({"beliefs": verdicts, **data})
 
 
+def _calibrate_environment(file: Path, name: str, keep_outliers: bool, out: Output) -> None:
+    """Learn the law of what nobody sets: its deviations from what is typical."""
+    from airbo.lab.errors import CampaignError
+    from airbo.uncertainty import learn
+    from airbo.words import kind, nearest, number, plural, with_unit
+
+    campaign = open_campaign(file, out)
+    around = campaign.settings.space.environment
+    if name not in around:
+        raise CampaignError(f"There is no environment {name!r}{nearest(name, around)}")
+    actual = [float(e.executed[name]) for e in campaign.experiments if name in e.executed]
+    if len(actual) < FEWEST:
+        raise CampaignError(
+            f"{name} was measured in {plural(len(actual), 'experiment')}; a law needs {FEWEST}. "
+            f"For example: airbo tell 3 1.25 {name}=..."
+        )
+    # the deviation of a day is what was measured minus what is typical: the mean, with 3 digits
+    typical = float(f"{sum(actual) / len(actual):.3g}")
+    typical = min(max(typical, around[name].low), around[name].high)
+    with out.working("Comparing kinds of uncertainty ..."):
+        learned = learn({name: [typical] * len(actual)}, {name: actual}, lag=0,
+                        keep_outliers=keep_outliers)  # fmt: skip
+    toml = learned.toml.replace("[parameters.", "[environment.").replace(".uncertainty]", ".law]")
+    unit = around[name].unit
+    reach = with_unit(f"{number(min(actual))} to {number(max(actual))}", unit)
+    law = kind(learned.uncertainty, unit)
+    out.show(
+        f"{name} was measured in {plural(len(actual), 'experiment')}: {reach}, typically "
+        f"{with_unit(number(typical), unit)}. Its law: {law}.", "", _table(learned), "",
+    )  # fmt: skip
+    out.show(f"For campaign.toml: typical = {typical:g} in [environment.{name}], and its law:", "")
+    if not out.as_json:
+        typer.echo(toml, nl=False)
+    data = {"environment": name, "n": len(actual), "typical": typical}
+    out.result({**data, **_as_data(learned), "toml": toml})
+
+
 @dataclass(frozen=True)
 class MeasuredInputs:
     """Asked and actual values of the experiments with a measured input, in the order of time."""
@@ -115,7 +160,7 @@ def measured_inputs(settings: "Settings", experiments: "Sequence[Experiment]") -
     from airbo.space.parameters import Categorical
 
     space = settings.space
-    own = sorted((e for e in experiments if e.executed), key=lambda e: e.number)
+    own = sorted((e for e in experiments if {*e.executed} & {*space.names}), key=lambda e: e.number)
     names = [
         name
         for name, parameter in space.parameters.items()
@@ -144,7 +189,7 @@ def beliefs(settings: "Settings", measured: MeasuredInputs) -> "list[Belief]":
     space = settings.space
     uncertainty = by_columns(space, settings.uncertainty)
     columns = space.to_columns([e.design for e in measured.experiments], allow_outside=True)
-    designs = np.asarray(columns, dtype=np.float64)
+    designs = np.asarray([[*row, *space.typical] for row in columns], dtype=np.float64)
     found = []
     for name in measured.asked.columns:
         there = measured.actual[name].notna().to_numpy()

@@ -136,6 +136,8 @@ class Form:
         is_whole = self._is_ticked("whole")  # the form shows all that was told before
         if is_whole:
             self._check_kept(values)
+        elif self.campaign.experiment(self.number).is_pending:
+            is_whole = any(name.startswith(EXECUTED_FIELD) for name in self.entries)
         told = self.campaign.tell(
             self.number,
             values,
