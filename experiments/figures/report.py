@@ -55,14 +55,13 @@ def experiments() -> airbo.Optimizer:
     return optimizer
 
 
-def take_picture(page: Path) -> None:
-    """Photograph the upper part of the page."""
+def photograph(url: str, path: Path, width: int, height: int, patience: str) -> None:
+    """Photograph the upper part of a page in Chromium."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         raise SystemExit("There is no Chromium on the PATH to take the picture with.")
     command = [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    command += [f"--window-size={WIDTH},{HEIGHT}", "--virtual-time-budget=10000"]
-    command += [f"--screenshot={IMAGE}", page.resolve().as_uri()]
+    command += [f"--window-size={width},{height}", patience, f"--screenshot={path}", url]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=120)
 
 
@@ -76,7 +75,8 @@ def main() -> None:
             title="Milling, example",
             units={"removal rate": "cm³/min"},
         )
-        take_picture(path)
+        url = path.resolve().as_uri()
+        photograph(url, IMAGE, WIDTH, HEIGHT, "--virtual-time-budget=10000")
 
 
 if __name__ == "__main__":

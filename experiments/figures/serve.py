@@ -5,7 +5,6 @@ Needs Chromium on the PATH.
 
 import json
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from airbo.lab import Campaign
-from experiments.figures.report import removed
+from experiments.figures.report import photograph, removed
 from experiments.harness.places import IMAGES
 
 IMAGE = IMAGES / "serve.png"
@@ -56,18 +55,6 @@ def begin(path: Path) -> None:
         campaign.ask(2)
 
 
-def take_picture(url: str, path: Path) -> None:
-    """Photograph the page, once the model has had time."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        raise SystemExit("There is no Chromium on the PATH to take the picture with.")
-    urlopen(url).read()
-    time.sleep(SECONDS)
-    command = [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    command += [f"--window-size={WIDTH},{HEIGHT}", "--timeout=3000", f"--screenshot={path}", url]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=120)
-
-
 @contextmanager
 def serving(path: Path) -> Iterator[str]:
     """Serve a campaign; give the address."""
@@ -88,7 +75,9 @@ def main() -> None:
         path = Path(folder) / "campaign.toml"
         begin(path)
         with serving(path) as url:
-            take_picture(url, image.resolve())
+            urlopen(url).read()
+            time.sleep(SECONDS)  # the model needs time
+            photograph(url, image.resolve(), WIDTH, HEIGHT, "--timeout=3000")
 
 
 if __name__ == "__main__":
