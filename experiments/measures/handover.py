@@ -23,7 +23,6 @@ from torch import Tensor
 from airbo import problems
 from airbo.analysis import operating_window, tolerance_budget
 from airbo.measures import InSpec
-from airbo.measures.capability import Capability
 from airbo.problems import Problem
 from airbo.seeds import reproducible
 from airbo.uncertainty import Normal, Product, Relative, Uniform, base_draws
@@ -32,6 +31,7 @@ from experiments.harness.experiment import Experiment, Results, Task
 from experiments.measures.loops import BETA, N_SAMPLES
 from experiments.subjects import tolerances
 from experiments.subjects.cases import Case, Design
+from experiments.subjects.internals import Capability
 from experiments.subjects.landscapes import Formula
 from experiments.subjects.loops import AirboLoop, BoTorchLoop, PerturbedLoop
 

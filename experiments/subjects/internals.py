@@ -7,6 +7,7 @@ our optimizer. If the library changes inside, only this module has to follow.
 from airbo.embeddings.base_kernels import log_normal
 from airbo.embeddings.estimators import SampledEmbedding, nystrom_weights
 from airbo.embeddings.kernels import IntegralKernel, MMDKernel
+from airbo.measures.capability import Capability
 from airbo.models.surrogates import MODE, SPREAD
 from airbo.optimizer.search import N_RAW, N_RESTARTS, without_numerical_warnings
 from airbo.problems.truth import Function, best_point, estimate, estimate_measure
@@ -18,6 +19,7 @@ __all__ = [
     "N_RAW",
     "N_RESTARTS",
     "SPREAD",
+    "Capability",
     "Cube",
     "Function",
     "IntegralKernel",
