@@ -173,7 +173,7 @@ def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
 
 
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
-    """Say where the campaign stands: what is done, what is pending, what has changed."""
+    """Say where the campaign stands: what is done, and what is pending."""
     with reporting(as_json) as out:
         from airbo.lab.cli.views import design_table
         from airbo.lab.data import status_data

@@ -27,30 +27,23 @@ class Landing:
     name: str
     unit: str
     asked: float
-    samples: Float[Tensor, " s"]
-    is_whole: bool = False
-    """Whether it lands on whole numbers."""
+    quantiles: list[float]
+    """What 2.5%, 50% and 97.5% of the executed inputs stay below."""
+    histogram: str
 
-    @property
-    def quantiles(self) -> list[float]:
-        """What 2.5%, 50% and 97.5% of the executed inputs stay below."""
-        levels = torch.tensor(_QUANTILES, dtype=torch.float64)
-        between = "nearest" if self.is_whole else "linear"
-        return torch.quantile(self.samples, levels, interpolation=between).tolist()
 
-    @property
-    def bars(self) -> str:
-        """A histogram in one line.
+def histogram(samples: Float[Tensor, " s"]) -> str:
+    """Draw samples in one line.
 
-        >>> Landing("x", "", 0.5, torch.linspace(0, 1, 24, dtype=torch.float64)).bars
-        '████████████████████████'
-        """
-        low, high = self.samples.min().item(), self.samples.max().item()
-        if low == high:
-            return "█".center(N_BARS)
-        counts = torch.histc(self.samples, N_BARS, low, high)
-        heights = (counts / counts.max() * (len(_BLOCKS) - 1)).round().int().tolist()
-        return "".join(_BLOCKS[h] if c else " " for h, c in zip(heights, counts, strict=True))
+    >>> histogram(torch.linspace(0, 1, 24, dtype=torch.float64))
+    '████████████████████████'
+    """
+    low, high = samples.min().item(), samples.max().item()
+    if low == high:
+        return "█".center(N_BARS)
+    counts = torch.histc(samples, N_BARS, low, high)
+    heights = (counts / counts.max() * (len(_BLOCKS) - 1)).round().int().tolist()
+    return "".join(_BLOCKS[h] if c else " " for h, c in zip(heights, counts, strict=True))
 
 
 def landings(settings: Settings, use: bool = False) -> list[Landing]:
@@ -72,17 +65,16 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     typical = torch.tensor(space.typical, dtype=torch.float64)
     X = torch.cat([X, typical.expand(len(X), -1)], dim=-1)
     samples = uncertainty.perturb(X, base_draws(N_LANDINGS, uncertainty.n_base(whole.d)))
-    return [
-        Landing(
-            whole.names[c],
-            settings.unit(whole.names[c]),
-            X[i, c].item(),
-            samples[i, :, c],
-            is_whole=c in integers,
-        )
-        for c in columns
-        for i in range(len(X) if c < space.d else 1)  # no design changes the environment
-    ]
+    levels = torch.tensor(_QUANTILES, dtype=torch.float64)
+    found = []
+    for c in columns:
+        name, between = whole.names[c], "nearest" if c in integers else "linear"
+        for i in range(len(X) if c < space.d else 1):  # no design changes the environment
+            own = samples[i, :, c]
+            quantiles = torch.quantile(own, levels, interpolation=between).tolist()
+            asked = X[i, c].item()
+            found.append(Landing(name, settings.unit(name), asked, quantiles, histogram(own)))
+    return found
 
 
 def sketch_table(title: str, found: list[Landing]) -> Table:
@@ -92,7 +84,7 @@ def sketch_table(title: str, found: list[Landing]) -> Table:
         [
             landing.name,
             *(with_unit(number(v), landing.unit) for v in (landing.asked, *landing.quantiles)),
-            landing.bars,
+            landing.histogram,
         ]
         for landing in found
     ]
