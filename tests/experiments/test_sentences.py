@@ -1,0 +1,88 @@
+"""What the pages of evidence say in words is what the stored results say in numbers."""
+
+import numpy as np
+import pytest
+
+from experiments.harness.places import DOCS
+from experiments.harness.store import Store
+from experiments.measures.cases import CASES
+from experiments.measures.loops import AIRBO, METHODS
+from experiments.paper.dilemma import ESTIMATED, SEARCHED
+from experiments.paper.inference_time import INFERENCE_TIME, PAPER, PLAIN
+from experiments.registry import KNOWN
+from experiments.theory.drawn import METHODS as SEARCHERS
+
+
+def results(name):
+    experiment = KNOWN[name]
+    return Store().results(experiment.tasks(experiment.repeats))
+
+
+def says(page, sentence):
+    return sentence in (DOCS / page).read_text(encoding="utf-8")
+
+
+def mean(found, label, key):
+    return np.mean([result[key] for result in found.of(label)])
+
+
+def test_the_letter_of_the_theorem_costs_more_than_twice_as_much():
+    assert says("theory.md", "loses more than twice as much")
+    found, names = results("regret-growth"), [searcher.name for searcher in SEARCHERS]
+    lost = [np.mean([r["regret"][-1] for r in found.of(name)]) for name in names]
+    assert lost[0] > 2 * lost[1]  # the kernel is known
+    assert lost[2] > 2 * lost[3]  # it is learned
+    assert all((np.array(r["widths"]) >= r["regret"]).all() for r in found.of(names[0]))
+
+
+def test_plain_and_mmd_keep_a_third_of_the_scatter_and_only_mmd_sees_the_step():
+    assert says("paper.md", "Both keep about a third of the scatter")
+    found = results("modelling")
+    plain, ours = ("GP, {}, n = 10", "MMDGP-nystrom(160/10), {}, n = 10")
+    for label in (plain, ours):
+        kept = mean(found, label.format("N(0, 0.01²)"), "kept")
+        assert kept == pytest.approx(1 / 3, abs=0.05)
+    step = "χ² with a step at 0.6"
+    assert mean(found, plain.format(step), "jump") == pytest.approx(1, abs=1e-3)
+    assert mean(found, ours.format(step), "jump") > 1.5
+    beta = [r["lone"] for r in found.of(ours.format("beta of varying width"))]
+    assert 0.9 < np.mean(beta) < 0.99  # asymmetric, by a few percent
+
+
+def test_of_the_surrogates_erbf_predicts_best_and_skl_has_the_worst_log_density():
+    assert says("paper.md", "it jumps and predicts best of all")
+    found = results("surrogates")
+    few = [label for label in found.labels if label.endswith("n = 10")]
+    assert min(few, key=lambda label: mean(found, label, "rmse")).startswith("ERBF")
+    assert min(few, key=lambda label: mean(found, label, "log_density")).startswith("SKL")
+
+
+def test_an_acquisition_is_noisy_only_if_samples_are_redrawn():
+    assert says("paper.md", "it is noisy only if samples are redrawn at every call")
+    found = results("dilemma")
+    for label, (_, draws) in SEARCHED.items():
+        maxima = mean(found, label, "maxima")
+        assert maxima > 100 if draws == "redrawn" else maxima < 10
+    few, many = (
+        np.mean([r["std"][4] for r in found.of(f"MMD² by {m.label}")]) for m in ESTIMATED[:2]
+    )
+    assert few / many == pytest.approx(5**0.5, rel=0.1)  # as 1/√m
+
+
+def test_the_default_estimator_takes_about_four_times_a_plain_model():
+    assert says("estimators.md", "about four times as long as that of a plain `SingleTaskGP`")
+    seconds = INFERENCE_TIME.seconds(results("inference-time"))
+    assert 3 < np.mean(seconds["default"] / seconds[PLAIN]) < 5
+    for m, h in ((100, 10), (1000, 100)):
+        empirical, nystrom = f"Empirical({m})", f"Nystrom({m}, {h})"
+        assert np.mean(seconds[empirical] / seconds[nystrom]) > PAPER[empirical] / PAPER[nystrom]
+
+
+def test_airbo_has_the_least_regret_by_the_measure_in_seven_cases_of_eight():
+    assert says("measures-evidence.md", "in seven of eight cases")
+    found = results("measure-regret")
+    ahead = 0
+    for case in CASES:
+        regrets = {m: np.mean([r["regret"][-1] for r in found.of(f"{case}: {m}")]) for m in METHODS}
+        ahead += min(regrets, key=regrets.get) == AIRBO
+    assert (ahead, len(CASES)) == (7, 8)
