@@ -13,9 +13,15 @@ from tests.lab.processes import was_killed_at
 
 ROWS = 40
 TABLE = "x,value\n" + "".join(f"{i / ROWS},{i}\n" for i in range(ROWS))
+AROUND = """
+[environment.humidity]
+low = 20
+high = 90
+law = { kind = "normal", std = 8.0 }
+"""
 COMMANDS = {
-    "ask": ["ask", "-n", "2"],
-    "tell": ["tell", "0=1.5", "1=2.5"],
+    "ask": ["ask", "-n", "2", "--given", "humidity=63"],
+    "tell": ["tell", "0=1.5", "1=2.5", "humidity=63", "--noise", "0.1"],
     "tell a design": ["tell", "x=0.123", "1.5"],
     "correct": ["tell", "2", "9", "--correct"],
     "fail": ["fail", "0", "1"],
@@ -40,7 +46,7 @@ class Laboratory:
     def made(self, name):
         folder = self.folder / name
         folder.mkdir()
-        text = edited(LINE, '"line"', f'"{uuid.uuid4().hex}"')
+        text = edited(LINE + AROUND, '"line"', f'"{uuid.uuid4().hex}"')
         with campaign(
             folder, edited(text, 'storage = "sqlite:///campaign.db"\n', self.storage)
         ) as c:
@@ -69,7 +75,17 @@ def state(folder):
         record = c.record()
         assert c.store.check() == len(record.events)
     shown = [
-        (e.number, e.outcome, e.design["x"], value_of(e), e.excluded, e.notes)
+        (
+            e.number,
+            e.outcome,
+            e.design["x"],
+            value_of(e),
+            e.excluded,
+            e.notes,
+            e.given,
+            e.executed,
+            e.noise,
+        )
         for e in record.experiments
     ]
     copy = folder / "copy.db"

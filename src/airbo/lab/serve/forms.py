@@ -174,22 +174,12 @@ def read_values(settings: Settings, form: Mapping[str, str]) -> dict[str, float]
     return found
 
 
-def read_executed(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
-    """Read what was measured of input and environment; what is empty was not measured."""
+def read_numbers(settings: Settings, form: Mapping[str, str], prefix: str) -> dict[str, float]:
+    """Read numbers of input and environment that were measured, or are given; empty: neither."""
     return _read_named(
         settings,
         form,
-        EXECUTED_FIELD,
-        lambda name, text: typed_number(text, name, settings.unit(name)),
-    )
-
-
-def read_given(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
-    """Read what is known of the environment; what is empty is not known."""
-    return _read_named(
-        settings,
-        form,
-        GIVEN_FIELD,
+        prefix,
         lambda name, text: typed_number(text, name, settings.unit(name)),
     )
 

@@ -26,6 +26,7 @@ from airbo.lab.events import is_key
 from airbo.lab.serve.api import MOST_AT_ONCE, Api
 from airbo.lab.serve.forms import (
     EXECUTED_FIELD,
+    GIVEN_FIELD,
     NOTE_FIELD,
     OUTCOME_FIELD,
     SET_FIELD,
@@ -34,8 +35,7 @@ from airbo.lab.serve.forms import (
     EntryError,
     read_all,
     read_design,
-    read_executed,
-    read_given,
+    read_numbers,
     read_set,
     read_text,
     read_values,
@@ -130,7 +130,7 @@ class Form:
         """Store what an experiment gave."""
         values, executed, moved = read_all(
             lambda: read_values(self.settings, self.entries),
-            lambda: read_executed(self.settings, self.entries),
+            lambda: read_numbers(self.settings, self.entries, EXECUTED_FIELD),
             lambda: read_set(self.settings, self.entries),
         )
         is_whole = self._is_ticked("whole")  # the form shows all that was told before
@@ -186,7 +186,7 @@ class Form:
         design, values, executed = read_all(
             lambda: read_design(self.settings, self.entries),
             lambda: read_values(self.settings, self.entries),
-            lambda: read_executed(self.settings, self.entries),
+            lambda: read_numbers(self.settings, self.entries, EXECUTED_FIELD),
         )
         if not self._is_ticked("again"):
             self._check_new(design, values)
@@ -510,7 +510,9 @@ class Site:
     def _ask(self, request: Request, visit: Visit) -> None:
         """Begin to choose designs."""
         settings = self.live.snapshot().settings
-        n, given = read_all(lambda: how_many(visit.form), lambda: read_given(settings, visit.form))
+        n, given = read_all(
+            lambda: how_many(visit.form), lambda: read_numbers(settings, visit.form, GIVEN_FIELD)
+        )
         given = check_given(settings, given)
         self.live.ask(n, _signature(visit), key_of(visit.form), given)
 
