@@ -124,7 +124,7 @@ def test_every_outcome_has_charts_whether_it_was_named_or_not(models, ann, live,
 def test_the_best_observed_value_is_the_one_in_the_middle_of_the_limits(ann, file):
     tell(file, {"value": lambda x: 4 * x})
     page = ann.get()
-    assert "best observed 2 mm" in page.words
+    assert "farthest inside the limits 2 mm" in page.words
     assert page.text.count('class="limit"') == 2
     assert "between 1.5 and 3 mm is in spec (dashed; squares are outside)" in page.words
     assert page.text.count('class="out"') == 3  # 0.4, 1.2 and 3.6
