@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,9 +33,8 @@ import airbo
 from airbo import uncertainty as unc
 from airbo.optimizer import Design
 from airbo.seeds import reproducible, stream, stream_seed
-from experiments.harness import draw, table
+from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Task
-from experiments.harness.palette import style
 
 # -- reliability
 
@@ -456,20 +454,6 @@ class Context(Experiment):
             "standard error over the repeats.\n\n"
             f"{table.markdown(['function', *CONTEXT_METHODS], rows)}"
         )
-
-    def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw what every repeat loses."""
-        path = folder / f"{self.name}.png"
-        with draw.picture(path, 7, 3) as figure:
-            for ax, p in zip(figure.subplots(1, len(CONTEXTUAL)), CONTEXTUAL, strict=True):
-                for k, method in enumerate(CONTEXT_METHODS):
-                    lost = [r["regret"] for r in results.of(f"{p}: {method}")]
-                    shade, marker = style(method)
-                    ax.scatter([k] * len(lost), lost, color=shade, marker=marker, alpha=0.6)
-                ax.set_title(p, fontsize=9)
-                ax.set_xticks(range(len(CONTEXT_METHODS)), ["airbo", "BoTorch", "ignoring"])
-            figure.supylabel("share of the gain that is lost", fontsize=9)
-        return [path]
 
 
 # -- known noise
