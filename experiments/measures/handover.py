@@ -219,13 +219,9 @@ class Handover(Experiment):
             "cpk": round(truth.cpk, 4),
             "scatter": values_at(problem, design).std().item(),
         }
-        return (
-            {**found, **self._said(loop, problem, spec, design)} if self._is_ours(loop) else found
-        )
-
-    @staticmethod
-    def _is_ours(loop: Any) -> bool:
-        return isinstance(loop, AirboLoop)
+        if isinstance(loop, AirboLoop):
+            found |= self._said(loop, problem, spec, design)
+        return found
 
     @staticmethod
     def _said(loop: AirboLoop, problem: Problem, spec: InSpec, design: Design) -> dict[str, Any]:
@@ -236,7 +232,7 @@ class Handover(Experiment):
         scatter = tolerance_budget(loop.optimizer, named).scatter
         level = math.floor(100 * (said.share_interval[0] - MARGIN)) / 100
         window = operating_window(loop.optimizer, max(level, 0.01), named).jointly
-        corners = [list(c) for c in product(*window.values())]
+        corners = [list(c) for c in product(*window.values())] if window else []
         shares = [spec.of(values_at(problem, c)).item() for c in corners]
         return {
             "share_said": [said.share, *said.share_interval],
@@ -244,10 +240,7 @@ class Handover(Experiment):
             "scatter_said": [scatter.value, scatter.low, scatter.high],
             "level": level,
             "worst_corner": min(shares, default=None),
-            "width": float(np.mean([(v[-1] - v[0]) / w for v, w in zip(
-                window.values(), (problem.bounds[1] - problem.bounds[0]).tolist(), strict=True)]))
-            if window else 0.0,
-        }  # fmt: skip
+        }
 
     def summary(self, results: Results) -> str:
         """Tabulate true shares, how often intervals hold the truth, and the worst corners."""
