@@ -213,7 +213,7 @@ def test_noise_that_is_not_known_is_learned(kind):
     torch.testing.assert_close(partly.noise_variance(Q), learned.noise_variance(Q))
 
 
-@pytest.mark.parametrize("kind", [UGP, ExpectationGP, MMDGP, SKLGP])
+@pytest.mark.parametrize("kind", [UGP, MMDGP, SKLGP])
 def test_conditioning_on_known_noise_beside_learned_noise(kind):
     X, new, Q = designs(7, 2), designs(2, 2, seed=1), designs(3, 2, seed=2)
     model = kind(X, values(X), unc.Normal(0.3), box(2), outcome_transform=None)

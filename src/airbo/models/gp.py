@@ -305,8 +305,13 @@ class FeatureGP(SingleTaskGP):
             **kwargs: As in GPyTorch.
         """
         X, known, d = rows.packed(rows.given([inputs])), self.train_inputs, self.features.d
-        noise, n_inputs = kwargs.pop("noise", None), len(known)
+        noise, n_inputs = kwargs.get("noise"), len(known)
+        # BoTorch means the whole variance around E f; train_Yvar is that of the noise alone
+        has_known = n_inputs > 4 and bool((known[4] >= 0).any())
+        if unseen_input_noise(self.likelihood) is not None and not has_known:
+            noise = None
         if noise is not None:
+            del kwargs["noise"]
             n_inputs = 5
         elif n_inputs == 1 and bool(X[..., d:].any()):  # under an uncertainty other than number 0
             n_inputs = 2
@@ -581,7 +586,8 @@ class UncertainInputGP(FeatureGP):
         Args:
             X: Designs, in the columns of ``train_X``.
             Y: Observed values.
-            noise: As in BoTorch.
+            noise: As in BoTorch: the variance of these observations around their expected values;
+                for a model with ``train_Yvar``, that of their noise alone, as there.
             uncertainty: The uncertainty of these observations, if it is not the model's.
             **kwargs: As in BoTorch.
         """
