@@ -307,7 +307,8 @@ class FeatureGP(SingleTaskGP):
         X, known, d = rows.packed(rows.given([inputs])), self.train_inputs, self.features.d
         noise, n_inputs = kwargs.get("noise"), len(known)
         # BoTorch means the whole variance around E f; train_Yvar is that of the noise alone
-        has_known = n_inputs > 4 and bool((known[4] >= 0).any())
+        variances = rows.known_noise(known)
+        has_known = variances is not None and bool((variances >= 0).any())
         if unseen_input_noise(self.likelihood) is not None and not has_known:
             noise = None
         if noise is not None:
