@@ -36,8 +36,8 @@ from airbo.uncertainty.gaussians import Mixture
 
 MARGIN = {1: 5.0, 2: 4.5, 3: 3.75}
 """Standard deviations at which a Gaussian counts as 0, by the number of columns. What lies beyond 5
-is 6e-7 of it. In three columns, 3.75 makes g wrong by up to 4e-4, which is less than it loses where
-a log of 1,000 rows is cut into 16 cells (9e-4), with a quarter of the waves of 5."""
+is 6e-7 of it. In three columns, 3.75 makes g wrong by up to 4e-4, where cutting a log of 1,000 rows
+into 16 cells costs between 1e-4 and 2e-3; it takes about a third of the waves of 5."""
 PER_OCTAVE = 2
 """Widths per factor of 2 that have a grid of frequencies of their own. Features then stay the same
 while a fit moves the width a little; twice as many grids would save 10% of the waves."""
