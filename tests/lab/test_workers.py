@@ -115,7 +115,7 @@ def test_workers_that_begin_a_campaign_at_the_same_moment_all_succeed(tmp_path, 
     def begin(i):
         Store.append = together  # in this process alone
         with Campaign.open(path) as campaign:
-            campaign.tell({"x": i / N_WORKERS}, float(i))
+            campaign.tell({"x": i / N_WORKERS}, float(i), sure=True)
 
     workers = [processes.start(lambda i=i: begin(i)) for i in range(N_WORKERS)]
     assert [processes.finish(worker) for worker in workers] == [0] * N_WORKERS

@@ -220,5 +220,5 @@ def test_what_does_not_go_with_a_measure_is_refused():
 
 
 def test_words_say_which_part_of_the_values_counts():
-    assert "95 of 100 executed inputs reach" in measures.Quantile(0.95).words
+    assert "95 of 100 executed inputs meet or beat" in measures.Quantile(0.95).words
     assert measures.CVaR(0.999).words == "mean over the worst 1 of 1,000 executed inputs"

@@ -314,7 +314,6 @@ def test_a_typing_error_is_questioned(here, monkeypatch):
     message = airbo_(*slip, code=1).stderr.replace("\n", " ")
     assert "speed: an executed input of 9999 is far outside the range 50 to 200 m/min." in message
     assert "add --yes" in message
-    assert "sure=True" not in message
     assert len(data("status")["pending"]) == 2
     monkeypatch.setattr(airbo.lab.cli.command, "somebody_is_there", lambda: True)
     assert "Nothing was stored" in airbo_(*slip, input="n\n", code=1).stderr
