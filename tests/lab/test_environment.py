@@ -288,6 +288,9 @@ def test_the_report_says_how_much_of_the_scatter_the_environment_explains(oven, 
     share = float(re.search(r"humidity explains ([\d.]+)% of the scatter of gloss", text)[1])
     assert share > 80
     assert "nobody sets it" in text
+    listed = re.findall(r'data-title="humidity[^"]*">([^<]+)<', text)
+    measured = [e.executed["humidity"] for e in oven.experiments]
+    assert [float(number) for number in listed] == pytest.approx(measured, rel=0.01)
     airbo_(
         "report", "-f", oven.settings.path, "-o", tmp_path / "day.html", "--given", "humidity=40"
     )

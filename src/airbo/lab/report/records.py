@@ -13,7 +13,7 @@ from airbo.lab.report import page, style
 from airbo.lab.report.answer import lands
 from airbo.lab.report.findings import Findings, OutcomeFindings
 from airbo.lab.report.page import Section
-from airbo.observed import OK, STATUS, VALUE
+from airbo.observed import EXECUTED_COLUMN, OK, STATUS, VALUE, is_usable
 from airbo.optimizer.surrogate import SURROGATES
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def experiments_section(findings: Findings, record: "Record | None") -> Section 
     parts = []
     if len(rows) > MOST_EXPERIMENTS:
         parts.append(page.note(f"The latest {MOST_EXPERIMENTS} of {len(rows)} experiments."))
-    parameters = findings.space.parameters
-    header = ["number", *(words.label(n, words.unit_of(p)) for n, p in parameters.items())]
+    units = {n: words.unit_of(findings.parameter(n)) for n in findings.space.whole.names}
+    header = ["number", *(words.label(n, unit) for n, unit in units.items())]
     header += [*(outcome.label for outcome in findings.parts), "remarks"]
     shown = rows[-MOST_EXPERIMENTS:]
     listed = page.table(header, [row for row, _ in shown], _faded(shown))
@@ -112,7 +112,8 @@ def _recorded(findings: Findings, record: "Record") -> list[tuple[list[str], boo
         left_out = [] if e.excluded is None else [f"left out: {e.excluded}"]
         failed = [words.result(e, {})] if e.outcome == "failed" else []
         remarks = [*_is_recommended(findings, e.design), *failed, *left_out, *e.notes]
-        cells = _cells(findings, e.number, e.design, e.outcomes, remarks)
+        measured = {n: v for n, v in e.executed.items() if n in findings.space.environment}
+        cells = _cells(findings, e.number, {**e.design, **measured}, e.outcomes, remarks)
         rows.append((cells, e.excluded is not None))
     return rows
 
@@ -127,7 +128,9 @@ def _told(findings: Findings) -> list[tuple[list[str], bool]]:
         failed = [] if row[STATUS] == OK else [str(row[STATUS])]
         found = {n: float(v[i]) for n, v in values.items() if not math.isnan(v[i])}
         remarks = [*_is_recommended(findings, design), *failed]
-        rows.append((_cells(findings, number, design, found, remarks), False))
+        around = {n: row.get(EXECUTED_COLUMN + n) for n in findings.space.environment}
+        measured = {n: v for n, v in around.items() if is_usable(v)}
+        rows.append((_cells(findings, number, {**design, **measured}, found, remarks), False))
     return rows
 
 
@@ -139,14 +142,14 @@ def _is_recommended(findings: Findings, design: Mapping[str, Any]) -> list[str]:
 def _cells(
     findings: Findings,
     number: int,
-    design: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     values: Mapping[str, float],
     remarks: Sequence[str],
 ) -> list[str]:
     measured = (values.get(outcome.name) for outcome in findings.parts)
     return [
         str(number),
-        *(findings.bare(n, design[n]) if n in design else "" for n in findings.space.names),
+        *(findings.bare(n, inputs[n]) if n in inputs else "" for n in findings.space.whole.names),
         *("" if value is None else words.number(value, 5) for value in measured),
         "; ".join(remarks),
     ]
