@@ -43,11 +43,8 @@ def outlook_verdict(outlook: Outlook, name: str, unit: str | None) -> str:
     last = max(outlook.gains, default=0)
     tolerance = with_unit(number(outlook.tolerance, 2), unit)
     if outlook.gains.get(last, 0.0) > outlook.tolerance:
-        return f"Going on is worth it: more than {tolerance} of {name} is still to be gained."
-    return (
-        f"You can stop: {last} more experiments are expected to bring no more than {tolerance} of "
-        f"{name}."
-    )
+        return f"Keep going: {last} more experiments should gain over {tolerance} of {name}."
+    return f"You can stop: {last} more experiments should gain at most {tolerance} of {name}."
 
 
 def _about_gains(outlook: Outlook, unit: str | None) -> Iterator[str]:

@@ -216,7 +216,7 @@ _ENVIRONMENT = """\
 
 _TAIL = """\
 # Parameters that are missed together (also: kind = "ring", radius = 0.5, and kind = "joint" with
-# marginals and correlation), and how the recommended design will be hit in use:
+# marginals and correlation), and how the recommended design will be set in use:
 # [[uncertainty]]
 # parameters = ["x", "y"]
 # kind = "normal"

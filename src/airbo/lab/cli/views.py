@@ -127,9 +127,9 @@ def ago(age: timedelta) -> str:
 
 def parameter_table(settings: Settings) -> Table:
     """List the parameters and how accurately each is set."""
-    hits = {"hit in the experiments": settings.described_uncertainty}
+    hits = {"set in the experiments": settings.described_uncertainty}
     if settings.described_deployment is not None:
-        hits["hit in use"] = settings.described_deployment
+        hits["set in use"] = settings.described_deployment
     rows = [
         [name, choices(parameter), *(hit(settings.space, under, name) for under in hits.values())]
         for name, parameter in settings.space.parameters.items()
