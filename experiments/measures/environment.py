@@ -11,7 +11,7 @@ Three questions, each an experiment:
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -411,6 +411,19 @@ CONTEXT_METHODS: dict[str, Any] = {
 }
 
 
+def _tasks(
+    experiment: "Context | KnownNoise", of: str, ways: Iterable[str], repeats: int, quick: bool
+) -> list[Task]:
+    """List all ways on all functions, the repeats one after another."""
+    n = N_FIRST + 1 if quick else experiment.n_steps
+    return [
+        Task(experiment.name, f"{p}: {way}", seed, {"of": p, of: way, "n_steps": n})
+        for seed in range(repeats)
+        for p in (list(CONTEXTUAL)[:1] if quick else CONTEXTUAL)
+        for way in ways
+    ]
+
+
 class Context(Experiment):
     """Three methods on three functions, under a random context for every experiment."""
 
@@ -422,13 +435,7 @@ class Context(Experiment):
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List all methods, the repeats one after another."""
-        n = N_FIRST + 1 if quick else self.n_steps
-        return [
-            Task(self.name, f"{p}: {method}", seed, {"of": p, "method": method, "n_steps": n})
-            for seed in range(repeats)
-            for p in (list(CONTEXTUAL)[:1] if quick else CONTEXTUAL)
-            for method in CONTEXT_METHODS
-        ]
+        return _tasks(self, "method", CONTEXT_METHODS, repeats, quick)
 
     def run(self, task: Task) -> dict[str, Any]:
         """Optimize once; judge the recommended design of every context by the truth."""
@@ -473,13 +480,7 @@ class KnownNoise(Experiment):
 
     def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
         """List both, the repeats one after another."""
-        n = N_FIRST + 1 if quick else self.n_steps
-        return [
-            Task(self.name, f"{p}: {noise}", seed, {"of": p, "noise": noise, "n_steps": n})
-            for seed in range(repeats)
-            for p in (list(CONTEXTUAL)[:1] if quick else CONTEXTUAL)
-            for noise in KNOWN
-        ]
+        return _tasks(self, "noise", KNOWN, repeats, quick)
 
     def run(self, task: Task) -> dict[str, Any]:
         """Optimize in one context, with a good and a bad instrument in turn, by chance."""

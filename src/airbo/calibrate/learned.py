@@ -11,7 +11,7 @@ X, D the same for k parameters (n k). A *score* is a held-out log likelihood per
 
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -219,29 +219,34 @@ def _prepare(
     if not keep_outliers:
         sample = sample.at(np.setdiff1d(np.arange(len(sample)), far))
     sample = replace(sample, width=logs.bin_width(sample.d))
+    found += [Finding(kind, (sample.name,), text) for kind, text in _weaknesses(sample, step)]
+    return sample, apart
+
+
+def _weaknesses(sample: Sample, step: float) -> Iterator[tuple[str, str]]:
+    """Say what the selected rows cannot show; ``step`` is that of the actual values."""
     own_step = logs.step_of(sample.d)
     if own_step > logs.UNRESOLVED * float(sample.d.std()) > 0:
-        name(
+        yield (
             "unresolved",
             f"deviations come in steps of {_short(own_step)}, which is too coarse for them: the "
             f"log cannot tell standard deviations below {_short(0.3 * own_step)} apart. Log more "
             "digits before you rely on the proposal.",
         )
     elif step > 0.2 * (spread(sample.d) or step):
-        name("quantized", f"actual values come in steps of {_short(step)}.")
+        yield "quantized", f"actual values come in steps of {_short(step)}."
     part = logs.find_part(sample)
     if part is not None:
         low, high, n_there, n_elsewhere = part
         where = _short(low) if low == high else f"{_short(low)} to {_short(high)}"
-        name(
+        yield (
             "part of the range",
             f"deviations occur only where {where} was asked for ({_rows(n_there)}); the other "
             f"{_rows(n_elsewhere)} show none. The proposal is too wide there.",
         )
     if len(sample) < fam.FEWEST_FOR_SHAPE:
         few = f"{len(sample)} rows are too few to learn a shape: a normal one is assumed."
-        name("few rows", few)
-    return replace(sample, width=logs.bin_width(sample.d)), apart
+        yield "few rows", few
 
 
 # -- one parameter
