@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airbo.space import Space
     from airbo.space.parameters import Categorical, Environment, Float, Integer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "AtLeast",
     "AtMost",
