@@ -89,4 +89,4 @@ adapted = quality(np.interp(year, air, daily) + belt, year).mean()
 print(f"the same recipe all year: {same:.1f}, a recipe for each day: {adapted:.1f}")
 
 # %% [markdown]
-# Reading the humidity every morning is worth the difference. [What nobody sets](../optimizer.md#what-nobody-sets) has the rest: environments without a law, several that vary together, another law in use.
+# Reading the humidity every morning is worth the difference. [A setting for today, or for every day](../howto-environment.md) has the rest.
