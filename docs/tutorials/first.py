@@ -75,7 +75,7 @@ for name, each in {"airbo": optimizer, "plain GP": plain}.items():
     print(f"{name}: {x:.0f} mm truly gives {np.interp(x, positions, truth):.0f} on average")
 print(f"best possible: {positions[truth.argmax()]:.0f} mm, {truth.max():.0f} on average")
 
-figure, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 ax.plot(positions, [coating(x) for x in positions], color="#A8A8A8", label="if hit exactly")
 ax.plot(positions, truth, "k--", label="truth, on average")
 for each, color, name in ((optimizer, "#0072B2", "airbo"), (plain, "#D55E00", "plain GP")):
