@@ -52,7 +52,7 @@ ax.legend()
 # %% [markdown]
 # ## 3. What is it worth?
 #
-# Take a process with a narrow optimum at 2.0 bar, 0.03 bar wide. Where should we aim? The average over the log answers it for every setting; we compare three beliefs.
+# Take a process with a narrow optimum at 2.0 bar, 0.03 bar wide. Where should you aim? We compare three beliefs by the average over the log.
 
 # %%
 settings = torch.linspace(1.7, 2.2, 501, dtype=torch.float64).unsqueeze(-1)
