@@ -315,8 +315,8 @@ class Campaign:
                 experiment was asked for. ``{}``: nothing was measured.
             noise: The standard deviation of the noise of this value, if it is known; with several
                 outcomes a dict of them, by name.
-            uncertainty: The uncertainty of this experiment, by name, if not that of the file; or its
-                description, as ``airbo.uncertainty.kinds.describe_uncertainty`` returns it.
+            uncertainty: The uncertainty of this experiment, by name, if not that of the file; or
+                its description, as ``airbo.uncertainty.kinds.describe_uncertainty`` returns it.
             correct: Whether to replace another outcome that was told before.
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.
