@@ -64,7 +64,7 @@ for humidity in (40.0, 60.0):
 # %%
 air = np.linspace(32, 68, 13)
 daily = [optimizer.recommend(given={"humidity": h}).design["speed"] for h in air]
-figure, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(air, 125 - 2.5 * (air - 50), "k:", label="truth")
 ax.plot(air, daily, color="#0072B2", marker="o", label="recommended for this humidity")
 ax.axhline(all_year.design["speed"], color="#D55E00", label="recommended for all year")

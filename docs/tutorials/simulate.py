@@ -50,7 +50,7 @@ print(f"best possible      x = {problem.robust_optimum.design.item():.3f}: "
 
 # %%
 grid = torch.linspace(0, 1, 401, dtype=torch.float64).unsqueeze(-1)
-figure, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 ax.plot(grid, problem(grid), color="#A8A8A8", label="simulated")
 ax.plot(grid, problem.expected(grid), "k--", label="on the machine, on average")
 for name, optimizer, color, y in (
