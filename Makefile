@@ -73,7 +73,7 @@ lock: $(INSTALLED)-lock  ## add what is missing to constraints.txt; `make lock U
 		echo "# pip install -c constraints.txt -e . uses it; make lock writes it."; cat constraints.txt; } > .lock
 	@mv .lock constraints.txt
 
-bench: $(READY)  ## measure speed, memory and accuracy, as ratios within one run (a quarter of an hour)
+bench: $(READY)  ## measure speed and memory of an ask (a quarter of an hour)
 	@$(TEST_ENV) $(BIN)/python -m experiments.speed
 
 bench-quick: $(READY)  ## the same with fewer settings and rounds (a minute)

@@ -1,4 +1,4 @@
-"""Docstrings as the site reads them: their Sphinx roles become Markdown."""
+"""Docstrings as the site reads them: Sphinx roles and examples become Markdown."""
 
 import re
 from typing import Any
@@ -8,6 +8,7 @@ from griffe import Extension, Object
 FORMULA = re.compile(r":math:`([^`]+)`")
 BLOCK = re.compile(r"^( *)\.\. math::(.*(?:\n(?:\1 +\S.*| *(?=\n\1 +\S)))*)", re.MULTILINE)
 ROLE = re.compile(r":(?:class|func|meth|mod|attr):`~?\.?([^`]+)`")
+EXAMPLE = re.compile(r"^ *>>> .*(?:\n *\S.*)*", re.MULTILINE)  # up to an empty line
 
 
 class Docstrings(Extension):
@@ -25,10 +26,15 @@ def to_markdown(text: str) -> str:
     >>> to_markdown("The weight :math:`\\beta` of :class:`airbo.UCB`.")
     'The weight $\\beta$ of `airbo.UCB`.'
     """
-    text = BLOCK.sub(_block, text)
+    text = EXAMPLE.sub(_example, BLOCK.sub(_block, text))
     return ROLE.sub(r"`\1`", FORMULA.sub(r"$\1$", text))
 
 
 def _block(found: re.Match[str]) -> str:
     indent, formula = found[1], " ".join(found[2].split())
     return f"\n{indent}$$\n{indent}{formula}\n{indent}$$\n"
+
+
+def _example(found: re.Match[str]) -> str:
+    indent = found[0][: found[0].index(">>>")]
+    return f"{indent}```pycon\n{found[0]}\n{indent}```"

@@ -70,7 +70,7 @@ for n in (40, 120):
         print(f"n = {n:3}  {name:18} error {sum(errors) / 5:.2f}, lost {sum(lost) / 5:.2f}")
 
 # %% [markdown]
-# More data help `ExpectationGP`. They do not help `InputPerturbation`: what it converges to is smoothed twice. The picture has the first data set of 120.
+# More data help `ExpectationGP`. They do not help `InputPerturbation`, which converges to a function that is smoothed twice. The picture has the first data set of 120.
 
 # %%
 X, Y = experiments(120, seed=0)
@@ -86,5 +86,5 @@ axes[0].set_ylabel("expected value")
 axes[0].legend(fontsize=8)
 
 # %% [markdown]
-# Where the experiments *are* exact, `InputPerturbation` is at home, and `ExpectationGP(X, Y, unc.Exact(), bounds)` with `model.posterior(X, uncertainty=P)` asks the same question:
-# [simulate exactly, use imprecisely](simulate.md). All measurements: [choosing](../choosing.md). More: [BoTorch in ten lines](../botorch.md).
+# If the experiments *are* exact, `InputPerturbation` is right, and `ExpectationGP(X, Y, unc.Exact(), bounds)` with `model.posterior(X, uncertainty=P)` answers the same question:
+# [simulate exactly, use imprecisely](simulate.md). Many repeats: [does it help?](../benchmark.md). More: [BoTorch in ten lines](../botorch.md).

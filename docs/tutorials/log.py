@@ -37,7 +37,7 @@ deviations = actual - asked
 X = torch.zeros(1, 1, dtype=torch.float64)
 found = learned.uncertainty.perturb(X, unc.base_draws(4096, learned.uncertainty.n_base(1)))
 bins = np.linspace(-0.08, 0.2, 70)
-figure, ax = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.hist(deviations, bins, density=True, color="0.8", label="log")
 ax.hist(
     found.flatten(), bins, density=True, histtype="step", color="#0072B2", lw=2, label="learned"
@@ -52,7 +52,7 @@ ax.legend()
 # %% [markdown]
 # ## 3. What is it worth?
 #
-# Take a process with a narrow optimum at 2.0 bar, 0.03 bar wide. Where should we aim? The average over the log answers it for every setting; we compare three beliefs.
+# Take a process with a narrow optimum at 2.0 bar, 0.03 bar wide. Where should you aim? We compare three beliefs by the average over the log.
 
 # %%
 settings = torch.linspace(1.7, 2.2, 501, dtype=torch.float64).unsqueeze(-1)

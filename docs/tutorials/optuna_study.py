@@ -63,7 +63,7 @@ for name, trial in {
 print(f"best possible: {max(in_use(t) for t in range(40, 90)):.1f} on average")
 
 # %% [markdown]
-# ## Go on with the error in mind
+# ## Continue with a sampler that knows the error
 #
 # One assignment. Storage, workers, pruners and dashboard stay as they are.
 

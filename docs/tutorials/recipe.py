@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The same recipe all year, or a recipe for today
 #
-# Some quantities change the result, and nobody sets them: the humidity of the day, the raw material, the load. This tutorial finds the best setting over a whole year, the best setting for today, and what
+# Nobody sets the humidity of the day, the raw material or the load, and they change the result. This tutorial finds the best setting over a whole year, the best setting for today, and what
 # the difference is worth.
 #
 # ## 1. A dryer
@@ -64,7 +64,7 @@ for humidity in (40.0, 60.0):
 # %%
 air = np.linspace(32, 68, 13)
 daily = [optimizer.recommend(given={"humidity": h}).design["speed"] for h in air]
-figure, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(air, 125 - 2.5 * (air - 50), "k:", label="truth")
 ax.plot(air, daily, color="#0072B2", marker="o", label="recommended for this humidity")
 ax.axhline(all_year.design["speed"], color="#D55E00", label="recommended for all year")
@@ -89,4 +89,13 @@ adapted = quality(np.interp(year, air, daily) + belt, year).mean()
 print(f"the same recipe all year: {same:.1f}, a recipe for each day: {adapted:.1f}")
 
 # %% [markdown]
-# Reading the humidity every morning is worth the difference. [What nobody sets](../optimizer.md#what-nobody-sets) has the rest: environments without a law, several that vary together, another law in use.
+# Reading the humidity every morning is worth the difference.
+#
+# ## 5. What else there is
+#
+# - **Without a law**, measure the environment in every experiment, and give it for every answer. `unc.learn` finds a law in a log.
+# - **Other questions** take `given` as well: `predict`, `evaluate`, `front`, `operating_window`, `tolerance_budget`. It also holds an ordinary parameter: `given={"tool": "A"}`.
+# - **Limits and measures** are over the law of the environment, and `deployment={"humidity": ...}` is another law in use.
+# - **Environments that vary together** have one law: `{("humidity", "heat"): unc.Joint([...], correlation=...)}`.
+#
+# See also [campaigns](../campaign-details.md#what-nobody-sets), [Optuna](../optuna.md#what-nobody-sets), and [measurements](../measures-evidence.md#limits-and-environments).

@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Simulate exactly, use imprecisely
 #
-# You have a simulator, which hits every setting. The machine that will use the answer does not. Say both: `uncertainty` is what the experiments suffer from (nothing), `deployment` what the use will
-# suffer from.
+# You have a simulator, which hits every setting. The machine that will use the answer does not. Say both: `uncertainty` describes the experiments (`None`: they are exact), and `deployment` the later use.
 #
 # ## 1. The problem
 #
@@ -47,11 +46,11 @@ print(f"best possible      x = {problem.robust_optimum.design.item():.3f}: "
       f"{problem.robust_optimum.value:.2f} on average on the machine")  # fmt: skip
 
 # %% [markdown]
-# Look at where they simulated. The one that knows the machine does not simulate its answer again and again: it looks at the places where the answer will *land*.
+# The optimizer that knows the machine does not simulate its answer again and again. It simulates where the answer will *land*.
 
 # %%
 grid = torch.linspace(0, 1, 401, dtype=torch.float64).unsqueeze(-1)
-figure, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 ax.plot(grid, problem(grid), color="#A8A8A8", label="simulated")
 ax.plot(grid, problem.expected(grid), "k--", label="on the machine, on average")
 for name, optimizer, color, y in (
@@ -68,4 +67,4 @@ ax.legend(loc="upper right")
 # %% [markdown]
 # One seed proves little: try others.
 #
-# More: [experiments now, use later](../optimizer.md).
+# More: [experiments now, use later](../optimizer.md#experiments-now-use-later).

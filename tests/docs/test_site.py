@@ -56,6 +56,11 @@ def test_formulas_are_mathml(pages):
     assert drawn > 200
 
 
+def test_examples_of_docstrings_are_code(pages):
+    for path, text in pages.items():
+        assert "<blockquote>" not in text, path.name
+
+
 def test_nothing_is_loaded_from_elsewhere(pages):
     for path, text in pages.items():
         assert not ADDRESS.search(text), path.name

@@ -1,10 +1,9 @@
-"""Write the reading path and the size of every package into docs/architecture.md.
+"""Write the reading path into docs/architecture.md: ``python -m tests.tools.sizes``.
 
-``python -m tests.tools.sizes`` does so; run it after a change of the layout.
+Run it after a change of the layout.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "airbo"
 PAGE = ROOT / "docs" / "architecture.md"
+BEGIN, END = "<!-- reading path -->", "<!-- end -->"
 
 READING = [
     ("uncertainty/normal.py", ["Normal"], "one kind of P_x, whole"),
@@ -69,42 +69,20 @@ def reading_path() -> tuple[list[str], int]:
     """Return the rows of the reading path, and its length in lines."""
     rows, total = [], 0
     for file, names, why in READING:
-        n = sum(n_lines(file, name) for name in names)
-        total += n
+        total += sum(n_lines(file, name) for name in names)
         shown = ", ".join(f"`{name}`" for name in names if name) or "the first lines"
-        rows.append(f"| `{file}`: {shown} | {why} | {n} |")
+        rows.append(f"| `{file}`: {shown} | {why} |")
     return rows, total
 
 
-def sizes() -> list[str]:
-    """Return one row per package: files and lines."""
-    counts: dict[str, list[int]] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).parts
-        package = f"`{parts[0]}`" if len(parts) > 1 else "modules beside them"
-        counts.setdefault(package, []).append(len(path.read_text(encoding="utf-8").splitlines()))
-    counts["all"] = [n for ns in counts.values() for n in ns]
-    return [f"| {name} | {len(ns)} | {sum(ns):,} |" for name, ns in counts.items()]
-
-
 def main() -> None:
-    """Replace both tables of the page."""
-    path, total = reading_path()
-    tables = {
-        "reading path": [
-            "| read | for | lines |",
-            "|---|---|---:|",
-            *path,
-            f"| all | | {total:,} |",
-        ],
-        "sizes": ["| package | files | lines |", "|---|---:|---:|", *sizes()],
-    }
-    page = PAGE.read_text(encoding="utf-8")
-    for name, lines in tables.items():
-        marked = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
-        table = "\n".join(lines)
-        page = re.sub(marked, lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", page, flags=re.DOTALL)
-    PAGE.write_text(page, encoding="utf-8")
+    """Replace the table of the page."""
+    rows, total = reading_path()
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END, 1)
+    table = "\n".join(["| read | for |", "|---|---|", *rows])
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+    print(f"{total:,} lines to read")
 
 
 if __name__ == "__main__":

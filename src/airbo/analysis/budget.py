@@ -48,7 +48,7 @@ class Contribution:
     gain_if_halved: Likely | None = None
     """By how much the share in spec would rise, where there are limits."""
     is_clear: bool | None = None
-    """Whether it would rise or fall for sure, although several such changes are looked at."""
+    """Whether the change is significant, corrected for comparing several changes."""
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ class Along:
 class OperatingWindow:
     """The settings around a design that keep all limits with a probability.
 
-    What f is, is not known: the model has to be sure to 0.9 that a setting is in the window, and
-    that all settings of the joint window are in it at once.
+    f is not known exactly: the model has to be 90% sure that a setting is in the window, and that
+    all settings of the joint window are in it at once.
     """
 
     design: Design

@@ -135,9 +135,9 @@ def learn(
             rows in the order of time. Rows without a number are skipped.
         actual: Actual values, in the same form. Columns are paired by name, else by position.
         names: What to call the parameters.
-        lag: How many rows later the actual values follow; by default it is looked for.
+        lag: How many rows later the actual values follow; by default it is estimated.
         keep_outliers: Whether values far off count; by default they are named and left out.
-        seed: Of the little randomness there is: how rounded values of groups are spread.
+        seed: Seeds how rounded values of groups are spread.
     """
     found: list[Finding] = []
     prepared = [

@@ -83,7 +83,8 @@ class Campaign:
         """Open the campaign of a file. The first ask, or tell, begins it.
 
         Raises:
-            DamageError: If the storage lacks something that was told, or has it otherwise.
+            DamageError: If something that was told is missing from the storage, or was changed
+            there.
             CampaignError: If the file has mistakes, the storage cannot be used, or it belongs to
                 another campaign.
         """
@@ -308,14 +309,14 @@ class Campaign:
                 asked for.
             value: What was measured, as a dict by the names of the outcomes; the bare value will
                 do where the file has one. None or NaN if the experiment failed.
-            design: Parameters that you set otherwise than asked, where ``what`` is a number.
+            design: Parameters that you set to other values than asked, if ``what`` is a number.
             executed: Parameters of the executed input, and of the environment, where they were
-                measured. What it does not name is as it was told before, or given when it was
-                asked for; ``{}``: nothing was measured.
+                measured. What it does not name stays as told before, or as given when the
+                experiment was asked for. ``{}``: nothing was measured.
             noise: The standard deviation of the noise of this value, if it is known; with several
                 outcomes a dict of them, by name.
-            uncertainty: What this experiment was made under, by name, if not what the file says; or
-                its description, as ``airbo.uncertainty.kinds.describe_uncertainty`` gives it.
+            uncertainty: The uncertainty of this experiment, by name, if not that of the file; or
+                its description, as ``airbo.uncertainty.kinds.describe_uncertainty`` returns it.
             correct: Whether to replace another outcome that was told before.
             again: Whether a design and value that are known already are another experiment.
             allow_outside: Whether a design that was not asked for may lie outside the ranges.
@@ -459,7 +460,7 @@ class Campaign:
         """Take back the last change: a report, an import, a correction, an exclusion or a note.
 
         An experiment that was asked for is pending again. Called again, it takes back the change
-        before. What is taken back stays in the history; to have it again, tell it again.
+        before. What is taken back stays in the history. To restore it, tell it again.
 
         Returns:
             What was taken back: all that was said in the same call.
@@ -537,7 +538,7 @@ class Campaign:
             ignore_others: Whether to skip columns with other names.
             columns: Columns of the table that have other names than parameters and outcomes, by
                 the name of these.
-            uncertainty: What these experiments were made under, if not what the file says.
+            uncertainty: The uncertainty of these experiments, if not that of the file.
             sure: Whether to store numbers that look like typing errors.
 
         Raises:
@@ -577,7 +578,7 @@ class Campaign:
         """Import the trials of an Optuna study: all or none.
 
         The values of a trial are those of the objectives in the file, in their order. Trials that
-        are running or wait are pending experiments; abandoned ones are left out.
+        are running or waiting are pending experiments; abandoned ones are left out.
 
         Args:
             url: The storage of the study.

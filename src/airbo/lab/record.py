@@ -37,7 +37,7 @@ class Experiment:
     """A design and what became of it."""
 
     number: int
-    """What people call it by."""
+    """Its number, from 0."""
     design: Design
     outcome: Stage
     outcomes: Mapping[str, float] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Experiment:
     by: str | None = None
     """Who told its outcome first."""
     uncertainty: Any = None
-    """Description of what it was made under; None: not known."""
+    """Description of the uncertainty of the experiment; None: not known."""
     noise: Mapping[str, float] = field(default_factory=dict)
     """Known standard deviations of the noise, by the name of the outcome."""
     units: Mapping[str, str] = field(default_factory=dict)

@@ -99,7 +99,7 @@ class MMDGP(UncertainInputGP):
 class UGP(UncertainInputGP):
     """Gaussian process with the integral kernel E k(u, v) (Oliveira 2019).
 
-    Two switches make the others of expected values of it.
+    Two switches turn it into ``ExpectationGP`` and ``RelevanceGP``.
     """
 
     knows_unseen_inputs: ClassVar[bool] = False

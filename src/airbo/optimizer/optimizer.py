@@ -261,10 +261,10 @@ class Optimizer:
             executed: Parameters of the executed input, and of the environment, where they were
                 measured; with a list of designs, a list. What was given when the design was asked
                 for need not be told again.
-            uncertainty: What this experiment was made under, if not what the others were.
+            uncertainty: The uncertainty of this experiment, if it differs from the others'.
             allow_outside: Whether designs may lie outside the bounds of the space.
             infeasible: Whether a failed experiment failed because its design cannot be used. What
-                works is then a limit of its own. Other failures say nothing of their design.
+                works is then a limit of its own. Other failures tell nothing about what works.
             noise: The standard deviation of the noise of this value, if it is known; with several
                 outcomes, a dict; with a list of designs, one for all or a list. By default the
                 model learns how large the noise is, the same for all values.
@@ -418,7 +418,7 @@ class Optimizer:
     ) -> list[Recommendation]:
         """Return the designs that keep all limits and that no other one beats by all objectives.
 
-        They stand in the order of the first objective, the best first.
+        They are sorted by the first objective, the best first.
 
         Args:
             policy: As for ``recommend``.

@@ -21,9 +21,9 @@ from airbo.uncertainty.kinds import Show, from_dict, numbers, said
 class SciPy(InputUncertainty):
     """The deviation follows a univariate, frozen distribution of ``scipy.stats``.
 
-    It hits every column independently, through its quantile function; with vector parameters, one
-    entry per column. Of what has several columns that depend on each other, take
-    ``Normal(cov=...)``, ``GaussianMixture``, ``Empirical`` with draws of it, or ``Sampler``.
+    It applies to every column independently, by its quantile function; with vector parameters, one
+    entry per column. For dependent columns, use ``Normal(cov=...)``, ``GaussianMixture``,
+    ``Empirical`` with draws of them, or ``Sampler``.
     """
 
     frozen: Any
@@ -152,7 +152,7 @@ class Torch(InputUncertainty):
     """The deviation follows a distribution of ``torch.distributions``.
 
     Its quantile function ``icdf`` is used where there is one, and where not its sampler, seeded
-    from the base draws. It cannot be saved: ``SciPy`` has most of these distributions, and can.
+    from the base draws. It cannot be saved; ``SciPy`` can, and has most of these.
     """
 
     distribution: torch.distributions.Distribution

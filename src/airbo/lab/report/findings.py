@@ -57,7 +57,7 @@ class Estimate:
 
 
 class Findings:
-    """Which design an optimizer holds best, and what is known of each outcome there."""
+    """The recommended design of an optimizer, and what is known of each outcome there."""
 
     def __init__(
         self,
@@ -365,7 +365,7 @@ class OutcomeFindings:
 
     @property
     def knows_exact(self) -> bool:
-        """Whether the model can say what designs give that are hit exactly.
+        """Whether the model can predict designs that the machine hits exactly.
 
         Its kernel has to be linear in P, so that it can compose one expectation from others.
         """
