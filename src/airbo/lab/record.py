@@ -172,6 +172,11 @@ class Record:
         return [e for e in self.experiments if e.is_pending]
 
     @property
+    def changes(self) -> list[Change]:
+        """What people changed, the oldest first."""
+        return [c for c in self.history if c.undoable or c.what == "undone"]
+
+    @property
     def last_change(self) -> list[Change]:
         """What an undo takes back: the last change, and what was said in the same call."""
         standing = [c for c in self.history if c.undoable and not c.undone]

@@ -248,7 +248,7 @@ def report(
     """Write one HTML page that shows what was found; it works offline and can be sent by mail."""
     with reporting(as_json) as out:
         from airbo.lab.advice import check_given
-        from airbo.lab.errors import CampaignError, StorageError
+        from airbo.lab.errors import CampaignError
         from airbo.lab.report import write_report
 
         campaign = open_campaign(file, out)
@@ -260,18 +260,15 @@ def report(
         known = check_given(settings, read_given(settings, given))
         if others := [name for name in known if name not in settings.space.environment]:
             raise CampaignError(f"A report is about all values of {', '.join(others)}.")
-        try:
-            write_report(
-                campaign.optimizer(record),
-                path,
-                title=settings.name,
-                units=settings.units,
-                date=datetime.date.today(),
-                numbers=[e.number for e in campaign.modelled(record)],
-                record=record,
-                given=known,
-            )
-        except OSError as error:
-            raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None
+        write_report(
+            campaign.optimizer(record),
+            path,
+            title=settings.name,
+            units=settings.units,
+            date=datetime.date.today(),
+            numbers=[e.number for e in campaign.modelled(record)],
+            record=record,
+            given=known,
+        )
         out.show(f"Wrote {path}.")
         out.result({"file": path})

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -22,23 +23,24 @@ from airbo.analysis import Handover, Outlook, look_ahead
 from airbo.analysis.window import Specification
 from airbo.lab.digits import Digits, digits_of
 from airbo.measures import Mean
+from airbo.measures.capability import Capability
 from airbo.models import ERBFGP, UGP
 from airbo.observed import INFEASIBLE, OK, STATUS, VALUE
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.goal import OutcomeModel
 from airbo.optimizer.recommendation import OutcomeEstimate
-from airbo.outcomes import Want, objectives
+from airbo.outcomes import Aim, Want, objectives
 from airbo.space import Space
 from airbo.space.cube import Cube, Section
-from airbo.space.parameters import Parameter
+from airbo.space.parameters import Categorical, Parameter
 from airbo.uncertainty import InputUncertainty, base_draws
 from airbo.uncertainty.in_cube import in_cube
 
 N_DRAWS = 4096
+N_ALONG = 31
+"""Values of a parameter along a curve."""
 FEW_VALUES = 30
 """A parameter with at most so many values is shown as single points."""
-
-
 _TOGETHER = 16
 """Designs that are predicted jointly; the cost grows with the square of their number."""
 _AT_ONCE = 256
@@ -99,9 +101,14 @@ class Findings:
         return len(self.outcomes) == 1 and not infeasible.any()
 
     @property
+    def aims(self) -> Mapping[str, Aim]:
+        """The outcomes that designs are chosen by."""
+        return objectives(self.outcomes)
+
+    @property
     def is_by_mean(self) -> bool:
         """Whether the mean of one outcome decides, so that further experiments can be valued."""
-        [want, *_] = objectives(self.outcomes).values()
+        [want, *_] = self.aims.values()
         return self.is_single and isinstance(want.measure, Mean)
 
     @property
@@ -113,6 +120,16 @@ class Findings:
     def parts(self) -> "list[OutcomeFindings]":
         """What is known of each outcome."""
         return [OutcomeFindings(self, name) for name in self.outcomes]
+
+    @cached_property
+    def slices(self) -> "list[Slice]":
+        """What to expect of each outcome along each parameter."""
+        return [Slice(outcome, name) for outcome in self.parts for name in self.space.names]
+
+    @property
+    def unseen(self) -> list[str]:
+        """What nobody sets, and nobody knows beforehand."""
+        return [name for name in self.space.environment if name not in self.given]
 
     # -- the answer
 
@@ -385,6 +402,11 @@ class OutcomeFindings:
             return look_ahead(one, given=self.findings.given)
 
     @property
+    def capability(self) -> Capability | None:
+        """How well the recommended design keeps the limits; None where there are none."""
+        return self.findings.expected[self.name].capability
+
+    @property
     def limits(self) -> list[float]:
         """The limits of its values."""
         return [limit for limit in self.want.bounds if limit is not None]
@@ -393,3 +415,53 @@ class OutcomeFindings:
         """Whether a value is within its limits; also where there are none."""
         low, high = self.want.bounds
         return (low is None or value >= low) and (high is None or value <= high)
+
+
+class Slice:
+    """What to expect along one parameter, the others being as recommended."""
+
+    def __init__(self, outcome: OutcomeFindings, name: str) -> None:
+        """Look along a parameter.
+
+        Args:
+            outcome: Whose values.
+            name: Of the parameter.
+        """
+        self.outcome, self.findings, self.name = outcome, outcome.findings, name
+        self.parameter = self.findings.parameter(name)
+        self.column = self.findings.space.names.index(name)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Values of the parameter, as numbers."""
+        own = self.findings.grid(self.name, N_ALONG)
+        return np.union1d(own, self.findings.center[:, self.column].numpy())
+
+    @cached_property
+    def expected(self) -> Estimate:
+        """The expected value in use, by the model of the optimizer."""
+        return self.outcome.expected(self.findings.along({self.name: self.values}))
+
+    @cached_property
+    def nominal(self) -> Estimate | None:
+        """The value if the design were hit exactly; None if it is, or if the model cannot say."""
+        if not self.findings.uncertain or not self.outcome.knows_exact:
+            return None
+        return self.outcome.expected(self.findings.along({self.name: self.values}), exactly=True)
+
+    @property
+    def influence(self) -> float:
+        """How much the expected value changes along the parameter."""
+        return float(np.ptp(self.expected.mean))
+
+    def shown(self, numbers: NDArray[np.float64]) -> list[float | str]:
+        """Return values as a chart takes them."""
+        if not isinstance(self.parameter, Categorical):
+            return numbers.tolist()
+        return [escape(str(self.parameter.decode(x))) for x in numbers]
+
+    def hover(self, estimate: Estimate, name: str) -> NDArray[np.str_]:
+        """Say what each value is, where a pointer rests on it."""
+        written = [words.value(self.parameter, self.parameter.decode(x)) for x in self.values]
+        said = (f"{v}: {words.plus_minus(estimate[i])}, {name}" for i, v in enumerate(written))
+        return np.array(list(said))
