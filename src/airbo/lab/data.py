@@ -12,6 +12,7 @@ from airbo.lab.campaign import Told
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment, Status
 from airbo.measures import InSpec, Measure, Target
+from airbo.words import result
 
 if TYPE_CHECKING:
     from airbo.analysis import Outlook
@@ -46,6 +47,17 @@ def told_data(settings: Settings, told: Sequence[Told]) -> list[dict[str, Any]]:
         {**experiment_data(settings, t.experiment), "done": t.done, "changes": list(t.changes)}
         for t in told
     ]
+
+
+def told_words(settings: Settings, told: Told) -> str:
+    """Say what telling did, in a sentence."""
+    e, came = told.experiment, result(told.experiment, settings.units)
+    return {
+        "told": f"Experiment {e.number}: {came}.",
+        "already told": f"Experiment {e.number} was told before: {came}. Nothing changed.",
+        "corrected": f"Experiment {e.number} is corrected: {', '.join(told.changes)}.",
+        "added": f"Added as experiment {e.number}: {came}.",
+    }[told.done]
 
 
 def status_data(settings: Settings, now: Status) -> dict[str, Any]:

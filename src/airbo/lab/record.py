@@ -8,6 +8,7 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal
 
 from airbo import words
@@ -182,9 +183,14 @@ class Record:
         standing = [c for c in self.history if c.undoable and not c.undone]
         return [c for c in standing if c.call == standing[-1].call]
 
+    @cached_property
+    def by_number(self) -> dict[int, Experiment]:
+        """The experiments by what people call them."""
+        return {e.number: e for e in self.experiments}
+
     def get(self, number: int) -> Experiment:
         """Return the experiment that people call ``number``."""
-        found = next((e for e in self.experiments if e.number == number), None)
+        found = self.by_number.get(number)
         if found is None:
             numbers = [e.number for e in self.pending]
             pending = f"pending: {', '.join(map(str, numbers))}" if numbers else "none is pending"

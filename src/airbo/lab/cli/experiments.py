@@ -150,23 +150,15 @@ def fail(
 
 def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
     """Say what telling did."""
-    from airbo.lab.data import told_data
-    from airbo.words import result, shown
+    from airbo.lab.data import told_data, told_words
+    from airbo.words import pairs
 
     settings = campaign.settings
     for t in told:
         e = t.experiment
-        outcome = result(e, settings.units)
-        words = {
-            "told": f"Experiment {e.number}: {outcome}.",
-            "already told": f"Experiment {e.number} was told before: {outcome}. Nothing changed.",
-            "corrected": f"Experiment {e.number} is corrected: {', '.join(t.changes)}.",
-            "added": f"Added as experiment {e.number}: {outcome}.",
-        }
-        out.show(words[t.done])
+        out.show(told_words(settings, t))
         if t.done == "corrected" and e.executed and t.before and t.before.executed == e.executed:
-            kept = ", ".join(f"{name} = {shown(value)}" for name, value in e.executed.items())
-            out.show(f"The executed input stays as it was measured: {kept}.")
+            out.show(f"The executed input stays as it was measured: {pairs(e.executed)}.")
         elif t.done == "told" and t.before is not None:
             out.show(f"Changed: {', '.join(t.changes)}.")
     out.result({"told": told_data(settings, told)})

@@ -238,7 +238,7 @@ class Api:
         given = check_given(self._settings, said.get("given"))
         numbers = self.live.ask_now(said.get("n", 1), by, said.get("key"), given)
         now = self.live.snapshot()
-        return {"asked": [experiment_data(now.settings, now.by_number[n]) for n in numbers]}
+        return {"asked": [experiment_data(now.settings, now.record.by_number[n]) for n in numbers]}
 
     def tell(self, said: dict[str, Any], by: str) -> dict[str, Any]:
         """Store what an experiment gave."""

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from airbo.lab import Campaign, Change, Experiment, Record, Settings, Status
+from airbo.lab import Campaign, Record, Settings, Status
 from airbo.lab.advice import Given
 from airbo.lab.events import new_key
 from airbo.lab.serve.advice import choose_designs, find, make_report, make_table
@@ -32,37 +32,17 @@ class Snapshot:
     record: Record
     status: Status
 
-    @property
-    def experiments(self) -> list[Experiment]:
-        """All experiments."""
-        return self.record.experiments
-
-    @cached_property
-    def by_number(self) -> dict[int, Experiment]:
-        """All experiments."""
-        return {e.number: e for e in self.experiments}
-
-    @cached_property
-    def history(self) -> list[Change]:
-        """What people changed."""
-        return [c for c in self.record.history if c.undoable or c.what == "undone"]
-
-    @property
-    def last_call(self) -> str:
-        """The call that an undo would take back; empty if there is none."""
-        return next((c.call for c in self.record.last_change), "")
-
     @cached_property
     def n_known(self) -> int:
         """Number of experiments with a value that the model knows."""
-        return sum(e.counts and e.outcome == "ok" for e in self.experiments)
+        return sum(e.counts and e.outcome == "ok" for e in self.record.experiments)
 
     @cached_property
     def known(self) -> str:
         """A text that changes whenever the model would learn something."""
         facts = [
             (e.number, e.design, e.outcomes, e.noise, e.infeasible, e.executed, e.uncertainty)
-            for e in self.experiments
+            for e in self.record.experiments
             if e.counts
         ]
         return _digest([str(self.settings), facts])

@@ -19,19 +19,25 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 import airbo
-from airbo.lab import AlreadyTold, Campaign, CampaignError, Doubtful, Experiment, FileError, Told
+from airbo.lab import (
+    AlreadyTold,
+    Campaign,
+    CampaignError,
+    Doubtful,
+    Experiment,
+    FileError,
+    Record,
+)
 from airbo.lab.advice import check_given
 from airbo.lab.campaign import user
+from airbo.lab.data import told_words
 from airbo.lab.events import is_key
 from airbo.lab.serve.api import MOST_AT_ONCE, Api
 from airbo.lab.serve.forms import (
     EXECUTED_FIELD,
     GIVEN_FIELD,
-    NOTE_FIELD,
     OUTCOME_FIELD,
     SET_FIELD,
-    TABLE_FIELD,
-    WHY_FIELD,
     EntryError,
     read_all,
     read_design,
@@ -39,6 +45,7 @@ from airbo.lab.serve.forms import (
     read_set,
     read_text,
     read_values,
+    read_whole_design,
 )
 from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit, is_api
 from airbo.lab.serve.jobs import JobError
@@ -124,7 +131,7 @@ class Form:
 
     @property
     def _note(self) -> str | None:
-        return self.entries.get(NOTE_FIELD, "").strip() or None
+        return self.entries.get("note", "").strip() or None
 
     def tell(self) -> str:
         """Store what an experiment gave."""
@@ -149,7 +156,7 @@ class Form:
             note=self._note,
             key=self.key,
         )
-        return self._said(told)
+        return told_words(self.settings, told)
 
     def _check_kept(self, values: Mapping[str, float]) -> None:
         """Refuse a correction that would remove an outcome: what was measured earlier stays."""
@@ -167,7 +174,7 @@ class Form:
             why=self._note,
             key=self.key,
         )
-        return self._said(told)
+        return told_words(self.settings, told)
 
     def cannot_be_used(self) -> str:
         """Store that an experiment failed because its design cannot be used."""
@@ -179,12 +186,12 @@ class Form:
         told = self.campaign.give_up(
             self.number, correct=is_correction, note=self._note, key=self.key
         )
-        return self._said(told)
+        return told_words(self.settings, told)
 
     def add(self) -> str:
         """Store an experiment that nobody asked for."""
         design, values, executed = read_all(
-            lambda: read_design(self.settings, self.entries),
+            lambda: read_whole_design(self.settings, self.entries),
             lambda: read_values(self.settings, self.entries),
             lambda: read_numbers(self.settings, self.entries, EXECUTED_FIELD),
         )
@@ -200,7 +207,7 @@ class Form:
             note=self._note,
             key=self.key,
         )
-        return self._said(told)
+        return told_words(self.settings, told)
 
     def _check_new(self, design: Mapping[str, Any], values: Mapping[str, float]) -> None:
         record = self.campaign.record()
@@ -213,25 +220,15 @@ class Form:
                     "Nothing was stored."
                 )
 
-    def _said(self, told: Told) -> str:
-        """Say what was stored."""
-        e, came = told.experiment, result(told.experiment, self.settings.units)
-        return {
-            "told": f"Experiment {e.number}: {came}.",
-            "already told": f"Experiment {e.number} was told before: {came}. Nothing changed.",
-            "corrected": f"Experiment {e.number} is corrected: {', '.join(told.changes)}.",
-            "added": f"Added as experiment {e.number}: {came}.",
-        }[told.done]
-
     def note(self) -> str:
         """Write a note."""
-        text = read_text(self.entries, NOTE_FIELD, "Write something first.")
+        text = read_text(self.entries, "note", "Write something first.")
         self.campaign.note(self.number, text, key=self.key)
         return f"Noted on experiment {self.number}."
 
     def exclude(self) -> str:
         """Leave an experiment out of the model."""
-        why = read_text(self.entries, WHY_FIELD, "Say why, for those who read it later.")
+        why = read_text(self.entries, "why", "Say why, for those who read it later.")
         self.campaign.exclude(self.number, why, key=self.key)
         return f"Experiment {self.number} is left out of the model."
 
@@ -242,7 +239,7 @@ class Form:
 
     def take_table(self) -> str:
         """Store the experiments of a table that was pasted: all of them, or none."""
-        text = read_text(self.entries, TABLE_FIELD, "Paste a table first, with its header.")
+        text = read_text(self.entries, "table", "Paste a table first, with its header.")
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "the pasted table.csv"
             table.write_text(text, encoding="utf-8")
@@ -256,7 +253,7 @@ class Form:
                 )
             except FileError as error:
                 listed = "\n".join(_without_options(str(mistake)) for mistake in error.mistakes)
-                raise EntryError({TABLE_FIELD: f"Nothing was stored.\n{listed}"}) from None
+                raise EntryError({"table": f"Nothing was stored.\n{listed}"}) from None
         count = plural(len(done.numbers), "experiment")
         if done.already:
             raise KnownAlready(f"This table was imported before: {count}. Nothing was stored.")
@@ -361,7 +358,7 @@ class Refusal:
     @property
     def has_details(self) -> bool:
         """Whether something is filled in that is not seen at first."""
-        names = (EXECUTED_FIELD, SET_FIELD, NOTE_FIELD)
+        names = (EXECUTED_FIELD, SET_FIELD, "note")
         return any(text for name, text in self.entries.items() if name.startswith(names))
 
 
@@ -441,20 +438,23 @@ class Site:
         profile = None
         if name == "predict.html":
             profile, refusal = self._profile(request, snapshot)
-        if number is not None and number not in snapshot.by_number:
+        record = snapshot.record
+        if number is not None and number not in record.by_number:
             raise HTTPException(404)
+        waiting = [experiment for experiment, _ in reversed(snapshot.status.waiting)][:MOST_WAITING]
+        sent, answered = (_sent_about(refusal, kind, record) for kind in ("w", "e"))
         html = self._templates.get_template(name).render(
             visit=visit,
             page=name.removesuffix(".html"),
             here=f"/experiment/{number}" if number is not None else _ADDRESSES[name],
             settings=snapshot.settings,
-            snapshot=snapshot,
+            record=record,
             status=snapshot.status,
-            experiment=None if number is None else snapshot.by_number[number],
-            answered=_answered(refusal, snapshot.by_number),
-            waiting=_waiting(refusal, snapshot),
-            history=snapshot.history,
-            last=snapshot.last_call,
+            n_known=snapshot.n_known,
+            experiment=None if number is None else record.by_number[number],
+            # somebody else answered it while this visitor filled in its form
+            answered=None if answered is None or answered.is_pending else answered,
+            waiting=waiting if sent is None or sent in waiting else [sent, *waiting],
             found=view.found,
             choosing=view.choosing,
             refusal=refusal,
@@ -477,7 +477,7 @@ class Site:
         if not snapshot.n_known:
             return None, None
         try:
-            design = read_design(snapshot.settings, entries, whole=False)
+            design = read_design(snapshot.settings, entries)
             return self.live.profile(snapshot, design), None
         except EntryError as error:
             return None, Refusal("profile", "", error.mistakes, entries)
@@ -540,7 +540,7 @@ class Site:
             return Refusal(part, str(error), {}, form, "again", 409)
         if isinstance(error, AlreadyTold) and about is not None:
             snapshot = self.live.snapshot()
-            e = snapshot.by_number[about]
+            e = snapshot.record.by_number[about]
             by = f" by {e.by}" if e.by else ""
             text = (
                 f"Experiment {about} has an outcome already: "
@@ -570,19 +570,10 @@ def _page_before(visit: Visit) -> str:
     return back if _OURS.fullmatch(back) else "/"
 
 
-def _answered(refusal: Refusal | None, by_number: Mapping[int, Experiment]) -> Experiment | None:
-    """Return the experiment that somebody else answered while this visitor filled in its form."""
-    found = re.fullmatch(r"e([0-9]{1,9})", refusal.part) if refusal is not None else None
-    known = by_number.get(int(found[1])) if found else None
-    return known if known is not None and not known.is_pending else None
-
-
-def _waiting(refusal: Refusal | None, snapshot: Snapshot) -> list[Experiment]:
-    """Return experiments that wait for a measurement, and one whose form was just refused."""
-    found = [experiment for experiment, _ in reversed(snapshot.status.waiting)][:MOST_WAITING]
-    sent = re.fullmatch(r"w([0-9]{1,9})", refusal.part) if refusal is not None else None
-    refused = snapshot.by_number.get(int(sent[1])) if sent else None
-    return found if refused is None or refused in found else [refused, *found]
+def _sent_about(refusal: Refusal | None, kind: str, record: Record) -> Experiment | None:
+    """Return the experiment that a refused form of a kind is about."""
+    found = re.fullmatch(f"{kind}([0-9]{{1,9}})", refusal.part) if refusal is not None else None
+    return record.by_number.get(int(found[1])) if found else None
 
 
 # -- files that never change

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 N_POINTS = 25
 """Values of a parameter along a curve."""
-NORMAL_90 = 1.6449
-"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
 MOST_KEPT = 100
 """Answers that are kept while the experiments stay the same."""
 
@@ -43,7 +41,6 @@ class Curve:
     labels: Sequence[str]
     """The choices of a category; otherwise the ends of the range."""
     is_choice: bool
-    limits: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -164,6 +161,7 @@ def _curve(
 ) -> Curve:
     import torch
 
+    from airbo.lab.prediction import NORMAL_90
     from airbo.lab.report import Findings
     from airbo.measures import Mean
     from airbo.space.cube import Cube
@@ -194,5 +192,4 @@ def _curve(
         (mean - NORMAL_90 * std).tolist(), (mean + NORMAL_90 * std).tolist(), here,
         [value(parameter, v) for v in (values if is_choice else (values[0], values[-1]))],
         is_choice,
-        [limit for limit in adviser.settings.outcomes[outcome].bounds if limit is not None],
     )  # fmt: skip
