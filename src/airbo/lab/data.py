@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from airbo import measures
-from airbo.lab.campaign import Told
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment, Status
 from airbo.measures import InSpec, Measure, Target
@@ -17,6 +16,7 @@ from airbo.words import result
 if TYPE_CHECKING:
     from airbo.analysis import Outlook
     from airbo.lab.advice import Answer
+    from airbo.lab.campaign import Told
     from airbo.optimizer import Recommendation
 
 
@@ -41,7 +41,7 @@ def experiment_data(settings: Settings, e: Experiment) -> dict[str, Any]:
     }
 
 
-def told_data(settings: Settings, told: Sequence[Told]) -> list[dict[str, Any]]:
+def told_data(settings: Settings, told: Sequence["Told"]) -> list[dict[str, Any]]:
     """Describe what telling did."""
     return [
         {**experiment_data(settings, t.experiment), "done": t.done, "changes": list(t.changes)}
@@ -49,7 +49,7 @@ def told_data(settings: Settings, told: Sequence[Told]) -> list[dict[str, Any]]:
     ]
 
 
-def told_words(settings: Settings, told: Told) -> str:
+def told_words(settings: Settings, told: "Told") -> str:
     """Say what telling did, in a sentence."""
     e, came = told.experiment, result(told.experiment, settings.units)
     return {

@@ -18,6 +18,8 @@ from airbo.lab.cli.command import (
     read_given,
     reporting,
 )
+from airbo.lab.errors import CampaignError
+from airbo.words import assignments, listed, plural
 
 if TYPE_CHECKING:
     from airbo.analysis import Handover, Outlook
@@ -58,7 +60,6 @@ def recommend(
     """Say which design to use, what to expect of it, and whether more experiments are worth it."""
     with reporting(as_json) as out:
         from airbo.lab.data import answer_data
-        from airbo.words import assignments
 
         campaign = open_campaign(file, out)
         settings, policy = campaign.settings, policy_of(anywhere)
@@ -84,7 +85,6 @@ def _show_value(
     """Say which design to use where one value decides, and what to expect of it."""
     from airbo.analysis.words import MEAN_ONLY, outlook_sentences
     from airbo.lab.cli.views import what_to_expect
-    from airbo.words import assignments
 
     name, unit = settings.value_name, settings.value_unit
     out.show(f"Use {assignments(settings.space, best.design)}.", what_to_expect(settings, best))
@@ -99,7 +99,6 @@ def _show_outcomes(out: Output, settings: "Settings", best: "Recommendation") ->
     from airbo.analysis.words import MEAN_ONLY
     from airbo.lab.cli.views import BRACKETS, outcome_line
     from airbo.outcomes import objectives
-    from airbo.words import assignments
 
     out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}".strip())
     out.show(*(outcome_line(settings, name, found) for name, found in best.outcomes.items()))
@@ -137,7 +136,6 @@ def front_(
     with reporting(as_json) as out:
         from airbo.lab.cli.views import front_table
         from airbo.lab.data import recommended_data
-        from airbo.lab.errors import CampaignError
         from airbo.outcomes import objectives
 
         campaign = open_campaign(file, out)
@@ -193,7 +191,6 @@ def predict(
     """
     with reporting(as_json) as out:
         from airbo.lab.prediction import sentences
-        from airbo.words import assignments, listed
 
         campaign = open_campaign(file, out)
         settings = campaign.settings
@@ -219,7 +216,6 @@ def _predict_table(
     """Predict every row of a table."""
     from airbo.lab.prediction import as_table
     from airbo.lab.tables import read_designs, to_csv, write_table
-    from airbo.words import plural
 
     designs = read_designs(campaign.settings, table)
     with out.working("Fitting the model ..."):
@@ -248,7 +244,6 @@ def report(
     """Write one HTML page that shows what was found; it works offline and can be sent by mail."""
     with reporting(as_json) as out:
         from airbo.lab.advice import check_given
-        from airbo.lab.errors import CampaignError
         from airbo.lab.report import write_report
 
         campaign = open_campaign(file, out)

@@ -16,6 +16,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 from typer.core import TyperCommand
 
+from airbo.lab.errors import CampaignError, Doubtful, FileError
+from airbo.words import typed_value
+
 if TYPE_CHECKING:
     from airbo.lab import Campaign, Settings
 
@@ -112,8 +115,6 @@ def reporting(as_json: bool) -> Iterator[Output]:
             out.error("Interrupted. Everything that you reported is stored.", 130, [])
             raise typer.Exit(130) from None
         except Exception as error:
-            from airbo.lab.errors import CampaignError, FileError
-
             if not isinstance(error, CampaignError):
                 raise
             found = error.mistakes if isinstance(error, FileError) else []
@@ -140,8 +141,6 @@ def insisting(
         act: What to do, given whether the numbers are right.
         doing: What to say meanwhile.
     """
-    from airbo.lab.errors import CampaignError, Doubtful
-
     try:
         with out.working(f"{doing} ..."):
             return act(yes)
@@ -188,9 +187,6 @@ def collect_garbage() -> None:
 
 def read_given(settings: "Settings", words: "Sequence[str] | None") -> dict[str, Any]:
     """Read words such as ``humidity=63``, of the environment and of parameters."""
-    from airbo.lab.errors import CampaignError
-    from airbo.words import typed_value
-
     found: dict[str, Any] = {}
     for word in words or ():
         name, equals, text = word.partition("=")

@@ -17,6 +17,10 @@ from airbo.lab.cli.command import (
     read_under,
     reporting,
 )
+from airbo.lab.errors import CampaignError
+from airbo.lab.record import fold
+from airbo.lab.url import StorageURL
+from airbo.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,9 +67,6 @@ def import_(
     With --study, the trials of an Optuna study are imported, pending ones too.
     """
     with reporting(as_json) as out:
-        from airbo.lab.errors import CampaignError
-        from airbo.words import plural
-
         campaign = open_campaign(file, out)
         under = read_under(campaign.settings, uncertainty, out)
         if (data is None) == (study is None):
@@ -114,7 +115,6 @@ def export(
     """Write all experiments as CSV or Excel, which `airbo import` reads; or all changes."""
     with reporting(as_json) as out:
         from airbo.lab.tables import to_csv, write_table
-        from airbo.words import plural
 
         if damaged:
             table = _rescued(file, history, out)
@@ -134,10 +134,8 @@ def export(
 def _rescued(file: Path, history: bool, out: Output) -> "pd.DataFrame":
     """Return what can be read of a damaged storage, and say how much is lost."""
     from airbo.lab import Settings
-    from airbo.lab.record import fold
     from airbo.lab.store import Store
     from airbo.lab.tables import table_of, table_of_changes
-    from airbo.words import plural
 
     settings = Settings.read(file)
     with out.working("Reading what can be read ..."):
@@ -158,8 +156,6 @@ def backup(
     To go back to it, put it in the place of the storage.
     """
     with reporting(as_json) as out:
-        from airbo.words import plural
-
         n = _copied(f"sqlite:///{output.resolve()}", open_campaign(file, out), out)
         out.show(f"Wrote {plural(n, 'event')} to {output}.")
         out.result({"file": output, "events": n})
@@ -176,8 +172,6 @@ def copy(
     PostgreSQL's own file ~/.pgpass, or from the environment variable PGPASSWORD.
     """
     with reporting(as_json) as out:
-        from airbo.words import plural
-
         n = _copied(url, campaign := open_campaign(file, out), out)
         name = campaign.settings.path.name
         wrote = f"Wrote {plural(n, 'event')} to {url}."
@@ -188,7 +182,6 @@ def copy(
 def _copied(url: str, campaign: "Campaign", out: Output) -> int:
     """Copy all events to another storage; return how many there are."""
     from airbo.lab.store import Store
-    from airbo.lab.url import StorageURL
 
     settings = campaign.settings
     target = Store(StorageURL(url), settings.path.parent, settings.name)

@@ -20,6 +20,17 @@ from airbo.lab.cli.command import (
     read_under,
     reporting,
 )
+from airbo.lab.errors import CampaignError
+from airbo.words import (
+    assignments,
+    nearest,
+    pairs,
+    plural,
+    result,
+    shown,
+    typed_number,
+    typed_value,
+)
 
 if TYPE_CHECKING:
     from airbo.lab import Campaign, Experiment, Told
@@ -38,7 +49,6 @@ def ask(
     with reporting(as_json) as out:
         from airbo.lab.cli.views import design_table
         from airbo.lab.data import experiment_data
-        from airbo.words import shown
 
         campaign = open_campaign(file, out)
         with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
@@ -96,8 +106,6 @@ def tell(
 ) -> None:
     """Report what experiments gave. The same report twice counts once."""
     with reporting(as_json) as out:
-        from airbo.lab.errors import CampaignError
-
         campaign = open_campaign(file, out)
         space = campaign.settings.space
         report = report_in(words, space, campaign.settings.units)
@@ -151,7 +159,6 @@ def fail(
 def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
     """Say what telling did."""
     from airbo.lab.data import told_data, told_words
-    from airbo.words import pairs
 
     settings = campaign.settings
     for t in told:
@@ -169,7 +176,6 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     with reporting(as_json) as out:
         from airbo.lab.cli.views import design_table
         from airbo.lab.data import status_data
-        from airbo.words import assignments, plural, result
 
         campaign = open_campaign(file, out)
         now, settings = campaign.status(), campaign.settings
@@ -288,8 +294,6 @@ def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | No
         space: The parameters.
         units: The outcomes and their units. A single one need not be named.
     """
-    from airbo.lab.errors import CampaignError
-
     try:
         return _report(words, space, units)
     except ValueError as error:
@@ -302,8 +306,6 @@ def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | No
 
 def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report:
     """Read a number or a design, and outcomes by name; or numbers with a bare value each."""
-    from airbo.words import nearest, typed_number, typed_value
-
     named: dict[str, str] = {}
     bare: list[str] = []
     for word in words:
@@ -348,9 +350,6 @@ def _is_number(text: str) -> bool:
 
 def _noise(words: Sequence[str], units: Mapping[str, str | None]) -> dict[str, float] | None:
     """Read the known noise of outcomes; that of a single one need not be named."""
-    from airbo.lab.errors import CampaignError
-    from airbo.words import nearest, typed_number
-
     found = {}
     for word in words:
         name, equals, text = word.strip().rpartition("=")

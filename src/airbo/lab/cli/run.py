@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airbo.lab.cli.command import DEFAULT, AsJson, File, one_thread, open_campaign, reporting
+from airbo.words import assignments, measured, plural
 
 if TYPE_CHECKING:
     from airbo.lab.run import Step
@@ -44,7 +45,6 @@ def run(
     """
     with reporting(as_json) as out:
         from airbo.lab.run import Command, run_unattended
-        from airbo.words import assignments, measured, plural
 
         settings = (campaign := open_campaign(file, out)).settings
         one_thread()
