@@ -348,7 +348,7 @@ def on_days(outcome: OutcomeFindings, name: str) -> tuple[NDArray[np.float64], E
     for day in days.tolist():
         given = {**findings.given, name: day}
         model = findings.optimizer.outcome_model(outcome.name, Mean(), given=given)
-        expected.append(torch.cat(model.predict(model.surrogate.points.of([findings.best.design]))))
+        expected.append(torch.cat(model.predict(model.surrogate.points.of([findings.design]))))
     mean, std = torch.stack(expected, dim=-1).numpy()
     return days, Estimate(mean, std)
 

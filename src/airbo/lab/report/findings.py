@@ -30,7 +30,7 @@ from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.goal import OutcomeModel
 from airbo.optimizer.recommendation import OutcomeEstimate
 from airbo.outcomes import Aim, Want, objectives
-from airbo.space import Space
+from airbo.space import Design, Space
 from airbo.space.cube import Cube, Section
 from airbo.space.parameters import Categorical, Parameter
 from airbo.uncertainty import InputUncertainty, base_draws
@@ -67,6 +67,7 @@ class Findings:
         units: Mapping[str, str | None] | None = None,
         numbers: Sequence[int] | None = None,
         given: Mapping[str, Any] | None = None,
+        design: Design | None = None,
     ) -> None:
         """Look at an optimizer.
 
@@ -76,8 +77,9 @@ class Findings:
             numbers: What people call the experiments by, in the order in which they were told; by
                 default they are counted from 1.
             given: What is known of the environment, by name.
+            design: What to look around at; by default the recommended design.
         """
-        self.optimizer = optimizer
+        self.optimizer, self._design = optimizer, design
         self.given = dict(given or {})
         self.section = Section(optimizer.space, self.given)
         """The designs inside the cube that models see, which has the environment, too."""
@@ -150,6 +152,11 @@ class Findings:
         return self._answer[0]
 
     @property
+    def design(self) -> Design:
+        """The design that is looked at; the recommended one, unless another was given."""
+        return self.best.design if self._design is None else self._design
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether too little is known to recommend a design."""
         return self._answer[1]
@@ -209,13 +216,13 @@ class Findings:
     @cached_property
     def center(self) -> Array[Tensor, "1 d"]:
         """The recommended design as columns."""
-        return self.cube.columns(self.best.design, allow_outside=True)
+        return self.cube.columns(self.design, allow_outside=True)
 
     @cached_property
     def executed(self) -> Array[Tensor, "s d"]:
         """Draws of where the recommended design lands in use, as columns."""
         draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.whole.d))
-        center = self.section.columns([self.best.design], allow_outside=True)
+        center = self.section.columns([self.design], allow_outside=True)
         return self.deployment.perturb(center, draws)[0, :, : self.space.d]
 
     def executed_interval(self, name: str) -> tuple[float, float]:
@@ -275,6 +282,14 @@ class Findings:
     def positions_of(self, name: str, X: Array[Tensor, "n d"]) -> NDArray[np.float64]:
         """Return where designs stand in the range of a parameter, from 0 to 1."""
         return self.cube.axes.from_columns(X)[:, self.space.names.index(name)].numpy()
+
+    def positions(self, name: str, values: Sequence[float]) -> list[float]:
+        """Return where the design stands in a range, also of the environment, then some values."""
+        column = self.space.whole.names.index(name)
+        X = self.section.columns([self.design], True).repeat(1 + len(values), 1)
+        X[1:, column] = torch.tensor(values, dtype=torch.float64)
+        found: list[float] = self.section.whole.axes.from_columns(X)[:, column].tolist()
+        return found
 
     def along(self, columns: dict[str, NDArray[np.float64]]) -> Array[Tensor, "n d"]:
         """Return the recommended design with some parameters replaced, value by value."""
@@ -366,7 +381,7 @@ class OutcomeFindings:
     def _portion(self, X: Tensor, under: dict[str, Any]) -> tuple[Tensor, Tensor]:
         padded = torch.cat([X, X[-1:].expand(-len(X) % _TOGETHER, -1)])
         section = self.findings.section
-        around = section.columns([self.findings.best.design], True)[:, section.designs.d :]
+        around = section.columns([self.findings.design], True)[:, section.designs.d :]
         whole = torch.cat([padded, around.expand(len(padded), -1)], dim=-1)
         Z = section.whole.from_columns(whole).unflatten(0, (-1, _TOGETHER))
         model: Any = self.model.model

@@ -179,20 +179,12 @@ class LiveCampaign:
             given: What is known beforehand.
 
         Returns:
-            Their numbers, when they are chosen.
+            Their numbers, when they are chosen; or a ``JobError`` that says why not.
         """
         with self._lock:
             self._choosing = Choosing(self._choosing.n + n)
             self._n_shown += 1
         return self._askers.submit(self._choose, n, by, key, dict(given or {}))
-
-    def ask_now(self, n: int, by: str, key: str | None, given: Given) -> list[int]:
-        """Choose designs, and return their numbers.
-
-        Raises:
-            JobError: If that is not possible.
-        """
-        return self.ask(n, by, key, given).result()
 
     def _choose(self, n: int, by: str, key: str | None, given: Mapping[str, Any]) -> list[int]:
         came, error = list[int](), None
@@ -222,11 +214,6 @@ class LiveCampaign:
             self._n_shown += 1
 
     # -- what the model says
-
-    @property
-    def found(self) -> Found:
-        """What the model concluded last."""
-        return self._found
 
     def _renew(self, snapshot: Snapshot) -> None:
         if not snapshot.n_known:  # also where all was taken back
@@ -277,14 +264,12 @@ class LiveCampaign:
         Raises:
             JobError: If that is not possible.
         """
-        found, made = self._found, list[bytes]()
+        found = self._found
         if name != "report.html":
-            self._run(make_table, (self.path, name), made.append)
-        elif found.sections and found.is_done:
-            self._run(make_report, (self.path, dict(found.sections)), made.append)
-        else:
+            return bytes(self.work_out(make_table, name))
+        if not found.sections or not found.is_done:
             raise JobError("There is no report yet. Try again when the model has done its work.")
-        return made[0]
+        return bytes(self.work_out(make_report, dict(found.sections)))
 
     # -- for tests
 
