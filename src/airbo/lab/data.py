@@ -103,15 +103,11 @@ def answer_data(settings: Settings, answer: "Answer") -> dict[str, Any]:
 
 def _outlook_data(outlook: "Outlook") -> dict[str, Any]:
     """Describe what further experiments can bring."""
-    lucky = outlook.luckiest
+    found = ("tolerance", "probability", "n_values", "spread", "n_confirmations")
     return {
         "gains": {str(n): gain for n, gain in outlook.gains.items()},
-        "tolerance": outlook.tolerance,
-        "probability": outlook.probability,
-        "n_values": outlook.n_values,
-        "spread": outlook.spread,
-        "n_confirmations": outlook.n_confirmations,
-        "luckiest": None if lucky is None else asdict(lucky),
+        **{name: getattr(outlook, name) for name in found},
+        "luckiest": None if outlook.luckiest is None else asdict(outlook.luckiest),
     }
 
 

@@ -4,7 +4,6 @@
 event that was undone counts as if it had never happened, but stays in the history.
 """
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -153,8 +152,6 @@ class Record:
     """What it said when the last event was written."""
     before: Mapping[str, Any] = field(default_factory=dict)
     """Of parameters that came later: the value that former experiments were made with."""
-    state: "_Folding | None" = field(default=None, compare=False, repr=False)
-    """What ``fold`` goes on from."""
 
     @property
     def version(self) -> str:
@@ -248,21 +245,14 @@ def _named(e: Experiment, first: str) -> Experiment:
     return replace(e, outcomes=name(e.outcomes), units=name(e.units), noise=name(e.noise))
 
 
-def fold(events: Iterable[Event], before: Record | None = None) -> Record:
-    """Return what events add up to.
+def fold(events: Sequence[Event]) -> Record:
+    """Return what events, in their order, add up to.
 
     It never fails: an event about an experiment that does not exist changes nothing, as where a
     part of the events was lost.
-
-    Args:
-        events: In their order.
-        before: What all earlier events add up to, if there are such.
     """
-    known = None if before is None else before.state
-    folding = _Folding() if known is None else known.copy()
-    kept = [] if before is None else [*before.events]
+    folding = _Folding()
     for event in events:
-        kept.append(event)
         if isinstance(event.fact, AboutExperiment):
             folding.about(event, event.fact)
         elif isinstance(event.fact, Undone):
@@ -273,7 +263,7 @@ def fold(events: Iterable[Event], before: Record | None = None) -> Record:
     found = sorted(folding.experiments.items())
     experiments = [experiment for _, experiment in found if experiment is not None]
     said = (folding.begun, folding.file, folding.before)
-    return Record(experiments, folding.history, kept, *said, folding)
+    return Record(experiments, folding.history, events, *said)
 
 
 class _Folding:
@@ -292,17 +282,9 @@ class _Folding:
         self._rows: list[tuple[int, int]] = []
         """Experiments and positions of the further events of the import that was added last."""
 
-    def copy(self) -> "_Folding":
-        """Return a state to go on from; what is in its lists and dicts is never changed."""
-        found = copy.copy(self)
-        found.experiments, found.history = dict(self.experiments), list(self.history)
-        found._standing, found._place = dict(self._standing), dict(self._place)
-        return found
-
     def about(self, event: Event, fact: AboutExperiment) -> None:
         under = self.file.get("uncertainty")
-        earlier = self._standing.get(fact.number, {})
-        self._standing[fact.number] = {**earlier, event.seq: (event, under)}
+        self._standing.setdefault(fact.number, {})[event.seq] = event, under
         before = self.experiments.get(fact.number)
         after = self.experiments[fact.number] = _applied(before, event, under)
         last = self.history[-1] if self.history else None
@@ -327,12 +309,12 @@ class _Folding:
         taken_back = set(fact.events)
         for number, standing in self._standing.items():
             if taken_back & standing.keys():
-                kept = {seq: entry for seq, entry in standing.items() if seq not in taken_back}
-                self._standing[number] = kept
-                again: Experiment | None = None
-                for earlier, under in kept.values():
-                    again = _applied(again, earlier, under)
-                self.experiments[number] = again
+                for seq in taken_back & standing.keys():
+                    del standing[seq]
+                self.experiments[number] = None
+                for earlier, under in standing.values():
+                    known = self.experiments[number]
+                    self.experiments[number] = _applied(known, earlier, under)
         places = sorted({self._place[seq] for seq in taken_back if seq in self._place})
         changes = [self.history[place] for place in places]
         for place in places:

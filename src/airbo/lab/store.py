@@ -22,7 +22,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from airbo.lab.errors import DamageError, StorageError
-from airbo.lab.events import Event, Fact, body_of, fact_from
+from airbo.lab.events import Event, body_of, fact_from
 from airbo.lab.url import StorageURL
 from airbo.words import quoted
 
@@ -65,25 +65,6 @@ _MAKING_TABLES = 0x61697262
 
 class Outdated(Exception):
     """Somebody else has written events since those that a change was decided after."""
-
-
-@dataclass(frozen=True)
-class NewEvent:
-    """An event that is not written yet."""
-
-    at: datetime
-    by: str
-    key: str
-    fact: Fact
-
-
-@dataclass(frozen=True)
-class Salvage:
-    """What can be read of a damaged storage."""
-
-    events: list[Event]
-    n_lost: int
-    """Events that were changed or lost, as far as can be told."""
 
 
 class Store:
@@ -183,8 +164,15 @@ class Store:
 
     # -- writing
 
-    def append(self, new: Sequence[NewEvent], after: Event | None) -> list[Event]:
+    def append(self, new: Sequence[Event], after: Event | None) -> list[Event]:
         """Write events after the last known one: all of them, or none.
+
+        Args:
+            new: Without positions and digests, which they get here.
+            after: The last known one; None: there is none.
+
+        Returns:
+            The same with positions and digests.
 
         Raises:
             Outdated: If it is not the last one any more.
@@ -216,7 +204,7 @@ class Store:
                 connection.exec_driver_sql(f"PRAGMA user_version = {rows[-1]['seq']:d}")
 
     def _next_rows(
-        self, new: Sequence[NewEvent], before: Event | None
+        self, new: Sequence[Event], before: Event | None
     ) -> tuple[list[dict[str, Any]], list[Event]]:
         """Give events their positions and digests; times never run backwards."""
         rows, events = [], []
@@ -224,10 +212,10 @@ class Store:
             at = event.at.astimezone(UTC)
             if before is not None:
                 at = max(at, before.at)
-            seq = 1 if before is None else before.seq + 1
+            event = replace(event, seq=1 if before is None else before.seq + 1, at=at)
             row: dict[str, Any] = {
                 "campaign": self.campaign,
-                "seq": seq,
+                "seq": event.seq,
                 "at": at.isoformat(timespec="microseconds"),
                 "by": event.by,
                 "key": event.key,
@@ -235,7 +223,7 @@ class Store:
                 "body": body_of(event.fact),
             }
             row["digest"] = _digest(row, "" if before is None else before.digest)
-            before = Event(seq, at, event.by, event.key, event.fact, row["digest"])
+            before = replace(event, digest=row["digest"])
             rows.append(row)
             events.append(before)
         return rows, events
@@ -299,10 +287,13 @@ class Store:
             raise StorageError(f"{other} {what} already; give the copy another place.") from None
         return len(rows)
 
-    def salvage(self) -> Salvage:
+    def salvage(self) -> tuple[list[Event], int]:
         """Return the events that are as they were written, each by its own digest.
 
         An event whose predecessor is lost cannot be compared. It counts if it can be read.
+
+        Returns:
+            The events, and how many were changed or lost, as far as can be told.
         """
         rows, n = self._readable()
         events, before = [], ""
@@ -314,7 +305,7 @@ class Store:
                 last = row["seq"]
             before = row["digest"]
         whole = max([n, *(row["seq"] for row in rows if isinstance(row["seq"], int))])
-        return Salvage(events, max(0, whole - len(events)))
+        return events, max(0, whole - len(events))
 
     def _readable(self) -> tuple[list[dict[str, Any]], int]:
         """Return the rows that can be read at all, one by one, and how many there should be."""

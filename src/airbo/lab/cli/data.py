@@ -139,10 +139,10 @@ def _rescued(file: Path, history: bool, out: Output) -> "pd.DataFrame":
 
     settings = Settings.read(file)
     with out.working("Reading what can be read ..."):
-        found = Store(settings.storage, settings.path.parent, settings.name).salvage()
-        record = fold(found.events).named(settings.value_name)
-    lost = "1 is lost or was" if found.n_lost == 1 else f"{found.n_lost} are lost or were"
-    out.note(f"{plural(len(found.events), 'event')} can be read; {lost} changed, and left out.")
+        found, n_lost = Store(settings.storage, settings.path.parent, settings.name).salvage()
+        record = fold(found).named(settings.value_name)
+    lost = "1 is lost or was" if n_lost == 1 else f"{n_lost} are lost or were"
+    out.note(f"{plural(len(found), 'event')} can be read; {lost} changed, and left out.")
     return table_of_changes(record.history) if history else table_of(settings, record.experiments)
 
 
