@@ -14,17 +14,15 @@ from airbo.lab.cli.command import (
     Output,
     WithGiven,
     one_thread,
-    open_campaign,
     read_given,
-    reporting,
+    working_on,
 )
 from airbo.lab.errors import CampaignError
 from airbo.words import assignments, listed, plural
 
 if TYPE_CHECKING:
-    from airbo.analysis import Handover, Outlook
     from airbo.lab import Campaign, Settings
-    from airbo.optimizer import Recommendation
+    from airbo.lab.advice import Answer
 
 Anywhere = Annotated[
     bool | None,
@@ -58,10 +56,9 @@ def recommend(
     as_json: AsJson = False,
 ) -> None:
     """Say which design to use, what to expect of it, and whether more experiments are worth it."""
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.data import answer_data
 
-        campaign = open_campaign(file, out)
         settings, policy = campaign.settings, policy_of(anywhere)
         known = read_given(settings, given)
         with out.working("Fitting the model and looking ahead ..."):
@@ -69,54 +66,45 @@ def recommend(
             answer = campaign.adviser().answer(policy, tolerance, known)
         if known:
             out.show(f"For {assignments(settings.space, known)}:")
-        if answer.is_about_one_value:
-            _show_value(out, settings, answer.best, answer.outlook)
-        else:
-            _show_outcomes(out, settings, answer.best)
+        out.show(*_sentences(settings, answer))
         if answer.caution:
             out.note(answer.caution)
-        _show_handover(out, settings, answer.handover)
         out.result(answer_data(settings, answer))
 
 
-def _show_value(
-    out: Output, settings: "Settings", best: "Recommendation", outlook: "Outlook | None"
-) -> None:
-    """Say which design to use where one value decides, and what to expect of it."""
-    from airbo.analysis.words import MEAN_ONLY, outlook_sentences
-    from airbo.lab.cli.views import what_to_expect
-
-    name, unit = settings.value_name, settings.value_unit
-    out.show(f"Use {assignments(settings.space, best.design)}.", what_to_expect(settings, best))
-    if outlook is None:
-        out.show(MEAN_ONLY)
-    else:
-        out.show(*outlook_sentences(outlook, settings.space, name, unit))
-
-
-def _show_outcomes(out: Output, settings: "Settings", best: "Recommendation") -> None:
-    """Say which design to use where there are several outcomes, and what to expect of each."""
-    from airbo.analysis.words import MEAN_ONLY
-    from airbo.lab.cli.views import BRACKETS, outcome_line
+def _sentences(settings: "Settings", answer: "Answer") -> list[str]:
+    """Say which design to use, what to expect of it, whether to go on, and how far one may move."""
+    from airbo.analysis.words import (
+        MEAN_ONLY,
+        budget_sentences,
+        outlook_sentences,
+        window_sentences,
+    )
+    from airbo.lab.cli.views import BRACKETS, outcome_line, what_to_expect
     from airbo.outcomes import objectives
 
-    out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}".strip())
-    out.show(*(outcome_line(settings, name, found) for name, found in best.outcomes.items()))
-    has_limits = any(estimate.capability for estimate in best.outcomes.values())
-    out.show(" ".join([_MEANS, *([BRACKETS] if has_limits else []), MEAN_ONLY]))
-    if len(objectives(settings.outcomes)) > 1:
-        out.show("The other designs to choose from: airbo front.")
-
-
-def _show_handover(out: Output, settings: "Settings", handed: "Handover") -> None:
-    """Print the operating window and the tolerance budgets."""
-    from airbo.analysis.words import budget_sentences, window_sentences
-
+    best, handed, name = answer.best, answer.handover, settings.value_name
+    said = [f"Use {assignments(settings.space, best.design)}."]
+    if answer.is_about_one_value:
+        said.append(what_to_expect(settings, best))
+        if answer.outlook is None:
+            said.append(MEAN_ONLY)
+        else:
+            unit = settings.value_unit
+            said += outlook_sentences(answer.outlook, settings.space, name, unit)
+    else:
+        said[0] = f"{said[0]} {best.reason}".strip()
+        said += [outcome_line(settings, name, found) for name, found in best.outcomes.items()]
+        has_limits = any(estimate.capability for estimate in best.outcomes.values())
+        said.append(" ".join([_MEANS, *([BRACKETS] if has_limits else []), MEAN_ONLY]))
+        if len(objectives(settings.outcomes)) > 1:
+            said.append("The other designs to choose from: airbo front.")
     if handed.window is not None:
-        out.show(*window_sentences(handed.window, settings.space))
+        said += window_sentences(handed.window, settings.space)
     for budget in handed.budgets:
         name = budget.outcome or settings.value_name
-        out.show(*budget_sentences(budget, name, settings.units.get(name)))
+        said += budget_sentences(budget, name, settings.units.get(name))
+    return said
 
 
 # -- several objectives
@@ -133,12 +121,11 @@ def front_(
     No other design is better by all objectives than one on the front, and every design on it keeps
     the limits of the file. The first row is the best by the first objective.
     """
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.cli.views import front_table
         from airbo.lab.data import recommended_data
         from airbo.outcomes import objectives
 
-        campaign = open_campaign(file, out)
         settings = campaign.settings
         if len(objectives(settings.outcomes)) < 2:
             raise CampaignError(
@@ -189,10 +176,9 @@ def predict(
     Of every outcome: the expected value, what a single run will give, how well limits are kept,
     with 90% intervals; and how far the nearest experiments are.
     """
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.prediction import sentences
 
-        campaign = open_campaign(file, out)
         settings = campaign.settings
         if table is not None:
             _predict_table(campaign, table, output, allow_outside, out)
@@ -242,11 +228,10 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page that shows what was found; it works offline and can be sent by mail."""
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.advice import check_given
         from airbo.lab.report import write_report
 
-        campaign = open_campaign(file, out)
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")
         path = output or file.with_suffix(".html")

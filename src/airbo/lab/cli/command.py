@@ -168,6 +168,13 @@ def open_campaign(file: Path, out: Output) -> "Campaign":
         return out.until_end.enter_context(Campaign.open(file))
 
 
+@contextmanager
+def working_on(file: Path, as_json: bool) -> "Iterator[tuple[Output, Campaign]]":
+    """Run a command on a campaign; see ``reporting``."""
+    with reporting(as_json) as out:
+        yield out, open_campaign(file, out)
+
+
 def one_thread() -> None:
     """Set up PyTorch for a command that needs a model."""
     import torch

@@ -16,6 +16,7 @@ from airbo.lab.cli.command import (
     open_campaign,
     read_under,
     reporting,
+    working_on,
 )
 from airbo.lab.errors import CampaignError
 from airbo.lab.record import fold
@@ -66,8 +67,7 @@ def import_(
 
     With --study, the trials of an Optuna study are imported, pending ones too.
     """
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         under = read_under(campaign.settings, uncertainty, out)
         if (data is None) == (study is None):
             raise CampaignError("Name a table, or --study URL NAME.")

@@ -15,10 +15,9 @@ from airbo.lab.cli.command import (
     Yes,
     insisting,
     one_thread,
-    open_campaign,
     read_given,
     read_under,
-    reporting,
+    working_on,
 )
 from airbo.lab.errors import CampaignError
 from airbo.words import (
@@ -46,11 +45,10 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Choose the next designs to try; what is pending is taken into account."""
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.cli.views import design_table
         from airbo.lab.data import experiment_data
 
-        campaign = open_campaign(file, out)
         with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
             one_thread()
             asked = campaign.ask(n, given=read_given(campaign.settings, given))
@@ -105,8 +103,7 @@ def tell(
     as_json: AsJson = False,
 ) -> None:
     """Report what experiments gave. The same report twice counts once."""
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         space = campaign.settings.space
         report = report_in(words, space, campaign.settings.units)
         measured = read_given(campaign.settings, executed)
@@ -145,8 +142,7 @@ def fail(
     A failed experiment was tried: the model looks elsewhere for a while. One that was given up says
     nothing about its design.
     """
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         failed = [(n, None) for n in numbers]
         told = campaign.tell_all(
             failed, correct=correct, infeasible=infeasible, gave_up=gave_up, note=why
@@ -173,11 +169,10 @@ def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
 
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """Say where the campaign stands: what is done, and what is pending."""
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.cli.views import design_table
         from airbo.lab.data import status_data
 
-        campaign = open_campaign(file, out)
         now, settings = campaign.status(), campaign.settings
         experiments = plural(now.n_ok, "experiment")
         out.show(
@@ -207,8 +202,7 @@ def undo(file: File = DEFAULT, as_json: AsJson = False) -> None:
 
     An experiment that was asked for is pending again. The history keeps what you take back.
     """
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         taken_back = campaign.undo()
         for change in taken_back:
             out.show(f"Taken back: {change}.")
@@ -230,8 +224,7 @@ def exclude(
     as_json: AsJson = False,
 ) -> None:
     """Keep an experiment, but leave it out of the model."""
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         found = campaign.exclude(number, why)
         _show(
             out, campaign, found, f"Experiment {number} is left out of the model: {found.excluded}."
@@ -240,8 +233,7 @@ def exclude(
 
 def include(number: Number, file: File = DEFAULT, as_json: AsJson = False) -> None:
     """Include an experiment in the model again that you excluded."""
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         found = campaign.include(number)
         _show(out, campaign, found, f"Experiment {number} counts in the model again.")
 
@@ -253,8 +245,7 @@ def note(
     as_json: AsJson = False,
 ) -> None:
     """Write a note on an experiment; the model does not read it."""
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         found = campaign.note(number, text)
         _show(out, campaign, found, f"Experiment {number}: {found.notes[-1]}")
 

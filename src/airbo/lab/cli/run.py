@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airbo.lab.cli.command import DEFAULT, AsJson, File, one_thread, open_campaign, reporting
+from airbo.lab.cli.command import DEFAULT, AsJson, File, one_thread, working_on
 from airbo.words import assignments, measured, plural
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def run(
     0, or a time-out, is a failed experiment. No shell sees the command. Started again after a
     crash, it goes on; several machines can run it at the same time.
     """
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.run import Command, run_unattended
 
-        settings = (campaign := open_campaign(file, out)).settings
+        settings = campaign.settings
         one_thread()
 
         def show(e: "Experiment", result: "CommandResult", n_done: int) -> None:
