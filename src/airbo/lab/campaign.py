@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.lab.prediction import Prediction
-    from airbo.lab.tables import ExperimentTable, Imported
+    from airbo.lab.tables import ExperimentTable, Imported, Source
     from airbo.optimizer import Optimizer, Recommendation
     from airbo.uncertainty.in_cube import NamedUncertainty
 
@@ -526,7 +526,7 @@ class Campaign:
 
     def import_table(
         self,
-        source: "str | Path | pd.DataFrame",
+        source: "Source",
         *,
         again: bool = False,
         allow_outside: bool = False,
@@ -538,10 +538,10 @@ class Campaign:
         """Import experiments that were done before: all rows, or none.
 
         Args:
-            source: A CSV or Excel file, or a table, with a column for each parameter and for the
-                value, or the outcomes; where there is such, ``status`` (ok or failed) and
-                ``executed_<name>``. Of a table that was exported, numbers that are free, notes,
-                exclusions, times and names are kept.
+            source: A CSV or Excel file, a table or a stream of CSV, with a column for each
+                parameter and for the value, or the outcomes; where there is such, ``status`` (ok or
+                failed) and ``executed_<name>``. Of a table that was exported, numbers that are
+                free, notes, exclusions, times and names are kept.
             again: Whether a table that was imported before counts once more.
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from airbo.integrations.optuna import StudyTrial
 
+    Source = str | Path | pd.DataFrame | io.StringIO
+
 TRIAL, ASKED, TOLD = "trial", "asked", "told"
 BY, EXCLUDED, NOTES = "by", "excluded", "notes"
 _OURS = (TRIAL, ASKED, TOLD, BY, EXCLUDED, NOTES)
@@ -166,7 +168,7 @@ def _rounded(content: Any) -> Any:
 
 def read_experiments(
     reader: EntryReader,
-    source: "str | Path | pd.DataFrame",
+    source: "Source",
     ignore_others: bool,
     called: Mapping[str, str],
     common: Mapping[str, Any],
@@ -260,7 +262,7 @@ class _TableReader:
     def __init__(
         self,
         settings: Settings,
-        source: "str | Path | pd.DataFrame",
+        source: "Source",
         called: Mapping[str, str] | None = None,
         ignore_others: bool = False,
     ) -> None:
@@ -442,9 +444,11 @@ class _TableReader:
             return None
 
 
-def _read(source: "str | Path | pd.DataFrame") -> tuple[str, Sheet]:
+def _read(source: "Source") -> tuple[str, Sheet]:
     """Return the name and the cells of a table."""
     if not isinstance(source, str | Path):
+        if isinstance(source, io.StringIO):
+            return "the pasted table", sheet_of(source.getvalue())
         return "the table", sheet_of(to_csv(source))
     try:
         return str(source), read_sheet(source)
@@ -468,43 +472,31 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
 
     space = settings.space
     measured = [n for n in space.names if any(n in e.executed for e in experiments)]
-    around = [*space.environment]
     called = {name: settings.event_name(name) for name in settings.outcomes}
-    others = (name for e in experiments for name in e.outcomes if name not in called)
-    called |= {name: name for name in others}
-    noisy = {
-        n: NOISE_COLUMN + c for n, c in called.items() if any(n in e.noise for e in experiments)
-    }
+    called |= {n: n for e in experiments for n in e.outcomes if n not in called}
+    noisy = [n for n in called if any(n in e.noise for e in experiments)]
+    remarks = [
+        {BY: e.by, EXCLUDED: e.excluded, NOTES: "; ".join(e.notes) or None} for e in experiments
+    ]
+    taken = {*space.names, *called.values()}  # a parameter or an outcome with such a name counts
+    said = [c for c in (BY, EXCLUDED, NOTES) if c not in taken and any(r[c] for r in remarks)]
     rows = [
         {
-            BY: e.by,  # first: a parameter or an outcome with this name counts more
-            EXCLUDED: e.excluded,
-            NOTES: "; ".join(e.notes) or None,
             TRIAL: e.number,
-            **e.design,
+            **{name: e.design.get(name) for name in space.names},
             **{column: e.outcomes.get(name, math.nan) for name, column in called.items()},
-            **{column: e.noise.get(name) for name, column in noisy.items()},
+            **{NOISE_COLUMN + called[name]: e.noise.get(name) for name in noisy},
             STATUS: INFEASIBLE if e.infeasible else e.outcome,
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
-            **{name: e.executed.get(name) for name in around},
+            **{name: e.executed.get(name) for name in space.environment},
             ASKED: _local(e.asked),
             TOLD: _local(e.told),
+            **{column: remark[column] for column in said},
         }
-        for e in experiments
+        for e, remark in zip(experiments, remarks, strict=True)
     ]
-    columns = [
-        TRIAL,
-        *space.names,
-        *called.values(),
-        *noisy.values(),
-        STATUS,
-        *(EXECUTED_COLUMN + n for n in measured),
-        *around,
-        ASKED,
-        TOLD,
-        *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
-    ]
-    return pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
+    none = [TRIAL, *space.names, *called.values(), STATUS, *space.environment, ASKED, TOLD]
+    return pd.DataFrame(rows, columns=None if rows else none)
 
 
 def table_of_changes(changes: Sequence[Change]) -> "pd.DataFrame":

@@ -174,18 +174,22 @@ class FinishedTrial:
         A user attribute that cannot be used is left out with a warning, because a finished trial
         can no longer be corrected.
         """
-        usable: list[Any] = []
-        for read, without in (
-            (measured_in, "nothing had been measured"),
-            (uncertainty_of, "it had no uncertainty of its own"),
-        ):
+        usable: list[Any] = [None, None]
+        for i, (read, without) in enumerate(_READ):
             try:
-                usable.append(read(self.trial, space))
+                usable[i] = read(self.trial, space)
             except ValueError as error:
                 number = self.trial.number
                 _logger.warning("Trial %d: %s airbo uses it as if %s.", number, error, without)
-                usable.append(None)
-        optimizer.tell(self.design, self.outcomes, *usable, allow_outside=True)
+        executed, under = usable
+        optimizer.tell(self.design, self.outcomes, executed, under, allow_outside=True)
+
+
+_READ: Sequence[tuple[Callable[[FrozenTrial, SearchSpace], Any], str]] = (
+    (measured_in, "nothing had been measured"),
+    (uncertainty_of, "it had no uncertainty of its own"),
+)
+"""What a finished trial says of itself, and what is assumed where it cannot be used."""
 
 
 # -- what a study wants, and what it knows

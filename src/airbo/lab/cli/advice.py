@@ -12,6 +12,7 @@ from airbo.lab.cli.command import (
     AsJson,
     File,
     Output,
+    Outside,
     WithGiven,
     one_thread,
     read_given,
@@ -165,9 +166,7 @@ def predict(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="With --table: a .csv or .xlsx file.")
     ] = None,
-    allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
-    ] = False,
+    allow_outside: Outside = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:

@@ -173,7 +173,8 @@ def _beliefs(settings: "Settings", asked: "pd.DataFrame", actual: "pd.DataFrame"
     columns = space.to_columns(asked.to_dict("records"), allow_outside=True)
     designs = np.asarray([[*row, *space.typical] for row in columns], dtype=np.float64)
     found = []
-    for name, values in actual.items():
+    for name in map(str, actual):
+        values = actual[name]
         there = values.notna().to_numpy()
         said = hit(space, settings.described_uncertainty, name)
         column, measured = space.names.index(name), values.to_numpy()[there]

@@ -28,6 +28,13 @@ WithGiven = Annotated[
     list[str] | None,
     typer.Option("--given", help="What is known of today, or has to be so: NAME=VALUE."),
 ]
+Outside = Annotated[
+    bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
+]
+Under = Annotated[
+    str | None,
+    typer.Option(help="The uncertainty of what you report, as TOML, if not that of the file."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DEFAULT = Path("campaign.toml")
 

@@ -11,6 +11,8 @@ from airbo.lab.cli.command import (
     AsJson,
     File,
     Output,
+    Outside,
+    Under,
     Yes,
     insisting,
     open_campaign,
@@ -36,9 +38,7 @@ def import_(
         typer.Option(help="An Optuna study instead: the URL of its storage, and its name."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Count the same table again.")] = False,
-    allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
-    ] = False,
+    allow_outside: Outside = False,
     ignore_others: Annotated[
         bool, typer.Option("--ignore-others", help="Skip columns with other names.")
     ] = False,
@@ -46,12 +46,7 @@ def import_(
         list[str] | None,
         typer.Option(help="A column with another name: NAME=COLUMN, as often as needed."),
     ] = None,
-    uncertainty: Annotated[
-        str | None,
-        typer.Option(
-            help="The uncertainty of these experiments, as TOML, if not that of the file."
-        ),
-    ] = None,
+    uncertainty: Under = None,
     yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,

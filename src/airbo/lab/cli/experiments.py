@@ -1,7 +1,6 @@
 """Commands about experiments: ask, tell, fail, status; undo, exclude, include, note."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +10,8 @@ from airbo.lab.cli.command import (
     AsJson,
     File,
     Output,
+    Outside,
+    Under,
     WithGiven,
     Yes,
     insisting,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from airbo.lab import Campaign, Experiment, Told
     from airbo.space import Space
 
+Correct = Annotated[
+    bool, typer.Option("--correct", help="Replace the earlier report; the rest stays as it was.")
+]
 Number = Annotated[int, typer.Argument(help="The number of the experiment.", min=0)]
 
 
@@ -83,20 +87,12 @@ def tell(
     not_measured: Annotated[
         bool, typer.Option("--not-measured", help="Drop the executed inputs that you reported.")
     ] = False,
-    uncertainty: Annotated[
-        str | None,
-        typer.Option(help="The uncertainty of this experiment, as TOML, if not that of the file."),
-    ] = None,
-    correct: Annotated[
-        bool,
-        typer.Option("--correct", help="Replace the earlier report; the rest stays as it was."),
-    ] = False,
+    uncertainty: Under = None,
+    correct: Correct = False,
     again: Annotated[
         bool, typer.Option("--again", help="Another experiment with the same design and value.")
     ] = False,
-    allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
-    ] = False,
+    allow_outside: Outside = False,
     note: Annotated[str | None, typer.Option(help="Something to remember about it.")] = None,
     yes: Yes = False,
     file: File = DEFAULT,
@@ -105,16 +101,16 @@ def tell(
     """Report what experiments gave. The same report twice counts once."""
     with working_on(file, as_json) as (out, campaign):
         space = campaign.settings.space
-        report = report_in(words, space, campaign.settings.units)
+        values, moved, around = report_in(words, space, campaign.settings.units)
         measured = read_given(campaign.settings, executed)
-        if measured and len(report.values) > 1:
+        if measured and len(values) > 1:
             raise CampaignError("--executed is for one experiment at a time.")
-        measured |= report.environment
+        measured |= around
         if measured and not_measured:
             raise CampaignError("--executed and --not-measured contradict each other.")
         under = read_under(campaign.settings, uncertainty, out) if uncertainty else None
         told = insisting(out, yes, lambda sure: campaign.tell_all(
-            report.values, design=report.design, uncertainty=under,
+            values, design=moved or None, uncertainty=under,
             executed=measured or ({} if not_measured else None),
             noise=_noise(noise or [], campaign.settings.units),
             correct=correct, again=again, allow_outside=allow_outside, sure=sure, note=note,
@@ -133,7 +129,7 @@ def fail(
     why: Annotated[
         str | None, typer.Option(help="The reason, as a note on the experiments.")
     ] = None,
-    correct: Annotated[bool, typer.Option("--correct", help="Replace the earlier report.")] = False,
+    correct: Correct = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -265,16 +261,10 @@ USAGE = (
 )
 
 
-@dataclass(frozen=True)
-class Report:
-    """What stands behind ``airbo tell``."""
-
-    values: list[tuple[int | dict[str, Any], dict[str, float]]]
-    """Experiments by number, or a design, with what was measured, by name."""
-    design: dict[str, Any] | None = None
-    """Parameters that were set otherwise than asked."""
-    environment: dict[str, float] = field(default_factory=dict)
-    """What was measured of the environment."""
+Reports = list[tuple[int | dict[str, Any], dict[str, float]]]
+Report = tuple[Reports, dict[str, Any], dict[str, float]]
+"""Experiments by number, or a design, with what was measured, by name; parameters that were set
+otherwise than asked; and what was measured of the environment."""
 
 
 def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report:
@@ -315,7 +305,7 @@ def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None
     only = next(iter(units)) if len(units) == 1 else ""
     if only and named and all(map(_is_number, named)) and not bare:
         numbered = {int(n): typed_number(text, only, units[only]) for n, text in named.items()}
-        return Report([(n, {only: v}) for n, v in numbered.items()], None, around)
+        return [(n, {only: v}) for n, v in numbered.items()], {}, around
     if only and only not in named and 1 <= len(bare) <= 2:
         named[only] = bare.pop()
     for name in named:
@@ -324,9 +314,9 @@ def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None
     measured = {n: typed_number(named[n], n, units[n]) for n in units if n in named}
     design = {n: typed_value(space, n, named[n]) for n in space.names if n in named}
     if measured and len(bare) == 1 and _is_number(bare[0]):
-        return Report([(int(bare[0]), measured)], design or None, around)
+        return [(int(bare[0]), measured)], design, around
     if measured and design and not bare:
-        return Report([(design, measured)], None, around)
+        return [(design, measured)], {}, around
     example = " ".join(f"{name}=1.25" for name in units)
     several = f"write: airbo tell 3 {example}; leave out what was not measured"
     raise ValueError(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -41,9 +41,8 @@ N_ALONG = 31
 """Values of a parameter along a curve."""
 FEW_VALUES = 30
 """A parameter with at most so many values is shown as single points."""
-_TOGETHER = 16
-"""Designs that are predicted jointly; the cost grows with the square of their number."""
 _AT_ONCE = 256
+"""Designs that are predicted at a time."""
 
 
 @dataclass(frozen=True)
@@ -373,22 +372,14 @@ class OutcomeFindings:
         if exactly:
             exact = self.findings.deployment.scaled(0)
             under = {"uncertainty": in_cube(self.findings.space.whole, exact)}
-        parts = [self._portion(part, under) for part in X.split(_AT_ONCE)]
-        mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
-        unit = self.value_factor
-        return Estimate(unit * mean, abs(unit) * np.sqrt(variance))
-
-    def _portion(self, X: Tensor, under: dict[str, Any]) -> tuple[Tensor, Tensor]:
-        padded = torch.cat([X, X[-1:].expand(-len(X) % _TOGETHER, -1)])
-        section = self.findings.section
+        section, model = self.findings.section, cast(Any, self.model.model)
         around = section.columns([self.findings.design], True)[:, section.designs.d :]
-        whole = torch.cat([padded, around.expand(len(padded), -1)], dim=-1)
-        Z = section.whole.from_columns(whole).unflatten(0, (-1, _TOGETHER))
-        model: Any = self.model.model
-        with torch.no_grad():
-            posterior = model.posterior(Z, **under)
-            mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
-        return mean[: len(X)], variance[: len(X)].clamp_min(0)
+        Z = section.whole.from_columns(torch.cat([X, around.expand(len(X), -1)], dim=-1))
+        with torch.no_grad():  # each design by itself: (n, 1, m)
+            parts = [model.posterior(part, **under) for part in Z.unsqueeze(-2).split(_AT_ONCE)]
+            mean = torch.cat([part.mean.flatten() for part in parts]).numpy()
+            variance = torch.cat([part.variance.flatten() for part in parts]).clamp_min(0).numpy()
+        return Estimate(self.value_factor * mean, abs(self.value_factor) * np.sqrt(variance))
 
     @property
     def value_factor(self) -> float:

@@ -320,7 +320,7 @@ def _path(name: str, verb: Verb) -> dict[str, Any]:
     body = {"type": "object", "properties": {**verb.fields}, "additionalProperties": False}
     body |= {"required": list(verb.needed)} if verb.needed else {}
     query = verb.fields.get(verb.named, {}).get("properties", {})
-    taken = {
+    taken: dict[str, Schema] = {
         "get": {"parameters": [{"name": n, "in": "query", "schema": s} for n, s in query.items()]},
         "post": {"requestBody": _content(body, required=True)},
     }

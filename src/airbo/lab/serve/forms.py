@@ -54,7 +54,7 @@ def read_whole_design(settings: Settings, form: Mapping[str, str]) -> dict[str, 
     fields = {name: DESIGN_FIELD + name for name in settings.space.names}
     [design, *_] = read_all(
         lambda: read_design(settings, form),
-        *(lambda n=n: read_text(form, fields[n], f"Enter {n}.") for n in fields),  # type: ignore[misc]
+        *(lambda n=n: read_text(form, fields[n], f"Enter {n}.") for n in fields),
     )
     return dict(design)
 

@@ -1,13 +1,12 @@
 """The pages: what each address shows, and what each form does to the campaign."""
 
 import functools
+import io
 import re
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -165,26 +164,14 @@ class Form:
         if gone:
             raise EntryError({OUTCOME_FIELD + name: text for name in gone})
 
-    def fail(self, infeasible: bool = False) -> str:
-        """Store that an experiment was tried and gave no value."""
-        told = self.campaign.fail(
-            self.number,
+    def no_value(self, **how: bool) -> str:
+        """Store that an experiment gave no value: it failed, or was not run."""
+        [told] = self.campaign.tell_all(
+            [(self.number, None)],
             correct=self._is_ticked("correct"),
-            infeasible=infeasible,
-            why=self._note,
+            note=self._note,
             key=self.key,
-        )
-        return told_words(self.settings, told)
-
-    def cannot_be_used(self) -> str:
-        """Store that an experiment failed because its design cannot be used."""
-        return self.fail(infeasible=True)
-
-    def give_up(self) -> str:
-        """Store that an experiment will not be run."""
-        is_correction = self._is_ticked("correct")
-        told = self.campaign.give_up(
-            self.number, correct=is_correction, note=self._note, key=self.key
+            **how,
         )
         return told_words(self.settings, told)
 
@@ -240,20 +227,17 @@ class Form:
     def take_table(self) -> str:
         """Store the experiments of a table that was pasted: all of them, or none."""
         text = read_text(self.entries, "table", "Paste a table first, with its header.")
-        with tempfile.TemporaryDirectory() as folder:
-            table = Path(folder) / "the pasted table.csv"
-            table.write_text(text, encoding="utf-8")
-            try:
-                done = self.campaign.import_table(
-                    table,
-                    again=self._is_ticked("again"),
-                    allow_outside=self._is_ticked("outside"),
-                    ignore_others=self._is_ticked("others"),
-                    sure=self._is_ticked("sure"),
-                )
-            except FileError as error:
-                listed = "\n".join(_without_options(str(mistake)) for mistake in error.mistakes)
-                raise EntryError({"table": f"Nothing was stored.\n{listed}"}) from None
+        try:
+            done = self.campaign.import_table(
+                io.StringIO(text),
+                again=self._is_ticked("again"),
+                allow_outside=self._is_ticked("outside"),
+                ignore_others=self._is_ticked("others"),
+                sure=self._is_ticked("sure"),
+            )
+        except FileError as error:
+            listed = "\n".join(_without_options(str(mistake)) for mistake in error.mistakes)
+            raise EntryError({"table": f"Nothing was stored.\n{listed}"}) from None
         count = plural(len(done.numbers), "experiment")
         if done.already:
             raise KnownAlready(f"This table was imported before: {count}. Nothing was stored.")
@@ -292,9 +276,9 @@ def key_of(entries: Mapping[str, str]) -> str | None:
 
 _POSTS: dict[str, Callable[[Form], str]] = {
     "/tell/{number:experiment}": Form.tell,
-    "/fail/{number:experiment}": Form.fail,
-    "/infeasible/{number:experiment}": Form.cannot_be_used,
-    "/give-up/{number:experiment}": Form.give_up,
+    "/fail/{number:experiment}": Form.no_value,
+    "/infeasible/{number:experiment}": functools.partial(Form.no_value, infeasible=True),
+    "/give-up/{number:experiment}": functools.partial(Form.no_value, gave_up=True),
     "/note/{number:experiment}": Form.note,
     "/exclude/{number:experiment}": Form.exclude,
     "/include/{number:experiment}": Form.include,
@@ -307,30 +291,21 @@ _POSTS: dict[str, Callable[[Form], str]] = {
 # -- what visitors are told
 
 
-@dataclass(frozen=True)
-class Message:
-    """What was done, in a sentence."""
-
-    text: str
-    undo: str = ""
-    """The call that can be taken back from here; empty if there is none."""
-
-
 class Messages:
     """Keeps what visitors are told on the next page that they see."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._by_session: OrderedDict[str, list[Message]] = OrderedDict()
+        self._by_session: OrderedDict[str, list[tuple[str, str]]] = OrderedDict()
 
-    def add(self, session: str, message: Message) -> None:
-        """Tell a visitor something."""
+    def add(self, session: str, text: str, undo: str) -> None:
+        """Tell a visitor something, and which call can be taken back from there; empty: none."""
         with self._lock:
-            self._by_session.setdefault(session, []).append(message)
+            self._by_session.setdefault(session, []).append((text, undo))
             while len(self._by_session) > MOST_REMEMBERED:
                 self._by_session.popitem(last=False)
 
-    def take(self, session: str) -> list[Message]:
+    def take(self, session: str) -> list[tuple[str, str]]:
         """Return what a visitor has not been told yet."""
         with self._lock:
             return self._by_session.pop(session, [])
@@ -519,15 +494,15 @@ class Site:
     def _act(self, act: Callable[[Form], str], request: Request, visit: Visit) -> None:
         """Change the campaign, signed by the visitor, and remember how to take it back."""
 
-        def use(campaign: Campaign) -> Message:
+        def use(campaign: Campaign) -> tuple[str, str]:
             signed = campaign.signed(_signature(visit))
             n_before = len(campaign.record().history)
             text = act(Form(signed, visit.form, request.path_params.get("number", -1)))
             new = campaign.record().history[n_before:]  # others may have written meanwhile
             own = [c.call for c in new if c.undoable and c.by == signed.by]
-            return Message(text, undo=own[-1] if own else "")
+            return text, own[-1] if own else ""
 
-        self.messages.add(visit.session, self.live.use(use))
+        self.messages.add(visit.session, *self.live.use(use))
 
     def _refusal(self, error: Exception, about: int | None, visit: Visit) -> Refusal:
         """Say what is wrong with a form, and what may have been meant."""
