@@ -195,8 +195,9 @@ class Campaign:
         self, record: Record, facts: Sequence[events.Fact], call: str
     ) -> list[events.Event]:
         """Sign events; where the file is new, or another one, that is written before them."""
-        now, by = datetime.now(UTC), _one_line(self.by)
-        described = self.settings.described
+        now, described = datetime.now(UTC), self.settings.described
+        signs = "".join(c if c.isprintable() else " " for c in self.by)  # any database holds these
+        by = " ".join(signs.split()) or "unknown"
         found = [*zip(events.keys_of(call, len(facts)), facts, strict=True)]
         if record.file != described:
             says = events.Changed if record.events else events.Begun
@@ -242,7 +243,8 @@ class Campaign:
                     return []
                 new = [e for e in record.experiments if e.number not in known.by_number]
                 others = [e.design for e in new if e.outcome != "given up"]
-                if last and self._are_alike([design for design, _ in chosen], others):
+                away = (self.settings.space.distance(d, o) for d, _ in chosen for o in others)
+                if last and min(away, default=1.0) < SAME_DESIGN:
                     return []  # somebody else was given the same meanwhile
                 return [
                     events.Asked(record.next_number + i, design, run, reason=why, given=around)
@@ -253,10 +255,6 @@ class Campaign:
                 break
         record = self._record
         return [record.get(number) for number in record.numbers_of(call)]
-
-    def _are_alike(self, designs: Sequence[Design], others: Sequence[Design]) -> bool:
-        away = self.settings.space.distance
-        return any(away(d, other) < SAME_DESIGN for d in designs for other in others)
 
     def _choose(self, record: Record, n: int, given: Mapping[str, Any]) -> list[tuple[Design, str]]:
         """Choose designs, and say why; no transaction is open meanwhile."""
@@ -408,7 +406,20 @@ class Campaign:
         call, record, _ = self._change(key, decide)
         if not said:  # the same call was made before
             return [Told(record.get(n), "already told") for n in record.numbers_of(call)]
-        return [self._told(record, entry, number, is_new) for entry, number, is_new in said]
+        found = []
+        for entry, number, is_new in said:
+            now, before = record.get(number), entry.experiment
+            if not is_new:
+                found.append(Told(now, "already told"))
+            elif before is None:
+                found.append(Told(now, "added"))
+            elif not before.has_outcome and entry.design == before.design:
+                found.append(Told(now, "told"))
+            else:
+                is_correction = before.has_outcome and not adds_to(before, now)
+                changes = differences(before, now, self.settings.units)
+                found.append(Told(now, "corrected" if is_correction else "told", before, changes))
+        return found
 
     def fail(
         self,
@@ -449,19 +460,6 @@ class Campaign:
         """
         report = Report(number, correct=correct, gave_up=True, note=note)
         return self._tell([report], False, key)[0]
-
-    def _told(self, record: Record, entry: Entry, number: int, is_new: bool) -> Told:
-        now, before = record.get(number), entry.experiment
-        if not is_new:
-            return Told(now, "already told")
-        if before is None:
-            return Told(now, "added")
-        if not before.has_outcome and entry.design == before.design:
-            return Told(now, "told")
-        changes = differences(before, now, self.settings.units)
-        if before.has_outcome and not adds_to(before, now):
-            return Told(now, "corrected", before, changes)
-        return Told(now, "told", before, changes)
 
     # -- what was told before
 
@@ -657,11 +655,6 @@ class Campaign:
 def n_under_way(record: Record) -> int:
     """Return how many experiments are done, or under way in a run."""
     return sum(e.has_outcome or (e.is_pending and e.run is not None) for e in record.experiments)
-
-
-def _one_line(name: str) -> str:
-    """Return a name that any database can hold."""
-    return " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "unknown"
 
 
 def _text(text: str) -> str:

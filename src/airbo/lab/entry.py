@@ -20,7 +20,7 @@ from airbo.measures.kinds import bounds_words
 from airbo.observed import check_executed, check_noise_of
 from airbo.outcomes import check_values
 from airbo.space import Design, Space
-from airbo.space.parameters import Categorical, Parameter
+from airbo.space.parameters import Categorical
 from airbo.uncertainty.kinds import describe_uncertainty, read_uncertainty
 
 if TYPE_CHECKING:
@@ -364,21 +364,16 @@ def _about_input(settings: Settings, entry: Entry) -> Iterator[str]:
         parameter = settings.space.whole.parameters[name]
         if known.get(name) == value or isinstance(parameter, Categorical):
             continue
-        if _ranges_outside(parameter, value) > FAR_OUTSIDE:
-            low, high = (words.number(bound) for bound in parameter.range)
-            reach = words.with_unit(f"{low} to {high}", words.unit_of(parameter))
-            said = words.number(value)
-            yield f"{name}: an executed input of {said} is far outside the range {reach}."
-
-
-def _ranges_outside(parameter: Parameter, value: float) -> float:
-    """Return how far a value lies outside the range, in ranges; on the scale of the parameter."""
-    low, high = parameter.range
-    if parameter.log:
-        if value <= 0:
-            return math.inf
-        low, high, value = math.log(low), math.log(high), math.log(value)
-    return max(low - value, value - high, 0.0) / (high - low)
+        low, high, at = (
+            # on the scale of the parameter
+            (math.log(v) if v > 0 else -math.inf) if parameter.log else v
+            for v in (*parameter.range, value)
+        )
+        if max(low - at, at - high) > FAR_OUTSIDE * (high - low):
+            reach = " to ".join(map(words.number, parameter.range))
+            reach = words.with_unit(reach, words.unit_of(parameter))
+            said = f"{name}: an executed input of {words.number(value)}"
+            yield f"{said} is far outside the range {reach}."
 
 
 def _about_value(

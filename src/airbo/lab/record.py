@@ -212,7 +212,17 @@ class Record:
         before = {name: v for name, v in {**self.before, **before}.items() if name in names}
         if not before:
             return self
-        experiments = [_completed(e, before, names, uncertainty) for e in self.experiments]
+        experiments = []
+        for e in self.experiments:
+            new = {name: value for name, value in before.items() if name not in e.design}
+            if new:
+                # hit as the file says now, as far as that is about new parameters alone
+                own = [u for u in uncertainty if set(u["parameters"]) <= set(new)]
+                under = None if e.uncertainty is None else [*e.uncertainty, *own]
+                design = {**e.design, **new}
+                ordered = {name: design[name] for name in names if name in design}
+                e = replace(e, design={**ordered, **design}, uncertainty=under)
+            experiments.append(e)
         return replace(self, before=before, experiments=experiments)
 
     def named(self, first: str) -> "Record":
@@ -220,20 +230,6 @@ class Record:
         if first == VALUE:
             return self
         return replace(self, experiments=[_named(e, first) for e in self.experiments])
-
-
-def _completed(
-    e: Experiment, before: Mapping[str, Any], names: Sequence[str], uncertainty: Sequence[Any]
-) -> Experiment:
-    new = {name: value for name, value in before.items() if name not in e.design}
-    if not new:
-        return e
-    # hit as the file says now, as far as that is about new parameters alone
-    own = [u for u in uncertainty if set(u["parameters"]) <= set(new)]
-    under = None if e.uncertainty is None else [*e.uncertainty, *own]
-    design = {**e.design, **new}
-    ordered = {name: design[name] for name in names if name in design}
-    return replace(e, design={**ordered, **design}, uncertainty=under)
 
 
 def _named(e: Experiment, first: str) -> Experiment:
@@ -292,7 +288,8 @@ class _Folding:
             self._rows.append((fact.number, event.seq))
             self._place[event.seq] = len(self.history) - 1
         else:
-            self._add(event, *_described(fact, before, after, self.file.get("outcomes", {})))
+            what, text, undoable = _described(fact, before, after, self.file.get("outcomes", {}))
+            self._add(event, what, (fact.number,), text, undoable)
 
     def join_rows(self) -> None:
         """Make one change of all rows of an import."""
@@ -360,7 +357,24 @@ def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | Non
                               run=fact.run, reason=fact.reason, given=fact.given)  # fmt: skip
         return replace(e, run=fact.run) if e.is_pending else e
     if isinstance(fact, Told | Failed):
-        return _with_outcome(e, event, fact, under)
+        told, by = _moment(fact.at, event), fact.by or event.by
+        if e is None:
+            asked = told if fact.asked is None else datetime.fromisoformat(fact.asked)
+            e = Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under)
+        measured = fact if isinstance(fact, Told) else Told(fact.number, fact.design, {})
+        return replace(
+            e,
+            design=fact.design,
+            outcome="ok" if isinstance(fact, Told) else "failed",
+            outcomes=measured.outcomes,
+            units=measured.units,
+            noise=measured.noise,
+            executed=fact.executed,
+            infeasible=isinstance(fact, Failed) and fact.infeasible,
+            uncertainty=e.uncertainty if fact.uncertainty is None else fact.uncertainty,
+            told=e.told if e.has_outcome else told,
+            by=e.by if e.has_outcome else by,
+        )
     if e is None:
         return None
     if isinstance(fact, Abandoned):
@@ -373,30 +387,6 @@ def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | Non
     return e
 
 
-def _with_outcome(
-    e: Experiment | None, event: Event, fact: Told | Failed, under: Any
-) -> Experiment:
-    told, by = _moment(fact.at, event), fact.by or event.by
-    if e is None:
-        asked = told if fact.asked is None else datetime.fromisoformat(fact.asked)
-        e = Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under)
-    first = (e.told, e.by) if e.has_outcome else (told, by)
-    is_told = isinstance(fact, Told)
-    return replace(
-        e,
-        design=fact.design,
-        outcome="ok" if is_told else "failed",
-        outcomes=fact.outcomes if isinstance(fact, Told) else {},
-        units=fact.units if isinstance(fact, Told) else {},
-        noise=fact.noise if isinstance(fact, Told) else {},
-        executed=fact.executed,
-        infeasible=isinstance(fact, Failed) and fact.infeasible,
-        uncertainty=e.uncertainty if fact.uncertainty is None else fact.uncertainty,
-        told=first[0],
-        by=first[1],
-    )
-
-
 def _moment(text: str | None, event: Event) -> datetime:
     return event.at if text is None else datetime.fromisoformat(text)
 
@@ -406,38 +396,32 @@ def _described(
     before: Experiment | None,
     after: Experiment | None,
     units: Mapping[str, str | None],
-) -> tuple[str, tuple[int, ...], str, bool]:
-    """Say what an event changed: what, the experiment, in words, whether it can be undone."""
-    numbers = (fact.number,)
+) -> tuple[str, str, bool]:
+    """Say what an event changed: what, in words, and whether it can be undone."""
     if isinstance(fact, Asked):
-        is_new = before is None
         design = words.pairs(fact.design)
         design += f", given {words.pairs(fact.given)}" if fact.given else ""
-        return "asked", numbers, design if is_new else "another process runs it", False
+        return "asked", design if before is None else "another process runs it", False
     if isinstance(fact, Told | Failed):
         assert after is not None
         if fact.source is not None:
-            return "imported", numbers, f"1 row of {fact.source}", True
+            return "imported", f"1 row of {fact.source}", True
         if before is not None and before.has_outcome and not adds_to(before, after):
-            return (
-                "corrected",
-                numbers,
-                ", ".join(differences(before, after, units)) or "nothing",
-                True,
-            )
+            changed = ", ".join(differences(before, after, units)) or "nothing"
+            return "corrected", changed, True
         measured = words.pairs(after.executed)
         text = words.result(after, units) + (f", measured {measured}" if measured else "")
         if before is None:
-            return "added", numbers, text, True
+            return "added", text, True
         what = "failed" if after.outcome == "failed" else "told"
-        return what, numbers, ", ".join([text, *_moved(before, after)]), True
+        return what, ", ".join([text, *_moved(before, after)]), True
     if isinstance(fact, Abandoned):
-        return "given up", numbers, "", True
+        return "given up", "", True
     if isinstance(fact, Noted):
-        return "noted", numbers, fact.text, True
+        return "noted", fact.text, True
     if isinstance(fact, Excluded):
-        return "excluded", numbers, fact.why, True
-    return "included", numbers, "the model knows it again", True
+        return "excluded", fact.why, True
+    return "included", "the model knows it again", True
 
 
 def adds_to(before: Experiment, after: Experiment) -> bool:

@@ -39,16 +39,6 @@ N_DAYS = 25
 # -- along one parameter
 
 
-def along_figures(findings: Findings) -> list[tuple[str, go.Figure]]:
-    """Draw each outcome along each parameter."""
-    found = []
-    for along in findings.slices:
-        of = "" if findings.is_single else f"{along.outcome.name} along "
-        exactly = "" if along.name in findings.uncertain else " (set exactly)"
-        found.append((f"{of}{along.name}{exactly}", parameter_figure(along)))
-    return found
-
-
 def parameter_figure(along: Slice) -> go.Figure:
     """Draw the expected value along a parameter, and under it where the design lands."""
     lands = along.name in along.findings.uncertain
@@ -168,15 +158,16 @@ def _range(along: Slice) -> list[float] | None:
 # -- over two parameters
 
 
-def map_figures(findings: Findings) -> list[tuple[str, go.Figure]]:
-    """Draw maps of each objective; none where there is no pair of numbers."""
-    found = []
-    for outcome in findings.parts:
-        pairs = pairs_by_influence([own for own in findings.slices if own.outcome is outcome])
-        of = "" if findings.is_single else f"{outcome.name}: "
-        for a, b in pairs[:MAX_MAPS] if outcome.name in findings.aims else []:
-            found.append((f"{of}{b} over {a}", map_figure(outcome, a, b)))
-    return found
+def pairs_of_maps(findings: Findings) -> list[tuple[OutcomeFindings, str, str]]:
+    """Return what maps are drawn of: each objective over the pairs that change it most."""
+    return [
+        (outcome, a, b)
+        for outcome in findings.parts
+        if outcome.name in findings.aims
+        for a, b in pairs_by_influence([own for own in findings.slices if own.outcome is outcome])[
+            :MAX_MAPS
+        ]
+    ]
 
 
 def pairs_by_influence(slices: Sequence[Slice]) -> list[tuple[str, str]]:
@@ -330,15 +321,6 @@ def scatter_words(findings: Findings) -> str:
                     f"{words.percent(rest)} of the scatter."
                 )
     return " ".join(said)
-
-
-def environment_figures(findings: Findings) -> list[tuple[str, go.Figure]]:
-    """Draw each outcome against each environment."""
-    return [
-        (f"{outcome.name} against {name}", environment_figure(outcome, name))
-        for outcome in findings.parts
-        for name in findings.unseen
-    ]
 
 
 def on_days(outcome: OutcomeFindings, name: str) -> tuple[NDArray[np.float64], Estimate]:

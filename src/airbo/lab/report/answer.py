@@ -1,7 +1,6 @@
 """The first screen of a report: what to set, what to expect, and whether to go on."""
 
 from collections.abc import Callable
-from itertools import combinations
 
 import plotly.graph_objects as go
 
@@ -144,13 +143,6 @@ def front_table(findings: Findings) -> tuple[list[str], list[list[str]]]:
         for r in findings.front
     ]  # fmt: skip
     return [*header, *(outcome.label for outcome in findings.parts)], rows
-
-
-def front_figures(findings: Findings) -> list[tuple[str, go.Figure]]:
-    """Draw each pair of objectives."""
-    aims = [outcome for outcome in findings.parts if outcome.name in findings.aims]
-    pairs = combinations(aims, 2)
-    return [(f"{b.name} over {a.name}", front_figure(findings, a, b)) for a, b in pairs]
 
 
 def front_figure(findings: Findings, a: OutcomeFindings, b: OutcomeFindings) -> go.Figure:

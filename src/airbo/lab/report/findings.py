@@ -29,11 +29,11 @@ from airbo.observed import INFEASIBLE, OK, STATUS, VALUE
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.goal import OutcomeModel
 from airbo.optimizer.recommendation import OutcomeEstimate
-from airbo.outcomes import Aim, Want, objectives
-from airbo.space import Design, Space
+from airbo.outcomes import Aim, objectives
+from airbo.space import Design
 from airbo.space.cube import Cube, Section
 from airbo.space.parameters import Categorical, Parameter
-from airbo.uncertainty import InputUncertainty, base_draws
+from airbo.uncertainty import base_draws
 from airbo.uncertainty.in_cube import in_cube
 
 N_DRAWS = 4096
@@ -79,6 +79,10 @@ class Findings:
             design: What to look around at; by default the recommended design.
         """
         self.optimizer, self._design = optimizer, design
+        self.space, self.outcomes = optimizer.space, optimizer.outcomes
+        self.cube = Cube(self.space)
+        self.deployment = optimizer.deployment
+        """Where designs land in use."""
         self.given = dict(given or {})
         self.section = Section(optimizer.space, self.given)
         """The designs inside the cube that models see, which has the environment, too."""
@@ -89,11 +93,6 @@ class Findings:
             raise ValueError(f"There are {n} experiments, but {len(self.numbers)} numbers.")
 
     # -- what is wanted, and what was measured
-
-    @property
-    def outcomes(self) -> Mapping[str, Want]:
-        """What is wanted of each outcome."""
-        return self.optimizer.outcomes
 
     @property
     def is_single(self) -> bool:
@@ -160,7 +159,7 @@ class Findings:
         """Whether too little is known to recommend a design."""
         return self._answer[1]
 
-    @cached_property
+    @property
     def expected(self) -> Mapping[str, OutcomeEstimate]:
         """What the model predicts for each outcome of the recommended design."""
         return self.best.outcomes
@@ -190,21 +189,6 @@ class Findings:
         return Specification.of(self.optimizer, given=self.given)
 
     # -- where designs land
-
-    @property
-    def space(self) -> Space:
-        """The parameters."""
-        return self.optimizer.space
-
-    @cached_property
-    def cube(self) -> Cube:
-        """The unit cube of the parameters."""
-        return Cube(self.space)
-
-    @property
-    def deployment(self) -> InputUncertainty:
-        """Where designs land in use."""
-        return self.optimizer.deployment
 
     @property
     def uncertain(self) -> list[str]:

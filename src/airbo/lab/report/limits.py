@@ -83,11 +83,6 @@ def binned(
 # -- the operating window
 
 
-def window_figures(findings: Findings, window: OperatingWindow) -> list[tuple[str, go.Figure]]:
-    """Draw P(in spec) along each parameter."""
-    return [(name, window_figure(findings, window, name)) for name in findings.space.names]
-
-
 def window_rows(findings: Findings, window: OperatingWindow) -> list[list[str]]:
     """Write of each parameter its recommended value, and how far it may move."""
     ranges = window.alone, window.jointly

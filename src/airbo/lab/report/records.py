@@ -22,11 +22,6 @@ MOST_CHANGES = 200
 """Number of changes on the page, the latest ones; `airbo export --history` has all."""
 
 
-def progress_figures(findings: Findings) -> list[tuple[str, go.Figure]]:
-    """Draw the values of each outcome."""
-    return [("" if findings.is_single else o.name, progress_figure(o)) for o in findings.parts]
-
-
 def progress_figure(outcome: OutcomeFindings) -> go.Figure:
     """Draw all observed values over the numbers by which people call the experiments.
 

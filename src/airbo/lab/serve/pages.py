@@ -390,11 +390,13 @@ class Site:
             title = self.live.snapshot().settings.name
             content = self.live.make_file(name)
         except (CampaignError, JobError) as error:
-            template = self._templates.get_template("refused.html")
-            return HTMLResponse(template.render(text=str(error), is_ours=False), 503)
+            return self._said("refused.html", 503, text=str(error), is_ours=False)
         save = f"attachment; filename*=UTF-8''{quote(f'{title} {name}', safe='')}"
         headers = {"Content-Disposition": save}
         return Response(content, media_type=_FILES[name], headers=headers)
+
+    def _said(self, name: str, status: int, **what: Any) -> Response:
+        return HTMLResponse(self._templates.get_template(name).render(**what), status)
 
     def _page(
         self,
@@ -407,8 +409,7 @@ class Site:
         try:
             view = self.live.look()
         except CampaignError as error:
-            template = self._templates.get_template("broken.html")
-            return HTMLResponse(template.render(text=str(error), live=str(error)), 503)
+            return self._said("broken.html", 503, text=str(error), live=str(error))
         snapshot = view.snapshot
         profile = None
         if name == "predict.html":
