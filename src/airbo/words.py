@@ -355,6 +355,20 @@ def hit(space: Space, uncertainty: Any, name: str) -> str:
     return "exactly"
 
 
+def parameter_rows(space: Space, *uncertainties: Any) -> list[list[str]]:
+    """Say of each parameter which values it has, and how it is hit under each uncertainty."""
+    rows = [
+        [name, choices(parameter), *(hit(space, under, name) for under in uncertainties)]
+        for name, parameter in space.parameters.items()
+    ]
+    for name, around in space.environment.items():
+        typical = with_unit(shown(around.typical), around.unit)
+        laws = [hit(space, under, name) for under in uncertainties]
+        laws = ["measured each time" if law == "exactly" else law for law in laws]
+        rows.append([name, f"{choices(around.column)}, typically {typical}; nobody sets it", *laws])
+    return rows
+
+
 def _parts(space: Space, uncertainty: Any) -> list[tuple[Sequence[str], Any]]:
     """Return what is hit together, and how."""
     if isinstance(uncertainty, list):

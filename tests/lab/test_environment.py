@@ -299,7 +299,7 @@ def test_the_report_says_how_much_of_the_scatter_the_environment_explains(oven, 
 
 def test_the_curve_over_days_is_what_is_predicted_of_each_day(oven):
     from airbo.lab.report import Findings
-    from airbo.lab.report.environment import on_days
+    from airbo.lab.report.along import on_days
 
     findings = Findings(oven.optimizer(), oven.settings.units)
     [outcome] = findings.parts

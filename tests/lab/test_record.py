@@ -90,14 +90,6 @@ class Folding(RuleBasedStateMachine):
             record = fold(self.events[:n])
             assert len(record.history) == n
 
-    @rule(data=st.data())
-    def folding_in_two_parts_is_folding_at_once(self, data):
-        n = data.draw(st.integers(0, len(self.events)))
-        first = fold(self.events[:n])
-        before = (list(first.experiments), list(first.history))
-        assert fold(self.events[n:], first) == fold(self.events)
-        assert (first.experiments, first.history) == before  # which others may still hold
-
     @invariant()
     def the_history_says_what_counts(self):
         standing = [c.events[0] for c in fold(self.events).history if not c.undone and c.numbers]
@@ -182,7 +174,5 @@ def test_who_told_it_first_stays_when_somebody_corrects_it():
 def test_rows_of_an_import_are_one_change():
     row = [Told(i, {"x": 1.0}, {"value": 1.0 * i}, source="old.csv") for i in range(3)]
     events = [event(1, Begun(FILE)), *(event(i, f, "import") for i, f in enumerate(row, 2))]
-    for n in range(len(events)):
-        assert fold(events[n:], fold(events[:n])) == fold(events)
     [_, change] = fold(events).history
     assert (change.what, change.about, change.text) == ("imported", "0-2", "3 rows of old.csv")

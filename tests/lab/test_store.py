@@ -17,9 +17,9 @@ from sqlalchemy.exc import OperationalError
 from airbo import uncertainty as unc
 from airbo.lab import Campaign, DamageError, Settings, StorageError, tables
 from airbo.lab import store as module
-from airbo.lab.events import Begun, Noted
+from airbo.lab.events import Begun, Event, Noted
 from airbo.lab.record import fold
-from airbo.lab.store import NewEvent, Outdated, Store, explained
+from airbo.lab.store import Outdated, Store, explained
 from airbo.lab.tables import write_whole
 from airbo.lab.url import StorageURL
 from tests.lab import processes
@@ -52,11 +52,11 @@ def told(path, values):
 
 
 def noted(text, key=None):
-    return NewEvent(datetime.now(UTC), "ann", key or uuid.uuid4().hex, Noted(0, text))
+    return Event(0, datetime.now(UTC), "ann", key or uuid.uuid4().hex, Noted(0, text))
 
 
 def begun(store):
-    return store.append([NewEvent(datetime.now(UTC), "ann", "begun", Begun({}))], None)[-1]
+    return store.append([Event(0, datetime.now(UTC), "ann", "begun", Begun({}))], None)[-1]
 
 
 # -- order
@@ -234,9 +234,9 @@ def test_what_can_be_read_of_a_damaged_file_comes_out(tmp_path):
     record = told(path, [1.0, 2.0, 3.0])
     edit(tmp_path, "UPDATE event SET body = '{' WHERE seq = 3")
     settings = Settings.read(path)
-    found = Store(settings.storage, tmp_path, settings.name).salvage()
-    assert found.n_lost == 1
-    assert fold(found.events).experiments == [record.get(0), record.get(2)]
+    found, n_lost = Store(settings.storage, tmp_path, settings.name).salvage()
+    assert n_lost == 1
+    assert fold(found).experiments == [record.get(0), record.get(2)]
 
 
 # -- copies

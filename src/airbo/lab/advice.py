@@ -87,13 +87,24 @@ class Adviser:
 
         Args:
             policy: As for ``recommend``.
-            tolerance: As for ``look_ahead``.
+            tolerance: A difference of expected values that does not matter to you; by default a
+                twentieth of the range of the observed values.
             given: As for ``recommend``.
         """
-        known = check_given(self.settings, given)
-        outlook = self.look_ahead(tolerance, policy, known) if self.knows_outlook else None
-        best = outlook.recommendation if outlook else self.recommend(policy, known)
-        handover, caution = self.handover(best.design, known), self.caution(best.design)
+        from airbo.analysis import Handover, look_ahead
+
+        known, outlook = check_given(self.settings, given), None
+        if self.knows_outlook:
+            one = self.optimizer.of_outcome()
+            try:
+                outlook = look_ahead(one, tolerance=tolerance, policy=policy, given=known)
+            except ValueError as error:  # no experiment has what is given
+                raise CampaignError(str(error)) from None
+            best = self._held(outlook.recommendation, known)
+        else:
+            best = self.recommend(policy, known)
+        handover = Handover.of(self.optimizer, best.design, known)
+        caution = self._caution(best.design)
         return Answer(best, known, outlook, handover, caution, self.is_about_one_value)
 
     def front(self, policy: Policy | None = None, given: Given = None) -> "list[Recommendation]":
@@ -109,15 +120,10 @@ class Adviser:
         missing = [name for name in outcomes if name not in there]
         if not missing or not there & {*outcomes}:
             return
-        others = there - {*outcomes}
-        renamed = (
-            f" Experiments measured {quoted(sorted(others))}, which the file does not name."
-            if others
-            else ""
-        )
-        raise CampaignError(
-            f"There is nothing to recommend yet: no experiment measured {quoted(missing)}.{renamed}"
-        )
+        said = f"There is nothing to recommend yet: no experiment measured {quoted(missing)}."
+        if others := there - {*outcomes}:
+            said += f" Experiments measured {quoted(sorted(others))}, which the file does not name."
+        raise CampaignError(said)
 
     def predict(self, design: Mapping[str, Any], allow_outside: bool = False) -> "Prediction":
         """Return what to expect at a design; see ``Campaign.predict``."""
@@ -137,7 +143,7 @@ class Adviser:
         known = [e for e in modelled(self.settings, self.experiments) if e.outcomes]
         return predict(self.optimizer, known, plain, given)
 
-    def caution(self, design: Design) -> str:
+    def _caution(self, design: Design) -> str:
         """Warn where no experiment is near a design; empty where one is."""
         from airbo.lab.prediction import FAR, nearest
 
@@ -150,32 +156,6 @@ class Adviser:
             f"{percent(away)} of a range. What is expected here rests on what the model believes "
             "of the whole range. Try it before you rely on it, or use --tried."
         )
-
-    def look_ahead(
-        self, tolerance: float | None = None, policy: Policy | None = None, given: Given = None
-    ) -> "Outlook":
-        """Say what further experiments can bring, and what the recommendation is based on.
-
-        Args:
-            tolerance: A difference of expected values that does not matter to you; by default a
-                twentieth of the range of the observed values.
-            policy: As for ``recommend``.
-            given: As for ``recommend``.
-        """
-        from airbo.analysis import look_ahead
-
-        known, one = check_given(self.settings, given), self.optimizer.of_outcome()
-        try:
-            found = look_ahead(one, tolerance=tolerance, policy=policy, given=known)
-        except ValueError as error:  # no experiment has what is given
-            raise CampaignError(str(error)) from None
-        return replace(found, recommendation=self._held(found.recommendation, known))
-
-    def handover(self, design: Mapping[str, Any], given: Given = None) -> "Handover":
-        """Return operating window and tolerance budgets of a design, where there are limits."""
-        from airbo.analysis import Handover
-
-        return Handover.of(self.optimizer, design, check_given(self.settings, given))
 
     def _held(self, best: "Recommendation", given: Given = None) -> "Recommendation":
         best = self._named(best)

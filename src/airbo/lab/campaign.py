@@ -16,7 +16,7 @@ from airbo.lab.entry import SAME_DESIGN, Entry, EntryReader, Report, check_once,
 from airbo.lab.errors import CampaignError, StorageError
 from airbo.lab.file import Settings
 from airbo.lab.record import Change, Experiment, Record, Status, adds_to, differences, fold
-from airbo.lab.store import NewEvent, Outdated, Store
+from airbo.lab.store import Outdated, Store
 from airbo.space import Design, Space
 from airbo.space.parameters import Categorical, Parameter
 from airbo.words import quoted, same_unit
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.lab.prediction import Prediction
-    from airbo.lab.tables import ExperimentTable, Imported
+    from airbo.lab.tables import ExperimentTable, Imported, Source
     from airbo.optimizer import Optimizer, Recommendation
     from airbo.uncertainty.in_cube import NamedUncertainty
 
@@ -122,7 +122,7 @@ class Campaign:
         return self._record
 
     def _remember(self, new: Sequence[events.Event]) -> None:
-        settings, record = self.settings, fold(new, self._record)
+        settings, record = self.settings, fold([*self._record.events, *new])
         named, under = record.named(settings.value_name), settings.described["uncertainty"]
         self._record = named.completed(settings.before, settings.space.names, under)
 
@@ -141,16 +141,20 @@ class Campaign:
 
     def status(self, record: Record | None = None) -> Status:
         """Say where the campaign stands."""
-        record = record or self.record()
+        record, settings = record or self.record(), self.settings
         outcomes = [e.outcome for e in record.experiments]
+        told = [e for e in record.experiments if e.counts and e.outcomes]
+        missing = [(e, [n for n in settings.outcomes if n not in e.outcomes]) for e in told]
+        name, want = next(iter(settings.outcomes.items()))
+        rivals = [e for e in told if settings.is_single and name in e.outcomes]
         return Status(
             n_ok=outcomes.count("ok"),
             n_failed=outcomes.count("failed"),
             n_given_up=outcomes.count("given up"),
             n_excluded=sum(e.excluded is not None for e in record.experiments),
             pending=record.pending,
-            waiting=_waiting(self.settings, record),
-            best=_best(self.settings, record),
+            waiting=[(e, names) for e, names in missing if names],
+            best=max(rivals, key=lambda e: want.merit(e.outcomes[name]), default=None),
         )
 
     # -- changing
@@ -188,17 +192,18 @@ class Campaign:
             return call, self._record, True
         raise StorageError(f"The storage {self.store} is too busy: others write all the time.")
 
-    def _events(self, record: Record, facts: Sequence[events.Fact], call: str) -> list[NewEvent]:
+    def _events(
+        self, record: Record, facts: Sequence[events.Fact], call: str
+    ) -> list[events.Event]:
         """Sign events; where the file is new, or another one, that is written before them."""
-        now, by = datetime.now(UTC), _one_line(self.by)
-        described = self.settings.described
-        found = []
-        if not record.events:
-            found.append(NewEvent(now, by, events.new_key(), events.Begun(described)))
-        elif record.file != described:
-            found.append(NewEvent(now, by, events.new_key(), events.Changed(described)))
-        keys = events.keys_of(call, len(facts))
-        return found + [NewEvent(now, by, k, fact) for k, fact in zip(keys, facts, strict=True)]
+        now, described = datetime.now(UTC), self.settings.described
+        signs = "".join(c if c.isprintable() else " " for c in self.by)  # any database holds these
+        by = " ".join(signs.split()) or "unknown"
+        found = [*zip(events.keys_of(call, len(facts)), facts, strict=True)]
+        if record.file != described:
+            says = events.Changed if record.events else events.Begun
+            found.insert(0, (events.new_key(), says(described)))
+        return [events.Event(0, now, by, key, fact) for key, fact in found]
 
     # -- asking
 
@@ -231,18 +236,21 @@ class Campaign:
             if (budget is not None and n_under_way(known) >= budget) or known.numbers_of(call):
                 break
             chosen = self._choose(known, n, given)
-            designs = [design for design, _ in chosen]
-            accept = _accepts(self.settings.space, known, designs, bool(tries_left))
 
-            def decide(record: Record) -> list[events.Fact]:
+            def decide(
+                record: Record, known: Record = known, chosen: Any = chosen, last: int = tries_left
+            ) -> list[events.Fact]:
                 if budget is not None and n_under_way(record) >= budget:
                     return []
-                first = record.next_number
-                asked = [
-                    events.Asked(first + i, design, run, reason=why, given=around)
-                    for i, (design, why) in enumerate(chosen)  # noqa: B023
+                new = [e for e in record.experiments if e.number not in known.by_number]
+                others = [e.design for e in new if e.outcome != "given up"]
+                away = (self.settings.space.distance(d, o) for d, _ in chosen for o in others)
+                if last and min(away, default=1.0) < SAME_DESIGN:
+                    return []  # somebody else was given the same meanwhile
+                return [
+                    events.Asked(record.next_number + i, design, run, reason=why, given=around)
+                    for i, (design, why) in enumerate(chosen)
                 ]
-                return [*asked] if accept(record) else []  # noqa: B023
 
             if self._change(call, decide)[2]:
                 break
@@ -399,7 +407,20 @@ class Campaign:
         call, record, _ = self._change(key, decide)
         if not said:  # the same call was made before
             return [Told(record.get(n), "already told") for n in record.numbers_of(call)]
-        return [self._told(record, entry, number, is_new) for entry, number, is_new in said]
+        found = []
+        for entry, number, is_new in said:
+            now, before = record.get(number), entry.experiment
+            if not is_new:
+                found.append(Told(now, "already told"))
+            elif before is None:
+                found.append(Told(now, "added"))
+            elif not before.has_outcome and entry.design == before.design:
+                found.append(Told(now, "told"))
+            else:
+                is_correction = before.has_outcome and not adds_to(before, now)
+                changes = differences(before, now, self.settings.units)
+                found.append(Told(now, "corrected" if is_correction else "told", before, changes))
+        return found
 
     def fail(
         self,
@@ -440,19 +461,6 @@ class Campaign:
         """
         report = Report(number, correct=correct, gave_up=True, note=note)
         return self._tell([report], False, key)[0]
-
-    def _told(self, record: Record, entry: Entry, number: int, is_new: bool) -> Told:
-        now, before = record.get(number), entry.experiment
-        if not is_new:
-            return Told(now, "already told")
-        if before is None:
-            return Told(now, "added")
-        if not before.has_outcome and entry.design == before.design:
-            return Told(now, "told")
-        changes = differences(before, now, self.settings.units)
-        if before.has_outcome and not adds_to(before, now):
-            return Told(now, "corrected", before, changes)
-        return Told(now, "told", before, changes)
 
     # -- what was told before
 
@@ -517,7 +525,7 @@ class Campaign:
 
     def import_table(
         self,
-        source: "str | Path | pd.DataFrame",
+        source: "Source",
         *,
         again: bool = False,
         allow_outside: bool = False,
@@ -529,10 +537,10 @@ class Campaign:
         """Import experiments that were done before: all rows, or none.
 
         Args:
-            source: A CSV or Excel file, or a table, with a column for each parameter and for the
-                value, or the outcomes; where there is such, ``status`` (ok or failed) and
-                ``executed_<name>``. Of a table that was exported, numbers that are free, notes,
-                exclusions, times and names are kept.
+            source: A CSV or Excel file, a table or a stream of CSV, with a column for each
+                parameter and for the value, or the outcomes; where there is such, ``status`` (ok or
+                failed) and ``executed_<name>``. Of a table that was exported, numbers that are
+                free, notes, exclusions, times and names are kept.
             again: Whether a table that was imported before counts once more.
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
@@ -650,49 +658,10 @@ def n_under_way(record: Record) -> int:
     return sum(e.has_outcome or (e.is_pending and e.run is not None) for e in record.experiments)
 
 
-def _accepts(
-    space: Space, known: Record, designs: Sequence[Design], is_strict: bool
-) -> Callable[[Record], bool]:
-    """Return a function that says whether designs still are what nobody else has asked for."""
-    numbers = {e.number for e in known.experiments}
-
-    def accept(record: Record) -> bool:
-        new = [e for e in record.experiments if e.number not in numbers]
-        others = [e.design for e in new if e.outcome != "given up"]
-        alike = (space.distance(d, o) < SAME_DESIGN for d in designs for o in others)
-        return not (is_strict and any(alike))
-
-    return accept
-
-
-def _one_line(name: str) -> str:
-    """Return a name that any database can hold."""
-    return " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "unknown"
-
-
 def _text(text: str) -> str:
     if not text.strip():
         raise CampaignError("The text is empty.")
     return text.strip()
-
-
-# -- where it stands
-
-
-def _waiting(settings: Settings, record: Record) -> list[tuple[Experiment, list[str]]]:
-    """Return experiments of which some outcomes were not measured yet."""
-    told = [e for e in record.experiments if e.counts and e.outcomes]
-    missing = [(e, [name for name in settings.outcomes if name not in e.outcomes]) for e in told]
-    return [(e, names) for e, names in missing if names]
-
-
-def _best(settings: Settings, record: Record) -> Experiment | None:
-    """Return the best observed experiment, where one outcome says what is best."""
-    if not settings.is_single:
-        return None
-    name, want = settings.value_name, settings.outcomes[settings.value_name]
-    known = [e for e in record.experiments if e.counts and name in e.outcomes]
-    return max(known, key=lambda e: want.merit(e.outcomes[name]), default=None)
 
 
 # -- whether the file is still about the same thing
@@ -710,13 +679,14 @@ def check_fit(record: Record, settings: Settings) -> None:
         )
     if record.file == settings.described:
         return
-    what = (
-        []
-        if begun.file["direction"] == settings.direction
-        else [f"the direction was {begun.file['direction']!r} and is now {settings.direction!r}"]
-    )
+    what = []
+    if begun.file["direction"] != settings.direction:
+        was = begun.file["direction"]
+        what.append(f"the direction was {was!r} and is now {settings.direction!r}")
     what += _refused_changes(Space.from_dict(record.file), settings.space, record.before)
-    what += _changed_units(record, settings)
+    told = {name: unit for e in reversed(record.experiments) for name, unit in e.units.items()}
+    units = [_changed_unit(n, u, settings.units[n]) for n, u in told.items() if n in settings.units]
+    what += filter(None, units)
     if what:
         raise StorageError(
             f"{settings.path.name} does not fit the trials of campaign {settings.name!r} in "
@@ -724,15 +694,6 @@ def check_fit(record: Record, settings: Settings) -> None:
             "with another name and storage (`airbo export` and `airbo import` carry values over; "
             "convert those that get another unit)."
         )
-
-
-def _changed_units(record: Record, settings: Settings) -> list[str]:
-    """Say which outcomes were told in another unit than the file has now."""
-    told: dict[str, str] = {}
-    for e in record.experiments:
-        told |= {name: unit for name, unit in e.units.items() if name not in told}
-    found = (_changed_unit(n, u, settings.units[n]) for n, u in told.items() if n in settings.units)
-    return [text for text in found if text]
 
 
 def _refused_changes(old: Space, new: Space, before: Mapping[str, Any]) -> list[str]:
@@ -757,7 +718,8 @@ def _refused_change(name: str, old: Parameter, new: Parameter) -> str:
         if gone:
             return f"the choices of {name!r} lack {quoted(gone)}, which they had before"
     elif old.log != new.log:
-        return f"parameter {name!r} was {_scale(old)} and is now {_scale(new)}"
+        was, now = ("logarithmic" if p.log else "linear" for p in (old, new))
+        return f"parameter {name!r} was {was} and is now {now}"
     return _changed_unit(name, *(getattr(p, "unit", None) for p in (old, new)))
 
 
@@ -765,7 +727,3 @@ def _changed_unit(name: str, old: str | None, new: str | None) -> str:
     if old is None or same_unit(old, new):
         return ""
     return f"the unit of {name!r} was {old!r} and is {f'now {new!r}' if new else 'gone'}"
-
-
-def _scale(parameter: Parameter) -> str:
-    return "logarithmic" if parameter.log else "linear"

@@ -8,14 +8,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from airbo import measures
-from airbo.lab.campaign import Told
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment, Status
 from airbo.measures import InSpec, Measure, Target
+from airbo.words import result
 
 if TYPE_CHECKING:
     from airbo.analysis import Outlook
     from airbo.lab.advice import Answer
+    from airbo.lab.campaign import Told
     from airbo.optimizer import Recommendation
 
 
@@ -40,12 +41,23 @@ def experiment_data(settings: Settings, e: Experiment) -> dict[str, Any]:
     }
 
 
-def told_data(settings: Settings, told: Sequence[Told]) -> list[dict[str, Any]]:
+def told_data(settings: Settings, told: Sequence["Told"]) -> list[dict[str, Any]]:
     """Describe what telling did."""
     return [
         {**experiment_data(settings, t.experiment), "done": t.done, "changes": list(t.changes)}
         for t in told
     ]
+
+
+def told_words(settings: Settings, told: "Told") -> str:
+    """Say what telling did, in a sentence."""
+    e, came = told.experiment, result(told.experiment, settings.units)
+    return {
+        "told": f"Experiment {e.number}: {came}.",
+        "already told": f"Experiment {e.number} was told before: {came}. Nothing changed.",
+        "corrected": f"Experiment {e.number} is corrected: {', '.join(told.changes)}.",
+        "added": f"Added as experiment {e.number}: {came}.",
+    }[told.done]
 
 
 def status_data(settings: Settings, now: Status) -> dict[str, Any]:
@@ -91,15 +103,11 @@ def answer_data(settings: Settings, answer: "Answer") -> dict[str, Any]:
 
 def _outlook_data(outlook: "Outlook") -> dict[str, Any]:
     """Describe what further experiments can bring."""
-    lucky = outlook.luckiest
+    found = ("tolerance", "probability", "n_values", "spread", "n_confirmations")
     return {
         "gains": {str(n): gain for n, gain in outlook.gains.items()},
-        "tolerance": outlook.tolerance,
-        "probability": outlook.probability,
-        "n_values": outlook.n_values,
-        "spread": outlook.spread,
-        "n_confirmations": outlook.n_confirmations,
-        "luckiest": None if lucky is None else asdict(lucky),
+        **{name: getattr(outlook, name) for name in found},
+        "luckiest": None if outlook.luckiest is None else asdict(outlook.luckiest),
     }
 
 

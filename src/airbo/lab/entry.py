@@ -1,5 +1,6 @@
 """What somebody reports of an experiment: understood, checked and questioned; nothing is stored."""
 
+import contextlib
 import json
 import math
 import statistics
@@ -14,12 +15,12 @@ from airbo.lab.errors import AlreadyTold, CampaignError, Doubtful
 from airbo.lab.events import Abandoned, Failed, Told
 from airbo.lab.file import Settings
 from airbo.lab.limits import check_place
-from airbo.lab.record import Experiment, Record, Stage
+from airbo.lab.record import Experiment, Record
 from airbo.measures.kinds import bounds_words
-from airbo.observed import check_executed, check_noise_of, check_value
+from airbo.observed import check_executed, check_noise_of
 from airbo.outcomes import check_values
 from airbo.space import Design, Space
-from airbo.space.parameters import Categorical, Parameter
+from airbo.space.parameters import Categorical
 from airbo.uncertainty.kinds import describe_uncertainty, read_uncertainty
 
 if TYPE_CHECKING:
@@ -83,13 +84,6 @@ class Entry:
     """Whether it failed because its design cannot be used."""
 
     @property
-    def outcome(self) -> Stage:
-        """What became of the experiment."""
-        if self.gave_up:
-            return "given up"
-        return "ok" if self.outcomes else "failed"
-
-    @property
     def is_known(self) -> bool:
         """Whether its experiment has this outcome already."""
         known = self.experiment
@@ -105,8 +99,9 @@ class Entry:
         """
         said, own = (json.dumps(u, sort_keys=True) for u in (self.uncertainty, known.uncertainty))
         silent = not self.executed and not fully
+        outcome = "given up" if self.gave_up else "ok" if self.outcomes else "failed"
         return (
-            (known.outcome, dict(known.outcomes)) == (self.outcome, dict(self.outcomes))
+            (known.outcome, dict(known.outcomes)) == (outcome, dict(self.outcomes))
             and known.infeasible == self.infeasible
             and (self.experiment is None or dict(known.design) == dict(self.design))
             and (self.uncertainty is None or said == own)
@@ -210,7 +205,7 @@ class EntryReader:
                 raise CampaignError(f"executed: {name!r} is a choice, which is always set exactly.")
         try:
             measured = check_executed(space, design, executed)
-            outcomes = check_values(self.settings.outcomes, self._named(report.value)) or {}
+            outcomes = check_values(self.settings.outcomes, report.value) or {}
             noise = check_noise_of(outcomes, report.noise, self.settings.is_single)
             check_place(space.whole, measured, "executed")
         except (ValueError, TypeError) as error:
@@ -231,22 +226,10 @@ class EntryReader:
             infeasible=report.infeasible,
         )
 
-    def _named(self, value: Any) -> Any:
-        """Give a bare value the name of the only outcome; None and NaN: the experiment failed."""
-        is_nothing = value is None or (isinstance(value, float) and math.isnan(value))
-        if is_nothing or isinstance(value, Mapping) or not self.settings.is_single:
-            return value
-        number = check_value(value)
-        return None if number is None else {self.settings.value_name: number}
-
     def _experiment_with(self, said: Entry, again: bool) -> Experiment | None:
         """Return the experiment that a design without a number is about, if there is one."""
-        space = self.settings.space
-        alike = [
-            e
-            for e in self.record.experiments
-            if space.distance(e.design, said.design) < SAME_DESIGN
-        ]
+        away = self.settings.space.distance
+        alike = [e for e in self.record.experiments if away(e.design, said.design) < SAME_DESIGN]
         pending = [e for e in alike if e.is_pending]
         known = [e for e in alike if e.has_outcome and not again and said.agrees(e)]
         return next(iter([*pending, *known]), None)
@@ -272,8 +255,10 @@ class EntryReader:
                     f"as in {name}=50, or write a law into the file."
                 )
         is_partly_measured = any(0 < len(own & set(entry.executed)) < len(own) for own in groups)
-        is_known = entry.experiment is not None and entry.design == entry.experiment.design
-        is_inside = is_known or self._is_inside(entry.design)
+        is_inside = entry.experiment is not None and entry.design == entry.experiment.design
+        with contextlib.suppress(ValueError):
+            self.settings.space.check(entry.design)
+            is_inside = True
         if under in self._usable and is_inside and not is_partly_measured:
             return
         try:
@@ -288,21 +273,10 @@ class EntryReader:
             raise CampaignError(str(error)) from None
         self._usable.append(under)
 
-    def _is_inside(self, design: Design) -> bool:
-        try:
-            self.settings.space.check(design)
-        except ValueError:
-            return False
-        return True
-
     @cached_property
     def _usable(self) -> list[Any]:
         """Uncertainties that a model can use, as an earlier experiment showed."""
-        found: list[Any] = []
-        for e in self.record.experiments:
-            if e.uncertainty is not None and e.uncertainty not in found:
-                found.append(e.uncertainty)
-        return found
+        return [e.uncertainty for e in self.record.experiments if e.uncertainty is not None]
 
     @cached_property
     def _optimizer(self) -> "Optimizer":
@@ -390,21 +364,16 @@ def _about_input(settings: Settings, entry: Entry) -> Iterator[str]:
         parameter = settings.space.whole.parameters[name]
         if known.get(name) == value or isinstance(parameter, Categorical):
             continue
-        if _ranges_outside(parameter, value) > FAR_OUTSIDE:
-            low, high = (words.number(bound) for bound in parameter.range)
-            reach = words.with_unit(f"{low} to {high}", words.unit_of(parameter))
-            said = words.number(value)
-            yield f"{name}: an executed input of {said} is far outside the range {reach}."
-
-
-def _ranges_outside(parameter: Parameter, value: float) -> float:
-    """Return how far a value lies outside the range, in ranges; on the scale of the parameter."""
-    low, high = parameter.range
-    if parameter.log:
-        if value <= 0:
-            return math.inf
-        low, high, value = math.log(low), math.log(high), math.log(value)
-    return max(low - value, value - high, 0.0) / (high - low)
+        low, high, at = (
+            # on the scale of the parameter
+            (math.log(v) if v > 0 else -math.inf) if parameter.log else v
+            for v in (*parameter.range, value)
+        )
+        if max(low - at, at - high) > FAR_OUTSIDE * (high - low):
+            reach = " to ".join(map(words.number, parameter.range))
+            reach = words.with_unit(reach, words.unit_of(parameter))
+            said = f"{name}: an executed input of {words.number(value)}"
+            yield f"{said} is far outside the range {reach}."
 
 
 def _about_value(

@@ -158,7 +158,7 @@ class Event:
     """Something that happened in a campaign: what, who, when."""
 
     seq: int
-    """Its position in the campaign, from 1."""
+    """Its position in the campaign, from 1; 0: it is not written yet."""
     at: datetime
     """When, in UTC."""
     by: str

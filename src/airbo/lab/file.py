@@ -8,7 +8,6 @@ One value is one outcome: ``value = {...}`` with ``direction`` and ``measure`` i
 write a single table ``[outcomes.<name>]``, and nothing behind this file knows the difference.
 """
 
-import itertools
 import json
 import os
 import tomllib
@@ -275,41 +274,26 @@ def _table(text: str, file: str) -> TomlTable:
     except RecursionError:
         raise FileError(file, [Mistake(1, "its tables or lists are nested too deeply.")]) from None
     except tomllib.TOMLDecodeError as error:
-        raise FileError(file, [_broken(str(error), text)]) from None
-    except ValueError as error:  # of a number
+        what, _, where = str(error).rpartition(" (at ")
+        line = where.removeprefix("line ").split(",")[0]  # or it is at the end of the document
+        at = int(line) if line.isdigit() else max(1, len(text.splitlines()))
+        raise FileError(file, [Mistake(at, f"not valid TOML: {what or error}.")]) from None
+    except ValueError as error:  # of a number, which makes its line the longest
         what = "a number has too many digits" if "digits" in str(error) else str(error)
-        raise FileError(file, [Mistake(_longest_line(text), f"{what}.")]) from None
+        lines = text.splitlines()
+        raise FileError(file, [Mistake(1 + lines.index(max(lines, key=len)), f"{what}.")]) from None
     return TomlTable(values, (), Notes(text))
 
 
-def _check_plain(values: Any) -> None:
+def _check_plain(values: Any, depth: int = DEEPEST) -> None:
     """Refuse what no campaign needs, and what would break whoever reads on."""
-    level = [values]
-    for _ in range(DEEPEST):
-        inside = [list(part.values()) if isinstance(part, dict) else part for part in level]
-        level = []
-        for value in itertools.chain.from_iterable(inside):
-            if isinstance(value, dict | list):
-                level.append(value)
-            elif isinstance(value, int) and abs(value) >= 2**63:
-                raise ValueError("a whole number has too many digits")
-        if not level:
-            return
-    raise RecursionError
-
-
-def _longest_line(text: str) -> int:
-    lines = text.splitlines()
-    return 1 + max(range(len(lines)), key=lambda i: len(lines[i]), default=0)
-
-
-def _broken(message: str, text: str) -> Mistake:
-    """Take the line number out of what the parser said."""
-    what, _, where = message.rpartition(" (at ")
-    line = where.removeprefix("line ").split(",")[0]
-    if line.isdigit():
-        return Mistake(int(line), f"not valid TOML: {what}.")
-    return Mistake(max(1, len(text.splitlines())), f"not valid TOML: {what or message}.")
+    if isinstance(values, int) and abs(values) >= 2**63:
+        raise ValueError("a whole number has too many digits")
+    if isinstance(values, dict | list):
+        if not depth:
+            raise RecursionError
+        for value in values.values() if isinstance(values, dict) else values:
+            _check_plain(value, depth - 1)
 
 
 def _settings(top: TomlTable, path: Path) -> Settings | None:
@@ -403,16 +387,14 @@ def _read_parameters(top: TomlTable) -> dict[str, Parameter]:
             usual = "categorical" if "choices" in own.values else "float"
             kind = own.one_of("type", types, usual)
             keys = {"categorical": ()}.get(kind, ("unit", "log", "step"))
-            made[name] = _made(
-                own, name, types[kind], kind, ("type", "uncertainty", "before"), keys
-            )
+            others = ("type", "uncertainty", "before")
+            made[name] = _made(own, name, types[kind], kind, others, keys)
     return {name: parameter for name, parameter in made.items() if parameter is not None}
 
 
 def _read_environment(top: TomlTable) -> dict[str, Environment]:
     """Read the tables [environment.<name>]: what nobody sets."""
-    table = top.sub("environment")
-    made = {}
+    table, made = top.sub("environment"), {}
     for name in () if table is None else table.values:
         if table is not None and (own := table.sub(name)) is not None:
             if name in (top.values.get("parameters") or ()):
@@ -559,23 +541,20 @@ def _outcome(
         )
         return None
     unit = table.get("unit", "a text in quotes")
+    for key, where in (("measure", "a goal"), ("probability", "a limit")):
+        if key in table.values and is_limit == (key == "measure"):
+            other = "a limit" if is_limit else "a goal"
+            table.note(f"{key} belongs to {where}, not to {other}.", key)
     try:
-        want = _limit(table) if is_limit else _aim(table)
+        goal = None if is_limit else table.one_of("goal", _GOALS, "maximize")
+        want = _limit(table) if goal is None else _GOALS[goal](_read_measure(table))
         return None if want is None else (want, unit, _plausible(table))
     except (ValueError, TypeError) as error:
         table.note_error(error)
         return None
 
 
-def _aim(table: TomlTable) -> Want:
-    if "probability" in table.values:
-        table.note("probability belongs to a limit, not to a goal.", "probability")
-    return _GOALS[table.one_of("goal", _GOALS, "maximize")](_read_measure(table))
-
-
 def _limit(table: TomlTable) -> Want | None:
-    if "measure" in table.values:
-        table.note("measure belongs to a goal, not to a limit.", "measure")
     probability = check_kept_share(table.values.get("probability", 0.95))
     keys = [key for key in ("at_least", "at_most") if table.get(key, "a number") is not None]
     limits = [check_limit(table.values[key], key) for key in keys]

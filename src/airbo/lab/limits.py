@@ -36,29 +36,21 @@ def check_parameter(parameter: Parameter) -> None:
         ValueError: If it has such.
     """
     if isinstance(parameter, Categorical):
-        _check_choices(parameter.choices)
-    elif isinstance(parameter, Float | Integer):
-        _check_range(parameter)
-
-
-def _check_choices(choices: Sequence[Any]) -> None:
-    for choice in choices:
-        if isinstance(choice, float) and not math.isfinite(choice):
-            raise ValueError(f"choices must be texts or finite numbers, got {choice}.")
-        if isinstance(choice, str) and choice != choice.strip():
-            raise ValueError(f"choices must not begin or end with a blank, got {choice!r}.")
-        if choice == "":
-            raise ValueError("choices must not be empty texts.")
-    texts = [str(choice) for choice in choices]
-    for text in texts:
-        if texts.count(text) > 1:
-            raise ValueError(
-                f"choices must differ in what is written, not only in their type: {text} is there "
-                "twice."
-            )
-
-
-def _check_range(parameter: Float | Integer) -> None:
+        texts = [str(choice) for choice in parameter.choices]
+        for choice, text in zip(parameter.choices, texts, strict=True):
+            if isinstance(choice, float) and not math.isfinite(choice):
+                raise ValueError(f"choices must be texts or finite numbers, got {choice}.")
+            if isinstance(choice, str) and choice != choice.strip():
+                raise ValueError(f"choices must not begin or end with a blank, got {choice!r}.")
+            if choice == "":
+                raise ValueError("choices must not be empty texts.")
+            if texts.count(text) > 1:
+                raise ValueError(
+                    "choices must differ in what is written, not only in their type: "
+                    f"{text} is there twice."
+                )
+        return
+    assert isinstance(parameter, Float | Integer)
     low, high = parameter.low, parameter.high
     largest = LARGEST_INTEGER if isinstance(parameter, Integer) else LARGEST
     for name, bound in (("low", low), ("high", high)):

@@ -24,6 +24,7 @@ from airbo.space.parameters import Categorical
 if TYPE_CHECKING:
     from airbo.optimizer import Optimizer
     from airbo.optimizer.goal import OutcomeModel
+    from airbo.optimizer.recommendation import OutcomeEstimate
 
 N_RIVALS = 30
 """Tried designs that the new one is compared with: those with the best observed values."""
@@ -54,17 +55,20 @@ def reason(
         given: What is known beforehand, as it was asked with.
     """
     models = optimizer.outcome_models(given)
-    aims = [model for model in models if not model.is_limit]
-    doubts = [model for model in models if model.is_limit and _holds(model, design) < UNLIKELY]
+    estimates = {}
+    for model in models:
+        [estimates[model.goal.name]], _ = model.estimates(model.surrogate.points.of([design]))
+    doubtful = [m for m in models if m.is_limit and (estimates[m.goal.name].holds or 0) < UNLIKELY]
     why = _repeated(experiments, design)
-    if why is None and doubts:
-        which = words.listed([_limit_words(model, settings) for model in doubts])
+    if why is None and doubtful:
+        which = words.listed([_limit_words(model, settings) for model in doubtful])
         why = f"Shows where the limits are: it may not keep {which}."
     if why is None:
+        aims = [model for model in models if not model.is_limit]
         is_likely, why = _promise(aims, experiments, design)
         if not is_likely:
             why = " ".join([*([why] if why else []), _unknown(settings, experiments, design)])
-    said = [_expected(model, settings, design) for model in models]
+    said = [_expected(model, settings, estimates[model.goal.name]) for model in models]
     return f"{why} Expected: {'; '.join(said)}."
 
 
@@ -122,11 +126,6 @@ def _unknown(settings: Settings, experiments: Sequence[Experiment], design: Desi
     )
 
 
-def _holds(model: "OutcomeModel", design: Design) -> float:
-    [estimate], _ = model.estimates(model.surrogate.points.of([design]))
-    return estimate.holds or 0.0
-
-
 def _limit_words(model: "OutcomeModel", settings: Settings) -> str:
     name, want = model.goal.name, model.goal.want
     if name == FEASIBLE:
@@ -134,11 +133,10 @@ def _limit_words(model: "OutcomeModel", settings: Settings) -> str:
     return f"{name} {words.with_unit(want.where, settings.units.get(name))}"
 
 
-def _expected(model: "OutcomeModel", settings: Settings, design: Design) -> str:
+def _expected(model: "OutcomeModel", settings: Settings, estimate: "OutcomeEstimate") -> str:
     """Write what is expected of one outcome; of a limit, how likely it is kept."""
     name, want = model.goal.name, model.goal.want
     if not isinstance(want, Limit):
-        [estimate], _ = model.estimates(model.surrogate.points.of([design]))
         return f"{name} {expected_words(want, estimate, settings.units.get(name))}"
-    kept = f"{_limit_words(model, settings)} with probability {_holds(model, design):.2f}"
-    return f"works with probability {_holds(model, design):.2f}" if name == FEASIBLE else kept
+    kept = "works" if name == FEASIBLE else _limit_words(model, settings)
+    return f"{kept} with probability {estimate.holds or 0.0:.2f}"

@@ -4,10 +4,10 @@
 event that was undone counts as if it had never happened, but stays in the history.
 """
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal
 
 from airbo import words
@@ -152,8 +152,6 @@ class Record:
     """What it said when the last event was written."""
     before: Mapping[str, Any] = field(default_factory=dict)
     """Of parameters that came later: the value that former experiments were made with."""
-    state: "_Folding | None" = field(default=None, compare=False, repr=False)
-    """What ``fold`` goes on from."""
 
     @property
     def version(self) -> str:
@@ -172,14 +170,24 @@ class Record:
         return [e for e in self.experiments if e.is_pending]
 
     @property
+    def changes(self) -> list[Change]:
+        """What people changed, the oldest first."""
+        return [c for c in self.history if c.undoable or c.what == "undone"]
+
+    @property
     def last_change(self) -> list[Change]:
         """What an undo takes back: the last change, and what was said in the same call."""
         standing = [c for c in self.history if c.undoable and not c.undone]
         return [c for c in standing if c.call == standing[-1].call]
 
+    @cached_property
+    def by_number(self) -> dict[int, Experiment]:
+        """The experiments by what people call them."""
+        return {e.number: e for e in self.experiments}
+
     def get(self, number: int) -> Experiment:
         """Return the experiment that people call ``number``."""
-        found = next((e for e in self.experiments if e.number == number), None)
+        found = self.by_number.get(number)
         if found is None:
             numbers = [e.number for e in self.pending]
             pending = f"pending: {', '.join(map(str, numbers))}" if numbers else "none is pending"
@@ -204,7 +212,17 @@ class Record:
         before = {name: v for name, v in {**self.before, **before}.items() if name in names}
         if not before:
             return self
-        experiments = [_completed(e, before, names, uncertainty) for e in self.experiments]
+        experiments = []
+        for e in self.experiments:
+            new = {name: value for name, value in before.items() if name not in e.design}
+            if new:
+                # hit as the file says now, as far as that is about new parameters alone
+                own = [u for u in uncertainty if set(u["parameters"]) <= set(new)]
+                under = None if e.uncertainty is None else [*e.uncertainty, *own]
+                design = {**e.design, **new}
+                ordered = {name: design[name] for name in names if name in design}
+                e = replace(e, design={**ordered, **design}, uncertainty=under)
+            experiments.append(e)
         return replace(self, before=before, experiments=experiments)
 
     def named(self, first: str) -> "Record":
@@ -212,20 +230,6 @@ class Record:
         if first == VALUE:
             return self
         return replace(self, experiments=[_named(e, first) for e in self.experiments])
-
-
-def _completed(
-    e: Experiment, before: Mapping[str, Any], names: Sequence[str], uncertainty: Sequence[Any]
-) -> Experiment:
-    new = {name: value for name, value in before.items() if name not in e.design}
-    if not new:
-        return e
-    # hit as the file says now, as far as that is about new parameters alone
-    own = [u for u in uncertainty if set(u["parameters"]) <= set(new)]
-    under = None if e.uncertainty is None else [*e.uncertainty, *own]
-    design = {**e.design, **new}
-    ordered = {name: design[name] for name in names if name in design}
-    return replace(e, design={**ordered, **design}, uncertainty=under)
 
 
 def _named(e: Experiment, first: str) -> Experiment:
@@ -237,21 +241,14 @@ def _named(e: Experiment, first: str) -> Experiment:
     return replace(e, outcomes=name(e.outcomes), units=name(e.units), noise=name(e.noise))
 
 
-def fold(events: Iterable[Event], before: Record | None = None) -> Record:
-    """Return what events add up to.
+def fold(events: Sequence[Event]) -> Record:
+    """Return what events, in their order, add up to.
 
     It never fails: an event about an experiment that does not exist changes nothing, as where a
     part of the events was lost.
-
-    Args:
-        events: In their order.
-        before: What all earlier events add up to, if there are such.
     """
-    known = None if before is None else before.state
-    folding = _Folding() if known is None else known.copy()
-    kept = [] if before is None else [*before.events]
+    folding = _Folding()
     for event in events:
-        kept.append(event)
         if isinstance(event.fact, AboutExperiment):
             folding.about(event, event.fact)
         elif isinstance(event.fact, Undone):
@@ -262,7 +259,7 @@ def fold(events: Iterable[Event], before: Record | None = None) -> Record:
     found = sorted(folding.experiments.items())
     experiments = [experiment for _, experiment in found if experiment is not None]
     said = (folding.begun, folding.file, folding.before)
-    return Record(experiments, folding.history, kept, *said, folding)
+    return Record(experiments, folding.history, events, *said)
 
 
 class _Folding:
@@ -281,17 +278,9 @@ class _Folding:
         self._rows: list[tuple[int, int]] = []
         """Experiments and positions of the further events of the import that was added last."""
 
-    def copy(self) -> "_Folding":
-        """Return a state to go on from; what is in its lists and dicts is never changed."""
-        found = copy.copy(self)
-        found.experiments, found.history = dict(self.experiments), list(self.history)
-        found._standing, found._place = dict(self._standing), dict(self._place)
-        return found
-
     def about(self, event: Event, fact: AboutExperiment) -> None:
         under = self.file.get("uncertainty")
-        earlier = self._standing.get(fact.number, {})
-        self._standing[fact.number] = {**earlier, event.seq: (event, under)}
+        self._standing.setdefault(fact.number, {})[event.seq] = event, under
         before = self.experiments.get(fact.number)
         after = self.experiments[fact.number] = _applied(before, event, under)
         last = self.history[-1] if self.history else None
@@ -299,7 +288,8 @@ class _Folding:
             self._rows.append((fact.number, event.seq))
             self._place[event.seq] = len(self.history) - 1
         else:
-            self._add(event, *_described(fact, before, after, self.file.get("outcomes", {})))
+            what, text, undoable = _described(fact, before, after, self.file.get("outcomes", {}))
+            self._add(event, what, (fact.number,), text, undoable)
 
     def join_rows(self) -> None:
         """Make one change of all rows of an import."""
@@ -316,12 +306,12 @@ class _Folding:
         taken_back = set(fact.events)
         for number, standing in self._standing.items():
             if taken_back & standing.keys():
-                kept = {seq: entry for seq, entry in standing.items() if seq not in taken_back}
-                self._standing[number] = kept
-                again: Experiment | None = None
-                for earlier, under in kept.values():
-                    again = _applied(again, earlier, under)
-                self.experiments[number] = again
+                for seq in taken_back & standing.keys():
+                    del standing[seq]
+                self.experiments[number] = None
+                for earlier, under in standing.values():
+                    known = self.experiments[number]
+                    self.experiments[number] = _applied(known, earlier, under)
         places = sorted({self._place[seq] for seq in taken_back if seq in self._place})
         changes = [self.history[place] for place in places]
         for place in places:
@@ -367,7 +357,24 @@ def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | Non
                               run=fact.run, reason=fact.reason, given=fact.given)  # fmt: skip
         return replace(e, run=fact.run) if e.is_pending else e
     if isinstance(fact, Told | Failed):
-        return _with_outcome(e, event, fact, under)
+        told, by = _moment(fact.at, event), fact.by or event.by
+        if e is None:
+            asked = told if fact.asked is None else datetime.fromisoformat(fact.asked)
+            e = Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under)
+        measured = fact if isinstance(fact, Told) else Told(fact.number, fact.design, {})
+        return replace(
+            e,
+            design=fact.design,
+            outcome="ok" if isinstance(fact, Told) else "failed",
+            outcomes=measured.outcomes,
+            units=measured.units,
+            noise=measured.noise,
+            executed=fact.executed,
+            infeasible=isinstance(fact, Failed) and fact.infeasible,
+            uncertainty=e.uncertainty if fact.uncertainty is None else fact.uncertainty,
+            told=e.told if e.has_outcome else told,
+            by=e.by if e.has_outcome else by,
+        )
     if e is None:
         return None
     if isinstance(fact, Abandoned):
@@ -380,30 +387,6 @@ def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | Non
     return e
 
 
-def _with_outcome(
-    e: Experiment | None, event: Event, fact: Told | Failed, under: Any
-) -> Experiment:
-    told, by = _moment(fact.at, event), fact.by or event.by
-    if e is None:
-        asked = told if fact.asked is None else datetime.fromisoformat(fact.asked)
-        e = Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under)
-    first = (e.told, e.by) if e.has_outcome else (told, by)
-    is_told = isinstance(fact, Told)
-    return replace(
-        e,
-        design=fact.design,
-        outcome="ok" if is_told else "failed",
-        outcomes=fact.outcomes if isinstance(fact, Told) else {},
-        units=fact.units if isinstance(fact, Told) else {},
-        noise=fact.noise if isinstance(fact, Told) else {},
-        executed=fact.executed,
-        infeasible=isinstance(fact, Failed) and fact.infeasible,
-        uncertainty=e.uncertainty if fact.uncertainty is None else fact.uncertainty,
-        told=first[0],
-        by=first[1],
-    )
-
-
 def _moment(text: str | None, event: Event) -> datetime:
     return event.at if text is None else datetime.fromisoformat(text)
 
@@ -413,38 +396,32 @@ def _described(
     before: Experiment | None,
     after: Experiment | None,
     units: Mapping[str, str | None],
-) -> tuple[str, tuple[int, ...], str, bool]:
-    """Say what an event changed: what, the experiment, in words, whether it can be undone."""
-    numbers = (fact.number,)
+) -> tuple[str, str, bool]:
+    """Say what an event changed: what, in words, and whether it can be undone."""
     if isinstance(fact, Asked):
-        is_new = before is None
         design = words.pairs(fact.design)
         design += f", given {words.pairs(fact.given)}" if fact.given else ""
-        return "asked", numbers, design if is_new else "another process runs it", False
+        return "asked", design if before is None else "another process runs it", False
     if isinstance(fact, Told | Failed):
         assert after is not None
         if fact.source is not None:
-            return "imported", numbers, f"1 row of {fact.source}", True
+            return "imported", f"1 row of {fact.source}", True
         if before is not None and before.has_outcome and not adds_to(before, after):
-            return (
-                "corrected",
-                numbers,
-                ", ".join(differences(before, after, units)) or "nothing",
-                True,
-            )
+            changed = ", ".join(differences(before, after, units)) or "nothing"
+            return "corrected", changed, True
         measured = words.pairs(after.executed)
         text = words.result(after, units) + (f", measured {measured}" if measured else "")
         if before is None:
-            return "added", numbers, text, True
+            return "added", text, True
         what = "failed" if after.outcome == "failed" else "told"
-        return what, numbers, ", ".join([text, *_moved(before, after)]), True
+        return what, ", ".join([text, *_moved(before, after)]), True
     if isinstance(fact, Abandoned):
-        return "given up", numbers, "", True
+        return "given up", "", True
     if isinstance(fact, Noted):
-        return "noted", numbers, fact.text, True
+        return "noted", fact.text, True
     if isinstance(fact, Excluded):
-        return "excluded", numbers, fact.why, True
-    return "included", numbers, "the model knows it again", True
+        return "excluded", fact.why, True
+    return "included", "the model knows it again", True
 
 
 def adds_to(before: Experiment, after: Experiment) -> bool:

@@ -1,5 +1,6 @@
 """Experiments that a program does: ask, run the command, tell, without anybody watching."""
 
+import functools
 import json
 import os
 import shlex
@@ -10,7 +11,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -212,14 +213,8 @@ def _end(process: "subprocess.Popen[str]") -> None:
 # -- unattended
 
 
-@dataclass(frozen=True)
-class Step:
-    """One experiment of an unattended run."""
-
-    experiment: Experiment
-    result: CommandResult
-    n_done: int
-    """Experiments of the campaign that have an outcome."""
+Done = tuple[Experiment, CommandResult]
+"""One experiment of an unattended run, and what came of it."""
 
 
 def run_unattended(
@@ -228,8 +223,8 @@ def run_unattended(
     budget: int,
     *,
     max_failures: int = 5,
-    on_step: Callable[[Step], object] = lambda step: None,
-) -> list[Step]:
+    on_step: Callable[[Experiment, CommandResult, int], object] = lambda *step: None,
+) -> list[Done]:
     """Do experiments until the campaign has ``budget`` of them; return those done here.
 
     Experiments that a killed run on this machine left behind are done first. Ctrl-C ends the
@@ -240,12 +235,13 @@ def run_unattended(
         command: What does an experiment.
         budget: Total number of experiments with an outcome.
         max_failures: After so many failed ones in a row the command itself is taken for broken.
-        on_step: Called after each experiment.
+        on_step: Called after each experiment, with what came of it and the number of experiments
+            that have an outcome by now.
 
     Raises:
         CampaignError: After too many failures.
     """
-    steps: list[Step] = []
+    steps: list[Done] = []
     while (experiment := _next(campaign, budget)) is not None:
         try:
             result = command.run(experiment)
@@ -254,10 +250,14 @@ def run_unattended(
                 campaign.give_up(experiment.number)
             raise
         _tell(campaign, experiment, result)
-        done = sum(e.has_outcome for e in campaign.record().experiments)
-        steps.append(Step(experiment, result, done))
-        on_step(steps[-1])
-        _check_failures(steps[-max_failures:], max_failures)
+        steps.append((experiment, result))
+        on_step(experiment, result, sum(e.has_outcome for e in campaign.record().experiments))
+        last = [own.value for _, own in steps[-max_failures:]]
+        if len(last) == max_failures and all(value is None for value in last):
+            raise CampaignError(
+                f"The last {max_failures} experiments failed, so the run has stopped. The last "
+                f"one: {result.reason}."
+            )
     return steps
 
 
@@ -272,25 +272,16 @@ def _next(campaign: Campaign, budget: int) -> Experiment | None:
 
 def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> None:
     """Report a result; Ctrl-C waits, so that no value is lost."""
-
-    def tell() -> None:
-        around, why = result.environment or None, result.reason or None
-        campaign.tell(experiment.number, result.value, executed=around, sure=True, note=why)
-
+    around, why = result.environment or None, result.reason or None
+    tell = functools.partial(
+        campaign.tell, experiment.number, result.value, executed=around, sure=True, note=why
+    )
     with suppress(AlreadyTold):  # somebody else did the same experiment and was faster
         try:
             tell()
         except KeyboardInterrupt:
             tell()
             raise
-
-
-def _check_failures(last: Sequence[Step], max_failures: int) -> None:
-    if len(last) == max_failures and all(step.result.value is None for step in last):
-        raise CampaignError(
-            f"The last {max_failures} experiments failed, so the run has stopped. The last one: "
-            f"{last[-1].result.reason}."
-        )
 
 
 # -- which process runs an experiment, and whether it still does

@@ -22,7 +22,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from airbo.lab.errors import DamageError, StorageError
-from airbo.lab.events import Event, Fact, body_of, fact_from
+from airbo.lab.events import Event, body_of, fact_from
 from airbo.lab.url import StorageURL
 from airbo.words import quoted
 
@@ -65,25 +65,6 @@ _MAKING_TABLES = 0x61697262
 
 class Outdated(Exception):
     """Somebody else has written events since those that a change was decided after."""
-
-
-@dataclass(frozen=True)
-class NewEvent:
-    """An event that is not written yet."""
-
-    at: datetime
-    by: str
-    key: str
-    fact: Fact
-
-
-@dataclass(frozen=True)
-class Salvage:
-    """What can be read of a damaged storage."""
-
-    events: list[Event]
-    n_lost: int
-    """Events that were changed or lost, as far as can be told."""
 
 
 class Store:
@@ -136,8 +117,16 @@ class Store:
             if not rows or rows[0].digest != after.digest:
                 raise self._damaged(f"event {after.seq} is not there any more, or was changed")
             rows = rows[1:]
-        found = self._verified(rows, after)
-        last = found[-1] if found else after
+        found, last = [], after
+        for row in rows:
+            expected = 1 if last is None else last.seq + 1
+            if row.seq != expected:
+                raise self._damaged(f"event {expected} is lost")
+            try:
+                last = _event(row, "" if last is None else last.digest)
+            except ValueError as error:
+                raise self._damaged(f"event {row.seq} was changed: {error}") from None
+            found.append(last)
         if n is not None and n != (0 if last is None else last.seq):
             raise self._damaged(f"it should hold {n} events, and has {last.seq if last else 0}")
         return found
@@ -149,47 +138,53 @@ class Store:
         except sa.exc.DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) == _NO_SUCH_TABLE:
                 return []  # nobody has begun a campaign on this server
-            if self.path is not None and "no such table" in str(error):
-                self._check_study(connection)
             raise
-        if not rows and not first:
-            self._check_alone(connection)
+        if not rows and not first and self.path is not None:  # servers hold many campaigns
+            others = connection.execute(sa.select(_TABLE.c.campaign).distinct()).scalars().all()
+            if others:
+                raise StorageError(
+                    f"The storage {self} belongs to another campaign: it holds {quoted(others)}, "
+                    f"and the file is about {self.campaign!r}. Put the old name back if you only "
+                    "renamed it, or give the new campaign a storage of its own."
+                )
         return rows
-
-    def _check_study(self, connection: "Connection") -> None:
-        if "studies" in sa.inspect(connection).get_table_names():
-            raise StorageError(
-                f"The storage {self} is an Optuna study, as campaigns of airbo 0.1.0 were. Give "
-                "the campaign another storage, and bring the study along: airbo import --study "
-                f"{self.url} NAME."
-            ) from None
-
-    def _verified(self, rows: "Sequence[Row[Any]]", before: Event | None) -> list[Event]:
-        """Turn rows into events, and refuse any that is not as it was written."""
-        found = []
-        for row in rows:
-            expected = 1 if before is None else before.seq + 1
-            if row.seq != expected:
-                raise self._damaged(f"event {expected} is lost")
-            try:
-                before = _event(row, "" if before is None else before.digest)
-            except ValueError as error:
-                raise self._damaged(f"event {row.seq} was changed: {error}") from None
-            found.append(before)
-        return found
 
     def _damaged(self, what: str) -> DamageError:
         return DamageError(str(self), what)
 
     # -- writing
 
-    def append(self, new: Sequence[NewEvent], after: Event | None) -> list[Event]:
+    def append(self, new: Sequence[Event], after: Event | None) -> list[Event]:
         """Write events after the last known one: all of them, or none.
+
+        Args:
+            new: Without positions and digests, which they get here.
+            after: The last known one; None: there is none.
+
+        Returns:
+            The same with positions and digests.
 
         Raises:
             Outdated: If it is not the last one any more.
         """
-        rows, events = self._next_rows(new, after)
+        rows, events, before = [], list[Event](), after
+        for event in new:
+            # times never run backwards
+            at = max([event.at.astimezone(UTC), *([] if before is None else [before.at])])
+            event = replace(event, seq=1 if before is None else before.seq + 1, at=at)
+            row: dict[str, Any] = {
+                "campaign": self.campaign,
+                "seq": event.seq,
+                "at": at.isoformat(timespec="microseconds"),
+                "by": event.by,
+                "key": event.key,
+                "kind": event.fact.kind,
+                "body": body_of(event.fact),
+            }
+            row["digest"] = _digest(row, "" if before is None else before.digest)
+            before = replace(event, digest=row["digest"])
+            rows.append(row)
+            events.append(before)
         if after is None and not self.is_there:
             self._create(rows)
         else:
@@ -215,31 +210,6 @@ class Store:
             if self.path is not None:
                 connection.exec_driver_sql(f"PRAGMA user_version = {rows[-1]['seq']:d}")
 
-    def _next_rows(
-        self, new: Sequence[NewEvent], before: Event | None
-    ) -> tuple[list[dict[str, Any]], list[Event]]:
-        """Give events their positions and digests; times never run backwards."""
-        rows, events = [], []
-        for event in new:
-            at = event.at.astimezone(UTC)
-            if before is not None:
-                at = max(at, before.at)
-            seq = 1 if before is None else before.seq + 1
-            row: dict[str, Any] = {
-                "campaign": self.campaign,
-                "seq": seq,
-                "at": at.isoformat(timespec="microseconds"),
-                "by": event.by,
-                "key": event.key,
-                "kind": event.fact.kind,
-                "body": body_of(event.fact),
-            }
-            row["digest"] = _digest(row, "" if before is None else before.digest)
-            before = Event(seq, at, event.by, event.key, event.fact, row["digest"])
-            rows.append(row)
-            events.append(before)
-        return rows, events
-
     def _create(self, rows: Sequence[dict[str, Any]]) -> None:
         """Make a file with its first events; it is there whole, or not at all."""
         assert self.path is not None
@@ -255,16 +225,6 @@ class Store:
             raise Outdated from None
         finally:
             new.unlink(missing_ok=True)
-
-    def _check_alone(self, connection: "Connection") -> None:
-        """Refuse to begin a campaign in a file that holds another one; servers hold many."""
-        found = connection.execute(sa.select(_TABLE.c.campaign).distinct()).scalars().all()
-        if self.path is not None and found:
-            raise StorageError(
-                f"The storage {self} belongs to another campaign: it holds {quoted(found)}, and "
-                f"the file is about {self.campaign!r}. Put the old name back if you only renamed "
-                "it, or give the new campaign a storage of its own."
-            )
 
     # -- care
 
@@ -299,10 +259,13 @@ class Store:
             raise StorageError(f"{other} {what} already; give the copy another place.") from None
         return len(rows)
 
-    def salvage(self) -> Salvage:
+    def salvage(self) -> tuple[list[Event], int]:
         """Return the events that are as they were written, each by its own digest.
 
         An event whose predecessor is lost cannot be compared. It counts if it can be read.
+
+        Returns:
+            The events, and how many were changed or lost, as far as can be told.
         """
         rows, n = self._readable()
         events, before = [], ""
@@ -314,7 +277,7 @@ class Store:
                 last = row["seq"]
             before = row["digest"]
         whole = max([n, *(row["seq"] for row in rows if isinstance(row["seq"], int))])
-        return Salvage(events, max(0, whole - len(events)))
+        return events, max(0, whole - len(events))
 
     def _readable(self) -> tuple[list[dict[str, Any]], int]:
         """Return the rows that can be read at all, one by one, and how many there should be."""
@@ -348,22 +311,19 @@ class Store:
                 raise StorageError(f"The storage {self} is gone.")
             if self.path is not None and not self.path.stat().st_size:
                 raise self._damaged("the file is empty")
-            if self._opened is None:
-                self._opened = self._engine()
+            if self._opened is None and self.path is not None:
+                self._opened = sqlite(self.path)
+            elif self._opened is None:
+                url = sa.make_url(self.url.text)
+                if url.drivername == "postgresql":  # the driver that `airbo[postgres]` installs
+                    url = url.set(drivername="postgresql+psycopg")
+                self._opened = sa.create_engine(url, pool_pre_ping=True)
             with self._opened.connect() as connection:
                 if self.path is not None:
                     kind = "IMMEDIATE" if writing else "DEFERRED"
                     connection.info["begin"] = f"BEGIN {kind}"
                 with connection.begin():
                     yield connection
-
-    def _engine(self) -> "Engine":
-        if self.path is not None:
-            return sqlite(self.path)
-        url = sa.make_url(self.url.text)
-        if url.drivername == "postgresql":  # the driver that `airbo[postgres]` installs
-            url = url.set(drivername="postgresql+psycopg")
-        return sa.create_engine(url, pool_pre_ping=True)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -470,7 +430,8 @@ _REASONS = {
 _DAMAGED = {
     "file is not a database": "it is not an SQLite database",
     "malformed": "SQLite cannot read it",
-    "no such table": "it has no table of events",
+    "no such table": "it has no table of events (an Optuna study has none: airbo import --study URL "
+    "NAME brings it into a campaign with another storage)",
     "no such column": "its table of events lacks a column",
     "could not decode": "a text in it is not UTF-8",
     "codec can't decode": "a text in it is not UTF-8",

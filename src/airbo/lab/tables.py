@@ -8,9 +8,10 @@ import math
 import os
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from airbo.observed import (
 )
 from airbo.outcomes import objectives
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
-from airbo.space import Design, Space
+from airbo.space import Design
 from airbo.space.parameters import Categorical
 from airbo.words import nearest, number_of, quoted, same_unit, typed_value, unit_of
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from airbo.integrations.optuna import StudyTrial
+
+    Source = str | Path | pd.DataFrame | io.StringIO
 
 TRIAL, ASKED, TOLD = "trial", "asked", "told"
 BY, EXCLUDED, NOTES = "by", "excluded", "notes"
@@ -165,7 +168,7 @@ def _rounded(content: Any) -> Any:
 
 def read_experiments(
     reader: EntryReader,
-    source: "str | Path | pd.DataFrame",
+    source: "Source",
     ignore_others: bool,
     called: Mapping[str, str],
     common: Mapping[str, Any],
@@ -179,16 +182,13 @@ def read_experiments(
         called: Columns that have other names, by what they mean.
         common: What is said of all rows: ``uncertainty`` and ``allow_outside`` of a report.
     """
-    name, sheet = _read(source)
-    found = TableMistakes()
-    columns = TableColumns(reader.settings.space, reader.settings.units, called)
-    columns.check(sheet.header)
-    meanings = _meanings(sheet.header, columns, ignore_others, found)
-    rows = _RowReader(sheet, reader, found, meanings, common).rows()
-    if not rows and not found.mistakes:
-        found.add(1, "there are no experiments in it.")
-    found.check(name)
-    return ExperimentTable(Path(name).name, rows, found.n_left_out)
+    table = _TableReader(reader.settings, source, called, ignore_others)
+    table.check_columns()
+    rows = [row for line, cells in table.rows() for row in table.row(reader, line, cells, common)]
+    if not rows and not table.mistakes:
+        table.note(1, "there are no experiments in it.")
+    table.check()
+    return ExperimentTable(Path(table.name).name, rows, table.n_left_out)
 
 
 def read_trials(reader: EntryReader, url: str, name: str, allow_outside: bool) -> ExperimentTable:
@@ -244,271 +244,220 @@ def read_designs(settings: Settings, path: Path) -> list[Design]:
     Raises:
         FileError: If there are mistakes; all are named.
     """
-    name, sheet = _read(path)
-    columns, found = TableColumns(settings.space, settings.units), TableMistakes()
-    meanings = []
-    for column in sheet.header:
-        try:
-            meanings.append(columns.meaning(column))
-        except ValueError as error:
-            found.add(1, str(error))
-    found.check(name)
-    designs = []
-    for line, cells in sheet.rows:
-        design: Design = {}
-        for column, cell in zip(meanings, cells, strict=False):
-            parameter = settings.space.whole.parameters.get(column)
-            if parameter is None or not cell:
-                continue
-            is_text = isinstance(parameter, Categorical)
-            try:
-                text = sheet.text(cell) if is_text else sheet.number(cell)
-                design[column] = typed_value(settings.space.whole, column, text)
-            except ValueError as error:
-                found.add(line, str(error))
-        designs.append(design)
-    found.check(name)
+    table, names = _TableReader(settings, path), settings.space.whole.names
+    designs = [
+        {n: table.read(line, table.value, n, cells[n]) for n in names if cells.get(n)}
+        for line, cells in table.rows()
+    ]
+    table.check()
     return designs
-
-
-def _read(source: "str | Path | pd.DataFrame") -> tuple[str, Sheet]:
-    """Return the name and the cells of a table."""
-    if not isinstance(source, str | Path):
-        return "the table", sheet_of(to_csv(source))
-    try:
-        return str(source), read_sheet(source)
-    except SheetError as error:
-        raise _refused(str(source), error) from None
-    except OSError as error:
-        raise StorageError(f"{source} cannot be read: {error.strerror}.") from None
-
-
-def _refused(name: str, error: SheetError) -> CampaignError:
-    if error.line is None:
-        return CampaignError(str(error))
-    return FileError(name, [Mistake(error.line, str(error))])
-
-
-@dataclass
-class TableMistakes:
-    """Mistakes of a table, as many as anybody reads."""
-
-    mistakes: list[Mistake] = field(default_factory=list)
-    n_left_out: int = 0
-    """Rows that are no mistake and no experiment to import: pending or given up."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is time to stop."""
-        return len(self.mistakes) >= MOST_MISTAKES
-
-    def add(self, line: int, text: str) -> None:
-        """Note a mistake."""
-        self.mistakes.append(Mistake(line, text))
-
-    def check(self, name: str) -> None:
-        """Refuse a table that has mistakes."""
-        if not self.mistakes:
-            return
-        listed = sorted(self.mistakes, key=lambda mistake: mistake.line)[:MOST_MISTAKES]
-        if self.is_full:
-            more = f"airbo stopped reading after {MOST_MISTAKES} mistakes; there may be more."
-            listed.append(Mistake(listed[-1].line, more))
-        raise FileError(name, listed)
-
-
-@dataclass(frozen=True)
-class TableColumns:
-    """What the columns of a table mean."""
-
-    space: Space
-    units: Mapping[str, str | None]
-    """The outcomes and their units; a single one may also be called ``value``."""
-    called: Mapping[str, str] = field(default_factory=dict)
-    """Columns that have other names, by what they mean."""
-
-    def check(self, header: Sequence[str]) -> None:
-        """Refuse names for columns that there are not."""
-        for name, column in self.called.items():
-            if name not in self.known:
-                raise CampaignError(f"There is nothing called {name!r}{nearest(name, self.known)}")
-            if column not in header:
-                raise CampaignError(f"There is no column {column!r}{nearest(column, header)}")
-
-    @property
-    def known(self) -> list[str]:
-        """What a column can be called, but for units."""
-        names = self.space.whole.names
-        values = [VALUE, *self.units] if len(self.units) == 1 else [*self.units]
-        measured = [EXECUTED_COLUMN + n for n in self.space.names]
-        noise = [NOISE_COLUMN + n for n in values]
-        return list(dict.fromkeys([*names, *values, STATUS, *_OURS, *measured, *noise]))
-
-    def meaning(self, column: str) -> str:
-        """Return the name of a column without its unit; or refuse it.
-
-        Raises:
-            ValueError: If it is unknown, or its unit is another one than that of the file.
-        """
-        name, unit = column, ""
-        if name not in self.known and (found := _UNIT.fullmatch(column)):
-            name, unit = found["name"], found["square"] or found["round"]
-        name = next((n for n, own in self.called.items() if own == column), name)
-        if name not in self.known:
-            raise ValueError(f"unknown column {column!r}{nearest(name, self.known)}")
-        if len(self.units) == 1 and name in (VALUE, NOISE_COLUMN + VALUE):
-            name = name.removesuffix(VALUE) + next(iter(self.units))
-        own = self._unit(name)
-        if unit and own and not same_unit(unit, own):
-            raise ValueError(
-                f"column {column!r} is in {unit!r}, and the campaign file says {own!r}."
-            )
-        return name
-
-    def _unit(self, name: str) -> str | None:
-        if name.removeprefix(NOISE_COLUMN) in self.units:
-            return self.units[name.removeprefix(NOISE_COLUMN)]
-        parameter = self.space.whole.parameters.get(name.removeprefix(EXECUTED_COLUMN))
-        return None if parameter is None else unit_of(parameter)
 
 
 _UNIT = re.compile(r"(?P<name>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))")
 
 
-def _meanings(
-    header: Sequence[str], columns: TableColumns, ignore_others: bool, found: TableMistakes
-) -> list[str | None]:
-    """Return what each column means; None: it is skipped."""
-    meanings: list[str | None] = []
-    for column in header:
-        try:
-            meanings.append(columns.meaning(column))
-        except ValueError as error:
-            meanings.append(None)
-            if not ignore_others and column:
-                hint = " (--ignore-others skips such columns)" if "unknown" in str(error) else ""
-                found.add(1, f"{error}{hint}")
-    missing = [name for name in columns.space.names if name not in meanings]
-    if not set(columns.units) & set(meanings):
-        missing.append(VALUE if len(columns.units) == 1 else " or ".join(columns.units))
-    for name in missing:
-        found.add(1, f"the header has no column {name!r}; it has {quoted(header)}.")
-    for name in sorted({m for m in meanings if m and meanings.count(m) > 1}):
-        own = [column for column, m in zip(header, meanings, strict=True) if m == name]
-        found.add(1, f"there are columns {quoted(own)} for {name!r}: which one counts?")
-    return meanings
+class _TableReader:
+    """Reads a table; what is wrong is noted with its line, as much as anybody reads."""
 
+    def __init__(
+        self,
+        settings: Settings,
+        source: "Source",
+        called: Mapping[str, str] | None = None,
+        ignore_others: bool = False,
+    ) -> None:
+        """Read the header; see ``read_experiments``."""
+        self.settings, self.space, self.units = settings, settings.space.whole, settings.units
+        self.name, self.sheet = _read(source)
+        self.mistakes: list[Mistake] = []
+        self.n_left_out = 0
+        """Rows that are no mistake and no experiment to import: pending or given up."""
+        values = [VALUE, *self.units] if settings.is_single else [*self.units]
+        executed = [EXECUTED_COLUMN + n for n in settings.space.names]
+        noise = [NOISE_COLUMN + n for n in values]
+        self.known = [*self.space.names, *values, STATUS, *_OURS, *executed, *noise]
+        """What a column can be called, but for units."""
+        for name, column in (called or {}).items():
+            if name not in self.known:
+                raise CampaignError(f"There is nothing called {name!r}{nearest(name, self.known)}")
+            if column not in self.sheet.header:
+                near = nearest(column, self.sheet.header)
+                raise CampaignError(f"There is no column {column!r}{near}")
+        self.names = {column: name for name, column in (called or {}).items()}
+        self.columns = [self._meaning(column, ignore_others) for column in self.sheet.header]
+        """What each column means; None: it is skipped."""
 
-@dataclass(frozen=True)
-class _RowReader:
-    """Reads the cells of rows, and notes what is wrong with each."""
+    def _meaning(self, column: str, ignore_others: bool) -> str | None:
+        name, unit = column, ""
+        if name not in self.known and (found := _UNIT.fullmatch(column)):
+            name, unit = found["name"], found["square"] or found["round"]
+        name = self.names.get(column, name)
+        if name not in self.known:
+            if column and not ignore_others:
+                near = nearest(name, self.known)
+                hint = " (--ignore-others skips such columns)"
+                self.note(1, f"unknown column {column!r}{near}{hint}")
+            return None
+        if self.settings.is_single and name in (VALUE, NOISE_COLUMN + VALUE):
+            name = name.removesuffix(VALUE) + self.settings.value_name
+        own = self.units.get(name.removeprefix(NOISE_COLUMN))
+        if (parameter := self.space.parameters.get(name.removeprefix(EXECUTED_COLUMN))) is not None:
+            own = unit_of(parameter)
+        if unit and own and not same_unit(unit, own):
+            self.note(1, f"column {column!r} is in {unit!r}, and the campaign file says {own!r}.")
+        return name
 
-    sheet: Sheet
-    reader: EntryReader
-    found: TableMistakes
-    meanings: Sequence[str | None]
-    """Of the columns."""
-    common: Mapping[str, Any]
-    """What is said of all rows."""
+    def check_columns(self) -> None:
+        """Note what a table of experiments lacks, or has twice."""
+        missing = [name for name in self.settings.space.names if name not in self.columns]
+        if not set(self.units) & set(self.columns):
+            missing.append(VALUE if self.settings.is_single else " or ".join(self.units))
+        for name in missing:
+            text = f"the header has no column {name!r}; it has {quoted(self.sheet.header)}."
+            self.note(1, text)
+        for name in sorted({m for m in self.columns if m and self.columns.count(m) > 1}):
+            headed = zip(self.sheet.header, self.columns, strict=True)
+            own = [column for column, meaning in headed if meaning == name]
+            self.note(1, f"there are columns {quoted(own)} for {name!r}: which one counts?")
 
-    def rows(self) -> list[TableRow]:
-        """Return all experiments; mistakes are noted."""
-        rows: list[TableRow] = []
-        n = len(self.meanings)
+    def note(self, line: int, text: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(line, text))
+
+    def check(self) -> None:
+        """Refuse a table that has mistakes."""
+        listed = sorted(self.mistakes, key=lambda mistake: mistake.line)[:MOST_MISTAKES]
+        if len(self.mistakes) >= MOST_MISTAKES:
+            more = f"airbo stopped reading after {MOST_MISTAKES} mistakes; there may be more."
+            listed.append(Mistake(listed[-1].line, more))
+        if listed:
+            raise FileError(self.name, listed)
+
+    # -- rows
+
+    def rows(self) -> Iterator[tuple[int, dict[str | None, str]]]:
+        """Yield line and cells of each row, by what they mean."""
+        n = len(self.columns)
         try:
             for line, cells in self.sheet.rows:
+                if len(self.mistakes) >= MOST_MISTAKES:
+                    return
                 if not any(cells[n:]):  # spreadsheets add empty cells at the end
                     cells = cells[:n]
                 if not self.sheet.is_csv:  # Excel leaves out empty cells at the end
                     cells = [*cells, *[""] * (n - len(cells))]
                 if len(cells) == n:
-                    rows += self._row(line, dict(zip(self.meanings, cells, strict=True)))
+                    yield line, dict(zip(self.columns, cells, strict=True))
                 else:
-                    self.found.add(line, f"expected {n} cells as in the header, got {len(cells)}.")
-                if self.found.is_full:
-                    break
+                    self.note(line, f"expected {n} cells as in the header, got {len(cells)}.")
         except SheetError as error:
-            self.found.add(error.line or 1, str(error))
-        return rows
+            self.note(error.line or 1, str(error))
 
-    def _row(self, line: int, cells: Mapping[str | None, str]) -> list[TableRow]:
+    def row(
+        self,
+        reader: EntryReader,
+        line: int,
+        cells: Mapping[str | None, str],
+        common: Mapping[str, Any],
+    ) -> list[TableRow]:
         """Return the experiment of a row; nothing if it has mistakes, or was not done."""
-        settings = self.reader.settings
-        names, status = settings.space.names, cells.get(STATUS, "").lower() or OK
+        names, status = self.settings.space.names, cells.get(STATUS, "").lower() or OK
         if status in _SKIPPED:
-            self.found.n_left_out += 1
+            self.n_left_out += 1
             return []
-        n_before = len(self.found.mistakes)
+        n_before = len(self.mistakes)
         if status not in _STATUSES:
-            self.found.add(line, f"status must be one of {quoted(_STATUSES)}, got {status!r}.")
-        design = {n: self._try(line, self._designed, n, cells[n]) for n in names if n in cells}
-        columns = {name: EXECUTED_COLUMN + name for name in names}
-        columns |= {name: name for name in settings.space.environment}
-        executed = {
-            name: self._try(line, self._executed, name, column, cells[column])
-            for name, column in columns.items()
-            if cells.get(column)
+            self.note(line, f"status must be one of {quoted(_STATUSES)}, got {status!r}.")
+        outside = common.get("allow_outside", False)
+        design = {
+            n: self.read(line, self._designed, n, cells[n], outside) for n in names if n in cells
         }
-        given = {n: cells[n] for n in settings.units if cells.get(n)}
-        outcomes = {n: self._try(line, self._outcome, n, cell) for n, cell in given.items()}
-        if given and status in (FAILED, INFEASIBLE):
-            [(name, cell), *_] = given.items()
+        columns = {name: EXECUTED_COLUMN + name for name in names}
+        columns |= {name: name for name in self.settings.space.environment}
+        executed = {n: cells[column] for n, column in columns.items() if cells.get(column)}
+        values = {n: cells[n] for n in self.units if cells.get(n)}
+        noise = {n: cells[NOISE_COLUMN + n] for n in self.units if cells.get(NOISE_COLUMN + n)}
+        said: dict[str, Any] = {
+            "executed": {
+                # a choice is refused with the row
+                n: self.read(line, self._number, columns[n], cell) if n in self._numbers else cell
+                for n, cell in executed.items()
+            },
+            "value": {n: self.read(line, self._number, n, cell) for n, cell in values.items()},
+            "noise": {n: self.read(line, self._number, n, cell) for n, cell in noise.items()},
+        }
+        if values and status in (FAILED, INFEASIBLE):
+            [(name, cell), *_] = values.items()
             text = f"{name} is {cell!r}, but the status is {status!r}: remove one of them."
-            self.found.add(line, text)
-        if not given and status == OK and set(settings.units) & set(cells):
-            self.found.add(
+            self.note(line, text)
+        is_measured = bool(set(self.units) & set(cells))
+        if not values and status == OK and is_measured:
+            self.note(
                 line,
                 "the value is missing; for an experiment that failed, add a column status with "
                 "the word 'failed'.",
             )
-        noise = {
-            name: self._try(line, self._outcome, column, cells[column])
-            for name in settings.units
-            if cells.get(column := NOISE_COLUMN + name)
-        }
-        is_whole = set(names) <= set(cells) and bool(set(settings.units) & set(cells))
-        if len(self.found.mistakes) > n_before or not is_whole:
+        if len(self.mistakes) > n_before or not set(names) <= set(cells) or not is_measured:
             return []
-        said = {"infeasible": status == INFEASIBLE, "noise": noise, **self.common}
-        entry = self._try(
-            line, self.reader.added, Report(design, outcomes or None, executed=executed, **said)
-        )
+        said["value"] = said["value"] or None
+        report = Report(design, infeasible=status == INFEASIBLE, **said, **common)
+        entry = self.read(line, reader.added, report)
         kept = {c: self.sheet.text(cells[c]) for c in _OURS if cells.get(c) and c not in design}
         return [] if entry is None else [TableRow(line, entry, kept)]
 
-    def _designed(self, name: str, cell: str) -> Any:
-        space, allow_outside = self.reader.settings.space, self.common.get("allow_outside", False)
-        parameter = space.parameters[name]
-        is_choice = isinstance(parameter, Categorical)
-        text = self.sheet.text(cell) if is_choice else self._number(name, cell)
-        value = typed_value(space, name, text)
+    @cached_property
+    def _numbers(self) -> list[str]:
+        """Names of parameters, and of the environment, that are numbers."""
+        parameters = self.space.parameters.items()
+        return [name for name, p in parameters if not isinstance(p, Categorical)]
+
+    def value(self, name: str, cell: str) -> Any:
+        """Read the value of a parameter, or of the environment."""
+        text = self._plain(name, cell) if name in self._numbers else self.sheet.text(cell)
+        return typed_value(self.space, name, text)
+
+    def _designed(self, name: str, cell: str, allow_outside: bool) -> Any:
+        value = self.value(name, cell)
         try:
-            parameter.encode(value, allow_outside)
+            self.space.parameters[name].encode(value, allow_outside)
         except ValueError as error:
-            hint = _OUTSIDE if "between" in str(error) and not is_choice else ""
+            is_number = "between" in str(error) and name in self._numbers
+            hint = _OUTSIDE if is_number else ""
             raise ValueError(f"Parameter {name!r}: {error}{hint}") from None
         return value
 
-    def _executed(self, name: str, column: str, cell: str) -> Any:
-        if isinstance(self.reader.settings.space.whole.parameters[name], Categorical):
-            return cell  # which is refused with the row
-        return number_of(self._number(column, cell), column)
+    def _number(self, name: str, cell: str) -> float | None:
+        return check_value(number_of(self._plain(name, cell), name))
 
-    def _outcome(self, name: str, cell: str) -> float | None:
-        return check_value(number_of(self._number(name, cell), name))
-
-    def _number(self, name: str, cell: str) -> str:
+    def _plain(self, name: str, cell: str) -> str:
         try:
             return self.sheet.number(cell)
         except ValueError as error:
             raise ValueError(f"{name}: {error}.") from None
 
-    def _try(self, line: int, read: Any, *args: Any) -> Any:
+    def read(self, line: int, read: Callable[..., Any], *args: Any) -> Any:
+        """Read something; note what is wrong with it."""
         try:
             return read(*args)
         except (ValueError, CampaignError) as error:
-            self.found.add(line, str(error))
+            self.note(line, str(error))
             return None
+
+
+def _read(source: "Source") -> tuple[str, Sheet]:
+    """Return the name and the cells of a table."""
+    if not isinstance(source, str | Path):
+        if isinstance(source, io.StringIO):
+            return "the pasted table", sheet_of(source.getvalue())
+        return "the table", sheet_of(to_csv(source))
+    try:
+        return str(source), read_sheet(source)
+    except SheetError as error:
+        if error.line is None:
+            raise CampaignError(str(error)) from None
+        raise FileError(str(source), [Mistake(error.line, str(error))]) from None
+    except OSError as error:
+        raise StorageError(f"{source} cannot be read: {error.strerror}.") from None
 
 
 # -- writing
@@ -523,43 +472,31 @@ def table_of(settings: Settings, experiments: Sequence[Experiment]) -> "pd.DataF
 
     space = settings.space
     measured = [n for n in space.names if any(n in e.executed for e in experiments)]
-    around = [*space.environment]
     called = {name: settings.event_name(name) for name in settings.outcomes}
-    others = (name for e in experiments for name in e.outcomes if name not in called)
-    called |= {name: name for name in others}
-    noisy = {
-        n: NOISE_COLUMN + c for n, c in called.items() if any(n in e.noise for e in experiments)
-    }
+    called |= {n: n for e in experiments for n in e.outcomes if n not in called}
+    noisy = [n for n in called if any(n in e.noise for e in experiments)]
+    remarks = [
+        {BY: e.by, EXCLUDED: e.excluded, NOTES: "; ".join(e.notes) or None} for e in experiments
+    ]
+    taken = {*space.names, *called.values()}  # a parameter or an outcome with such a name counts
+    said = [c for c in (BY, EXCLUDED, NOTES) if c not in taken and any(r[c] for r in remarks)]
     rows = [
         {
-            BY: e.by,  # first: a parameter or an outcome with this name counts more
-            EXCLUDED: e.excluded,
-            NOTES: "; ".join(e.notes) or None,
             TRIAL: e.number,
-            **e.design,
+            **{name: e.design.get(name) for name in space.names},
             **{column: e.outcomes.get(name, math.nan) for name, column in called.items()},
-            **{column: e.noise.get(name) for name, column in noisy.items()},
+            **{NOISE_COLUMN + called[name]: e.noise.get(name) for name in noisy},
             STATUS: INFEASIBLE if e.infeasible else e.outcome,
             **{EXECUTED_COLUMN + name: e.executed.get(name) for name in measured},
-            **{name: e.executed.get(name) for name in around},
+            **{name: e.executed.get(name) for name in space.environment},
             ASKED: _local(e.asked),
             TOLD: _local(e.told),
+            **{column: remark[column] for column in said},
         }
-        for e in experiments
+        for e, remark in zip(experiments, remarks, strict=True)
     ]
-    columns = [
-        TRIAL,
-        *space.names,
-        *called.values(),
-        *noisy.values(),
-        STATUS,
-        *(EXECUTED_COLUMN + n for n in measured),
-        *around,
-        ASKED,
-        TOLD,
-        *(c for c in (BY, EXCLUDED, NOTES) if any(row[c] is not None for row in rows)),
-    ]
-    return pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
+    none = [TRIAL, *space.names, *called.values(), STATUS, *space.environment, ASKED, TOLD]
+    return pd.DataFrame(rows, columns=None if rows else none)
 
 
 def table_of_changes(changes: Sequence[Change]) -> "pd.DataFrame":

@@ -1,6 +1,6 @@
 import pytest
 
-from airbo.lab.report import along
+from airbo.lab.report import along, findings
 from airbo.optimizer import search
 
 
@@ -12,7 +12,7 @@ def coarse(request, monkeypatch, few_draws):
     monkeypatch.setattr(along, "N_PER_SIDE", 5)
     monkeypatch.setattr(search, "N_RESTARTS", 1)
     monkeypatch.setattr(search, "N_RAW", 16)
-    monkeypatch.setattr(along, "N_ALONG", 7)
+    monkeypatch.setattr(findings, "N_ALONG", 7)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import airbo
 from airbo import measures
 from airbo import uncertainty as unc
 from airbo.lab.report import Findings, sections, write_report
-from airbo.lab.report.limits import in_spec_figure, limits_section
+from airbo.lab.report.limits import in_spec_figure
+from airbo.lab.report.report import section
 from airbo.measures.capability import COUNTED
 from airbo.words import percent
 from tests.lab.report.test_report import rows_of, tiles_of, words_of
@@ -167,7 +168,7 @@ def drawn_share(figure, name):
 def test_the_red_area_is_the_share_out_of_spec(opt, bounds):
     findings = Findings(opt())
     limited = {o.name: o for o in findings.parts if o.limits}
-    assert limits_section(findings).html().count('class="chart"') == len(limited)
+    assert section("limits", findings).count('class="chart"') == len(limited)
     assert {name: o.want.bounds for name, o in limited.items()} == bounds
     for name, outcome in limited.items():
         own, capability = bounds[name], findings.expected[name].capability
@@ -249,13 +250,12 @@ def test_every_outcome_of_several_is_compared_by_its_own_goal(tmp_path):
 
 def test_sections_come_one_after_the_other_and_need_nothing_around_them():
     found = list(sections(Findings(several(LIMITED))))
-    keys = [section.key for section in found]
+    keys = [key for key, _ in found]
     assert keys[0] == "answer"
     assert keys[-1] == "settings"
     assert {"limits", "window", "budget", "trust", "along", "experiments"} <= {*keys}
     assert len(keys) == len(set(keys))
-    for section in found:
-        page = section.html()
+    for _, page in found:
         assert page.count("<section") == page.count("</section>") == 1
         assert " style=" not in page
         assert " id=" not in page

@@ -146,7 +146,7 @@ def test_another_page_cannot_send_json(ann, live, headers, code):
     found = ann.request("POST", "/api/tell", json.dumps({"design": DESIGN, "value": 1.0}).encode(),
                         list(sent.items()))  # fmt: skip
     assert found.status == code
-    assert live.snapshot().experiments == []
+    assert live.snapshot().record.experiments == []
 
 
 def test_the_document_and_the_page_name_every_verb(ann):

@@ -45,7 +45,7 @@ def test_what_cannot_be_is_refused_at_its_field(ann, live):
     assert "its bounds are 20 and 90" in answer.words
     answer = ann.send("/ask", **{"given:humidity": "10"})
     assert "'humidity': value must be between 20 and 90, got 10.0." in answer.words
-    assert [e.outcome for e in live.snapshot().experiments] == ["pending"]
+    assert [e.outcome for e in live.snapshot().record.experiments] == ["pending"]
 
 
 def test_a_run_that_nobody_asked_for_has_its_day(ann, file):

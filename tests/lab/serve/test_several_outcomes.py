@@ -86,7 +86,7 @@ def shown(visitor, live):
     """The work page, once the model has looked at everything."""
     visitor.get()
     live.wait()
-    assert live.found.error is None
+    assert live.look().found.error is None
     return visitor.get()
 
 

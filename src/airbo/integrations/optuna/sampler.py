@@ -247,9 +247,9 @@ class AIRBOSampler(BaseSampler):
         It continues the last one if these trials start with those that the last one knew.
         """
         key, told = (trials.space, trials.outcomes, self.seed), trials.told
-        last_key, last_told, last = self._last or (None, [], None)
-        if last is not None and key == last_key and last_told == told[: len(last_told)]:
-            optimizer, new = last.copy(), told[len(last_told) :]
+        last_key, known, last = self._last or (None, [], None)
+        if last is not None and key == last_key and known == told[: len(known)]:
+            optimizer, new = last.copy(), told[len(known) :]
         else:
             optimizer, new = self._new_optimizer(trials), told
         for trial in new:

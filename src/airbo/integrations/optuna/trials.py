@@ -8,7 +8,7 @@ import logging
 import math
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from optuna.distributions import CategoricalDistribution
 from optuna.study import Study, StudyDirection
@@ -46,7 +46,6 @@ _N_CHOSEN = 64
 FIXED = "fixed_params"
 """System attribute in which Optuna keeps the parameters of enqueued trials."""
 
-_T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
 
 
@@ -162,16 +161,12 @@ def _is_number(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class FinishedTrial:
-    """A finished trial; two equal ones have the same effect on an optimizer."""
+    """A finished trial, which nobody can change any more."""
 
-    trial: FrozenTrial = field(compare=False)
+    trial: FrozenTrial
     design: Design
     outcomes: dict[str, float] | None
     """What it measured; None if the experiment failed."""
-    executed: Any
-    """The user attribute with the executed input, as stored; likewise the next two."""
-    uncertainty: Any
-    given: Any
 
     def tell(self, optimizer: Optimizer, space: SearchSpace) -> None:
         """Report the trial to an optimizer.
@@ -179,19 +174,22 @@ class FinishedTrial:
         A user attribute that cannot be used is left out with a warning, because a finished trial
         can no longer be corrected.
         """
-        executed = self._usable(lambda: measured_in(self.trial, space), "nothing had been measured")
-        under = self._usable(
-            lambda: uncertainty_of(self.trial, space), "it had no uncertainty of its own"
-        )
+        usable: list[Any] = [None, None]
+        for i, (read, without) in enumerate(_READ):
+            try:
+                usable[i] = read(self.trial, space)
+            except ValueError as error:
+                number = self.trial.number
+                _logger.warning("Trial %d: %s airbo uses it as if %s.", number, error, without)
+        executed, under = usable
         optimizer.tell(self.design, self.outcomes, executed, under, allow_outside=True)
 
-    def _usable(self, read: Callable[[], _T], without: str) -> _T | None:
-        try:
-            return read()
-        except ValueError as error:
-            number = self.trial.number
-            _logger.warning("Trial %d: %s airbo uses it as if %s.", number, error, without)
-            return None
+
+_READ: Sequence[tuple[Callable[[FrozenTrial, SearchSpace], Any], str]] = (
+    (measured_in, "nothing had been measured"),
+    (uncertainty_of, "it had no uncertainty of its own"),
+)
+"""What a finished trial says of itself, and what is assumed where it cannot be used."""
 
 
 # -- what a study wants, and what it knows
@@ -282,8 +280,7 @@ class Trials:
                 continue
             measured = outcomes_of(trial, names)
             known = {name: value for name, value in measured.items() if name in wanted}
-            attributes = [trial.user_attrs.get(a) for a in (EXECUTED, UNCERTAINTY, GIVEN)]
-            told.append(FinishedTrial(trial, design, known or None, *attributes))
+            told.append(FinishedTrial(trial, design, known or None))
         pending = {n: d for n, d in _pending(study, trials, space) if n != leave_out}
         seen = frozenset(name for trial in trials for name in trial.distributions)
         running = [t for t in trials if t.number in pending and t.state == TrialState.RUNNING]

@@ -12,17 +12,18 @@ from airbo.lab.cli.command import (
     AsJson,
     File,
     Output,
+    Outside,
     WithGiven,
     one_thread,
-    open_campaign,
     read_given,
-    reporting,
+    working_on,
 )
+from airbo.lab.errors import CampaignError
+from airbo.words import assignments, listed, plural
 
 if TYPE_CHECKING:
-    from airbo.analysis import Handover, Outlook
     from airbo.lab import Campaign, Settings
-    from airbo.optimizer import Recommendation
+    from airbo.lab.advice import Answer
 
 Anywhere = Annotated[
     bool | None,
@@ -56,11 +57,9 @@ def recommend(
     as_json: AsJson = False,
 ) -> None:
     """Say which design to use, what to expect of it, and whether more experiments are worth it."""
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.data import answer_data
-        from airbo.words import assignments
 
-        campaign = open_campaign(file, out)
         settings, policy = campaign.settings, policy_of(anywhere)
         known = read_given(settings, given)
         with out.working("Fitting the model and looking ahead ..."):
@@ -68,56 +67,45 @@ def recommend(
             answer = campaign.adviser().answer(policy, tolerance, known)
         if known:
             out.show(f"For {assignments(settings.space, known)}:")
-        if answer.is_about_one_value:
-            _show_value(out, settings, answer.best, answer.outlook)
-        else:
-            _show_outcomes(out, settings, answer.best)
+        out.show(*_sentences(settings, answer))
         if answer.caution:
             out.note(answer.caution)
-        _show_handover(out, settings, answer.handover)
         out.result(answer_data(settings, answer))
 
 
-def _show_value(
-    out: Output, settings: "Settings", best: "Recommendation", outlook: "Outlook | None"
-) -> None:
-    """Say which design to use where one value decides, and what to expect of it."""
-    from airbo.analysis.words import MEAN_ONLY, outlook_sentences
-    from airbo.lab.cli.views import what_to_expect
-    from airbo.words import assignments
-
-    name, unit = settings.value_name, settings.value_unit
-    out.show(f"Use {assignments(settings.space, best.design)}.", what_to_expect(settings, best))
-    if outlook is None:
-        out.show(MEAN_ONLY)
-    else:
-        out.show(*outlook_sentences(outlook, settings.space, name, unit))
-
-
-def _show_outcomes(out: Output, settings: "Settings", best: "Recommendation") -> None:
-    """Say which design to use where there are several outcomes, and what to expect of each."""
-    from airbo.analysis.words import MEAN_ONLY
-    from airbo.lab.cli.views import BRACKETS, outcome_line
+def _sentences(settings: "Settings", answer: "Answer") -> list[str]:
+    """Say which design to use, what to expect of it, whether to go on, and how far one may move."""
+    from airbo.analysis.words import (
+        MEAN_ONLY,
+        budget_sentences,
+        outlook_sentences,
+        window_sentences,
+    )
+    from airbo.lab.cli.views import BRACKETS, outcome_line, what_to_expect
     from airbo.outcomes import objectives
-    from airbo.words import assignments
 
-    out.show(f"Use {assignments(settings.space, best.design)}. {best.reason}".strip())
-    out.show(*(outcome_line(settings, name, found) for name, found in best.outcomes.items()))
-    has_limits = any(estimate.capability for estimate in best.outcomes.values())
-    out.show(" ".join([_MEANS, *([BRACKETS] if has_limits else []), MEAN_ONLY]))
-    if len(objectives(settings.outcomes)) > 1:
-        out.show("The other designs to choose from: airbo front.")
-
-
-def _show_handover(out: Output, settings: "Settings", handed: "Handover") -> None:
-    """Print the operating window and the tolerance budgets."""
-    from airbo.analysis.words import budget_sentences, window_sentences
-
+    best, handed, name = answer.best, answer.handover, settings.value_name
+    said = [f"Use {assignments(settings.space, best.design)}."]
+    if answer.is_about_one_value:
+        said.append(what_to_expect(settings, best))
+        if answer.outlook is None:
+            said.append(MEAN_ONLY)
+        else:
+            unit = settings.value_unit
+            said += outlook_sentences(answer.outlook, settings.space, name, unit)
+    else:
+        said[0] = f"{said[0]} {best.reason}".strip()
+        said += [outcome_line(settings, name, found) for name, found in best.outcomes.items()]
+        has_limits = any(estimate.capability for estimate in best.outcomes.values())
+        said.append(" ".join([_MEANS, *([BRACKETS] if has_limits else []), MEAN_ONLY]))
+        if len(objectives(settings.outcomes)) > 1:
+            said.append("The other designs to choose from: airbo front.")
     if handed.window is not None:
-        out.show(*window_sentences(handed.window, settings.space))
+        said += window_sentences(handed.window, settings.space)
     for budget in handed.budgets:
         name = budget.outcome or settings.value_name
-        out.show(*budget_sentences(budget, name, settings.units.get(name)))
+        said += budget_sentences(budget, name, settings.units.get(name))
+    return said
 
 
 # -- several objectives
@@ -134,13 +122,11 @@ def front_(
     No other design is better by all objectives than one on the front, and every design on it keeps
     the limits of the file. The first row is the best by the first objective.
     """
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.cli.views import front_table
         from airbo.lab.data import recommended_data
-        from airbo.lab.errors import CampaignError
         from airbo.outcomes import objectives
 
-        campaign = open_campaign(file, out)
         settings = campaign.settings
         if len(objectives(settings.outcomes)) < 2:
             raise CampaignError(
@@ -180,9 +166,7 @@ def predict(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="With --table: a .csv or .xlsx file.")
     ] = None,
-    allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
-    ] = False,
+    allow_outside: Outside = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -191,11 +175,9 @@ def predict(
     Of every outcome: the expected value, what a single run will give, how well limits are kept,
     with 90% intervals; and how far the nearest experiments are.
     """
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.prediction import sentences
-        from airbo.words import assignments, listed
 
-        campaign = open_campaign(file, out)
         settings = campaign.settings
         if table is not None:
             _predict_table(campaign, table, output, allow_outside, out)
@@ -219,7 +201,6 @@ def _predict_table(
     """Predict every row of a table."""
     from airbo.lab.prediction import as_table
     from airbo.lab.tables import read_designs, to_csv, write_table
-    from airbo.words import plural
 
     designs = read_designs(campaign.settings, table)
     with out.working("Fitting the model ..."):
@@ -246,12 +227,10 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page that shows what was found; it works offline and can be sent by mail."""
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.advice import check_given
-        from airbo.lab.errors import CampaignError, StorageError
         from airbo.lab.report import write_report
 
-        campaign = open_campaign(file, out)
         if not campaign.status().n_ok:
             raise CampaignError("There is nothing to report yet: no experiment gave a value.")
         path = output or file.with_suffix(".html")
@@ -260,18 +239,15 @@ def report(
         known = check_given(settings, read_given(settings, given))
         if others := [name for name in known if name not in settings.space.environment]:
             raise CampaignError(f"A report is about all values of {', '.join(others)}.")
-        try:
-            write_report(
-                campaign.optimizer(record),
-                path,
-                title=settings.name,
-                units=settings.units,
-                date=datetime.date.today(),
-                numbers=[e.number for e in campaign.modelled(record)],
-                record=record,
-                given=known,
-            )
-        except OSError as error:
-            raise StorageError(f"{path} cannot be written: {error.strerror or error}.") from None
+        write_report(
+            campaign.optimizer(record),
+            path,
+            title=settings.name,
+            units=settings.units,
+            date=datetime.date.today(),
+            numbers=[e.number for e in campaign.modelled(record)],
+            record=record,
+            given=known,
+        )
         out.show(f"Wrote {path}.")
         out.result({"file": path})

@@ -1,13 +1,14 @@
 """``airbo calibrate``: from asked and actual values to an uncertainty."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from airbo.lab.cli.command import DEFAULT, AsJson, File, Output, open_campaign, reporting
+from airbo.lab.errors import CampaignError, StorageError
+from airbo.words import hit, kind, nearest, number, plural, with_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,22 +75,22 @@ def calibrate(
 def _calibrate_campaign(file: Path, lag: int, keep_outliers: bool, out: Output) -> None:
     """Compare the inputs that were measured during a campaign with what its file says."""
     from airbo.uncertainty import learn
-    from airbo.words import plural
 
     campaign = open_campaign(file, out)
     with out.working("Comparing what was measured with the file ..."):
-        table = measured_inputs(campaign.settings, campaign.experiments)
-        found = beliefs(campaign.settings, table)
+        asked, actual = _measured(campaign.settings, campaign.experiments)
+        found = _beliefs(campaign.settings, asked, actual)
     counts = ", ".join(f"{b.parameter} ({b.n})" for b in found)
-    n = plural(len(table.experiments), "experiment")
+    n = plural(len(asked), "experiment")
     out.show(f"Executed inputs were measured in {n}: {counts}.", "")
     out.show(*(belief.text for belief in found))
     names = [b.parameter for b in found if not b.is_believable]
     data: dict[str, Any] = {}
     if names:
         with out.working("Comparing kinds of uncertainty ..."):
-            asked, actual = table.asked[names], table.actual[names]
-            learned = learn(asked, actual, lag=lag, keep_outliers=keep_outliers)
+            learned = learn(
+                asked[names].astype(float), actual[names], lag=lag, keep_outliers=keep_outliers
+            )
         out.show("", f"What the measured inputs alone say of {', '.join(names)}:")
         _show(out, learned)
         data = _as_data(learned)
@@ -103,9 +104,7 @@ def _calibrate_campaign(file: Path, lag: int, keep_outliers: bool, out: Output) 
 
 def _calibrate_environment(file: Path, name: str, keep_outliers: bool, out: Output) -> None:
     """Learn the law of what nobody sets: its deviations from what is typical."""
-    from airbo.lab.errors import CampaignError
     from airbo.uncertainty import learn
-    from airbo.words import kind, nearest, number, plural, with_unit
 
     campaign = open_campaign(file, out)
     around = campaign.settings.space.environment
@@ -138,65 +137,48 @@ def _calibrate_environment(file: Path, name: str, keep_outliers: bool, out: Outp
     out.result({**data, **_as_data(learned), "toml": toml})
 
 
-@dataclass(frozen=True)
-class MeasuredInputs:
-    """Asked and actual values of the experiments with a measured input, in the order of time."""
-
-    experiments: "list[Experiment]"
-    asked: "pd.DataFrame"
-    actual: "pd.DataFrame"
-    """Nothing where a parameter was not measured."""
-
-
-def measured_inputs(settings: "Settings", experiments: "Sequence[Experiment]") -> MeasuredInputs:
-    """Collect what was measured.
+def _measured(
+    settings: "Settings", experiments: "Sequence[Experiment]"
+) -> "tuple[pd.DataFrame, pd.DataFrame]":
+    """Collect asked and actual values of all measured inputs, in the order of time.
 
     Raises:
-        CampaignError: If nothing was.
+        CampaignError: If nothing was measured.
     """
     import pandas as pd
 
-    from airbo.lab.errors import CampaignError
-    from airbo.space.parameters import Categorical
-
     space = settings.space
-    own = sorted((e for e in experiments if {*e.executed} & {*space.names}), key=lambda e: e.number)
-    names = [
-        name
-        for name, parameter in space.parameters.items()
-        if not isinstance(parameter, Categorical) and any(name in e.executed for e in own)
-    ]
+    own = [e for e in experiments if {*e.executed} & {*space.names}]
+    asked = pd.DataFrame([dict(e.design) for e in own], index=[e.number for e in own])
+    names = [n for n in space.names if any(n in e.executed for e in own)]
     if not names:
         raise CampaignError(
             "No executed input was measured in this campaign yet; for example: airbo tell 3 1.25 "
             f"--executed {space.names[0]}=... With a log of asked and actual values: airbo "
             "calibrate LOG.csv."
         )
-    index = [e.number for e in own]
-    asked = pd.DataFrame([{n: float(e.design[n]) for n in names} for e in own], index=index)
-    actual = pd.DataFrame([{n: e.executed.get(n) for n in names} for e in own], index=index)
-    return MeasuredInputs(own, asked, actual.astype(float))
+    actual = pd.DataFrame([{n: e.executed.get(n) for n in names} for e in own], asked.index)
+    return asked, actual.astype(float)
 
 
-def beliefs(settings: "Settings", measured: MeasuredInputs) -> "list[Belief]":
+def _beliefs(settings: "Settings", asked: "pd.DataFrame", actual: "pd.DataFrame") -> "list[Belief]":
     """Say for each measured parameter whether the uncertainty in the file is believable."""
     import numpy as np
 
     from airbo.calibrate import believe
     from airbo.uncertainty.in_cube import by_columns
-    from airbo.words import hit
 
     space = settings.space
     uncertainty = by_columns(space, settings.uncertainty)
-    columns = space.to_columns([e.design for e in measured.experiments], allow_outside=True)
+    columns = space.to_columns(asked.to_dict("records"), allow_outside=True)
     designs = np.asarray([[*row, *space.typical] for row in columns], dtype=np.float64)
     found = []
-    for name in measured.asked.columns:
-        there = measured.actual[name].notna().to_numpy()
+    for name in map(str, actual):
+        values = actual[name]
+        there = values.notna().to_numpy()
         said = hit(space, settings.described_uncertainty, name)
-        actual = measured.actual[name].to_numpy()[there]
-        column = space.names.index(name)
-        found.append(believe(name, uncertainty, designs[there], column, actual, said))
+        column, measured = space.names.index(name), values.to_numpy()[there]
+        found.append(believe(name, uncertainty, designs[there], column, measured, said))
     return found
 
 
@@ -204,7 +186,6 @@ def _learned(
     path: Path, pairs: list[str], lag: int | None, keep_outliers: bool
 ) -> tuple["Log", "Learned"]:
     from airbo.calibrate import read_log
-    from airbo.lab.errors import CampaignError, StorageError
     from airbo.uncertainty import learn
 
     try:

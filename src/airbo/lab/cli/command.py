@@ -16,6 +16,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 from typer.core import TyperCommand
 
+from airbo.lab.errors import CampaignError, Doubtful, FileError
+from airbo.words import typed_value
+
 if TYPE_CHECKING:
     from airbo.lab import Campaign, Settings
 
@@ -24,6 +27,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: all numbers 
 WithGiven = Annotated[
     list[str] | None,
     typer.Option("--given", help="What is known of today, or has to be so: NAME=VALUE."),
+]
+Outside = Annotated[
+    bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
+]
+Under = Annotated[
+    str | None,
+    typer.Option(help="The uncertainty of what you report, as TOML, if not that of the file."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DEFAULT = Path("campaign.toml")
@@ -112,8 +122,6 @@ def reporting(as_json: bool) -> Iterator[Output]:
             out.error("Interrupted. Everything that you reported is stored.", 130, [])
             raise typer.Exit(130) from None
         except Exception as error:
-            from airbo.lab.errors import CampaignError, FileError
-
             if not isinstance(error, CampaignError):
                 raise
             found = error.mistakes if isinstance(error, FileError) else []
@@ -140,8 +148,6 @@ def insisting(
         act: What to do, given whether the numbers are right.
         doing: What to say meanwhile.
     """
-    from airbo.lab.errors import CampaignError, Doubtful
-
     try:
         with out.working(f"{doing} ..."):
             return act(yes)
@@ -169,6 +175,13 @@ def open_campaign(file: Path, out: Output) -> "Campaign":
         return out.until_end.enter_context(Campaign.open(file))
 
 
+@contextmanager
+def working_on(file: Path, as_json: bool) -> "Iterator[tuple[Output, Campaign]]":
+    """Run a command on a campaign; see ``reporting``."""
+    with reporting(as_json) as out:
+        yield out, open_campaign(file, out)
+
+
 def one_thread() -> None:
     """Set up PyTorch for a command that needs a model."""
     import torch
@@ -188,9 +201,6 @@ def collect_garbage() -> None:
 
 def read_given(settings: "Settings", words: "Sequence[str] | None") -> dict[str, Any]:
     """Read words such as ``humidity=63``, of the environment and of parameters."""
-    from airbo.lab.errors import CampaignError
-    from airbo.words import typed_value
-
     found: dict[str, Any] = {}
     for word in words or ():
         name, equals, text = word.partition("=")

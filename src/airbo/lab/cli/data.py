@@ -11,12 +11,19 @@ from airbo.lab.cli.command import (
     AsJson,
     File,
     Output,
+    Outside,
+    Under,
     Yes,
     insisting,
     open_campaign,
     read_under,
     reporting,
+    working_on,
 )
+from airbo.lab.errors import CampaignError
+from airbo.lab.record import fold
+from airbo.lab.url import StorageURL
+from airbo.words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +38,7 @@ def import_(
         typer.Option(help="An Optuna study instead: the URL of its storage, and its name."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Count the same table again.")] = False,
-    allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
-    ] = False,
+    allow_outside: Outside = False,
     ignore_others: Annotated[
         bool, typer.Option("--ignore-others", help="Skip columns with other names.")
     ] = False,
@@ -41,12 +46,7 @@ def import_(
         list[str] | None,
         typer.Option(help="A column with another name: NAME=COLUMN, as often as needed."),
     ] = None,
-    uncertainty: Annotated[
-        str | None,
-        typer.Option(
-            help="The uncertainty of these experiments, as TOML, if not that of the file."
-        ),
-    ] = None,
+    uncertainty: Under = None,
     yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -62,11 +62,7 @@ def import_(
 
     With --study, the trials of an Optuna study are imported, pending ones too.
     """
-    with reporting(as_json) as out:
-        from airbo.lab.errors import CampaignError
-        from airbo.words import plural
-
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         under = read_under(campaign.settings, uncertainty, out)
         if (data is None) == (study is None):
             raise CampaignError("Name a table, or --study URL NAME.")
@@ -114,7 +110,6 @@ def export(
     """Write all experiments as CSV or Excel, which `airbo import` reads; or all changes."""
     with reporting(as_json) as out:
         from airbo.lab.tables import to_csv, write_table
-        from airbo.words import plural
 
         if damaged:
             table = _rescued(file, history, out)
@@ -134,17 +129,15 @@ def export(
 def _rescued(file: Path, history: bool, out: Output) -> "pd.DataFrame":
     """Return what can be read of a damaged storage, and say how much is lost."""
     from airbo.lab import Settings
-    from airbo.lab.record import fold
     from airbo.lab.store import Store
     from airbo.lab.tables import table_of, table_of_changes
-    from airbo.words import plural
 
     settings = Settings.read(file)
     with out.working("Reading what can be read ..."):
-        found = Store(settings.storage, settings.path.parent, settings.name).salvage()
-        record = fold(found.events).named(settings.value_name)
-    lost = "1 is lost or was" if found.n_lost == 1 else f"{found.n_lost} are lost or were"
-    out.note(f"{plural(len(found.events), 'event')} can be read; {lost} changed, and left out.")
+        found, n_lost = Store(settings.storage, settings.path.parent, settings.name).salvage()
+        record = fold(found).named(settings.value_name)
+    lost = "1 is lost or was" if n_lost == 1 else f"{n_lost} are lost or were"
+    out.note(f"{plural(len(found), 'event')} can be read; {lost} changed, and left out.")
     return table_of_changes(record.history) if history else table_of(settings, record.experiments)
 
 
@@ -158,8 +151,6 @@ def backup(
     To go back to it, put it in the place of the storage.
     """
     with reporting(as_json) as out:
-        from airbo.words import plural
-
         n = _copied(f"sqlite:///{output.resolve()}", open_campaign(file, out), out)
         out.show(f"Wrote {plural(n, 'event')} to {output}.")
         out.result({"file": output, "events": n})
@@ -176,8 +167,6 @@ def copy(
     PostgreSQL's own file ~/.pgpass, or from the environment variable PGPASSWORD.
     """
     with reporting(as_json) as out:
-        from airbo.words import plural
-
         n = _copied(url, campaign := open_campaign(file, out), out)
         name = campaign.settings.path.name
         wrote = f"Wrote {plural(n, 'event')} to {url}."
@@ -188,7 +177,6 @@ def copy(
 def _copied(url: str, campaign: "Campaign", out: Output) -> int:
     """Copy all events to another storage; return how many there are."""
     from airbo.lab.store import Store
-    from airbo.lab.url import StorageURL
 
     settings = campaign.settings
     target = Store(StorageURL(url), settings.path.parent, settings.name)

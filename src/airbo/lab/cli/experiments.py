@@ -1,7 +1,6 @@
 """Commands about experiments: ask, tell, fail, status; undo, exclude, include, note."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,20 +10,35 @@ from airbo.lab.cli.command import (
     AsJson,
     File,
     Output,
+    Outside,
+    Under,
     WithGiven,
     Yes,
     insisting,
     one_thread,
-    open_campaign,
     read_given,
     read_under,
-    reporting,
+    working_on,
+)
+from airbo.lab.errors import CampaignError
+from airbo.words import (
+    assignments,
+    nearest,
+    pairs,
+    plural,
+    result,
+    shown,
+    typed_number,
+    typed_value,
 )
 
 if TYPE_CHECKING:
     from airbo.lab import Campaign, Experiment, Told
     from airbo.space import Space
 
+Correct = Annotated[
+    bool, typer.Option("--correct", help="Replace the earlier report; the rest stays as it was.")
+]
 Number = Annotated[int, typer.Argument(help="The number of the experiment.", min=0)]
 
 
@@ -35,12 +49,10 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Choose the next designs to try; what is pending is taken into account."""
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.cli.views import design_table
         from airbo.lab.data import experiment_data
-        from airbo.words import shown
 
-        campaign = open_campaign(file, out)
         with out.working("Choosing a design ..." if n == 1 else f"Choosing {n} designs ..."):
             one_thread()
             asked = campaign.ask(n, given=read_given(campaign.settings, given))
@@ -75,41 +87,30 @@ def tell(
     not_measured: Annotated[
         bool, typer.Option("--not-measured", help="Drop the executed inputs that you reported.")
     ] = False,
-    uncertainty: Annotated[
-        str | None,
-        typer.Option(help="The uncertainty of this experiment, as TOML, if not that of the file."),
-    ] = None,
-    correct: Annotated[
-        bool,
-        typer.Option("--correct", help="Replace the earlier report; the rest stays as it was."),
-    ] = False,
+    uncertainty: Under = None,
+    correct: Correct = False,
     again: Annotated[
         bool, typer.Option("--again", help="Another experiment with the same design and value.")
     ] = False,
-    allow_outside: Annotated[
-        bool, typer.Option("--allow-outside", help="The design may lie outside the ranges.")
-    ] = False,
+    allow_outside: Outside = False,
     note: Annotated[str | None, typer.Option(help="Something to remember about it.")] = None,
     yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Report what experiments gave. The same report twice counts once."""
-    with reporting(as_json) as out:
-        from airbo.lab.errors import CampaignError
-
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         space = campaign.settings.space
-        report = report_in(words, space, campaign.settings.units)
+        values, moved, around = report_in(words, space, campaign.settings.units)
         measured = read_given(campaign.settings, executed)
-        if measured and len(report.values) > 1:
+        if measured and len(values) > 1:
             raise CampaignError("--executed is for one experiment at a time.")
-        measured |= report.environment
+        measured |= around
         if measured and not_measured:
             raise CampaignError("--executed and --not-measured contradict each other.")
         under = read_under(campaign.settings, uncertainty, out) if uncertainty else None
         told = insisting(out, yes, lambda sure: campaign.tell_all(
-            report.values, design=report.design, uncertainty=under,
+            values, design=moved or None, uncertainty=under,
             executed=measured or ({} if not_measured else None),
             noise=_noise(noise or [], campaign.settings.units),
             correct=correct, again=again, allow_outside=allow_outside, sure=sure, note=note,
@@ -128,7 +129,7 @@ def fail(
     why: Annotated[
         str | None, typer.Option(help="The reason, as a note on the experiments.")
     ] = None,
-    correct: Annotated[bool, typer.Option("--correct", help="Replace the earlier report.")] = False,
+    correct: Correct = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -137,8 +138,7 @@ def fail(
     A failed experiment was tried: the model looks elsewhere for a while. One that was given up says
     nothing about its design.
     """
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         failed = [(n, None) for n in numbers]
         told = campaign.tell_all(
             failed, correct=correct, infeasible=infeasible, gave_up=gave_up, note=why
@@ -150,23 +150,14 @@ def fail(
 
 def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
     """Say what telling did."""
-    from airbo.lab.data import told_data
-    from airbo.words import result, shown
+    from airbo.lab.data import told_data, told_words
 
     settings = campaign.settings
     for t in told:
         e = t.experiment
-        outcome = result(e, settings.units)
-        words = {
-            "told": f"Experiment {e.number}: {outcome}.",
-            "already told": f"Experiment {e.number} was told before: {outcome}. Nothing changed.",
-            "corrected": f"Experiment {e.number} is corrected: {', '.join(t.changes)}.",
-            "added": f"Added as experiment {e.number}: {outcome}.",
-        }
-        out.show(words[t.done])
+        out.show(told_words(settings, t))
         if t.done == "corrected" and e.executed and t.before and t.before.executed == e.executed:
-            kept = ", ".join(f"{name} = {shown(value)}" for name, value in e.executed.items())
-            out.show(f"The executed input stays as it was measured: {kept}.")
+            out.show(f"The executed input stays as it was measured: {pairs(e.executed)}.")
         elif t.done == "told" and t.before is not None:
             out.show(f"Changed: {', '.join(t.changes)}.")
     out.result({"told": told_data(settings, told)})
@@ -174,12 +165,10 @@ def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
 
 def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """Say where the campaign stands: what is done, and what is pending."""
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.cli.views import design_table
         from airbo.lab.data import status_data
-        from airbo.words import assignments, plural, result
 
-        campaign = open_campaign(file, out)
         now, settings = campaign.status(), campaign.settings
         experiments = plural(now.n_ok, "experiment")
         out.show(
@@ -209,8 +198,7 @@ def undo(file: File = DEFAULT, as_json: AsJson = False) -> None:
 
     An experiment that was asked for is pending again. The history keeps what you take back.
     """
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         taken_back = campaign.undo()
         for change in taken_back:
             out.show(f"Taken back: {change}.")
@@ -232,8 +220,7 @@ def exclude(
     as_json: AsJson = False,
 ) -> None:
     """Keep an experiment, but leave it out of the model."""
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         found = campaign.exclude(number, why)
         _show(
             out, campaign, found, f"Experiment {number} is left out of the model: {found.excluded}."
@@ -242,8 +229,7 @@ def exclude(
 
 def include(number: Number, file: File = DEFAULT, as_json: AsJson = False) -> None:
     """Include an experiment in the model again that you excluded."""
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         found = campaign.include(number)
         _show(out, campaign, found, f"Experiment {number} counts in the model again.")
 
@@ -255,8 +241,7 @@ def note(
     as_json: AsJson = False,
 ) -> None:
     """Write a note on an experiment; the model does not read it."""
-    with reporting(as_json) as out:
-        campaign = open_campaign(file, out)
+    with working_on(file, as_json) as (out, campaign):
         found = campaign.note(number, text)
         _show(out, campaign, found, f"Experiment {number}: {found.notes[-1]}")
 
@@ -276,16 +261,10 @@ USAGE = (
 )
 
 
-@dataclass(frozen=True)
-class Report:
-    """What stands behind ``airbo tell``."""
-
-    values: list[tuple[int | dict[str, Any], dict[str, float]]]
-    """Experiments by number, or a design, with what was measured, by name."""
-    design: dict[str, Any] | None = None
-    """Parameters that were set otherwise than asked."""
-    environment: dict[str, float] = field(default_factory=dict)
-    """What was measured of the environment."""
+Reports = list[tuple[int | dict[str, Any], dict[str, float]]]
+Report = tuple[Reports, dict[str, Any], dict[str, float]]
+"""Experiments by number, or a design, with what was measured, by name; parameters that were set
+otherwise than asked; and what was measured of the environment."""
 
 
 def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report:
@@ -296,8 +275,6 @@ def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | No
         space: The parameters.
         units: The outcomes and their units. A single one need not be named.
     """
-    from airbo.lab.errors import CampaignError
-
     try:
         return _report(words, space, units)
     except ValueError as error:
@@ -310,8 +287,6 @@ def report_in(words: Sequence[str], space: "Space", units: Mapping[str, str | No
 
 def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None]) -> Report:
     """Read a number or a design, and outcomes by name; or numbers with a bare value each."""
-    from airbo.words import nearest, typed_number, typed_value
-
     named: dict[str, str] = {}
     bare: list[str] = []
     for word in words:
@@ -330,7 +305,7 @@ def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None
     only = next(iter(units)) if len(units) == 1 else ""
     if only and named and all(map(_is_number, named)) and not bare:
         numbered = {int(n): typed_number(text, only, units[only]) for n, text in named.items()}
-        return Report([(n, {only: v}) for n, v in numbered.items()], None, around)
+        return [(n, {only: v}) for n, v in numbered.items()], {}, around
     if only and only not in named and 1 <= len(bare) <= 2:
         named[only] = bare.pop()
     for name in named:
@@ -339,9 +314,9 @@ def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None
     measured = {n: typed_number(named[n], n, units[n]) for n in units if n in named}
     design = {n: typed_value(space, n, named[n]) for n in space.names if n in named}
     if measured and len(bare) == 1 and _is_number(bare[0]):
-        return Report([(int(bare[0]), measured)], design or None, around)
+        return [(int(bare[0]), measured)], design, around
     if measured and design and not bare:
-        return Report([(design, measured)], None, around)
+        return [(design, measured)], {}, around
     example = " ".join(f"{name}=1.25" for name in units)
     several = f"write: airbo tell 3 {example}; leave out what was not measured"
     raise ValueError(
@@ -356,9 +331,6 @@ def _is_number(text: str) -> bool:
 
 def _noise(words: Sequence[str], units: Mapping[str, str | None]) -> dict[str, float] | None:
     """Read the known noise of outcomes; that of a single one need not be named."""
-    from airbo.lab.errors import CampaignError
-    from airbo.words import nearest, typed_number
-
     found = {}
     for word in words:
         name, equals, text = word.strip().rpartition("=")

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from airbo.lab.cli.command import DEFAULT, AsJson, Output, one_thread, reporting
+from airbo.lab.cli.new import text_from
+from airbo.lab.errors import CampaignError
+from airbo.lab.url import StorageURL
+from airbo.words import number, plural, with_unit
 
 if TYPE_CHECKING:
-    from airbo.lab import Settings
+    from airbo.lab.file import Settings
 
 
 def init(
@@ -42,13 +46,9 @@ def init(
 
     Without --parameter it holds an example to edit.
     """
-    from airbo.lab.cli.new import text_from
-
     with reporting(as_json) as out:
-        from airbo.lab.errors import CampaignError
         from airbo.lab.file import parse
         from airbo.lab.tables import write_whole
-        from airbo.lab.url import StorageURL
 
         if storage:
             StorageURL(storage)  # refuses a password, before it stands in a file
@@ -84,39 +84,52 @@ def check(
 
 def _check_file(file: Path, out: Output) -> None:
     """Say what a campaign file means."""
-    from airbo.lab import Settings
-    from airbo.lab.cli import landings, views
+    from airbo.lab.cli.landings import landings
+    from airbo.lab.cli.views import parameter_table, text_table
+    from airbo.lab.file import Settings
     from airbo.measures.kinds import bounds_words
-    from airbo.words import with_unit
 
     with out.working("Working out where designs land ..."):
         one_thread()
         settings = Settings.read(file)
         settings.check()
-        found = landings.landings(settings)
-        used = landings.landings(settings, use=True) if settings.deployment is not None else []
-    out.show(_headline(settings), views.parameter_table(settings))
+        found = landings(settings)
+        used = landings(settings, use=True) if settings.deployment is not None else []
+    out.show(_headline(settings), parameter_table(settings))
     for name, bounds in settings.plausible.items():
         if bounds != (None, None):
             between = with_unit(bounds_words(*bounds), settings.units[name])
             out.show(f"Plausible values of {name}: {between}. Others are questioned.")
     if settings.space.constraints:
         out.show(f"Designs meet: {'; '.join(settings.space.constraints)}.")
-    if found:
-        out.show(landings.sketch_table("Where a design lands in the experiments", found))
-    else:
+    if not found:
         out.show("Every parameter is set exactly in the experiments.")
-    if used:
-        out.show(landings.sketch_table("Where the recommended design lands in use", used))
-    lands = {"lands": landings.landing_data(found), "lands_in_use": landings.landing_data(used)}
+    head = ["parameter", "asked for, or typical", "lands below (2.5%)", "(50%)", "(97.5%)", ""]
+    for title, listed in (
+        ("Where a design lands in the experiments", found),
+        ("Where the recommended design lands in use", used),
+    ):
+        rows = [
+            [
+                row["parameter"],
+                *(
+                    with_unit(number(v), settings.unit(row["parameter"]))
+                    for v in (row["asked"], *row["quantiles"].values())
+                ),
+                histogram,
+            ]
+            for row, histogram in listed
+        ]
+        if rows:
+            out.show(text_table(title, head, rows, left=1))
+    lands = {"lands": [row for row, _ in found], "lands_in_use": [row for row, _ in used]}
     out.result({**_described(settings), **lands})
 
 
 def _check_data(file: Path, out: Output) -> None:
     """Say whether the storage holds all that was told."""
-    from airbo.lab import Settings
+    from airbo.lab.file import Settings
     from airbo.lab.store import Store
-    from airbo.words import plural
 
     with out.working("Reading the storage ..."):
         settings = Settings.read(file)
@@ -127,10 +140,10 @@ def _check_data(file: Path, out: Output) -> None:
 
 
 def _headline(settings: "Settings") -> str:
-    from airbo import measures
     from airbo.lab.cli.views import heading
+    from airbo.measures.kinds import Mean
 
-    if settings.is_single and settings.measure == measures.Mean():
+    if settings.is_single and settings.measure == Mean():
         value = heading(settings.value_name, settings.value_unit)
         goal = f"{settings.direction} the expected {value}"
     else:

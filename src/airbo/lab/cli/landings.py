@@ -1,35 +1,19 @@
 """Where designs land, as a line of blocks."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from rich.table import Table
 from torch import Tensor
 
-from airbo.lab.cli.views import text_table
 from airbo.lab.file import Settings
 from airbo.space.cube import Cube
 from airbo.uncertainty import base_draws
 from airbo.uncertainty.in_cube import by_columns
-from airbo.words import number, with_unit
 
 N_LANDINGS, N_BARS = 2048, 24
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _QUANTILES = (0.025, 0.5, 0.975)
-
-
-@dataclass(frozen=True)
-class Landing:
-    """Where one parameter lands when a design is asked for."""
-
-    name: str
-    unit: str
-    asked: float
-    quantiles: list[float]
-    """What 2.5%, 50% and 97.5% of the executed inputs stay below."""
-    histogram: str
 
 
 def histogram(samples: Float[Tensor, " s"]) -> str:
@@ -46,12 +30,16 @@ def histogram(samples: Float[Tensor, " s"]) -> str:
     return "".join(_BLOCKS[h] if c else " " for h, c in zip(heights, counts, strict=True))
 
 
-def landings(settings: Settings, use: bool = False) -> list[Landing]:
+def landings(settings: Settings, use: bool = False) -> list[tuple[dict[str, Any], str]]:
     """Sample where designs land: in the middle of the space, and at its ends if that differs.
 
     Args:
         settings: The campaign.
         use: Whether the recommended design is meant, in use, and not the experiments.
+
+    Returns:
+        The parameter, what was asked for, and what 2.5%, 50% and 97.5% of the executed inputs stay
+        below, as plain values; and a histogram.
     """
     space = settings.space
     uncertainty = by_columns(space, settings.deployment if use else settings.uncertainty)
@@ -68,36 +56,11 @@ def landings(settings: Settings, use: bool = False) -> list[Landing]:
     levels = torch.tensor(_QUANTILES, dtype=torch.float64)
     found = []
     for c in columns:
-        name, between = whole.names[c], "nearest" if c in integers else "linear"
+        between = "nearest" if c in integers else "linear"
         for i in range(len(X) if c < space.d else 1):  # no design changes the environment
             own = samples[i, :, c]
             quantiles = torch.quantile(own, levels, interpolation=between).tolist()
-            asked = X[i, c].item()
-            found.append(Landing(name, settings.unit(name), asked, quantiles, histogram(own)))
+            below = dict(zip(map(str, _QUANTILES), quantiles, strict=True))
+            row = {"parameter": whole.names[c], "asked": X[i, c].item(), "quantiles": below}
+            found.append((row, histogram(own)))
     return found
-
-
-def sketch_table(title: str, found: list[Landing]) -> Table:
-    """Put quantiles and histograms into a table."""
-    header = ["parameter", "asked for, or typical", "lands below (2.5%)", "(50%)", "(97.5%)", ""]
-    rows = [
-        [
-            landing.name,
-            *(with_unit(number(v), landing.unit) for v in (landing.asked, *landing.quantiles)),
-            landing.histogram,
-        ]
-        for landing in found
-    ]
-    return text_table(title, header, rows, left=1)
-
-
-def landing_data(found: list[Landing]) -> list[dict[str, Any]]:
-    """Describe landings for programs."""
-    return [
-        {
-            "parameter": landing.name,
-            "asked": landing.asked,
-            "quantiles": dict(zip(map(str, _QUANTILES), landing.quantiles, strict=True)),
-        }
-        for landing in found
-    ]

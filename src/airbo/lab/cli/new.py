@@ -1,9 +1,13 @@
 """A new campaign file: from flags to its text."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import typer
+
+from airbo.space import n_initial_for
+from airbo.uncertainty.kinds import in_percent
+from airbo.words import number_of, plural
 
 Table = dict[str, str]
 """What the table of a parameter says: its keys, with values as TOML writes them."""
@@ -20,7 +24,12 @@ def text_from(
     uncertainties: Sequence[str],
     environment: Sequence[str] = (),
 ) -> str:
-    """Read flags such as ``speed=50:200:m/min`` and ``speed=normal:2``; return the file's text."""
+    """Read flags such as ``speed=50:200:m/min`` and ``speed=normal:2``; return the file's text.
+
+    It has comments that say what else is possible.
+    """
+    from jinja2 import Environment, PackageLoader
+
     if not parameters and not environment:
         parameters, uncertainties = EXAMPLE
     tables = dict(_parameter_in(text) for text in parameters)
@@ -31,7 +40,16 @@ def text_from(
             raise typer.BadParameter(f"--uncertainty names {own!r}, which is no parameter.")
         table, key = (around, "law") if own in around else (tables, "uncertainty")
         table[own][key] = _uncertainty(missed)
-    return _text_of(name, direction, value, storage, tables, around)
+    templates = Environment(  # noqa: S701 - TOML, not HTML
+        loader=PackageLoader("airbo.lab.cli"), trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    templates.globals |= {"toml": toml_text, "key": _key, "plural": plural}
+    what, _, unit = value.partition(":")
+    return templates.get_template("campaign.toml").render(
+        name=name, direction=direction, value=what, unit=unit, storage=storage,
+        n_initial=n_initial_for(len(tables)), parameters=tables, environment=around,
+    )  # fmt: skip
 
 
 def _named(text: str, flag: str, example: str) -> tuple[str, str]:
@@ -91,8 +109,6 @@ def _uncertainty(text: str) -> str:
 
 def _length(text: str, flag: str) -> str:
     """Return a number in the unit of the parameter, or in percent of its value."""
-    from airbo.uncertainty.kinds import in_percent
-
     if "%" not in text:
         return _number(text, f"--uncertainty {flag}")
     if in_percent(text) is None:
@@ -103,52 +119,10 @@ def _length(text: str, flag: str) -> str:
 
 
 def _number(text: str, what: str) -> str:
-    from airbo.words import number_of
-
     try:
         return repr(number_of(text, what)).removesuffix(".0")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-
-
-# -- its text
-
-
-def _text_of(
-    name: str,
-    direction: str,
-    value: str,
-    storage: str,
-    parameters: Mapping[str, Table],
-    environment: Mapping[str, Table],
-) -> str:
-    """Write a file with comments that say what else is possible."""
-    from airbo.space import n_initial_for
-    from airbo.words import plural
-
-    value_name, _, unit = value.partition(":")
-    said = f"name = {toml_text(value_name)}" + (f", unit = {toml_text(unit)}" if unit else "")
-    n = len(parameters)
-    parts = [
-        _HEAD.format(name=toml_text(name), direction=toml_text(direction), value=said),
-        f"storage = {toml_text(storage)}" if storage else _STORAGE,
-        _OPTIONS.format(n_initial=n_initial_for(n), parameters=plural(n, "parameter")),
-        *(_parameter(name, table) for name, table in parameters.items()),
-        *(_parameter(name, table, "environment") for name, table in environment.items()),
-        _TAIL if environment else _ENVIRONMENT + _TAIL,
-    ]
-    return "\n".join(parts)
-
-
-def _parameter(name: str, table: Table, group: str = "parameters") -> str:
-    lines = [f"[{group}.{_key(name)}]", *(f"{key} = {text}" for key, text in table.items())]
-    if group == "environment" and "law" not in table:
-        lines.append('# law = { kind = "normal", std = 8 }    # now every experiment measures it')
-    elif group == "parameters" and "low" in table and "uncertainty" not in table:
-        lines.append(
-            '# uncertainty = { kind = "normal", std = "5%" }    # without this line: set exactly'
-        )
-    return "\n".join([*lines, ""])
 
 
 def toml_text(text: str) -> str:
@@ -159,80 +133,3 @@ def toml_text(text: str) -> str:
 def _key(name: str) -> str:
     is_bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if is_bare else toml_text(name)
-
-
-_HEAD = """\
-# A campaign of airbo: its parameters, and how accurately the machine can set each of them.
-# `airbo check` says what it understands of this file; `airbo ask` begins.
-
-name = {name}
-direction = {direction}               # "maximize" or "minimize" the value
-value = {{ {value} }}    # what an experiment measures; low = 0, high = 100: others are questioned
-"""
-
-_STORAGE = """\
-# Where the experiments are kept. By default an SQLite file beside this one. For several machines:
-# storage = "postgresql://user@host/database"     # its password: in ~/.pgpass, or in PGPASSWORD"""
-
-_OPTIONS = """\
-
-# What follows is in force now; take the # away to change it.
-# seed = 0                   # fixes all choices
-# n_initial = {n_initial:<2}             # designs before the model chooses ({parameters})
-# surrogate = "default"      # or "expectation", "mmd", "ugp", "erbf", "nominal", ...
-# acquisition = "default"    # or "ucb-random", "ucb", "ucb-theory", "ei"
-# measure = "mean"           # what counts of the values in use; or "mean-std:2", "quantile:0.9",
-                             # "cvar:0.9" (the worst tenth), "worst", "in-spec:5..8", "target:50"
-# noise = "measurement"      # or "product": single products differ by it, too
-
-# constraints = ["water + ethanol <= 1"]   # linear, between parameters; designs meet all of them
-
-# Parameters. Also possible: log = true, step = 0.5, type = "integer", choices = ["A", "B"].
-# Their uncertainty is in the unit of the parameter, or in percent of its value. All kinds:
-#   {{ kind = "exact" }}
-#   {{ kind = "normal", std = 2.0 }}                        or std = "5%"
-#   {{ kind = "uniform", low = -0.5, high = 1.0 }}          or low = "-10%", high = "10%"
-#   {{ kind = "lognormal", sigma = "5%" }}                  never changes the sign
-#   {{ kind = "beta", a = 0.4, b = 0.2, loc = 0.0, scale = 0.1 }}
-#   {{ kind = "chi-squared", df = 3, scale = 0.5 }}         always too high
-#   {{ kind = "empirical", file = "log.csv" }}              logged deviations; or deviations = [...]
-#   {{ kind = "gaussian-mixture", means = [[-1.0], [1.0]], covs = [[[0.1]], [[0.1]]] }}
-#   {{ kind = "relative", share = {{ kind = "beta", a = 2, b = 5, scale = 0.1 }} }}
-#   {{ kind = "piecewise", edges = [9.0], pieces = [{{ kind = "exact" }}, ... ] }}
-#   {{ kind = "scipy", name = "laplace", kwds = {{ scale = 0.5 }} }}
-# All take clip_low and clip_high. From a log of asked and actual values: airbo calibrate LOG.csv
-"""
-
-_ENVIRONMENT = """\
-# What matters and nobody sets. Measured: airbo tell 3 41.2 humidity=63; else its law counts.
-# [environment.humidity]
-# low = 20
-# high = 90
-# typical = 50
-# unit = "%"
-# law = { kind = "normal", std = 8 }
-#
-"""
-
-_TAIL = """\
-# Parameters that are missed together (also: kind = "ring", radius = 0.5, and kind = "joint" with
-# marginals and correlation), and how the recommended design will be set in use:
-# [[uncertainty]]
-# parameters = ["x", "y"]
-# kind = "normal"
-# cov = [[0.04, 0.01], [0.01, 0.09]]
-#
-# [[deployment]]
-# parameters = ["x"]
-# kind = "uniform"
-# low = -0.5
-# high = 0.5
-#
-# Several outcomes, or limits: in place of direction, value and measure.
-# [outcomes.strength]
-# goal = "maximize"
-# unit = "MPa"
-# [outcomes.leak]
-# at_most = 0.2
-# probability = 0.95         # share of executed inputs that must keep the limit
-"""

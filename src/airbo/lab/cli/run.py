@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airbo.lab.cli.command import DEFAULT, AsJson, File, one_thread, open_campaign, reporting
+from airbo.lab.cli.command import DEFAULT, AsJson, File, one_thread, working_on
+from airbo.words import assignments, measured, plural
 
 if TYPE_CHECKING:
-    from airbo.lab.run import Step
+    from airbo.lab import Experiment
+    from airbo.lab.run import CommandResult
 
 AS_CTRL_C = ("SIGTERM", "SIGHUP")
 """Signals that do what Ctrl-C does; Windows lacks one."""
@@ -42,35 +44,33 @@ def run(
     0, or a time-out, is a failed experiment. No shell sees the command. Started again after a
     crash, it goes on; several machines can run it at the same time.
     """
-    with reporting(as_json) as out:
+    with working_on(file, as_json) as (out, campaign):
         from airbo.lab.run import Command, run_unattended
-        from airbo.words import assignments, measured, plural
 
-        settings = (campaign := open_campaign(file, out)).settings
+        settings = campaign.settings
         one_thread()
 
-        def show(step: "Step") -> None:
-            e, value = step.experiment, step.result.value
-            answer = measured(value, settings.units) if value else f"failed, {step.result.reason}"
+        def show(e: "Experiment", result: "CommandResult", n_done: int) -> None:
+            value = result.value
+            answer = measured(value, settings.units) if value else f"failed, {result.reason}"
             design = assignments(settings.space, e.design)
-            line = f"{step.n_done}/{budget}  {e.number}: {design} → {answer}"
-            out.err.print(line, markup=False)
+            out.err.print(f"{n_done}/{budget}  {e.number}: {design} → {answer}", markup=False)
 
         for name in AS_CTRL_C:
             if number := getattr(signal, name, None):
                 out.until_end.callback(signal.signal, number, signal.signal(number, _interrupt))
         doing = Command(command, settings.space, timeout, tuple(settings.outcomes))
         steps = run_unattended(campaign, doing, budget, max_failures=max_failures, on_step=show)
-        n_failed = sum(s.result.value is None for s in steps)
+        n_failed = sum(result.value is None for _, result in steps)
         out.show(f"Done: {plural(len(steps), 'experiment')} here, {n_failed} of them failed.")
         done = [
             {
-                "trial": s.experiment.number,
-                "value": (s.result.value or {}).get(settings.value_name),
-                **({"outcomes": s.result.value} if s.result.value else {}),
-                "reason": s.result.reason,
+                "trial": e.number,
+                "value": (result.value or {}).get(settings.value_name),
+                **({"outcomes": result.value} if result.value else {}),
+                "reason": result.reason,
             }
-            for s in steps
+            for e, result in steps
         ]
         out.result({"done": done})
 

@@ -14,6 +14,7 @@ from airbo.lab.cli.command import (
     open_campaign,
     reporting,
 )
+from airbo.lab.errors import CampaignError
 
 TOKEN_VARIABLE = "AIRBO_TOKEN"
 """Environment variable with the token, so that it stays the same when the server starts again."""
@@ -48,8 +49,6 @@ def serve(
     the link that is printed. Several people may work at once; the command line works meanwhile.
     """
     with reporting(as_json) as out:
-        from airbo.lab.errors import CampaignError
-
         encryption = _pair(certificate, key)
         with open_campaign(file, out):  # what is wrong with it is said here, not in the page
             collect_garbage()
@@ -84,7 +83,6 @@ def serve(
 
 
 def _pair(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
-    from airbo.lab.errors import CampaignError
 
     if certificate is None and key is None:
         return None

@@ -11,7 +11,7 @@ from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
 from airbo.measures import InSpec, Mean, Target
 from airbo.outcomes import Aim, Limit, expected_words
-from airbo.words import choices, hit, plus_minus, shown, with_unit
+from airbo.words import parameter_rows, plus_minus, shown, with_unit
 
 if TYPE_CHECKING:
     from airbo.optimizer import Recommendation
@@ -130,14 +130,6 @@ def parameter_table(settings: Settings) -> Table:
     hits = {"set in the experiments": settings.described_uncertainty}
     if settings.described_deployment is not None:
         hits["set in use"] = settings.described_deployment
-    rows = [
-        [name, choices(parameter), *(hit(settings.space, under, name) for under in hits.values())]
-        for name, parameter in settings.space.parameters.items()
-    ]
-    for name, around in settings.space.environment.items():
-        typical = with_unit(shown(around.typical), around.unit)
-        laws = [hit(settings.space, under, name) for under in hits.values()]
-        laws = ["measured each time" if law == "exactly" else law for law in laws]
-        rows.append([name, f"{choices(around.column)}, typically {typical}; nobody sets it", *laws])
+    rows = parameter_rows(settings.space, *hits.values())
     header = ["name", "values", *hits]
     return text_table("Parameters", header, rows, left=len(header))

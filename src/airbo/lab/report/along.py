@@ -1,7 +1,6 @@
-"""The expected value of an outcome along one parameter and over two, through the recommendation."""
+"""The expected value of an outcome along parameters, and against what nobody sets."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -15,14 +14,14 @@ from scipy.interpolate import RectBivariateSpline
 from torch import Tensor
 
 from airbo import words
-from airbo.lab.report import page, style
-from airbo.lab.report.findings import Estimate, Findings, OutcomeFindings
-from airbo.lab.report.page import Section
-from airbo.observed import OK, STATUS, VALUE
-from airbo.outcomes import objectives
+from airbo.analysis import tolerance_budget
+from airbo.lab.report import style
+from airbo.lab.report.findings import Estimate, Findings, OutcomeFindings, Slice
+from airbo.measures import Mean
+from airbo.models.draws import has_function
+from airbo.observed import EXECUTED_COLUMN, OK, STATUS, VALUE
 from airbo.space.parameters import Categorical, Parameter
 
-N_ALONG = 31
 N_BINS = 48
 FAR_AWAY = 0.15
 """Opacity of experiments that differ in all other parameters."""
@@ -33,84 +32,11 @@ MAX_MAPS = 3
 N_LANDED = 200
 PROBABILITIES = (0.5, 0.8, 0.95)
 """Lines of equal P(in spec) on a map."""
-
-
-class Slice:
-    """What to expect along one parameter, the others being as recommended."""
-
-    def __init__(self, outcome: OutcomeFindings, name: str) -> None:
-        """Look along a parameter.
-
-        Args:
-            outcome: Whose values.
-            name: Of the parameter.
-        """
-        self.outcome, self.findings, self.name = outcome, outcome.findings, name
-        self.parameter = self.findings.parameter(name)
-        self.column = self.findings.space.names.index(name)
-
-    @cached_property
-    def values(self) -> NDArray[np.float64]:
-        """Values of the parameter, as numbers."""
-        own = self.findings.grid(self.name, N_ALONG)
-        return np.union1d(own, self.findings.center[:, self.column].numpy())
-
-    @cached_property
-    def expected(self) -> Estimate:
-        """The expected value in use, by the model of the optimizer."""
-        return self.outcome.expected(self.findings.along({self.name: self.values}))
-
-    @cached_property
-    def nominal(self) -> Estimate | None:
-        """The value if the design were hit exactly; None if it is, or if the model cannot say."""
-        if not self.findings.uncertain or not self.outcome.knows_exact:
-            return None
-        return self.outcome.expected(self.findings.along({self.name: self.values}), exactly=True)
-
-    @property
-    def influence(self) -> float:
-        """How much the expected value changes along the parameter."""
-        return float(np.ptp(self.expected.mean))
-
-    def shown(self, numbers: NDArray[np.float64]) -> list[float | str]:
-        """Return values as a chart takes them."""
-        if not isinstance(self.parameter, Categorical):
-            return numbers.tolist()
-        return [style.plain(self.parameter.decode(x)) for x in numbers]
-
-    def hover(self, estimate: Estimate, name: str) -> NDArray[np.str_]:
-        """Say what each value is, where a pointer rests on it."""
-        written = [words.value(self.parameter, self.parameter.decode(x)) for x in self.values]
-        said = (f"{v}: {words.plus_minus(estimate[i])}, {name}" for i, v in enumerate(written))
-        return np.array(list(said))
+N_DAYS = 25
+"""Values of the environment along a curve."""
 
 
 # -- along one parameter
-
-
-def along_section(findings: Findings, slices: Sequence[Slice]) -> Section:
-    """Show the expected value of each outcome along each parameter."""
-    exactly = "Designs are set exactly in use."
-    if findings.uncertain:
-        exactly = "Below each chart: where the recommended design lands."
-        if any(along.nominal is not None for along in slices):
-            exactly = (
-                "Grey, dashed: the value if the design were set exactly. Where only this curve has "
-                f"a peak, a more precise machine could use it. {exactly}"
-            )
-    limits = " Red, dashed: its limits." if any(o.limits for o in findings.parts) else ""
-    explained = page.note(
-        "The other parameters are as recommended (star). Blue: the expected value in use, ± two "
-        "standard deviations (model uncertainty). Orange: what was observed, the fainter the more "
-        f"the other parameters differ.{limits} {exactly}"
-    )
-    figures = [(_title(along), parameter_figure(along)) for along in slices]
-    return Section("along", "Along each parameter", (explained, page.charts(figures)))
-
-
-def _title(along: Slice) -> str:
-    name = along.name if along.findings.is_single else f"{along.outcome.name} along {along.name}"
-    return name if along.name in along.findings.uncertain else f"{name} (set exactly)"
 
 
 def parameter_figure(along: Slice) -> go.Figure:
@@ -123,10 +49,9 @@ def parameter_figure(along: Slice) -> go.Figure:
         vertical_spacing=0.04,
         row_heights=[0.78, 0.22] if lands else [1.0],
     )
-    draw = _add_points if along.findings.is_discrete(along.name) else _add_curve
     if along.nominal is not None:
-        draw(figure, along, along.nominal, "set exactly", style.NOMINAL, style.FAINT_BAND)
-    draw(figure, along, along.expected, "expected in use", style.MODEL, style.BAND)
+        _add_expected(figure, along, along.nominal, "set exactly")
+    _add_expected(figure, along, along.expected, "expected in use")
     _add_observations(figure, along)
     style.scatter(
         figure,
@@ -148,44 +73,19 @@ def parameter_figure(along: Slice) -> go.Figure:
     return figure
 
 
-def _add_curve(
-    figure: go.Figure, along: Slice, estimate: Estimate, name: str, color: str, band: str
-) -> None:
-    """Draw a curve and its band."""
-    x, is_nominal = along.values, color == style.NOMINAL
-    low, high = estimate.mean - 2 * estimate.std, estimate.mean + 2 * estimate.std
-    style.scatter(
-        figure,
-        np.concatenate([x, x[::-1]]),
-        np.concatenate([high, low[::-1]]),
-        mode="lines",  # with few points, Plotly would mark each of them
-        fill="toself",
-        fillcolor=band,
-        line={"width": 0},
-    )
-    dash = {"dash": "dash", "width": 2} if is_nominal else {"width": 2.5}
-    hover = along.hover(estimate, name)
-    line = {"color": color, **dash}
-    style.scatter(figure, x, estimate.mean, name, hover, mode="lines", line=line)
-
-
-def _add_points(
-    figure: go.Figure, along: Slice, estimate: Estimate, name: str, color: str, band: str
-) -> None:
-    """Draw points with bars."""
-    style.scatter(
-        figure,
-        along.shown(along.values),
-        estimate.mean,
-        name,
-        along.hover(estimate, name),
-        error_y={"array": 2 * estimate.std, "thickness": 1.5, "width": 5},
-        marker={
-            "color": color,
-            "size": 9,
-            "symbol": "circle-open" if color == style.NOMINAL else "circle",
-        },
-    )
+def _add_expected(figure: go.Figure, along: Slice, estimate: Estimate, name: str) -> None:
+    """Draw a curve and its band, or points with bars; what is not for use is grey."""
+    is_nominal, said = estimate is along.nominal, along.hover(estimate, name)
+    color = style.NOMINAL if is_nominal else style.MODEL
+    if along.findings.is_discrete(along.name):
+        style.scatter(
+            figure, along.shown(along.values), estimate.mean, name, said,
+            error_y={"array": 2 * estimate.std, "thickness": 1.5, "width": 5},
+            marker={"color": color, "size": 9, "symbol": "circle-open" if is_nominal else "circle"},
+        )  # fmt: skip
+        return
+    look = {"fill": style.FAINT_BAND, "dash": "dash"} if is_nominal else {"width": 2.5}
+    style.curve(figure, along.values, estimate.mean, estimate.std, name, said, color, **look)
 
 
 def _add_observations(figure: go.Figure, along: Slice) -> None:
@@ -258,33 +158,16 @@ def _range(along: Slice) -> list[float] | None:
 # -- over two parameters
 
 
-def maps_section(findings: Findings, slices: Sequence[Slice]) -> Section | None:
-    """Show maps of each objective; None where there is no pair of numbers."""
-    figures = []
-    for outcome in findings.parts:
-        pairs = pairs_by_influence([along for along in slices if along.outcome is outcome])
-        of = "" if findings.is_single else f"{outcome.name}: "
-        if outcome.name in objectives(findings.outcomes):
-            figures += [
-                (f"{of}{b} over {a}", map_figure(outcome, a, b)) for a, b in pairs[:MAX_MAPS]
-            ]
-    if not figures:
-        return None
-    aims = objectives(findings.outcomes).values()
-    good = " Bright is good." if all(aim.sign for aim in aims) else ""
-    limits = (
-        f" White lines: P(in spec). Hatched: it is below {words.percent(findings.level)}. Green "
-        "box: the operating window of all parameters together."
-        if findings.level is not None
-        else ""
-    )
-    lands = " Green dots: where the recommended design lands." if findings.uncertain else ""
-    explained = page.note(
-        f"The expected value in use over the pairs of parameters that change it most.{good}"
-        f"{limits}{lands} The other parameters are as recommended, but those of the designs shown "
-        "may differ: hover over a point to see all of it."
-    )
-    return Section("maps", "Maps of two parameters", (explained, page.charts(figures)))
+def pairs_of_maps(findings: Findings) -> list[tuple[OutcomeFindings, str, str]]:
+    """Return what maps are drawn of: each objective over the pairs that change it most."""
+    return [
+        (outcome, a, b)
+        for outcome in findings.parts
+        if outcome.name in findings.aims
+        for a, b in pairs_by_influence([own for own in findings.slices if own.outcome is outcome])[
+            :MAX_MAPS
+        ]
+    ]
 
 
 def pairs_by_influence(slices: Sequence[Slice]) -> list[tuple[str, str]]:
@@ -415,3 +298,57 @@ def _add_designs(figure: go.Figure, outcome: OutcomeFindings, names: tuple[str, 
             [f"{name}: {words.design(findings.space, design)}" for design in designs],
             marker={"symbol": symbol, "color": color, "size": size, "line": line},
         )
+
+
+# -- against what nobody sets
+
+
+def scatter_words(findings: Findings) -> str:
+    """Say how much of the scatter of the recommended design each environment explains."""
+    said = []
+    for outcome in findings.parts:
+        if not has_function(outcome.model.model):
+            continue
+        budget = tolerance_budget(
+            findings.optimizer, findings.best.design, outcome.name, given=findings.given
+        )
+        for part in budget.contributions:
+            if set(part.parameters) <= set(findings.unseen):
+                share, rest = part.share.value, part.scatter_if_halved.value
+                said.append(
+                    f"{words.listed(list(part.parameters))} explains {words.percent(share)} of the "
+                    f"scatter of {outcome.name} in use; half the variation of it would leave "
+                    f"{words.percent(rest)} of the scatter."
+                )
+    return " ".join(said)
+
+
+def on_days(outcome: OutcomeFindings, name: str) -> tuple[NDArray[np.float64], Estimate]:
+    """Return values of an environment, and what to expect of the recommended design on each."""
+    findings = outcome.findings
+    days, expected = findings.grid(name, N_DAYS), []
+    for day in days.tolist():
+        given = {**findings.given, name: day}
+        model = findings.optimizer.outcome_model(outcome.name, Mean(), given=given)
+        expected.append(torch.cat(model.predict(model.surrogate.points.of([findings.design]))))
+    mean, std = torch.stack(expected, dim=-1).numpy()
+    return days, Estimate(mean, std)
+
+
+def environment_figure(outcome: OutcomeFindings, name: str) -> go.Figure:
+    """Draw the expected value along an environment, and the experiments that measured it."""
+    parameter = outcome.findings.parameter(name)
+    days, expected = on_days(outcome, name)
+    figure = go.Figure()
+    said = [f"{words.value(parameter, d)}: {words.plus_minus(expected[i])}"
+            for i, d in enumerate(days.tolist())]  # fmt: skip
+    style.curve(figure, days, expected.mean, expected.std, "recommended design", said)
+    column, known = EXECUTED_COLUMN + name, outcome.known
+    if column in known:
+        there = known[known[column].notna()]
+        hover = [f"experiment {n}" for n in there.index]
+        style.scatter(figure, there[column].astype(float), there[VALUE].astype(float), "observed",
+                      hover, marker={"color": style.DATA, "size": 6})  # fmt: skip
+    style.styled(figure, height=320)
+    axis = style.axis(name, parameter)
+    return figure.update_layout(xaxis=axis, yaxis={"title": style.plain(outcome.label)})

@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from html import escape
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,26 +23,26 @@ from airbo.analysis import Handover, Outlook, look_ahead
 from airbo.analysis.window import Specification
 from airbo.lab.digits import Digits, digits_of
 from airbo.measures import Mean
+from airbo.measures.capability import Capability
 from airbo.models import ERBFGP, UGP
 from airbo.observed import INFEASIBLE, OK, STATUS, VALUE
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.goal import OutcomeModel
 from airbo.optimizer.recommendation import OutcomeEstimate
-from airbo.outcomes import Want, objectives
-from airbo.space import Space
+from airbo.outcomes import Aim, objectives
+from airbo.space import Design
 from airbo.space.cube import Cube, Section
-from airbo.space.parameters import Parameter
-from airbo.uncertainty import InputUncertainty, base_draws
+from airbo.space.parameters import Categorical, Parameter
+from airbo.uncertainty import base_draws
 from airbo.uncertainty.in_cube import in_cube
 
 N_DRAWS = 4096
+N_ALONG = 31
+"""Values of a parameter along a curve."""
 FEW_VALUES = 30
 """A parameter with at most so many values is shown as single points."""
-
-
-_TOGETHER = 16
-"""Designs that are predicted jointly; the cost grows with the square of their number."""
 _AT_ONCE = 256
+"""Designs that are predicted at a time."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Findings:
         units: Mapping[str, str | None] | None = None,
         numbers: Sequence[int] | None = None,
         given: Mapping[str, Any] | None = None,
+        design: Design | None = None,
     ) -> None:
         """Look at an optimizer.
 
@@ -74,8 +76,13 @@ class Findings:
             numbers: What people call the experiments by, in the order in which they were told; by
                 default they are counted from 1.
             given: What is known of the environment, by name.
+            design: What to look around at; by default the recommended design.
         """
-        self.optimizer = optimizer
+        self.optimizer, self._design = optimizer, design
+        self.space, self.outcomes = optimizer.space, optimizer.outcomes
+        self.cube = Cube(self.space)
+        self.deployment = optimizer.deployment
+        """Where designs land in use."""
         self.given = dict(given or {})
         self.section = Section(optimizer.space, self.given)
         """The designs inside the cube that models see, which has the environment, too."""
@@ -88,20 +95,20 @@ class Findings:
     # -- what is wanted, and what was measured
 
     @property
-    def outcomes(self) -> Mapping[str, Want]:
-        """What is wanted of each outcome."""
-        return self.optimizer.outcomes
-
-    @property
     def is_single(self) -> bool:
         """Whether one outcome decides alone: no limits, and no designs that cannot be used."""
         infeasible = self.optimizer.observations[STATUS] == INFEASIBLE
         return len(self.outcomes) == 1 and not infeasible.any()
 
     @property
+    def aims(self) -> Mapping[str, Aim]:
+        """The outcomes that designs are chosen by."""
+        return objectives(self.outcomes)
+
+    @property
     def is_by_mean(self) -> bool:
         """Whether the mean of one outcome decides, so that further experiments can be valued."""
-        [want, *_] = objectives(self.outcomes).values()
+        [want, *_] = self.aims.values()
         return self.is_single and isinstance(want.measure, Mean)
 
     @property
@@ -113,6 +120,16 @@ class Findings:
     def parts(self) -> "list[OutcomeFindings]":
         """What is known of each outcome."""
         return [OutcomeFindings(self, name) for name in self.outcomes]
+
+    @cached_property
+    def slices(self) -> "list[Slice]":
+        """What to expect of each outcome along each parameter."""
+        return [Slice(outcome, name) for outcome in self.parts for name in self.space.names]
+
+    @property
+    def unseen(self) -> list[str]:
+        """What nobody sets, and nobody knows beforehand."""
+        return [name for name in self.space.environment if name not in self.given]
 
     # -- the answer
 
@@ -133,11 +150,16 @@ class Findings:
         return self._answer[0]
 
     @property
+    def design(self) -> Design:
+        """The design that is looked at; the recommended one, unless another was given."""
+        return self.best.design if self._design is None else self._design
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether too little is known to recommend a design."""
         return self._answer[1]
 
-    @cached_property
+    @property
     def expected(self) -> Mapping[str, OutcomeEstimate]:
         """What the model predicts for each outcome of the recommended design."""
         return self.best.outcomes
@@ -169,21 +191,6 @@ class Findings:
     # -- where designs land
 
     @property
-    def space(self) -> Space:
-        """The parameters."""
-        return self.optimizer.space
-
-    @cached_property
-    def cube(self) -> Cube:
-        """The unit cube of the parameters."""
-        return Cube(self.space)
-
-    @property
-    def deployment(self) -> InputUncertainty:
-        """Where designs land in use."""
-        return self.optimizer.deployment
-
-    @property
     def uncertain(self) -> list[str]:
         """Names of the parameters that are not hit exactly in use."""
         columns = self.deployment.uncertain_columns(self.space.whole.d)
@@ -192,13 +199,13 @@ class Findings:
     @cached_property
     def center(self) -> Array[Tensor, "1 d"]:
         """The recommended design as columns."""
-        return self.cube.columns(self.best.design, allow_outside=True)
+        return self.cube.columns(self.design, allow_outside=True)
 
     @cached_property
     def executed(self) -> Array[Tensor, "s d"]:
         """Draws of where the recommended design lands in use, as columns."""
         draws = base_draws(N_DRAWS, self.deployment.n_base(self.space.whole.d))
-        center = self.section.columns([self.best.design], allow_outside=True)
+        center = self.section.columns([self.design], allow_outside=True)
         return self.deployment.perturb(center, draws)[0, :, : self.space.d]
 
     def executed_interval(self, name: str) -> tuple[float, float]:
@@ -258,6 +265,14 @@ class Findings:
     def positions_of(self, name: str, X: Array[Tensor, "n d"]) -> NDArray[np.float64]:
         """Return where designs stand in the range of a parameter, from 0 to 1."""
         return self.cube.axes.from_columns(X)[:, self.space.names.index(name)].numpy()
+
+    def positions(self, name: str, values: Sequence[float]) -> list[float]:
+        """Return where the design stands in a range, also of the environment, then some values."""
+        column = self.space.whole.names.index(name)
+        X = self.section.columns([self.design], True).repeat(1 + len(values), 1)
+        X[1:, column] = torch.tensor(values, dtype=torch.float64)
+        found: list[float] = self.section.whole.axes.from_columns(X)[:, column].tolist()
+        return found
 
     def along(self, columns: dict[str, NDArray[np.float64]]) -> Array[Tensor, "n d"]:
         """Return the recommended design with some parameters replaced, value by value."""
@@ -341,22 +356,14 @@ class OutcomeFindings:
         if exactly:
             exact = self.findings.deployment.scaled(0)
             under = {"uncertainty": in_cube(self.findings.space.whole, exact)}
-        parts = [self._portion(part, under) for part in X.split(_AT_ONCE)]
-        mean, variance = (torch.cat(both).numpy() for both in zip(*parts, strict=True))
-        unit = self.value_factor
-        return Estimate(unit * mean, abs(unit) * np.sqrt(variance))
-
-    def _portion(self, X: Tensor, under: dict[str, Any]) -> tuple[Tensor, Tensor]:
-        padded = torch.cat([X, X[-1:].expand(-len(X) % _TOGETHER, -1)])
-        section = self.findings.section
-        around = section.columns([self.findings.best.design], True)[:, section.designs.d :]
-        whole = torch.cat([padded, around.expand(len(padded), -1)], dim=-1)
-        Z = section.whole.from_columns(whole).unflatten(0, (-1, _TOGETHER))
-        model: Any = self.model.model
-        with torch.no_grad():
-            posterior = model.posterior(Z, **under)
-            mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
-        return mean[: len(X)], variance[: len(X)].clamp_min(0)
+        section, model = self.findings.section, cast(Any, self.model.model)
+        around = section.columns([self.findings.design], True)[:, section.designs.d :]
+        Z = section.whole.from_columns(torch.cat([X, around.expand(len(X), -1)], dim=-1))
+        with torch.no_grad():  # each design by itself: (n, 1, m)
+            parts = [model.posterior(part, **under) for part in Z.unsqueeze(-2).split(_AT_ONCE)]
+            mean = torch.cat([part.mean.flatten() for part in parts]).numpy()
+            variance = torch.cat([part.variance.flatten() for part in parts]).clamp_min(0).numpy()
+        return Estimate(self.value_factor * mean, abs(self.value_factor) * np.sqrt(variance))
 
     @property
     def value_factor(self) -> float:
@@ -385,6 +392,11 @@ class OutcomeFindings:
             return look_ahead(one, given=self.findings.given)
 
     @property
+    def capability(self) -> Capability | None:
+        """How well the recommended design keeps the limits; None where there are none."""
+        return self.findings.expected[self.name].capability
+
+    @property
     def limits(self) -> list[float]:
         """The limits of its values."""
         return [limit for limit in self.want.bounds if limit is not None]
@@ -393,3 +405,53 @@ class OutcomeFindings:
         """Whether a value is within its limits; also where there are none."""
         low, high = self.want.bounds
         return (low is None or value >= low) and (high is None or value <= high)
+
+
+class Slice:
+    """What to expect along one parameter, the others being as recommended."""
+
+    def __init__(self, outcome: OutcomeFindings, name: str) -> None:
+        """Look along a parameter.
+
+        Args:
+            outcome: Whose values.
+            name: Of the parameter.
+        """
+        self.outcome, self.findings, self.name = outcome, outcome.findings, name
+        self.parameter = self.findings.parameter(name)
+        self.column = self.findings.space.names.index(name)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Values of the parameter, as numbers."""
+        own = self.findings.grid(self.name, N_ALONG)
+        return np.union1d(own, self.findings.center[:, self.column].numpy())
+
+    @cached_property
+    def expected(self) -> Estimate:
+        """The expected value in use, by the model of the optimizer."""
+        return self.outcome.expected(self.findings.along({self.name: self.values}))
+
+    @cached_property
+    def nominal(self) -> Estimate | None:
+        """The value if the design were hit exactly; None if it is, or if the model cannot say."""
+        if not self.findings.uncertain or not self.outcome.knows_exact:
+            return None
+        return self.outcome.expected(self.findings.along({self.name: self.values}), exactly=True)
+
+    @property
+    def influence(self) -> float:
+        """How much the expected value changes along the parameter."""
+        return float(np.ptp(self.expected.mean))
+
+    def shown(self, numbers: NDArray[np.float64]) -> list[float | str]:
+        """Return values as a chart takes them."""
+        if not isinstance(self.parameter, Categorical):
+            return numbers.tolist()
+        return [escape(str(self.parameter.decode(x))) for x in numbers]
+
+    def hover(self, estimate: Estimate, name: str) -> NDArray[np.str_]:
+        """Say what each value is, where a pointer rests on it."""
+        written = [words.value(self.parameter, self.parameter.decode(x)) for x in self.values]
+        said = (f"{v}: {words.plus_minus(estimate[i])}, {name}" for i, v in enumerate(written))
+        return np.array(list(said))

@@ -10,11 +10,9 @@ from torch import Tensor
 
 from airbo import words
 from airbo.analysis import Contribution, OperatingWindow, ToleranceBudget
-from airbo.analysis.words import all_halved_words, likely_share, window_verdict
-from airbo.lab.report import page, style
+from airbo.analysis.words import likely_share
+from airbo.lab.report import style
 from airbo.lab.report.findings import Findings
-from airbo.lab.report.page import Section
-from airbo.measures.capability import CPK_IS
 from airbo.outcomes import Bounds
 from airbo.space.parameters import Categorical
 
@@ -27,26 +25,6 @@ WINDOW, JOINT = "rgba(0,158,115,0.12)", "rgba(0,158,115,0.25)"
 
 
 # -- the values in use
-
-
-def limits_section(findings: Findings) -> Section | None:
-    """Show how the values of the recommended design are spread, and which miss the limits."""
-    limited = {o: findings.expected[o.name].capability for o in findings.parts}
-    cells = [
-        page.heading("" if findings.is_single else o.name)
-        + page.verdict(f"{found.words}.")
-        + page.chart(in_spec_figure(o.in_use, o.want.bounds, o.label))
-        for o, found in limited.items()
-        if found is not None
-    ]
-    if not cells:
-        return None
-    explained = page.note(
-        "The values to expect of the recommended design, over where it lands. What the model does "
-        "not know makes them wider. Dashed: the limits. Red: values out of spec. Brackets are 90% "
-        f"intervals (model uncertainty). {CPK_IS}"
-    )
-    return Section("limits", "Values in use, and the limits", (explained, page.grid(*cells)))
 
 
 def in_spec_figure(values: Float[Tensor, "S s"], bounds: Bounds, label: str) -> go.Figure:
@@ -105,35 +83,17 @@ def binned(
 # -- the operating window
 
 
-def window_section(findings: Findings) -> Section | None:
-    """Show how far each parameter may move; None where there are no limits."""
-    window = findings.handover.window
-    if window is None:
-        return None
-    names = findings.space.names
-    parts = [
-        page.verdict(window_verdict(window), doubt=not window.alone),
-        page.note(
-            "P(in spec) is the probability that a part is within all limits, wherever the design "
-            "lands. Thin line: what it exceeds with a confidence of 0.9, which decides. Light: the "
-            "range of one parameter while all others stay as recommended (its proven acceptable "
-            "range). Dark: ranges within which all parameters may move at once. The ends of ranges "
-            "are what the model predicts: try them before you rely on them."
-        ),
-        page.charts([(name, window_figure(findings, window, name)) for name in names]),
-    ]
-    if window.alone:
-        rows = [
-            [
-                name,
-                findings.shown(name, window.design[name]),
-                range_words(findings, name, window.alone[name]),
-                range_words(findings, name, window.jointly[name]),
-            ]
-            for name in names
+def window_rows(findings: Findings, window: OperatingWindow) -> list[list[str]]:
+    """Write of each parameter its recommended value, and how far it may move."""
+    ranges = window.alone, window.jointly
+    return [
+        [
+            name,
+            findings.shown(name, window.design[name]),
+            *(range_words(findings, name, own[name]) for own in ranges),
         ]
-        parts.append(page.table(["parameter", "recommended", "alone", "all together"], rows))
-    return Section("window", "Operating window", tuple(parts))
+        for name in findings.space.names
+    ]
 
 
 def range_words(findings: Findings, name: str, ends: Sequence[Any]) -> str:
@@ -182,43 +142,10 @@ def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.
 # -- the tolerance budget
 
 
-def budget_section(findings: Findings) -> Section | None:
-    """Show which error makes values scatter, and what halving it would buy."""
-    budgets = findings.handover.budgets
-    if not budgets:
-        return None
-    if all(budget.all_halved is None for budget in budgets):
-        parts = [page.text("Designs are set exactly in use, so values do not scatter.")]
-        return Section("budget", "Tolerance budget", tuple(parts))
-    parts = [
-        page.note(
-            "How much of the scatter over where the recommended design lands each parameter's "
-            "error causes, and what would be left if that error were half as large, the design "
-            "staying as it is. Brackets hold 90% of what the model believes. All "
-            "parameters are listed in their order. Because several changes are compared, a change "
-            "counts as clear only after a Bonferroni correction."
-        )
-    ]
-    for outcome in findings.parts:
-        for budget in budgets:
-            if (budget.outcome or outcome.name) == outcome.name and budget.all_halved is not None:
-                parts += [
-                    page.heading("" if findings.is_single else outcome.name),
-                    page.verdict(all_halved_words(budget, outcome.name, outcome.unit)),
-                    page.table(_header(budget), budget_rows(budget)),
-                ]
-    return Section("budget", "Tolerance budget", tuple(parts))
-
-
-def _header(budget: ToleranceBudget) -> list[str]:
-    gain = ["in spec, if halved"] if budget.in_spec is not None else []
-    return ["error of", "causes of the variance", "scatter left, if halved", *gain]
-
-
 def budget_rows(budget: ToleranceBudget) -> list[list[str]]:
     """Return the cells of the table."""
     rows = [_row(budget, c, words.listed(c.parameters)) for c in budget.contributions]
-    rest = [""] * (len(_header(budget)) - 2)
+    rest = [""] if budget.in_spec is None else ["", ""]
     if len(budget.contributions) > 1:
         rows += [] if budget.all_halved is None else [_row(budget, budget.all_halved, "all")]
         rows.append(["several only together", likely_share(budget.together), *rest])

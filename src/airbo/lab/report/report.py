@@ -1,31 +1,36 @@
 """The report: what was found, how sure that is, and what it is based on."""
 
+import base64
 import datetime
+import gzip
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
 from airbo import words
-from airbo.lab.report.along import Slice, along_section, maps_section
-from airbo.lab.report.answer import answer_section, front_section
-from airbo.lab.report.environment import environment_section
+from airbo.analysis import words as analysis
+from airbo.lab.errors import StorageError
+from airbo.lab.report import along, answer, limits, records, trust
 from airbo.lab.report.findings import Findings
-from airbo.lab.report.limits import budget_section, limits_section, window_section
-from airbo.lab.report.page import Section, page
-from airbo.lab.report.records import (
-    experiments_section,
-    history_section,
-    progress_section,
-    settings_section,
-)
-from airbo.lab.report.trust import importance_section, trust_section
+from airbo.lab.tables import write_whole
+from airbo.measures.capability import CPK_IS
 from airbo.observed import OK, STATUS
 from airbo.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from airbo.lab import Record
+
+OF_DESIGN = ("front", "limits", "window", "budget", "environment")
+OF_MODEL = ("trust", "importance", "along", "maps")
+"""Keys of the sections that need a recommendation, in their order; see ``sections``."""
 
 
 def write_report(
@@ -54,15 +59,45 @@ def write_report(
 
     Returns:
         The path.
+
+    Raises:
+        StorageError: If it cannot be written.
     """
     target = Path(path)
     if target.is_dir():
-        raise IsADirectoryError(f"A report is a file, but {str(target)!r} is a folder")
+        raise StorageError(f"A report is a file, but {str(target)!r} is a folder.")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write a report to.")
-    shown = sections(Findings(optimizer, units, numbers, given), record)
-    _replace(target, whole_page(optimizer, (section.html() for section in shown), title, date))
+        raise StorageError(f"There is no folder {str(target.parent)!r} to write a report to.")
+    found = sections(Findings(optimizer, units, numbers, given), record)
+    write_whole(target, whole_page(optimizer, (html for _, html in found), title, date))
     return target
+
+
+def sections(findings: Findings, record: "Record | None" = None) -> Iterator[tuple[str, str]]:
+    """Yield key and HTML of each section of a report as soon as it is worked out.
+
+    The answer is the first; a section that has nothing to say is left out.
+
+    Args:
+        findings: What is known.
+        record: What people recorded in a campaign.
+    """
+    keys = ["answer"]
+    keys += [] if findings.missing else [*OF_DESIGN, *OF_MODEL]
+    keys += ["progress"] if len(findings.optimizer.observations) else []
+    about: dict[str, tuple[Any, ...]] = {key: (findings,) for key in keys}
+    about["experiments"] = findings, record
+    if record is not None:
+        about["history"] = (record,)
+    about["settings"] = (findings,)
+    for key, what in about.items():
+        if html := section(key, *what):
+            yield key, html
+
+
+def section(key: str, *about: Any) -> str:
+    """Return the HTML of one section; empty if it has nothing to say."""
+    return str(getattr(_templates().get_template("sections.html").module, key)(*about)).strip()
 
 
 def whole_page(
@@ -72,59 +107,44 @@ def whole_page(
     date: datetime.date | str | None = None,
 ) -> str:
     """Return the page of a report from the HTML of its sections."""
-    return page(title, _subtitle(optimizer, date), sections)
-
-
-def sections(findings: Findings, record: "Record | None" = None) -> Iterator[Section]:
-    """Return the sections of a report, each as soon as it is worked out, the answer first.
-
-    Args:
-        findings: What is known.
-        record: What people recorded in a campaign.
-    """
-    yield answer_section(findings)
-    if not findings.missing:
-        yield from _some(
-            front_section(findings),
-            limits_section(findings),
-            window_section(findings),
-            budget_section(findings),
-            environment_section(findings),
-        )
-        yield trust_section(findings)
-        yield from _some(importance_section(findings))
-        slices = [Slice(o, name) for o in findings.parts for name in findings.space.names]
-        yield along_section(findings, slices)
-        yield from _some(maps_section(findings, slices))
-    if len(findings.optimizer.observations):
-        yield progress_section(findings)
-    yield from _some(experiments_section(findings, record))
-    if record is not None:
-        yield from _some(history_section(record))
-    yield settings_section(findings)
-
-
-def _some(*sections: Section | None) -> Iterator[Section]:
-    return (section for section in sections if section is not None)
-
-
-def _subtitle(optimizer: Optimizer, date: datetime.date | str | None) -> str:
     status = optimizer.observations[STATUS]
     n_failed, n_pending = int((status != OK).sum()), len(optimizer.pending)
-    parts = [words.plural(len(status), "experiment")]
-    parts += [f"{n_failed} of them failed"] if n_failed else []
-    parts += [f"{n_pending} pending"] if n_pending else []
-    parts += [str(date)] if date is not None else []
-    return " · ".join([*parts, f"airbo {version('airbo')}"])
+    said = [words.plural(len(status), "experiment")]
+    said += [f"{n_failed} of them failed"] if n_failed else []
+    said += [f"{n_pending} pending"] if n_pending else []
+    said += [str(date)] if date is not None else []
+    subtitle = " · ".join([*said, f"airbo {version('airbo')}"])
+    body = Markup("\n".join(sections))  # noqa: S704 - the templates have escaped it
+    return _templates().get_template("page.html").render(title=title, subtitle=subtitle, body=body)
 
 
-def _replace(target: Path, text: str) -> None:
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())  # else a power cut may leave an empty page under the new name
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+@cache
+def _templates() -> Environment:
+    """Return the templates; everything that is put into them is escaped."""
+    made = Environment(
+        loader=PackageLoader("airbo.lab.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for module in (words, analysis, answer, limits, along, trust, records):
+        made.globals |= vars(module)
+    made.globals |= {"json": _json, "static": _static, "plotly": _plotly, "CPK_IS": CPK_IS}
+    return made
+
+
+def _json(figure: Any) -> Markup:
+    """Return a chart as JSON; no tag in it may end the script element."""
+    return Markup(figure.to_json().replace("<", "\\u003c"))  # noqa: S704
+
+
+@cache
+def _static(name: str) -> Markup:
+    return Markup((files(__package__) / "static" / name).read_text(encoding="utf-8"))  # noqa: S704
+
+
+@cache
+def _plotly() -> str:
+    """Return Plotly, packed: a browser unpacks it in a moment."""
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), 9, mtime=0)).decode()

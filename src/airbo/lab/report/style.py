@@ -69,6 +69,27 @@ def scatter(
     )  # fmt: skip
 
 
+def curve(
+    figure: go.Figure,
+    x: Any,
+    mean: Any,
+    std: Any,
+    name: str,
+    hover: Iterable[object],
+    color: str = MODEL,
+    fill: str = BAND,
+    **line: Any,
+) -> None:
+    """Draw a curve, and around it a band of two standard deviations."""
+    x, low, high = list(x), list(mean - 2 * std), list(mean + 2 * std)
+    scatter(
+        figure, [*x, *x[::-1]], [*high, *low[::-1]],
+        mode="lines",  # with few points, Plotly would mark each of them
+        fill="toself", fillcolor=fill, line={"width": 0},
+    )  # fmt: skip
+    scatter(figure, x, mean, name, hover, mode="lines", line={"color": color, **line})
+
+
 def _numbers(values: Any) -> Any:
     return values.tolist() if hasattr(values, "tolist") else values
 

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,8 @@ from scipy.stats import binom
 from torch.quasirandom import SobolEngine
 
 from airbo import words
-from airbo.lab.report import page, style
+from airbo.lab.report import style
 from airbo.lab.report.findings import Findings, OutcomeFindings
-from airbo.lab.report.page import Section
 from airbo.optimizer.search import without_numerical_warnings
 
 FEW = 6
@@ -82,31 +80,14 @@ class LeftOut:
         return bool(binom.cdf(self.n_inside, self.n, 0.95) < SURPRISING)
 
 
-def trust_section(findings: Findings) -> Section:
-    """Show how well the model of each outcome predicts what it has not seen."""
-    explained = page.note(
-        "Each design was predicted without its own values, from all others. A perfect model "
-        "lies on the dashed line; bars are ± two standard deviations of a single value."
-    )
-    found = []
-    for outcome in findings.parts:
-        left = left_out(outcome)
-        drawn = "" if left is None else page.chart(trust_figure(outcome, left))
-        found.append((page.verdict(*trust_verdict(left)), drawn))
-    return Section("trust", "Can the model be believed?", _by_outcome(findings, found, explained))
+Verdict = tuple[str, bool, go.Figure | None]
+"""What is said of an outcome, whether there is a doubt, and a chart."""
 
 
-def _by_outcome(
-    findings: Findings, found: Sequence[tuple[str, str]], explained: str
-) -> tuple[str, ...]:
-    """Show a verdict and a chart of each outcome; of one alone, side by side."""
-    if findings.is_single:
-        [(said, drawn)] = found
-        return (page.grid(drawn, said + explained) if drawn else said,)
-    named = zip(findings.parts, found, strict=True)
-    return explained, page.grid(
-        *(page.heading(o.name) + said + drawn for o, (said, drawn) in named)
-    )
+def believed(findings: Findings) -> list[Verdict]:
+    """Say of each outcome how well its model predicts what it has not seen."""
+    found = [(outcome, left_out(outcome)) for outcome in findings.parts]
+    return [(*trust_verdict(left), left and trust_figure(o, left)) for o, left in found]
 
 
 def left_out(outcome: OutcomeFindings) -> LeftOut | None:
@@ -197,21 +178,10 @@ def trust_figure(outcome: OutcomeFindings, left: LeftOut) -> go.Figure:
 # -- what matters
 
 
-def importance_section(findings: Findings) -> Section | None:
-    """Show how much each parameter matters; None where there is only one."""
-    if findings.space.d == 1:
-        return None
-    explained = page.note(
-        "The share of the differences in the expected value, over the whole space, that a "
-        "parameter takes part in, alone or together with others. Where parameters act together, "
-        "the shares add up to more than 100%."
-    )
+def what_matters(findings: Findings) -> list[Verdict]:
+    """Say of each outcome how much each parameter matters."""
     every = [importances(outcome) for outcome in findings.parts]
-    found = [
-        (page.verdict(importance_verdict(shares)), page.chart(importance_figure(shares)))
-        for shares in every
-    ]
-    return Section("importance", "What matters", _by_outcome(findings, found, explained))
+    return [(importance_verdict(shares), False, importance_figure(shares)) for shares in every]
 
 
 def importances(outcome: OutcomeFindings) -> dict[str, float]:

@@ -66,8 +66,8 @@ def find(path: Path, report: Deliver) -> None:
         record = campaign.record()
         numbers = [e.number for e in campaign.modelled(record)]
         findings = Findings(campaign.optimizer(record), campaign.settings.units, numbers)
-        for section in sections(findings, record):
-            report((section.key, section.html()))
+        for found in sections(findings, record):
+            report(found)
 
 
 def make_table(path: Path, kind: str, report: Deliver) -> None:
@@ -90,13 +90,11 @@ def make_report(path: Path, sections: Mapping[str, str], report: Deliver) -> Non
 
     The history is the latest one: what changes it need not change what the model says.
     """
-    from airbo.lab.report.records import history_section
-    from airbo.lab.report.report import whole_page
+    from airbo.lab.report.report import section, whole_page
 
     with opened(path) as campaign:
         record = campaign.record()
-        history = history_section(record)
-        shown = {**sections, **({"history": history.html()} if history else {})}
+        shown = {**sections, "history": section("history", record)}
         title, today = campaign.settings.name, datetime.date.today()
         report(whole_page(campaign.optimizer(record), shown.values(), title, today).encode())
 

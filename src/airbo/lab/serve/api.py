@@ -5,9 +5,10 @@ declared once below; the declaration checks what is sent, and becomes the OpenAP
 guard stands before it as before the forms; a token comes as ``Authorization: Bearer TOKEN``.
 """
 
+import functools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,20 +42,74 @@ _WORDS = {"integer": "a whole number", "number": "a number", "boolean": "true or
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb: what it takes, and what it does."""
+    """One verb: what it does, and what it takes."""
 
-    name: str
     says: str
-    changes: bool
-    """Whether it changes the campaign; what does not may be asked by GET, too."""
-    fields: Callable[[Settings], Mapping[str, Schema]]
+    fields: Mapping[str, Schema]
     """The fields of the object that it takes."""
+    changes: bool = False
+    """Whether it changes the campaign; what does not may be asked by GET, too."""
     needed: tuple[str, ...] = ()
     named: str = ""
     """The field that takes the names and values of a query."""
 
 
-# -- what a verb takes
+def verbs(settings: Settings) -> dict[str, Verb]:
+    """Return all verbs, with the names, units and ranges of a campaign file."""
+    inputs, designs = settings.space.whole.parameters, settings.space.parameters
+    numbers = {n: p for n, p in inputs.items() if not isinstance(p, Categorical)}
+    of_value = {"value": _one("number", f"The {settings.value_name}.")}
+    outside = _one("boolean", "The design may lie outside the ranges.")
+    trial = _one("integer", "The number of the experiment.", minimum=0)
+    correct = _one("boolean", "Replace what was told before.")
+    given = _values(settings, inputs, "What is known, or has to be so.")
+    signed = {
+        "key": _one("string", "The same key twice counts once.", minLength=1, maxLength=100),
+        "by": _one("string", "Who signs the change.", maxLength=40),
+    }
+    ask = {
+        "n": _one("integer", "How many designs.", minimum=1, maximum=MOST_AT_ONCE, default=1),
+        "given": given,
+        **signed,
+    }
+    set_whole = "A whole design; with a trial, what you set otherwise."
+    tell = {
+        "trial": trial,
+        "design": _values(settings, designs, set_whole),
+        **(of_value if settings.is_single else {}),
+        "outcomes": _outcomes(settings, "What was measured, by name."),
+        "executed": _values(settings, numbers, "What was measured of inputs and environment."),
+        "noise": _outcomes(settings, "Known standard deviations of what was measured."),
+        "correct": correct,
+        "again": _one("boolean", "Another run with the same design and value."),
+        "allow_outside": outside,
+        "sure": _one("boolean", "The numbers are right, even if they look wrong."),
+        "note": _one("string", "Something to remember about it.", minLength=1),
+        **signed,
+    }
+    fail = {
+        "trial": trial,
+        "infeasible": _one("boolean", "It failed because the design cannot be used."),
+        "gave_up": _one("boolean", "It was not run and will not be."),
+        "why": _one("string", "The reason, as a note.", minLength=1),
+        "correct": correct,
+        **signed,
+    }
+    recommend = {
+        "given": given,
+        "anywhere": _one("boolean", "Look at all designs, or (false) only at those tried."),
+        "tolerance": _one("number", "A difference that does not matter to you.", minimum=0),
+    }
+    set_part = "What to set; the rest is as recommended. It may name the environment."
+    predict = {"design": _values(settings, inputs, set_part), "allow_outside": outside}
+    return {
+        "ask": Verb("Choose the next designs; they are then pending.", ask, True),
+        "tell": Verb("Report what an experiment gave.", tell, True),
+        "fail": Verb("Report that an experiment gave no value.", fail, True, ("trial",)),
+        "recommend": Verb("Say which design to use.", recommend, named="given"),
+        "predict": Verb("Say what to expect at a design.", predict, named="design"),
+        "status": Verb("Say where the campaign stands.", {}),
+    }
 
 
 def _one(kind: str, says: str, **more: Any) -> Schema:
@@ -80,81 +135,6 @@ def _outcomes(settings: Settings, says: str) -> Schema:
     return _one("object", says, properties=known, additionalProperties=False)
 
 
-_SIGNED = {
-    "key": _one("string", "The same key twice counts once.", minLength=1, maxLength=100),
-    "by": _one("string", "Who signs the change.", maxLength=40),
-}
-_TRIAL = _one("integer", "The number of the experiment.", minimum=0)
-
-
-def _given(settings: Settings) -> Schema:
-    return _values(settings, settings.space.whole.parameters, "What is known, or has to be so.")
-
-
-def _ask_fields(settings: Settings) -> Mapping[str, Schema]:
-    n = _one("integer", "How many designs.", minimum=1, maximum=MOST_AT_ONCE, default=1)
-    return {"n": n, "given": _given(settings), **_SIGNED}
-
-
-def _tell_fields(settings: Settings) -> Mapping[str, Schema]:
-    space = settings.space
-    numbers = {n: p for n, p in space.whole.parameters.items() if not isinstance(p, Categorical)}
-    of_value = {"value": _one("number", f"The {settings.value_name}.")}
-    return {
-        "trial": _TRIAL,
-        "design": _values(
-            settings, space.parameters, "A whole design; with a trial, what you set otherwise."
-        ),
-        **(of_value if settings.is_single else {}),
-        "outcomes": _outcomes(settings, "What was measured, by name."),
-        "executed": _values(settings, numbers, "What was measured of inputs and environment."),
-        "noise": _outcomes(settings, "Known standard deviations of what was measured."),
-        "correct": _one("boolean", "Replace what was told before."),
-        "again": _one("boolean", "Another run with the same design and value."),
-        "allow_outside": _one("boolean", "The design may lie outside the ranges."),
-        "sure": _one("boolean", "The numbers are right, even if they look wrong."),
-        "note": _one("string", "Something to remember about it.", minLength=1),
-        **_SIGNED,
-    }
-
-
-def _fail_fields(settings: Settings) -> Mapping[str, Schema]:
-    return {
-        "trial": _TRIAL,
-        "infeasible": _one("boolean", "It failed because the design cannot be used."),
-        "gave_up": _one("boolean", "It was not run and will not be."),
-        "why": _one("string", "The reason, as a note.", minLength=1),
-        "correct": _one("boolean", "Replace what was told before."),
-        **_SIGNED,
-    }
-
-
-def _recommend_fields(settings: Settings) -> Mapping[str, Schema]:
-    return {
-        "given": _given(settings),
-        "anywhere": _one("boolean", "Look at all designs, or (false) only at those tried."),
-        "tolerance": _one("number", "A difference that does not matter to you.", minimum=0),
-    }
-
-
-def _predict_fields(settings: Settings) -> Mapping[str, Schema]:
-    says = "What to set; the rest is as recommended. It may name the environment."
-    return {
-        "design": _values(settings, settings.space.whole.parameters, says),
-        "allow_outside": _one("boolean", "The design may lie outside the ranges."),
-    }
-
-
-VERBS = (
-    Verb("ask", "Choose the next designs; they are then pending.", True, _ask_fields),
-    Verb("tell", "Report what an experiment gave.", True, _tell_fields),
-    Verb("fail", "Report that an experiment gave no value.", True, _fail_fields, ("trial",)),
-    Verb("recommend", "Say which design to use.", False, _recommend_fields, named="given"),
-    Verb("predict", "Say what to expect at a design.", False, _predict_fields, named="design"),
-    Verb("status", "Say where the campaign stands.", False, lambda settings: {}),
-)
-
-
 # -- what a verb does
 
 
@@ -172,11 +152,11 @@ class Api:
             Route("/api/openapi.json", lambda request: answer(openapi(self._settings))),
             *(
                 Route(
-                    f"/api/{verb.name}",
-                    self._endpoint(verb),
+                    f"/api/{name}",
+                    functools.partial(self._endpoint, name),
                     methods=["POST"] if verb.changes else ["GET", "POST"],
                 )
-                for verb in VERBS
+                for name, verb in verbs(self._settings).items()
             ),
         ]
 
@@ -186,40 +166,33 @@ class Api:
 
     def page(self, request: Request) -> Response:
         """Show what can be asked, for people."""
-        settings = self._settings
-        verbs = [(verb, verb.fields(settings)) for verb in VERBS]
+        settings, place = self._settings, f"{request.url.scheme}://{request.headers['host']}"
         template = environment().get_template("api.html")
-        place = f"{request.url.scheme}://{request.headers['host']}"
-        return HTMLResponse(template.render(settings=settings, verbs=verbs, place=place))
+        return HTMLResponse(template.render(settings=settings, verbs=verbs(settings), place=place))
 
-    def _endpoint(self, verb: Verb) -> Callable[[Request], Response]:
-        act = getattr(self, verb.name)
-
-        def endpoint(request: Request) -> Response:
-            visit: Visit = request.scope[VISIT]
-            try:
-                said = self._said(request, verb, visit)
-                return answer(act(said, said.pop("by", None) or visit.name or f"{user()}, JSON"))
-            except CampaignError as error:
-                status = 409 if isinstance(error, AlreadyTold) else 422
-                status = 503 if isinstance(error, StorageError) else status
-                return answer({"error": str(error)}, status)
-            except JobError as error:
-                return answer({"error": str(error)}, 422 if error.is_refused else 503)
-
-        return endpoint
+    def _endpoint(self, name: str, request: Request) -> Response:
+        visit: Visit = request.scope[VISIT]
+        try:
+            said = self._said(request, verbs(self._settings)[name], visit)
+            by = said.pop("by", None) or visit.name or f"{user()}, JSON"
+            return answer(getattr(self, name)(said, by))
+        except CampaignError as error:
+            status = 409 if isinstance(error, AlreadyTold) else 422
+            status = 503 if isinstance(error, StorageError) else status
+            return answer({"error": str(error)}, status)
+        except JobError as error:
+            return answer({"error": str(error)}, 422 if error.is_refused else 503)
 
     def _said(self, request: Request, verb: Verb, visit: Visit) -> dict[str, Any]:
         """Return the fields that were sent, checked."""
-        settings = self._settings
         if request.method != "POST":
-            whole, query = settings.space.whole, dict(request.query_params)
+            whole, query = self._settings.space.whole, dict(request.query_params)
             try:
                 named = {name: typed_value(whole, name, text) for name, text in query.items()}
             except ValueError as error:
                 raise CampaignError(str(error)) from None
             return {verb.named: named} if named and verb.named else {}
-        found, fields = visit.body, verb.fields(settings)
+        found, fields = visit.body, verb.fields
         if not isinstance(found, dict):
             raise CampaignError(f"Send a JSON object with some of the fields {[*fields]}.")
         if "key" in fields and "key" not in found and "idempotency-key" in request.headers:
@@ -236,9 +209,9 @@ class Api:
     def ask(self, said: dict[str, Any], by: str) -> dict[str, Any]:
         """Choose designs; the answer waits for them."""
         given = check_given(self._settings, said.get("given"))
-        numbers = self.live.ask_now(said.get("n", 1), by, said.get("key"), given)
+        numbers = self.live.ask(said.get("n", 1), by, said.get("key"), given).result()
         now = self.live.snapshot()
-        return {"asked": [experiment_data(now.settings, now.by_number[n]) for n in numbers]}
+        return {"asked": [experiment_data(now.settings, now.record.by_number[n]) for n in numbers]}
 
     def tell(self, said: dict[str, Any], by: str) -> dict[str, Any]:
         """Store what an experiment gave."""
@@ -315,48 +288,50 @@ def _plain(value: Any) -> Any:
 # -- the OpenAPI document
 
 
+_CODES = {
+    "400": "This is no JSON.",
+    "401": "A token is needed.",
+    "403": "Not allowed from here.",
+    "409": "The experiment has another outcome already.",
+    "413": "This is too long.",
+    "415": "Only application/json is understood.",
+    "422": "Something is wrong with what was sent. Nothing was changed.",
+    "503": "The storage cannot be used, or the work was stopped.",
+}
+
+
 def openapi(settings: Settings) -> dict[str, Any]:
     """Describe all verbs of one campaign, with the names and ranges of its file."""
-    paths = {f"/api/{verb.name}": _path(verb, settings) for verb in VERBS}
+    found = verbs(settings).items()
     return {
         "openapi": "3.1.0",
         "info": {"title": f"airbo: {settings.name}", "version": airbo.__version__},
-        "paths": paths,
+        "paths": {f"/api/{name}": _path(name, verb) for name, verb in found},
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}, {}],
     }
 
 
-def _path(verb: Verb, settings: Settings) -> dict[str, Any]:
-    fields = dict(verb.fields(settings))
-    body = {"type": "object", "properties": fields, "additionalProperties": False}
-    if verb.needed:
-        body["required"] = list(verb.needed)
-    content = {"application/json": {"schema": body}}
-    post = _operation(verb, "post") | {"requestBody": {"required": True, "content": content}}
-    if verb.changes:
-        return {"post": post}
-    query = fields.get(verb.named, {}).get("properties", {})
-    parameters = [{"name": n, "in": "query", "schema": schema} for n, schema in query.items()]
-    return {"get": _operation(verb, "get") | {"parameters": parameters}, "post": post}
-
-
-def _operation(verb: Verb, method: str) -> dict[str, Any]:
+def _path(name: str, verb: Verb) -> dict[str, Any]:
     failed = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    refused = {
-        "400": "This is no JSON.",
-        "401": "A token is needed.",
-        "403": "Not allowed from here.",
-        "409": "The experiment has another outcome already.",
-        "413": "This is too long.",
-        "415": "Only application/json is understood.",
-        "422": "Something is wrong with what was sent. Nothing was changed.",
-        "503": "The storage cannot be used, or the work was stopped.",
+    responses = {code: _content(failed, description=text) for code, text in _CODES.items()}
+    prints = f"As airbo {name} --json prints it."
+    responses["200"] = _content({"type": "object"}, description=prints)
+    body = {"type": "object", "properties": {**verb.fields}, "additionalProperties": False}
+    body |= {"required": list(verb.needed)} if verb.needed else {}
+    query = verb.fields.get(verb.named, {}).get("properties", {})
+    taken: dict[str, Schema] = {
+        "get": {"parameters": [{"name": n, "in": "query", "schema": s} for n, s in query.items()]},
+        "post": {"requestBody": _content(body, required=True)},
     }
-    responses: dict[str, Any] = {
-        code: {"description": text, "content": {"application/json": {"schema": failed}}}
-        for code, text in refused.items()
-    }
-    done = {"application/json": {"schema": {"type": "object"}}}
-    responses["200"] = {"description": f"As airbo {verb.name} --json prints it.", "content": done}
-    return {"operationId": f"{method}_{verb.name}", "summary": verb.says, "responses": responses}
+    return {
+        method: {
+            "operationId": f"{method}_{name}", "summary": verb.says, "responses": responses, **own
+        }
+        for method, own in taken.items()
+        if method == "post" or not verb.changes
+    }  # fmt: skip
+
+
+def _content(schema: Schema, **more: Any) -> Schema:
+    return {**more, "content": {"application/json": {"schema": schema}}}

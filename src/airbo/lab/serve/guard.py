@@ -20,6 +20,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urlsplit
@@ -105,7 +106,7 @@ class Access:
         own = {"localhost", *(name.lower() for name in names)}
         if _address(host) is None:
             own.add(host.lower())
-        public = None if origin is None else _host_of(origin)
+        public = None if origin is None else urlsplit(origin).hostname or ""
         if public is not None and _address(public) is None:
             own.add(public)
         everywhere = not is_loopback(host)
@@ -137,7 +138,7 @@ class Access:
     def cookie(self, token: bytes) -> str | None:
         """Return what a token in the address becomes; None if it is not one of ours."""
         ours = (self.token, self.token_to_look)
-        found = [own for own in ours if own is not None and _same(token, own.encode())]
+        found = [own for own in ours if own is not None and compare_digest(token, own.encode())]
         return _digest(found[0], "cookie") if found else None
 
     def role(self, cookie: str | None) -> str | None:
@@ -145,10 +146,11 @@ class Access:
         if self.token is None:
             return "look" if self.read_only else "work"
         given = (cookie or "").encode()
-        if _same(given, _digest(self.token, "cookie").encode()):
+        if compare_digest(given, _digest(self.token, "cookie").encode()):
             return "look" if self.read_only else "work"
         assert self.token_to_look is not None
-        return "look" if _same(given, _digest(self.token_to_look, "cookie").encode()) else None
+        to_look = _digest(self.token_to_look, "cookie").encode()
+        return "look" if compare_digest(given, to_look) else None
 
 
 def check_origin(text: str) -> str:
@@ -174,16 +176,8 @@ def check_origin(text: str) -> str:
     return f"{parts.scheme}://{place}{'' if port == usual else port}"
 
 
-def _host_of(origin: str) -> str:
-    return urlsplit(origin).hostname or ""
-
-
 def _digest(token: str, purpose: str) -> str:
     return hmac.new(token.encode(), f"airbo serve: {purpose}".encode(), hashlib.sha256).hexdigest()
-
-
-def _same(given: bytes, expected: bytes) -> bool:
-    return hmac.compare_digest(given, expected)
 
 
 @dataclass(frozen=True)
@@ -296,13 +290,11 @@ class Guard:
         is_program = is_api(scope) and not {"origin", "sec-fetch-site"} & {*headers.keys()}
         if not is_program:
             self._check_origin(scope, headers)
-        if is_api(scope):
-            body = await _json(headers, receive)
-            if not visit.may_change and scope["path"] not in ASKING:
-                raise Refused(403, "This page only shows the campaign. Nothing was changed.")
-            return replace(visit, body=body)
-        if not visit.may_change:
+        body = await _json(headers, receive) if is_api(scope) else None
+        if not visit.may_change and scope["path"] not in ASKING:
             raise Refused(403, "This page only shows the campaign. Nothing was changed.")
+        if is_api(scope):
+            return replace(visit, body=body)
         return replace(visit, form=await _form(headers, receive))
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
@@ -376,30 +368,31 @@ def _cookie_name(scope: Scope, name: str) -> str:
 
 async def _form(headers: Headers, receive: Receive) -> dict[str, str]:
     """Read a form as browsers send it; it is short."""
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/x-www-form-urlencoded":
-        raise Refused(415, "Only forms are understood.")
+    _check_kind(headers, "application/x-www-form-urlencoded", "Only forms are understood.")
     try:
         text = (await _body(receive)).decode()
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError:
         raise Refused(400, "This form cannot be read.") from None
-    return dict(pairs)
 
 
 async def _json(headers: Headers, receive: Receive) -> Any:
     """Read what a program sends."""
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Refused(415, "Only JSON is understood: Content-Type: application/json.")
-
-    def refuse(number: str) -> None:
-        raise ValueError(number)
-
+    said = "Only JSON is understood: Content-Type: application/json."
+    _check_kind(headers, "application/json", said)
     try:
-        return json.loads(await _body(receive) or b"{}", parse_constant=refuse)
+        return json.loads(await _body(receive) or b"{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise Refused(400, "This is no JSON. Nothing was changed.") from None
+
+
+def _refuse_constant(number: str) -> None:
+    raise ValueError(number)
+
+
+def _check_kind(headers: Headers, kind: str, said: str) -> None:
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+        raise Refused(415, said)
 
 
 async def _body(receive: Receive) -> bytes:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from airbo.lab import Campaign, Change, Experiment, Record, Settings, Status
+from airbo.lab import Campaign, Record, Settings, Status
 from airbo.lab.advice import Given
 from airbo.lab.events import new_key
 from airbo.lab.serve.advice import choose_designs, find, make_report, make_table
@@ -32,37 +32,17 @@ class Snapshot:
     record: Record
     status: Status
 
-    @property
-    def experiments(self) -> list[Experiment]:
-        """All experiments."""
-        return self.record.experiments
-
-    @cached_property
-    def by_number(self) -> dict[int, Experiment]:
-        """All experiments."""
-        return {e.number: e for e in self.experiments}
-
-    @cached_property
-    def history(self) -> list[Change]:
-        """What people changed."""
-        return [c for c in self.record.history if c.undoable or c.what == "undone"]
-
-    @property
-    def last_call(self) -> str:
-        """The call that an undo would take back; empty if there is none."""
-        return next((c.call for c in self.record.last_change), "")
-
     @cached_property
     def n_known(self) -> int:
         """Number of experiments with a value that the model knows."""
-        return sum(e.counts and e.outcome == "ok" for e in self.experiments)
+        return sum(e.counts and e.outcome == "ok" for e in self.record.experiments)
 
     @cached_property
     def known(self) -> str:
         """A text that changes whenever the model would learn something."""
         facts = [
             (e.number, e.design, e.outcomes, e.noise, e.infeasible, e.executed, e.uncertainty)
-            for e in self.experiments
+            for e in self.record.experiments
             if e.counts
         ]
         return _digest([str(self.settings), facts])
@@ -199,20 +179,12 @@ class LiveCampaign:
             given: What is known beforehand.
 
         Returns:
-            Their numbers, when they are chosen.
+            Their numbers, when they are chosen; or a ``JobError`` that says why not.
         """
         with self._lock:
             self._choosing = Choosing(self._choosing.n + n)
             self._n_shown += 1
         return self._askers.submit(self._choose, n, by, key, dict(given or {}))
-
-    def ask_now(self, n: int, by: str, key: str | None, given: Given) -> list[int]:
-        """Choose designs, and return their numbers.
-
-        Raises:
-            JobError: If that is not possible.
-        """
-        return self.ask(n, by, key, given).result()
 
     def _choose(self, n: int, by: str, key: str | None, given: Mapping[str, Any]) -> list[int]:
         came, error = list[int](), None
@@ -242,11 +214,6 @@ class LiveCampaign:
             self._n_shown += 1
 
     # -- what the model says
-
-    @property
-    def found(self) -> Found:
-        """What the model concluded last."""
-        return self._found
 
     def _renew(self, snapshot: Snapshot) -> None:
         if not snapshot.n_known:  # also where all was taken back
@@ -297,14 +264,12 @@ class LiveCampaign:
         Raises:
             JobError: If that is not possible.
         """
-        found, made = self._found, list[bytes]()
+        found = self._found
         if name != "report.html":
-            self._run(make_table, (self.path, name), made.append)
-        elif found.sections and found.is_done:
-            self._run(make_report, (self.path, dict(found.sections)), made.append)
-        else:
+            return bytes(self.work_out(make_table, name))
+        if not found.sections or not found.is_done:
             raise JobError("There is no report yet. Try again when the model has done its work.")
-        return made[0]
+        return bytes(self.work_out(make_report, dict(found.sections)))
 
     # -- for tests
 

@@ -1,13 +1,12 @@
 """The pages: what each address shows, and what each form does to the campaign."""
 
 import functools
+import io
 import re
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -19,19 +18,25 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 import airbo
-from airbo.lab import AlreadyTold, Campaign, CampaignError, Doubtful, Experiment, FileError, Told
+from airbo.lab import (
+    AlreadyTold,
+    Campaign,
+    CampaignError,
+    Doubtful,
+    Experiment,
+    FileError,
+    Record,
+)
 from airbo.lab.advice import check_given
 from airbo.lab.campaign import user
+from airbo.lab.data import told_words
 from airbo.lab.events import is_key
 from airbo.lab.serve.api import MOST_AT_ONCE, Api
 from airbo.lab.serve.forms import (
     EXECUTED_FIELD,
     GIVEN_FIELD,
-    NOTE_FIELD,
     OUTCOME_FIELD,
     SET_FIELD,
-    TABLE_FIELD,
-    WHY_FIELD,
     EntryError,
     read_all,
     read_design,
@@ -39,6 +44,7 @@ from airbo.lab.serve.forms import (
     read_set,
     read_text,
     read_values,
+    read_whole_design,
 )
 from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit, is_api
 from airbo.lab.serve.jobs import JobError
@@ -124,7 +130,7 @@ class Form:
 
     @property
     def _note(self) -> str | None:
-        return self.entries.get(NOTE_FIELD, "").strip() or None
+        return self.entries.get("note", "").strip() or None
 
     def tell(self) -> str:
         """Store what an experiment gave."""
@@ -149,7 +155,7 @@ class Form:
             note=self._note,
             key=self.key,
         )
-        return self._said(told)
+        return told_words(self.settings, told)
 
     def _check_kept(self, values: Mapping[str, float]) -> None:
         """Refuse a correction that would remove an outcome: what was measured earlier stays."""
@@ -158,33 +164,21 @@ class Form:
         if gone:
             raise EntryError({OUTCOME_FIELD + name: text for name in gone})
 
-    def fail(self, infeasible: bool = False) -> str:
-        """Store that an experiment was tried and gave no value."""
-        told = self.campaign.fail(
-            self.number,
+    def no_value(self, **how: bool) -> str:
+        """Store that an experiment gave no value: it failed, or was not run."""
+        [told] = self.campaign.tell_all(
+            [(self.number, None)],
             correct=self._is_ticked("correct"),
-            infeasible=infeasible,
-            why=self._note,
+            note=self._note,
             key=self.key,
+            **how,
         )
-        return self._said(told)
-
-    def cannot_be_used(self) -> str:
-        """Store that an experiment failed because its design cannot be used."""
-        return self.fail(infeasible=True)
-
-    def give_up(self) -> str:
-        """Store that an experiment will not be run."""
-        is_correction = self._is_ticked("correct")
-        told = self.campaign.give_up(
-            self.number, correct=is_correction, note=self._note, key=self.key
-        )
-        return self._said(told)
+        return told_words(self.settings, told)
 
     def add(self) -> str:
         """Store an experiment that nobody asked for."""
         design, values, executed = read_all(
-            lambda: read_design(self.settings, self.entries),
+            lambda: read_whole_design(self.settings, self.entries),
             lambda: read_values(self.settings, self.entries),
             lambda: read_numbers(self.settings, self.entries, EXECUTED_FIELD),
         )
@@ -200,7 +194,7 @@ class Form:
             note=self._note,
             key=self.key,
         )
-        return self._said(told)
+        return told_words(self.settings, told)
 
     def _check_new(self, design: Mapping[str, Any], values: Mapping[str, float]) -> None:
         record = self.campaign.record()
@@ -213,25 +207,15 @@ class Form:
                     "Nothing was stored."
                 )
 
-    def _said(self, told: Told) -> str:
-        """Say what was stored."""
-        e, came = told.experiment, result(told.experiment, self.settings.units)
-        return {
-            "told": f"Experiment {e.number}: {came}.",
-            "already told": f"Experiment {e.number} was told before: {came}. Nothing changed.",
-            "corrected": f"Experiment {e.number} is corrected: {', '.join(told.changes)}.",
-            "added": f"Added as experiment {e.number}: {came}.",
-        }[told.done]
-
     def note(self) -> str:
         """Write a note."""
-        text = read_text(self.entries, NOTE_FIELD, "Write something first.")
+        text = read_text(self.entries, "note", "Write something first.")
         self.campaign.note(self.number, text, key=self.key)
         return f"Noted on experiment {self.number}."
 
     def exclude(self) -> str:
         """Leave an experiment out of the model."""
-        why = read_text(self.entries, WHY_FIELD, "Say why, for those who read it later.")
+        why = read_text(self.entries, "why", "Say why, for those who read it later.")
         self.campaign.exclude(self.number, why, key=self.key)
         return f"Experiment {self.number} is left out of the model."
 
@@ -242,21 +226,18 @@ class Form:
 
     def take_table(self) -> str:
         """Store the experiments of a table that was pasted: all of them, or none."""
-        text = read_text(self.entries, TABLE_FIELD, "Paste a table first, with its header.")
-        with tempfile.TemporaryDirectory() as folder:
-            table = Path(folder) / "the pasted table.csv"
-            table.write_text(text, encoding="utf-8")
-            try:
-                done = self.campaign.import_table(
-                    table,
-                    again=self._is_ticked("again"),
-                    allow_outside=self._is_ticked("outside"),
-                    ignore_others=self._is_ticked("others"),
-                    sure=self._is_ticked("sure"),
-                )
-            except FileError as error:
-                listed = "\n".join(_without_options(str(mistake)) for mistake in error.mistakes)
-                raise EntryError({TABLE_FIELD: f"Nothing was stored.\n{listed}"}) from None
+        text = read_text(self.entries, "table", "Paste a table first, with its header.")
+        try:
+            done = self.campaign.import_table(
+                io.StringIO(text),
+                again=self._is_ticked("again"),
+                allow_outside=self._is_ticked("outside"),
+                ignore_others=self._is_ticked("others"),
+                sure=self._is_ticked("sure"),
+            )
+        except FileError as error:
+            listed = "\n".join(_without_options(str(mistake)) for mistake in error.mistakes)
+            raise EntryError({"table": f"Nothing was stored.\n{listed}"}) from None
         count = plural(len(done.numbers), "experiment")
         if done.already:
             raise KnownAlready(f"This table was imported before: {count}. Nothing was stored.")
@@ -295,9 +276,9 @@ def key_of(entries: Mapping[str, str]) -> str | None:
 
 _POSTS: dict[str, Callable[[Form], str]] = {
     "/tell/{number:experiment}": Form.tell,
-    "/fail/{number:experiment}": Form.fail,
-    "/infeasible/{number:experiment}": Form.cannot_be_used,
-    "/give-up/{number:experiment}": Form.give_up,
+    "/fail/{number:experiment}": Form.no_value,
+    "/infeasible/{number:experiment}": functools.partial(Form.no_value, infeasible=True),
+    "/give-up/{number:experiment}": functools.partial(Form.no_value, gave_up=True),
     "/note/{number:experiment}": Form.note,
     "/exclude/{number:experiment}": Form.exclude,
     "/include/{number:experiment}": Form.include,
@@ -310,30 +291,21 @@ _POSTS: dict[str, Callable[[Form], str]] = {
 # -- what visitors are told
 
 
-@dataclass(frozen=True)
-class Message:
-    """What was done, in a sentence."""
-
-    text: str
-    undo: str = ""
-    """The call that can be taken back from here; empty if there is none."""
-
-
 class Messages:
     """Keeps what visitors are told on the next page that they see."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._by_session: OrderedDict[str, list[Message]] = OrderedDict()
+        self._by_session: OrderedDict[str, list[tuple[str, str]]] = OrderedDict()
 
-    def add(self, session: str, message: Message) -> None:
-        """Tell a visitor something."""
+    def add(self, session: str, text: str, undo: str) -> None:
+        """Tell a visitor something, and which call can be taken back from there; empty: none."""
         with self._lock:
-            self._by_session.setdefault(session, []).append(message)
+            self._by_session.setdefault(session, []).append((text, undo))
             while len(self._by_session) > MOST_REMEMBERED:
                 self._by_session.popitem(last=False)
 
-    def take(self, session: str) -> list[Message]:
+    def take(self, session: str) -> list[tuple[str, str]]:
         """Return what a visitor has not been told yet."""
         with self._lock:
             return self._by_session.pop(session, [])
@@ -361,7 +333,7 @@ class Refusal:
     @property
     def has_details(self) -> bool:
         """Whether something is filled in that is not seen at first."""
-        names = (EXECUTED_FIELD, SET_FIELD, NOTE_FIELD)
+        names = (EXECUTED_FIELD, SET_FIELD, "note")
         return any(text for name, text in self.entries.items() if name.startswith(names))
 
 
@@ -418,11 +390,13 @@ class Site:
             title = self.live.snapshot().settings.name
             content = self.live.make_file(name)
         except (CampaignError, JobError) as error:
-            template = self._templates.get_template("refused.html")
-            return HTMLResponse(template.render(text=str(error), is_ours=False), 503)
+            return self._said("refused.html", 503, text=str(error), is_ours=False)
         save = f"attachment; filename*=UTF-8''{quote(f'{title} {name}', safe='')}"
         headers = {"Content-Disposition": save}
         return Response(content, media_type=_FILES[name], headers=headers)
+
+    def _said(self, name: str, status: int, **what: Any) -> Response:
+        return HTMLResponse(self._templates.get_template(name).render(**what), status)
 
     def _page(
         self,
@@ -435,26 +409,28 @@ class Site:
         try:
             view = self.live.look()
         except CampaignError as error:
-            template = self._templates.get_template("broken.html")
-            return HTMLResponse(template.render(text=str(error), live=str(error)), 503)
+            return self._said("broken.html", 503, text=str(error), live=str(error))
         snapshot = view.snapshot
         profile = None
         if name == "predict.html":
             profile, refusal = self._profile(request, snapshot)
-        if number is not None and number not in snapshot.by_number:
+        record = snapshot.record
+        if number is not None and number not in record.by_number:
             raise HTTPException(404)
+        waiting = [experiment for experiment, _ in reversed(snapshot.status.waiting)][:MOST_WAITING]
+        sent, answered = (_sent_about(refusal, kind, record) for kind in ("w", "e"))
         html = self._templates.get_template(name).render(
             visit=visit,
             page=name.removesuffix(".html"),
             here=f"/experiment/{number}" if number is not None else _ADDRESSES[name],
             settings=snapshot.settings,
-            snapshot=snapshot,
+            record=record,
             status=snapshot.status,
-            experiment=None if number is None else snapshot.by_number[number],
-            answered=_answered(refusal, snapshot.by_number),
-            waiting=_waiting(refusal, snapshot),
-            history=snapshot.history,
-            last=snapshot.last_call,
+            n_known=snapshot.n_known,
+            experiment=None if number is None else record.by_number[number],
+            # somebody else answered it while this visitor filled in its form
+            answered=None if answered is None or answered.is_pending else answered,
+            waiting=waiting if sent is None or sent in waiting else [sent, *waiting],
             found=view.found,
             choosing=view.choosing,
             refusal=refusal,
@@ -477,7 +453,7 @@ class Site:
         if not snapshot.n_known:
             return None, None
         try:
-            design = read_design(snapshot.settings, entries, whole=False)
+            design = read_design(snapshot.settings, entries)
             return self.live.profile(snapshot, design), None
         except EntryError as error:
             return None, Refusal("profile", "", error.mistakes, entries)
@@ -519,15 +495,15 @@ class Site:
     def _act(self, act: Callable[[Form], str], request: Request, visit: Visit) -> None:
         """Change the campaign, signed by the visitor, and remember how to take it back."""
 
-        def use(campaign: Campaign) -> Message:
+        def use(campaign: Campaign) -> tuple[str, str]:
             signed = campaign.signed(_signature(visit))
             n_before = len(campaign.record().history)
             text = act(Form(signed, visit.form, request.path_params.get("number", -1)))
             new = campaign.record().history[n_before:]  # others may have written meanwhile
             own = [c.call for c in new if c.undoable and c.by == signed.by]
-            return Message(text, undo=own[-1] if own else "")
+            return text, own[-1] if own else ""
 
-        self.messages.add(visit.session, self.live.use(use))
+        self.messages.add(visit.session, *self.live.use(use))
 
     def _refusal(self, error: Exception, about: int | None, visit: Visit) -> Refusal:
         """Say what is wrong with a form, and what may have been meant."""
@@ -540,7 +516,7 @@ class Site:
             return Refusal(part, str(error), {}, form, "again", 409)
         if isinstance(error, AlreadyTold) and about is not None:
             snapshot = self.live.snapshot()
-            e = snapshot.by_number[about]
+            e = snapshot.record.by_number[about]
             by = f" by {e.by}" if e.by else ""
             text = (
                 f"Experiment {about} has an outcome already: "
@@ -570,19 +546,10 @@ def _page_before(visit: Visit) -> str:
     return back if _OURS.fullmatch(back) else "/"
 
 
-def _answered(refusal: Refusal | None, by_number: Mapping[int, Experiment]) -> Experiment | None:
-    """Return the experiment that somebody else answered while this visitor filled in its form."""
-    found = re.fullmatch(r"e([0-9]{1,9})", refusal.part) if refusal is not None else None
-    known = by_number.get(int(found[1])) if found else None
-    return known if known is not None and not known.is_pending else None
-
-
-def _waiting(refusal: Refusal | None, snapshot: Snapshot) -> list[Experiment]:
-    """Return experiments that wait for a measurement, and one whose form was just refused."""
-    found = [experiment for experiment, _ in reversed(snapshot.status.waiting)][:MOST_WAITING]
-    sent = re.fullmatch(r"w([0-9]{1,9})", refusal.part) if refusal is not None else None
-    refused = snapshot.by_number.get(int(sent[1])) if sent else None
-    return found if refused is None or refused in found else [refused, *found]
+def _sent_about(refusal: Refusal | None, kind: str, record: Record) -> Experiment | None:
+    """Return the experiment that a refused form of a kind is about."""
+    found = re.fullmatch(f"{kind}([0-9]{{1,9}})", refusal.part) if refusal is not None else None
+    return record.by_number.get(int(found[1])) if found else None
 
 
 # -- files that never change

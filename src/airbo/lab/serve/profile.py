@@ -17,11 +17,8 @@ from airbo.lab.serve.jobs import Deliver, JobError, Runner
 
 if TYPE_CHECKING:
     from airbo.lab.advice import Adviser
+    from airbo.lab.report import OutcomeFindings
 
-N_POINTS = 25
-"""Values of a parameter along a curve."""
-NORMAL_90 = 1.6449
-"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
 MOST_KEPT = 100
 """Answers that are kept while the experiments stay the same."""
 
@@ -43,7 +40,6 @@ class Curve:
     labels: Sequence[str]
     """The choices of a category; otherwise the ends of the range."""
     is_choice: bool
-    limits: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -144,55 +140,34 @@ def answer_questions(path: Path, pipe: Connection, report: Deliver) -> None:
 def profile(adviser: "Adviser", design: Mapping[str, Any]) -> Profile:
     """Predict a design, and all outcomes along each parameter through it."""
     from airbo.lab.prediction import sentences
-
-    found = adviser.predict(design)
-    curves = [
-        _curve(adviser, found.design, found.given, outcome, name)
-        for outcome in adviser.settings.outcomes
-        for name in adviser.settings.space.whole.names
-    ]
-    at = {**found.design, **found.given}
-    return Profile(at, sentences(adviser.settings, found), curves)
-
-
-def _curve(
-    adviser: "Adviser",
-    design: Mapping[str, Any],
-    given: Mapping[str, Any],
-    outcome: str,
-    name: str,
-) -> Curve:
-    import torch
-
     from airbo.lab.report import Findings
-    from airbo.measures import Mean
-    from airbo.space.cube import Cube
+
+    found, settings = adviser.predict(design), adviser.settings
+    findings = Findings(adviser.optimizer, settings.units, given=found.given, design=found.design)
+    curves = [_curve(o, name) for o in findings.parts for name in settings.space.whole.names]
+    return Profile({**found.design, **found.given}, sentences(settings, found), curves)
+
+
+def _curve(outcome: "OutcomeFindings", name: str) -> Curve:
+    from airbo.lab.prediction import NORMAL_90
+    from airbo.lab.report import Slice
+    from airbo.lab.report.along import on_days
     from airbo.space.parameters import Categorical
     from airbo.words import value
 
-    space, typical = adviser.settings.space, adviser.settings.space.typical
-    parameter, cube = space.whole.parameters[name], Cube(space.whole)
-    column = space.whole.names.index(name)
-    is_choice = isinstance(parameter, Categorical)
-    numbers = Findings(adviser.optimizer).grid(name, N_POINTS)
-    values = [parameter.decode(number) for number in numbers]
-    around = dict(zip(space.environment, typical, strict=True)) | dict(given)
-    rows = [{**design, **around, name: v} for v in [*values, {**design, **around}[name]]]
-    X = space.whole.to_columns(rows, allow_outside=True)
-    *positions, here = cube.axes.from_columns(torch.tensor(X))[:, column].tolist()
-    if name in space.environment:  # each value is a day of its own
-        days = [({**given, name: v}, [dict(design)]) for v in values]
+    findings = outcome.findings
+    parameter = findings.parameter(name)
+    if name in findings.space.environment:  # each value is a day of its own
+        values, expected = on_days(outcome, name)
     else:
-        days = [(dict(given), [{**design, name: v} for v in values])]
-    found = []
-    for known, designs in days:
-        model = adviser.optimizer.outcome_model(outcome, Mean(), given=known)
-        found.append(model.predict(model.surrogate.points.of(designs)))
-    mean, std = (torch.cat(parts).numpy() for parts in zip(*found, strict=True))
+        along = Slice(outcome, name)
+        values, expected = along.values, along.expected
+    here, *positions = findings.positions(name, values.tolist())
+    is_choice = isinstance(parameter, Categorical)
+    shown = [value(parameter, parameter.decode(v)) for v in values]
+    away = NORMAL_90 * expected.std
     return Curve(
-        outcome, name, positions, mean.tolist(),
-        (mean - NORMAL_90 * std).tolist(), (mean + NORMAL_90 * std).tolist(), here,
-        [value(parameter, v) for v in (values if is_choice else (values[0], values[-1]))],
+        outcome.name, name, positions, expected.mean.tolist(), (expected.mean - away).tolist(),
+        (expected.mean + away).tolist(), here, shown if is_choice else [shown[0], shown[-1]],
         is_choice,
-        [limit for limit in adviser.settings.outcomes[outcome].bounds if limit is not None],
     )  # fmt: skip
