@@ -116,12 +116,10 @@ class Group:
         """
         self.columns, self.b = columns, len(columns)
         self.deviations = tuple(options) if additive else None
-        # Gaussians per design, and what a design brings of each: its place (0), also variances (1),
-        # also covariances (2)
+        # Gaussians per design, and what a design brings of each: w, m, and C unless all are points
         self.n = n = max(option.n_components for option in options)
-        self.kind = max(option.kind for option in options)
-        b = self.b
-        shapes = [(n,), (n, b), (n, *[b] * self.kind)][: 3 if self.kind else 2]
+        self.are_points, b = all(option.spread is None for option in options), self.b
+        shapes = [(n,), (n, b), (n, b, b)][: 2 if self.are_points else 3]
         self.shapes: list[tuple[int, ...]] = [] if additive else shapes
         self.is_exact = (
             additive
@@ -150,9 +148,9 @@ class Difference:
         self.one, self.two = one, two
         self.n_pairs = one.n_components * two.n_components
         # E (δ - δ') = m₁ - m₂, Cov (δ - δ') = C₁ + C₂
-        (m1, C1), (m2, C2) = _mean_and_covariance(one), _mean_and_covariance(two)
-        self.mean: Float[Tensor, " b"] = m1 - m2
-        self.covariance: Float[Tensor, "b b"] = C1 + C2
+        (m1, C1), (m2, C2) = one.moments(), two.moments()
+        self.mean: Float[Tensor, " b"] = (m1 - m2)[0]
+        self.covariance: Float[Tensor, "b b"] = (C1 + C2)[0]
         # cumulants of independent variables add up; the odd ones of -δ' change their sign
         (s1, k1), (s2, k2) = _third_and_fourth(one), _third_and_fourth(two)
         self.third, self.fourth = float((s1 - s2).abs().max()), float((k1 + k2).abs().max())
@@ -347,10 +345,10 @@ class GaussianEmbedding(Embedding):
             options = [_landing(parts_within(parts, columns), own, columns) for parts, own in found]
             # P_x = Σ_j w_j N(m_j, C_j) in these columns, under the uncertainty of each design
             landing = choose(torch.searchsorted(numbers, choice), options)
-            landing = padded(landing, g.n).of_kind(g.kind)
+            landing = padded(landing, g.n)
             rows += [landing.weights, landing.means.flatten(-2)]
-            if landing.spread is not None:
-                rows.append(landing.spread.flatten(-1 - g.kind))
+            if not g.are_points:
+                rows.append(landing.covariances.flatten(-3))
         return torch.cat(rows, dim=-1)
 
     def landing(self, group: Group, designs: Designs) -> Mixture:
@@ -609,7 +607,7 @@ class GaussianEmbedding(Embedding):
                     per_design[q] = max(per_design[q], math.ceil(waves))
                 else:
                     found[q].append((PAIRS, r))
-                    numbers = n_pairs * (1 if between else g.b**g.kind)
+                    numbers = n_pairs * (1 if between or g.are_points else g.b**2)
                     per_pair[q] = max(per_pair[q], numbers)
         if few:
             columns = zip(self.groups, zip(*found, strict=True), strict=True)
@@ -804,14 +802,6 @@ def _mirrored(blocks: list[Tensor]) -> Float[Tensor, "... n n"]:
     n = blocks[0].shape[-1]
     upper = torch.cat([pad(block, (n - block.shape[-1], 0)) for block in blocks], dim=-2)
     return upper.triu() + upper.triu(1).mT
-
-
-def _mean_and_covariance(deviation: Mixture) -> tuple[Float[Tensor, " b"], Float[Tensor, "b b"]]:
-    # E δ = Σ_j w_j m_j,  Cov δ = Σ_j w_j (C_j + (m_j - E δ)(m_j - E δ)ᵀ)
-    w, m = deviation.weights[0].unsqueeze(-1), deviation.means[0]  # (j, 1), (j, b)
-    mean = (w * m).sum(0)
-    away = m - mean
-    return mean, (w.unsqueeze(-1) * deviation.covariances[0]).sum(0) + (w * away).mT @ away
 
 
 def _third_and_fourth(deviation: Mixture) -> tuple[Float[Tensor, " u"], Float[Tensor, " u"]]:
