@@ -8,12 +8,13 @@ An expected value of a Gaussian is a Gaussian integral, so this form is what emb
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from gpytorch.constraints import GreaterThan
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
-from gpytorch.priors import LogNormalPrior
+from gpytorch.priors import LogNormalPrior, Prior
 from jaxtyping import Float
 from torch import Tensor
 
@@ -128,7 +129,7 @@ class RationalQuadraticSum(Kernel):
         """
         super().__init__(**kwargs)
         n = len(RATIONAL_QUADRATIC_EXPONENTS)
-        _register(self, "lengthscales", n, lengthscale, prior)
+        register_scale(self, "lengthscales", n, lengthscale, prior)
 
     @property
     def exponents(self) -> Float[Tensor, " 5"]:
@@ -138,11 +139,11 @@ class RationalQuadraticSum(Kernel):
     @property
     def lengthscales(self) -> Float[Tensor, "*batch 5"]:
         """One length scale per rational quadratic, in the unit cube."""
-        return _get(self, "lengthscales")
+        return get_scale(self, "lengthscales")
 
     @lengthscales.setter
     def lengthscales(self, value: Tensor | float) -> None:
-        _set(self, "lengthscales", value)
+        set_scale(self, value, "lengthscales")
 
     def forward(
         self,
@@ -228,29 +229,29 @@ class ScaleMixtureKernel(Kernel):
             **kwargs: Go to GPyTorch's kernel.
         """
         super().__init__(**kwargs)
-        _register(self, "common", 1, lengthscale, prior)
+        register_scale(self, "common", 1, lengthscale, prior)
         if self.ard_num_dims is not None:
-            _register(self, "factors", self.ard_num_dims, 1.0, factor_prior)
+            register_scale(self, "factors", self.ard_num_dims, 1.0, factor_prior)
 
     @property
     def common(self) -> Float[Tensor, "*batch 1"]:
         """The length scale ℓ that all columns share."""
-        return _get(self, "common")
+        return get_scale(self, "common")
 
     @common.setter
     def common(self, value: Tensor | float) -> None:
-        _set(self, "common", value)
+        set_scale(self, value, "common")
 
     @property
     def factors(self) -> Float[Tensor, "*batch d"]:
         """The factors r_c, one per column, or a single 1."""
         if self.ard_num_dims is None:
             return torch.ones_like(self.raw_common)
-        return _get(self, "factors")
+        return get_scale(self, "factors")
 
     @factors.setter
     def factors(self, value: Tensor | float) -> None:
-        _set(self, "factors", value)
+        set_scale(self, value, "factors")
 
     def forward(
         self,
@@ -283,46 +284,40 @@ class ScaleMixtureKernel(Kernel):
         return GaussianSum(constant, weights, widths.square().reciprocal(), relevances)
 
 
-def _register(
-    kernel: Kernel, name: str, n: int, start: float, prior: LogNormalPrior | None
+# -- positive hyper-parameters, of base kernels and of kernels
+
+
+def register_scale(
+    kernel: Kernel,
+    name: str,
+    n: int,
+    start: float,
+    prior: Prior | None,
+    constraint: GreaterThan | None = None,
 ) -> None:
     """Give a kernel ``n`` positive hyper-parameters."""
     raw = torch.zeros(*kernel.batch_shape, n)
     kernel.register_parameter(f"raw_{name}", torch.nn.Parameter(raw))
-    kernel.register_constraint(f"raw_{name}", GreaterThan(1e-3))
-    if prior is not None:
-        kernel.register_prior(f"{name}_prior", prior, _Getter(name), _Setter(name))
-    _set(kernel, name, torch.full((n,), start))
+    kernel.register_constraint(f"raw_{name}", constraint or GreaterThan(1e-3))
+    if prior is not None:  # partial, and no closure, because a model has to be copied
+        read, write = partial(get_scale, name=name), partial(set_scale, name=name)
+        kernel.register_prior(f"{name}_prior", prior, read, write)
+    set_scale(kernel, torch.full((n,), start), name)
 
 
-def _get(kernel: Kernel, name: str) -> Tensor:
+def get_scale(kernel: Kernel, name: str) -> Tensor:
+    """Return positive hyper-parameters."""
     constraint = getattr(kernel, f"raw_{name}_constraint")
     learned: Tensor = constraint.transform(getattr(kernel, f"raw_{name}"))
     return learned
 
 
-def _set(kernel: Kernel, name: str, value: Tensor | float) -> None:
+def set_scale(kernel: Kernel, value: Tensor | float, name: str) -> None:
+    """Set positive hyper-parameters, all of them or each its own."""
     raw = getattr(kernel, f"raw_{name}")
     value = torch.as_tensor(value).to(raw).expand_as(raw)
     constraint = getattr(kernel, f"raw_{name}_constraint")
     kernel.initialize(**{f"raw_{name}": constraint.inverse_transform(value)})
-
-
-class _Getter:
-    """Reads a hyper-parameter for its prior; a class, because a model has to be copied."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, module: Kernel) -> Tensor:
-        return _get(module, self.name)
-
-
-class _Setter(_Getter):
-    """Sets it."""
-
-    def __call__(self, module: Kernel, value: Tensor) -> None:  # type: ignore[override]
-        _set(module, self.name, value)
 
 
 def default_base_kernel(d: int, spread: float = math.sqrt(0.5)) -> RationalQuadraticSum:

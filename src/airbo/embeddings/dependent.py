@@ -79,11 +79,6 @@ def over_pairs_of_components(
     t = torch.sub(*_against(p.means, q.means, 1, diag))  # (..., [n, k | n], j, l, b)
     if p.spread is None or q.spread is None:
         exponent = t.square() @ precisions.mT
-    elif p.kind == 1:
-        V = torch.add(*_against(p.spread, q.spread, 1, diag))
-        widening = 1 + V.unsqueeze(-1) * precisions.mT  # (..., j, l, b, q)
-        exponent = (t.square().unsqueeze(-2) @ (precisions.mT / widening)).squeeze(-2)
-        exponent = exponent + widening.log().sum(-2)
     else:
         exponent = _quadratic(t, torch.add(*_against(p.spread, q.spread, 2, diag)), precisions)
     w_p, w_q = _against(p.weights.unsqueeze(-1), q.weights.unsqueeze(-1), 1, diag)

@@ -93,7 +93,7 @@ class Empirical(Estimator):
         seed: int = 0,
     ) -> Embedding:
         """Build the embedding from ``n_samples`` scrambled Sobol draws."""
-        return EmpiricalEmbedding(self.n_samples, seed, uncertainties, base_kernel, bounds)
+        return SampledEmbedding(self.n_samples, None, seed, uncertainties, base_kernel, bounds)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Nystrom(Estimator):
     ) -> Embedding:
         """Build the embedding from fixed draws and a fixed choice of landmarks among them."""
         landmarks = self.landmarks(self.n_samples, seed)
-        return NystromEmbedding(landmarks, self.n_samples, seed, uncertainties, base_kernel, bounds)
+        return SampledEmbedding(self.n_samples, landmarks, seed, uncertainties, base_kernel, bounds)
 
     def landmarks(self, n_samples: int, seed: int = 0) -> Tensor:
         """Choose which of the samples are landmarks."""
@@ -147,16 +147,51 @@ def _check_at_least(least: int, **counts: int) -> None:
 
 
 class SampledEmbedding(Embedding):
-    """Embeds P_x as weighted points: right for every uncertainty and every base kernel."""
+    """Embeds P_x as weighted points: right for every uncertainty and every base kernel.
 
-    n_points: int
-    """Points per design."""
+    The points are samples of P_x, which all count alike, or a few of them, the landmarks, which
+    stand for all.
+    """
 
-    @abstractmethod
+    def __init__(self, n_samples: int, landmarks: Tensor | None, seed: int, *args: object) -> None:
+        """Draw ``n_samples`` scrambled Sobol samples per design; ``landmarks`` chooses among them.
+
+        Further arguments are those of ``Embedding``.
+        """
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.n_samples, self.seed = n_samples, seed
+        self.n_points = n_samples if landmarks is None else len(landmarks)
+        """Points per design."""
+        self.register_buffer("landmarks", landmarks)
+        self.depends_on_hyperparameters = landmarks is not None
+
     def points(
         self, Z: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty
-    ) -> tuple[Float[Tensor, "*batch n j"], Float[Tensor, "*batch n j d"]]:
+    ) -> tuple[Float[Tensor, "*#batch #n j"], Float[Tensor, "*batch n j d"]]:
         """Return the weights of points and the points themselves, in the unit cube."""
+        if self.landmarks is None:
+            # ψ_P ≈ (1/s) Σ_i k(u_i, ·)
+            samples = draw(Z, uncertainty, self.n_samples, self.seed)
+            return torch.full_like(samples[..., 0], 1 / self.n_points), samples
+        if uncertainty.is_additive and getattr(self.base_kernel, "is_stationary", False):
+            # the same weights and deviations for all designs; while hyper-parameters are taken for
+            # given they stay the same
+            hyperparameters = list(self.base_kernel.parameters())
+            compute = partial(self._landmarks, self.low.new_zeros(1, self.d), uncertainty)
+            if not hyperparameters or any(p.requires_grad for p in hyperparameters):
+                weights, deviations = compute()
+            else:
+                key = torch.cat([p.flatten() for p in hyperparameters])
+                name = f"landmarks {self.in_cube.index(uncertainty)}"
+                weights, deviations = self.remembered(name, key, compute)
+            return weights, Z.unsqueeze(-2) + deviations
+        return self._landmarks(Z, uncertainty)
+
+    def _landmarks(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
+        # ψ_P ≈ Σ_j α_j k(u_j, ·) with α = K_h⁺ K_hs 1 / s
+        samples = draw(Z, uncertainty, self.n_samples, self.seed)  # (..., n, s, d)
+        landmarks = samples[..., self.landmarks, :]
+        return nystrom_weights(self.base_kernel, landmarks, samples), landmarks
 
     def compute(
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
@@ -201,56 +236,6 @@ class SampledEmbedding(Embedding):
         # first Σ_j w_j, then Σ_k v_k
         half = (gram * w[..., None, None]).sum(-3)  # (..., n, q, k)
         return (half * v.unsqueeze(-3)).sum(-1)
-
-
-class EmpiricalEmbedding(SampledEmbedding):
-    """All samples count alike."""
-
-    def __init__(self, n_samples: int, seed: int, *args: object) -> None:
-        """Hold ``n_samples`` scrambled Sobol draws per design."""
-        super().__init__(*args)  # type: ignore[arg-type]
-        self.n_points, self.seed = n_samples, seed
-
-    def points(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
-        """Draw samples."""
-        samples = draw(Z, uncertainty, self.n_points, self.seed)
-        return Z.new_full((self.n_points,), 1 / self.n_points), samples
-
-
-class NystromEmbedding(SampledEmbedding):
-    """A few samples, the landmarks, stand for all."""
-
-    depends_on_hyperparameters = True
-
-    def __init__(self, landmarks: Tensor, n_samples: int, seed: int, *args: object) -> None:
-        """Hold the draws, and which of them are landmarks."""
-        super().__init__(*args)  # type: ignore[arg-type]
-        self.register_buffer("landmarks", landmarks)
-        self.n_points, self.n_samples, self.seed = len(landmarks), n_samples, seed
-
-    def points(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
-        """Return the landmarks and their weights."""
-        if uncertainty.is_additive and getattr(self.base_kernel, "is_stationary", False):
-            weights, deviations = self._shared(uncertainty)
-            return weights, Z.unsqueeze(-2) + deviations
-        return self._landmarks(Z, uncertainty)
-
-    def _landmarks(self, Z: Tensor, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
-        samples = draw(Z, uncertainty, self.n_samples, self.seed)  # (..., n, m, d)
-        landmarks = samples[..., self.landmarks, :]
-        return nystrom_weights(self.base_kernel, landmarks, samples), landmarks
-
-    def _shared(self, uncertainty: InputUncertainty) -> tuple[Tensor, Tensor]:
-        """Return the weights and deviations that all designs have under an additive uncertainty.
-
-        As long as hyper-parameters are taken for given they stay the same.
-        """
-        hyperparameters = list(self.base_kernel.parameters())
-        compute = partial(self._landmarks, self.low.new_zeros(1, self.d), uncertainty)
-        if not hyperparameters or any(p.requires_grad for p in hyperparameters):
-            return compute()
-        key = torch.cat([p.flatten() for p in hyperparameters])
-        return self.remembered(f"shared {self.in_cube.index(uncertainty)}", key, compute)
 
 
 def draw(

@@ -31,21 +31,6 @@ FAR = 100.0
 """Ranges of designs beyond which all is equally far: squares of larger numbers overflow."""
 
 
-class Memory(dict[str, tuple[Tensor, Any]]):
-    """What was computed last, by name, each with its key.
-
-    A copy shares what is remembered, which nobody changes; a pickled one starts empty.
-    """
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Memory":
-        """Share what is remembered."""
-        return Memory(self)
-
-    def __reduce__(self) -> tuple[type["Memory"], tuple[()]]:
-        """Forget."""
-        return Memory, ()
-
-
 class Features(Module, ABC):
     """Maps designs in user units to features of P_x in model coordinates.
 
@@ -62,28 +47,24 @@ class Features(Module, ABC):
     ) -> None:
         """Describe the designs within ``bounds`` under a list of uncertainties."""
         super().__init__()
-        self.uncertainties = list(uncertainties)
-        # constants, and no part of a state that is loaded: ``once`` relies on them
+        self.d = bounds.shape[-1]
+        # constants, and no part of a state that is loaded
         self.register_buffer("low", bounds[0].clone(), persistent=False)
         self.register_buffer("width", (bounds[1] - bounds[0]).clone(), persistent=False)
-        self._memory = Memory()
+        self.know(uncertainties)
 
-    @property
-    def in_cube(self) -> list[InputUncertainty]:
-        """The uncertainties in the unit cube, where features are made."""
+    def know(self, uncertainties: Sequence[InputUncertainty]) -> None:
+        """Work out what follows from the uncertainties and the bounds, and forget all else."""
+        self.uncertainties = list(uncertainties)
+        # P in the unit cube, where features are made: z = (x - low) / width
+        low, high = (tuple(v.double().tolist()) for v in (self.low, self.low + self.width))
+        axes = Axes(tuple(f"column {c}" for c in range(self.d)), low, high, (False,) * self.d)
+        self.in_cube = [in_axes(u, axes) for u in self.uncertainties]
+        self._memory: dict[str, Any] = {}
 
-        def make() -> list[InputUncertainty]:
-            low, high = (tuple(v.double().tolist()) for v in (self.low, self.low + self.width))
-            axes = Axes(tuple(f"column {c}" for c in range(self.d)), low, high, (False,) * self.d)
-            return [in_axes(u, axes) for u in self.uncertainties]
-
-        found: list[InputUncertainty] = self.once("in cube", make)
-        return found
-
-    @property
-    def d(self) -> int:
-        """Number of columns of a design."""
-        return len(self.low)
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was remembered: it can be computed again, and it holds gradients."""
+        return {**self.__dict__, "_memory": {}}
 
     def including(self, *others: InputUncertainty) -> "Features":
         """Return features that also know other uncertainties; these stay as they are.
@@ -94,9 +75,8 @@ class Features(Module, ABC):
         new = [u for u in dict.fromkeys(others) if u not in self.uncertainties]
         for u in new:
             u.check_dim(self.d)
-        shared = {id(t): t for t in (*self.parameters(), *self.buffers())}
-        larger = deepcopy(self, {**shared, id(self._memory): Memory()})
-        larger.uncertainties = [*self.uncertainties, *new]
+        larger = deepcopy(self, {id(t): t for t in (*self.parameters(), *self.buffers())})
+        larger.know([*self.uncertainties, *new])
         return larger
 
     def forward(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:
@@ -128,12 +108,6 @@ class Features(Module, ABC):
             f = compute(own_designs(X, choice, number), number)
             chosen = f if chosen is None else torch.where(mine, f, chosen)
         return X if chosen is None else chosen
-
-    def once(self, name: str, compute: Callable[[], Any]) -> Any:
-        """Return what follows from uncertainties and bounds, which do not change."""
-        if name not in self._memory:
-            self._memory[name] = self.low, compute()
-        return self._memory[name][1]
 
     def remembered(self, name: str, key: Tensor, compute: Callable[[], Any]) -> Any:
         """Return what was computed last for the same ``key``, or compute it."""

@@ -116,12 +116,10 @@ class Group:
         """
         self.columns, self.b = columns, len(columns)
         self.deviations = tuple(options) if additive else None
-        # Gaussians per design, and what a design brings of each: its place (0), also variances (1),
-        # also covariances (2)
+        # Gaussians per design, and what a design brings of each: w, m, and C unless all are points
         self.n = n = max(option.n_components for option in options)
-        self.kind = max(option.kind for option in options)
-        b = self.b
-        shapes = [(n,), (n, b), (n, *[b] * self.kind)][: 3 if self.kind else 2]
+        self.are_points, b = all(option.spread is None for option in options), self.b
+        shapes = [(n,), (n, b), (n, b, b)][: 2 if self.are_points else 3]
         self.shapes: list[tuple[int, ...]] = [] if additive else shapes
         self.is_exact = (
             additive
@@ -129,6 +127,10 @@ class Group:
             and not any(bool(x.means.any() or x.variances.any()) for x in options)
         )
         self._between: dict[tuple[int, int], Difference] = {}
+
+    def __deepcopy__(self, memo: Any) -> "Group":
+        """Return itself: a value that nobody changes, by which grids are remembered."""
+        return self
 
     def between(self, one: int, two: int) -> "Difference":
         """Return the difference of two deviations, by the numbers of their uncertainties."""
@@ -146,9 +148,9 @@ class Difference:
         self.one, self.two = one, two
         self.n_pairs = one.n_components * two.n_components
         # E (δ - δ') = m₁ - m₂, Cov (δ - δ') = C₁ + C₂
-        (m1, C1), (m2, C2) = _mean_and_covariance(one), _mean_and_covariance(two)
-        self.mean: Float[Tensor, " b"] = m1 - m2
-        self.covariance: Float[Tensor, "b b"] = C1 + C2
+        (m1, C1), (m2, C2) = one.moments(), two.moments()
+        self.mean: Float[Tensor, " b"] = (m1 - m2)[0]
+        self.covariance: Float[Tensor, "b b"] = (C1 + C2)[0]
         # cumulants of independent variables add up; the odd ones of -δ' change their sign
         (s1, k1), (s2, k2) = _third_and_fourth(one), _third_and_fourth(two)
         self.third, self.fourth = float((s1 - s2).abs().max()), float((k1 + k2).abs().max())
@@ -193,7 +195,7 @@ def groups_of(
     """Divide columns into groups, as small as the dependences under all uncertainties allow."""
     # the middle of the cube shows what does not depend on the design
     middle = torch.full((1, d), 0.5, dtype=torch.float64)
-    found = [_parts(u, middle, resolution) for u in uncertainties]
+    found = [u.gaussians(middle, resolution) for u in uncertainties]
     groups = []
     for columns in coarsest([part.columns for parts in found for part in parts]):
         own = [parts_within(parts, columns) for parts in found]
@@ -208,13 +210,23 @@ def groups_of(
 
 
 class Designs:
-    """A list of designs, by their features, and the waves that were worked out of them."""
+    """Designs by their features, and the waves that were worked out of them."""
 
-    def __init__(self, f: Float[Tensor, "n f"], kinds: Int64[Tensor, " n"], d: int) -> None:
-        """Take features, which begin with ``d`` columns, and numbers of uncertainties."""
+    def __init__(
+        self,
+        f: Float[Tensor, "n f"],
+        kinds: Int64[Tensor, " n"],
+        d: int,
+        whole: "Designs | None" = None,
+        chosen: Any = None,
+    ) -> None:
+        """Take features, which begin with ``d`` columns, and numbers of uncertainties.
+
+        These may be the ``chosen`` ones of a ``whole`` list, whose waves serve all.
+        """
         self.f, self.kinds, self.d = f, kinds, d
+        self.whole, self.chosen = whole, chosen
         self._waves: dict[tuple[Any, ...], Tensor] = {}
-        self._under: dict[int, tuple[Designs, Tensor]] = {}
 
     def __len__(self) -> int:
         """Return the number of designs."""
@@ -223,25 +235,30 @@ class Designs:
     @cached_property
     def distinct(self) -> list[int]:
         """The numbers of the uncertainties that occur."""
+        if self.whole is not None and len(self.whole.distinct) == 1:
+            return self.whole.distinct
         found: list[int] = self.kinds.unique().tolist()
         return found
 
     @cached_property
     def is_within(self) -> bool:
         """Whether all designs lie in the box, or hardly outside."""
+        if self.whole is not None and self.whole.is_within:
+            return True
         low, high = self.f.detach()[:, : self.d].aminmax()
         return bool(low >= BOX[0]) and bool(high <= BOX[1])
 
     def take(self, chosen: Any) -> "Designs":
-        """Return some of the designs, by a slice or by their numbers; waves are shared."""
-        return _Chosen(self, chosen)
+        """Return some of the designs, by a slice or by their numbers."""
+        return Designs(self.f[chosen], self.kinds[chosen], self.d, self, chosen)
 
-    def under(self, kind: int) -> tuple["Designs", Int64[Tensor, " p"]]:
-        """Return the designs under one uncertainty, and their numbers in this list."""
-        if kind not in self._under:
-            [index] = (self.kinds == kind).nonzero(as_tuple=True)
-            self._under[kind] = (self if len(index) == len(self) else self.take(index)), index
-        return self._under[kind]
+    @cached_property
+    def by_kind(self) -> list[tuple["Designs", Int64[Tensor, " p"]]]:
+        """The designs under each uncertainty that occurs, with their numbers in this list."""
+        if len(self.distinct) == 1:
+            return [(self, torch.arange(len(self), device=self.f.device))]
+        numbers = [(self.kinds == kind).nonzero().squeeze(-1) for kind in self.distinct]
+        return [(self.take(index), index) for index in numbers]
 
     def keeps(self, grid: Grid) -> bool:
         """Say whether the waves of all designs may be kept."""
@@ -251,6 +268,9 @@ class Designs:
         self, place: tuple[int, ...], grid: Grid, compute: Callable[["Designs", Grid], Tensor]
     ) -> Float[Tensor, "q n v"]:
         """Return waves on a grid; of a ``place``, a group and some Gaussians, the last are kept."""
+        whole = self.whole
+        if whole is not None and len(whole.distinct) == 1 and whole.keeps(grid):
+            return whole.waves(place, grid, compute)[:, self.chosen]
         if not self.keeps(grid):
             return compute(self, grid)
         key = (place, grid, torch.is_grad_enabled() and self.f.requires_grad)
@@ -259,27 +279,6 @@ class Designs:
                 del self._waves[old]
             self._waves[key] = compute(self, grid)
         return self._waves[key]
-
-
-class _Chosen(Designs):
-    """Designs of a longer list, whose waves serve all."""
-
-    def __init__(self, whole: Designs, chosen: Any) -> None:
-        super().__init__(whole.f[chosen], whole.kinds[chosen], whole.d)
-        self.whole, self.chosen = whole, chosen
-        if len(whole.distinct) == 1:
-            self.distinct = whole.distinct
-        if whole.is_within:
-            self.is_within = True
-
-    def waves(
-        self, place: tuple[int, ...], grid: Grid, compute: Callable[[Designs, Grid], Tensor]
-    ) -> Tensor:
-        if len(self.whole.distinct) > 1:
-            return super().waves(place, grid, compute)
-        if not self.whole.keeps(grid):
-            return compute(self, grid)
-        return self.whole.waves(place, grid, compute)[:, self.chosen]
 
 
 class Spectrum:
@@ -318,15 +317,14 @@ class GaussianEmbedding(Embedding):
         bounds: Float[Tensor, "2 d"],
     ) -> None:
         """Resolve what is not Gaussian with about ``n_atoms`` Gaussians."""
-        super().__init__(uncertainties, base_kernel, bounds)
         self.resolution = Resolution(n_atoms)
+        super().__init__(uncertainties, base_kernel, bounds)
 
-    @property
-    def groups(self) -> list[Group]:
-        """The groups of columns."""
-        make = lambda: groups_of(tuple(self.in_cube), self.d, self.resolution)  # noqa: E731
-        found: list[Group] = self.once("groups", make)
-        return found
+    def know(self, uncertainties: Sequence[InputUncertainty]) -> None:
+        """Divide the columns into groups, and see how far apart designs of the box may land."""
+        super().know(uncertainties)
+        self.groups = groups_of(tuple(self.in_cube), self.d, self.resolution)
+        self.reach = self._reach_of_box()
 
     # -- features: what the base kernel has to know of P_x
 
@@ -341,16 +339,16 @@ class GaussianEmbedding(Embedding):
         # the uncertainties that occur, each with the designs under it
         numbers = choice.unique() if changing else choice[:0]
         asked = [(self.in_cube[k], own_designs(Z, choice, k)) for k in numbers.tolist()]
-        found = [(_parts(u, own, self.resolution), own) for u, own in asked]
+        found = [(u.gaussians(own, self.resolution), own) for u, own in asked]
         for g in changing:
             columns = tuple(g.columns)
             options = [_landing(parts_within(parts, columns), own, columns) for parts, own in found]
             # P_x = Σ_j w_j N(m_j, C_j) in these columns, under the uncertainty of each design
             landing = choose(torch.searchsorted(numbers, choice), options)
-            landing = padded(landing, g.n).of_kind(g.kind)
+            landing = padded(landing, g.n)
             rows += [landing.weights, landing.means.flatten(-2)]
-            if landing.spread is not None:
-                rows.append(landing.spread.flatten(-1 - g.kind))
+            if not g.are_points:
+                rows.append(landing.covariances.flatten(-3))
         return torch.cat(rows, dim=-1)
 
     def landing(self, group: Group, designs: Designs) -> Mixture:
@@ -404,7 +402,7 @@ class GaussianEmbedding(Embedding):
         A list that is repeated along a batch is taken once. The last few are remembered, so that
         all comparisons of the same designs share their waves.
         """
-        known: list[Any] = self._memory.setdefault("designs", (self.low, []))[1]
+        known: list[Any] = self._memory.setdefault("designs", [])
         version = None if f.is_inference() else f._version
         for number, (tensor, its_version, *found) in enumerate(known):
             if tensor is f and its_version == version:
@@ -428,7 +426,7 @@ class GaussianEmbedding(Embedding):
         ):
             return self._compared(one, two, matching=False)
         # K consists of blocks K_ab = ⟨ψ_P, ψ_Q⟩ with P under uncertainty a and Q under b
-        (As, i), (Bs, j) = (zip(*map(x.under, x.distinct), strict=True) for x in (one, two))
+        (As, i), (Bs, j) = (zip(*x.by_kind, strict=True) for x in (one, two))
         rows = [torch.cat([self._compared(A, B, False) for B in Bs], dim=-1) for A in As]
         return torch.cat(rows)[torch.cat(i).argsort()][:, torch.cat(j).argsort()]
 
@@ -609,7 +607,7 @@ class GaussianEmbedding(Embedding):
                     per_design[q] = max(per_design[q], math.ceil(waves))
                 else:
                     found[q].append((PAIRS, r))
-                    numbers = n_pairs * (1 if between else g.b**g.kind)
+                    numbers = n_pairs * (1 if between or g.are_points else g.b**2)
                     per_pair[q] = max(per_pair[q], numbers)
         if few:
             columns = zip(self.groups, zip(*found, strict=True), strict=True)
@@ -710,7 +708,7 @@ class GaussianEmbedding(Embedding):
         For designs of the box these are constants. Others need waves of a longer period, in this
         comparison only.
         """
-        reach: list[tuple[float, ...]] = self.once("reach", self._reach_of_box)
+        reach = self.reach
         if one.is_within and two.is_within:
             return reach
         with torch.no_grad():
@@ -739,13 +737,11 @@ class GaussianEmbedding(Embedding):
     def _extent(self, g: Group, every: Sequence[Designs]) -> tuple[float, ...]:
         """Return the distances between the outermost executed inputs, by column of a group."""
         lows, highs = [], []
-        for designs in every:
-            for kind in designs.distinct if g.deviations is not None else [0]:
-                some = designs.under(kind)[0] if g.deviations is not None else designs
-                landing = self.landing(g, some).clamped(-FARTHEST, 1 + FARTHEST)
-                reach = SIGMAS * landing.variances.clamp_min(0).sqrt()
-                lows.append((landing.means - reach).flatten(0, 1).amin(0))
-                highs.append((landing.means + reach).flatten(0, 1).amax(0))
+        for some, _ in [pair for designs in every for pair in designs.by_kind]:
+            landing = self.landing(g, some).clamped(-FARTHEST, 1 + FARTHEST)
+            reach = SIGMAS * landing.variances.clamp_min(0).sqrt()
+            lows.append((landing.means - reach).flatten(0, 1).amin(0))
+            highs.append((landing.means + reach).flatten(0, 1).amax(0))
         # the largest u - v over all executed inputs, up to SIGMAS standard deviations
         extent = torch.stack(highs).amax(0) - torch.stack(lows).amin(0)
         return tuple(extent.clamp_max(1 + 4 * FARTHEST).tolist())
@@ -808,14 +804,6 @@ def _mirrored(blocks: list[Tensor]) -> Float[Tensor, "... n n"]:
     return upper.triu() + upper.triu(1).mT
 
 
-def _mean_and_covariance(deviation: Mixture) -> tuple[Float[Tensor, " b"], Float[Tensor, "b b"]]:
-    # E δ = Σ_j w_j m_j,  Cov δ = Σ_j w_j (C_j + (m_j - E δ)(m_j - E δ)ᵀ)
-    w, m = deviation.weights[0].unsqueeze(-1), deviation.means[0]  # (j, 1), (j, b)
-    mean = (w * m).sum(0)
-    away = m - mean
-    return mean, (w.unsqueeze(-1) * deviation.covariances[0]).sum(0) + (w * away).mT @ away
-
-
 def _third_and_fourth(deviation: Mixture) -> tuple[Float[Tensor, " u"], Float[Tensor, " u"]]:
     """Return cumulants along the columns, and along the diagonals between two of them."""
     b = len(deviation.columns)
@@ -833,17 +821,6 @@ def _third_and_fourth(deviation: Mixture) -> tuple[Float[Tensor, " u"], Float[Te
     fourth = (w * (m**4 + 6 * m**2 * s + 3 * s**2)).sum(0)
     # κ₃ = μ₃, κ₄ = μ₄ - 3 μ₂²
     return third, fourth - 3 * second**2
-
-
-def _parts(
-    uncertainty: InputUncertainty, Z: Float[Tensor, "*batch n d"], resolution: Resolution
-) -> list[Mixture]:
-    """Return the independent parts of P_x; each may be additive by itself."""
-    return [
-        replace(part, columns=tuple(columns[c] for c in part.columns))
-        for block, columns in uncertainty.independent_blocks(Z.shape[-1])
-        for part in block.gaussians(Z[..., list(columns)], resolution)
-    ]
 
 
 def _landing(parts: Sequence[Mixture], Z: Tensor, columns: tuple[int, ...]) -> Mixture:

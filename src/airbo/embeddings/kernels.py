@@ -15,6 +15,7 @@ from linear_operator import to_dense
 from torch import Tensor
 
 from airbo.embeddings import Embedding
+from airbo.embeddings.base_kernels import get_scale, register_scale, set_scale
 from airbo.embeddings.features import Moments
 
 
@@ -65,28 +66,16 @@ class MMDKernel(Kernel):
         """Start from ``alpha``; it is learnable, like the base kernel's hyper-parameters."""
         super().__init__()
         self.embedding = embedding
-        self.register_parameter("raw_alpha", torch.nn.Parameter(torch.zeros(1)))
-        self.register_constraint("raw_alpha", positive())
-        if alpha_prior is not None:
-            self.register_prior("alpha_prior", alpha_prior, MMDKernel._alpha, MMDKernel._set_alpha)
-        self._set_alpha(alpha)
+        register_scale(self, "alpha", 1, alpha, alpha_prior, positive())
 
     @property
     def alpha(self) -> Float[Tensor, "1"]:
         """How fast the covariance falls with MMD²."""
-        return self._alpha()
+        return get_scale(self, "alpha")
 
     @alpha.setter
     def alpha(self, value: Tensor | float) -> None:
-        self._set_alpha(value)
-
-    def _alpha(self) -> Tensor:
-        alpha: Tensor = self.raw_alpha_constraint.transform(self.raw_alpha)
-        return alpha
-
-    def _set_alpha(self, value: Tensor | float) -> None:
-        value = torch.as_tensor(value).to(self.raw_alpha).expand_as(self.raw_alpha)
-        self.initialize(raw_alpha=self.raw_alpha_constraint.inverse_transform(value))
+        set_scale(self, value, "alpha")
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""
@@ -129,13 +118,15 @@ class ERBFKernel(Kernel):
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""
-        # μ₁ - μ₂ and Σ₁ + Σ₂ of all pairs, and W + Σ₁ + Σ₂ = L Lᵀ
-        difference, covariance = _pairs(self.moments, x1, x2, diag)
+        # W + Σ₁ + Σ₂ = L Lᵀ for all pairs
+        mean1, mean2, cov1, cov2 = _pairs(self.moments, x1, x2, diag)
         W = self.lengthscale.square().squeeze(-2).expand(self.moments.d).diag_embed()
-        L = torch.linalg.cholesky(W + covariance)
-        # log |I + W⁻¹ (Σ₁ + Σ₂)| = log |L Lᵀ| - log |W|, with L Lᵀ = W + Σ₁ + Σ₂
+        L = torch.linalg.cholesky(W + cov1 + cov2)
+        # log |I + W⁻¹ (Σ₁ + Σ₂)| = log |L Lᵀ| - log |W|
         log_det = 2 * L.diagonal(dim1=-2, dim2=-1).log().sum(-1) - W.diagonal().log().sum()
-        return torch.exp(-0.5 * (_mahalanobis(difference, L) + log_det))
+        # δᵀ (L Lᵀ)⁻¹ δ = ‖L⁻¹ δ‖² with δ = μ₁ - μ₂
+        solved = torch.linalg.solve_triangular(L, (mean1 - mean2).unsqueeze(-1), upper=False)
+        return torch.exp(-0.5 * (solved.square().sum(dim=(-2, -1)) + log_det))
 
 
 class SKLKernel(Kernel):
@@ -163,20 +154,11 @@ class SKLKernel(Kernel):
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""
-        (mean1, cov1), (mean2, cov2) = self.moments.unpack(x1), self.moments.unpack(x2)
-        cov1, cov2 = (
-            _if_constant(c) + SKL_FLOOR * torch.eye(self.moments.d).to(c) for c in (cov1, cov2)
-        )
-        precision1, precision2 = torch.linalg.inv(cov1), torch.linalg.inv(cov2)
+        mean1, mean2, C1, C2 = _pairs(self.moments, x1, x2, diag, SKL_FLOOR)
+        A1, A2 = torch.linalg.inv(C1), torch.linalg.inv(C2)
 
-        def against(a: Tensor, b: Tensor, dims: int) -> tuple[Tensor, Tensor]:
-            return (a, b) if diag else (a.unsqueeze(-dims), b.unsqueeze(-dims - 1))
-
-        difference = torch.sub(*against(mean1, mean2, 2)).unsqueeze(-1)  # (..., d, 1)
-        C1, C2 = against(cov1, cov2, 3)
-        A1, A2 = against(precision1, precision2, 3)
-
-        # KL(P|Q) + KL(Q|P) = ½ [tr(C₁A₂ + C₂A₁) - 2d + δᵀ(A₁ + A₂)δ]
+        # KL(P|Q) + KL(Q|P) = ½ [tr(C₁A₂ + C₂A₁) - 2d + δᵀ(A₁ + A₂)δ] with δ = μ₁ - μ₂
+        difference = (mean1 - mean2).unsqueeze(-1)  # (..., d, 1)
         traces = (C1 * A2).sum(dim=(-2, -1)) + (C2 * A1).sum(dim=(-2, -1)) - 2 * self.moments.d
         quadratic = (difference * ((A1 + A2) @ difference)).sum(dim=(-2, -1))
         skl = 0.5 * (traces + quadratic)
@@ -184,20 +166,15 @@ class SKLKernel(Kernel):
 
 
 def _pairs(
-    moments: Moments, x1: Tensor, x2: Tensor, diag: bool
-) -> tuple[Float[Tensor, "... d"], Float[Tensor, "... d d"]]:
-    """Return mean differences and summed covariances, all pairs or matching ones."""
+    moments: Moments, x1: Tensor, x2: Tensor, diag: bool, floor: float = 0.0
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return both means and both covariances, plus a floor, for all pairs or matching ones."""
     (mean1, cov1), (mean2, cov2) = moments.unpack(x1), moments.unpack(x2)
-    cov1, cov2 = _if_constant(cov1), _if_constant(cov2)
+    least = floor * torch.eye(moments.d).to(x1)
+    cov1, cov2 = _if_constant(cov1) + least, _if_constant(cov2) + least
     if diag:
-        return mean1 - mean2, cov1 + cov2
-    return mean1.unsqueeze(-2) - mean2.unsqueeze(-3), cov1.unsqueeze(-3) + cov2.unsqueeze(-4)
-
-
-def _mahalanobis(difference: Tensor, L: Float[Tensor, "... d d"]) -> Tensor:
-    # δᵀ (L Lᵀ)⁻¹ δ = ‖L⁻¹ δ‖²
-    solved = torch.linalg.solve_triangular(L, difference.unsqueeze(-1), upper=False)
-    return solved.square().sum(dim=(-2, -1))
+        return mean1, mean2, cov1, cov2
+    return mean1.unsqueeze(-2), mean2.unsqueeze(-3), cov1.unsqueeze(-3), cov2.unsqueeze(-4)
 
 
 def _if_constant(cov: Float[Tensor, "*batch n d d"]) -> Float[Tensor, "... d d"]:

@@ -170,31 +170,15 @@ def landing_waves(landing: Mixture, grid: Grid) -> Float[Tensor, "q n v"]:
 
 
 def _landing_waves(landing: Mixture, W: Tensor) -> Tensor:
-    # Σ_j w_j exp(-½ ωᵀ C_j ω) e^{i ω·m_j}
-    frequencies = W.unsqueeze(1).mT  # (q, 1, b, w)
-    phase = landing.means @ frequencies  # (q, n, j, w)
-    weights = landing.weights.unsqueeze(-2)  # (n, 1, j)
-    cosines, sines = phase.cos(), phase.sin()
-    if landing.spread is not None:
-        if landing.kind == 1:
-            variance = landing.variances @ frequencies.square()
-        else:
-            # ωᵀ C ω = Σ_cd C_cd ω_c ω_d, as a product of flattened matrices
-            C = landing.covariances.flatten(-2)  # (n, j, b b)
-            outer = (W.unsqueeze(-1) * W.unsqueeze(-2)).flatten(-2)  # (q, w, b b)
-            variance = C @ outer.unsqueeze(1).mT
-        height = (-0.5 * variance).exp()
-        cosines, sines = cosines * height, sines * height
-    both = torch.cat([cosines, sines], dim=-1)  # (q, n, j, v)
-    return (weights @ both).squeeze(-2)
+    # E cos ω·x' and E sin ω·x'
+    phi = landing.characteristic(W.mT)  # (q, n, w)
+    return torch.cat([phi.real, phi.imag], dim=-1)
 
 
 def characteristic(
     deviation: Mixture, W: Float[Tensor, "q w b"]
 ) -> tuple[Float[Tensor, "q w"], Float[Tensor, "q w"]]:
     """Return absolute value and angle of φ(ω) = E e^{iω·δ}."""
-    whole = deviation.to(W)
-    rows = _landing_waves(whole, W).squeeze(1)  # (q, v)
     # φ = re + i im = |φ| e^{i arg φ}
-    re, im = rows.chunk(2, dim=-1)
-    return torch.hypot(re, im), torch.atan2(im, re)
+    phi = deviation.to(W).characteristic(W.mT).squeeze(1)  # (q, w)
+    return torch.hypot(phi.real, phi.imag), torch.atan2(phi.imag, phi.real)

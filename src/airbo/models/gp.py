@@ -154,22 +154,23 @@ def number_uncertainties(
         each = [u or Exact() for u in uncertainty]
     if len(each) != n:
         raise ValueError(f"There are {n} observations but {len(each)} uncertainties.")
-    # check every distinct object once, then join those that are equal
-    first = {id(u): i for i, u in reversed(list(enumerate(each)))}  # usually few distinct objects
-    for i in sorted(first.values()):
-        if not isinstance(each[i], InputUncertainty):
-            raise TypeError(f"Uncertainty {i} must be an airbo.uncertainty, got {each[i]!r}.")
-        each[i].check_dim(d)
-    kinds = {each[i]: each[i] for i in sorted(first.values())}
-    one_of = {key: kinds[each[i]] for key, i in first.items()}
+    # check every distinct object once, usually few, then join those that are equal
+    objects = {id(u): u for u in each}
+    for u in objects.values():
+        if not isinstance(u, InputUncertainty):
+            number = next(i for i, other in enumerate(each) if other is u)
+            raise TypeError(f"Uncertainty {number} must be an airbo.uncertainty, got {u!r}.")
+        u.check_dim(d)
+    kinds = {u: u for u in objects.values()}
+    own = [id(kinds[objects[id(u)]]) for u in each] if len(kinds) > 1 else []
     # number 0 is the most frequent one
-    count = Counter(id(one_of[id(u)]) for u in each)
+    count = Counter(own)
     distinct = sorted(kinds.values(), key=lambda u: -count[id(u)])
     known = [*distinct, deployment] if deployment and deployment not in distinct else distinct
     if len(distinct) == 1:
         return (train_X,), known
     number = {id(u): i for i, u in enumerate(distinct)}
-    numbers = train_X.new_tensor([number[id(one_of[id(u)])] for u in each]).unsqueeze(-1)
+    numbers = train_X.new_tensor([number[u] for u in own]).unsqueeze(-1)
     return (train_X, numbers.expand(*train_X.shape[:-1], 1)), known
 
 
@@ -235,188 +236,6 @@ class _LogDensity(torch.autograd.Function):
         return 0.5 * outer * (a * a.mT - torch.cholesky_inverse(L)), -outer * a
 
 
-class FeatureGP(SingleTaskGP):
-    """Exact Gaussian process that maps rows to features and compares the features.
-
-    It behaves as a BoTorch model although a row holds more than a design: see
-    :mod:`airbo.models.rows`. Features are computed once per design, and once per fit for the
-    observations.
-    """
-
-    features: Features
-    """What the kernel compares."""
-    prediction_strategy: Any
-    """What GPyTorch has computed from the observations."""
-    _larger: dict[Any, Any]
-    """Models of the same data that know further uncertainties; see ``including``."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out GPyTorch's cache: it can be computed again, and it holds gradients."""
-        return {**self.__dict__, "prediction_strategy": None, "_larger": {}}
-
-    def forward(self, x: Float[Tensor, "*batch n c"], *others: Tensor) -> MultivariateNormal:
-        """Return the prior at designs.
-
-        Args:
-            x: Designs. If ``x`` is ``train_inputs[0]``, all of ``train_inputs`` is used.
-            *others: The other parts of the rows, as in ``train_inputs``.
-        """
-        inputs = [x, *others]
-        if not others and x is self.train_inputs[0]:
-            inputs = [*self.train_inputs]
-        # K_ij = k̂(P_i, P_j)
-        covariance = self.covar_module(self.features(rows.packed(inputs))).to_dense()
-        kind = Observed if self.training else MultivariateNormal
-        return kind(self.mean_module(x), to_linear_operator(covariance))
-
-    def __call__(self, *args: Any, **kwargs: Any) -> MultivariateNormal:
-        """Return the prior at the observations during a fit, otherwise a prediction."""
-        if not self.training:
-            with settings.debug(False):  # rows may lack parts that the observations have
-                return super().__call__(rows.packed(args), **kwargs)
-        if len(args) == 1 and torch.equal(args[0], self.train_inputs[0]):
-            args = tuple(self.train_inputs)
-        return super().__call__(*args, **kwargs)
-
-    def added_loss_terms(self) -> Iterator[AddedLossTerm]:
-        """Add the likelihood of the scatter within rows to that of their means."""
-        yield from super().added_loss_terms()
-        noise = self.likelihood.noise_covar
-        if isinstance(noise, MeanNoise):
-            yield WithinRows(noise, self.train_inputs)
-
-    def transform_inputs(self, X: Tensor, input_transform: Any = None) -> Tensor:
-        """Return designs unchanged, and refuse transforms: see ``bounds`` and ``uncertainty``."""
-        if input_transform is not None or getattr(self, "input_transform", None) is not None:
-            raise ValueError(
-                f"{type(self).__name__} takes no input_transform: bounds scale the designs, and "
-                "uncertainty says where they land (InputPerturbation would smooth twice)."
-            )
-        return X
-
-    def get_fantasy_model(
-        self, inputs: Tensor | list[Tensor], targets: Tensor, **kwargs: Any
-    ) -> "FeatureGP":
-        """Return a model with further data.
-
-        Args:
-            inputs: Further designs, or rows as in ``train_inputs``.
-            targets: Their values, in the units of the model.
-            **kwargs: As in GPyTorch.
-        """
-        X, known, d = rows.packed(rows.given([inputs])), self.train_inputs, self.features.d
-        noise, n_inputs = kwargs.get("noise"), len(known)
-        # BoTorch means the whole variance around E f; train_Yvar is that of the noise alone
-        variances = rows.known_noise(known)
-        has_known = variances is not None and bool((variances >= 0).any())
-        if unseen_input_noise(self.likelihood) is not None and not has_known:
-            noise = None
-        if noise is not None:
-            del kwargs["noise"]
-            n_inputs = 5
-        elif n_inputs == 1 and bool(X[..., d:].any()):  # under an uncertainty other than number 0
-            n_inputs = 2
-        new = rows.unpacked(X, d, n_inputs, noise)
-        try:
-            self.train_inputs = cast(
-                Any, (*known, *rows.unpacked(known[0], d, n_inputs)[len(known) :])
-            )
-            model = self._with_further(new, targets, **kwargs)
-        finally:
-            self.train_inputs = known
-        copied = unseen_input_noise(model.likelihood)
-        if copied is not None:  # GPyTorch copies model and likelihood separately
-            copied.features, copied.kernel = model.features, model.covar_module
-        if noise is not None:
-            model.prediction_strategy = None  # GPyTorch did not know the noise of all rows
-            model._know_rows()
-        observe(model.likelihood, model.train_inputs)
-        return model
-
-    def _know_rows(self) -> None:
-        """Let the likelihood look at rows: σ² / c of c observations, and known variances."""
-        noise = self.likelihood.noise_covar
-        if len(self.train_inputs) > 2 and not isinstance(noise, MeanNoise):
-            self.likelihood.noise_covar = MeanNoise(noise)
-
-    def _with_further(self, inputs: list[Tensor], targets: Tensor, **kwargs: Any) -> "FeatureGP":
-        """Return a copy with further data in the form of ``train_inputs``."""
-        return cast(FeatureGP, super().get_fantasy_model(inputs, targets, **kwargs))
-
-    def set_train_data(
-        self,
-        inputs: Tensor | Iterable[Tensor] | None = None,
-        targets: Tensor | None = None,
-        strict: bool = True,
-    ) -> None:
-        """Replace the training data, without refitting.
-
-        Args:
-            inputs: Designs, or rows as in ``train_inputs``. Designs keep their uncertainties if
-                their number stays the same.
-            targets: Their values, in the units of the model.
-            strict: As in GPyTorch.
-        """
-        if inputs is not None:
-            inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-            others: tuple[Tensor, ...] = tuple(self.train_inputs[1:])
-            if len(inputs) == 1 and others:
-                if inputs[0].shape[-2] != others[0].shape[-2]:
-                    raise ValueError(
-                        "The observations have different uncertainties or were folded. Build a new "
-                        "model for other designs."
-                    )
-                inputs = (*inputs, *others)
-        super().set_train_data(inputs, targets, strict)
-        self._larger = {}
-        observe(self.likelihood, self.train_inputs)
-
-    def _apply(self, fn: Any, recurse: bool = True) -> "FeatureGP":
-        super()._apply(fn)
-        self._larger = {}
-        observe(self.likelihood, self.train_inputs)
-        return self
-
-    def named_priors(self) -> Iterator[Any]:
-        """List every prior once, so that it counts once when hyper-parameters are fitted.
-
-        GPyTorch lists a prior once for every path to its module, and here features, kernel and
-        noise share modules.
-        """
-        listed = set()
-        for name, module, prior, *closures in super().named_priors():
-            if (module, prior) not in listed:
-                listed.add((module, prior))
-                yield name, module, _Summed(prior) if self.batch_shape else prior, *closures
-
-    def _get_test_prior_mean_and_covariances(
-        self, train_inputs: Sequence[Tensor], test_inputs: Sequence[Tensor], **kwargs: Any
-    ) -> tuple[Any, ...]:
-        # k̂(P, P') of the designs, and k̂(P, P_i) with the observations
-        X = test_inputs[0]
-        f, known = self.features(X), self._train_features(rows.packed(train_inputs))
-        batch_shape = torch.broadcast_shapes(X.shape[:-2], train_inputs[0].shape[:-2])
-        return (
-            self.mean_module(X),
-            self.covar_module(f),  # lazy: for many designs, often only the diagonal is needed
-            self.covar_module(f, known).to_dense(),
-            batch_shape,
-            X.shape[-2:-1],
-            MultivariateNormal,
-        )
-
-    def _train_features(self, X: Tensor) -> Tensor:
-        """Return the features of the observations; they are computed again only after changes."""
-        strategy = self.prediction_strategy
-        known = getattr(strategy, "train_features", None)
-        if known is None:
-            known = _repeated(self.features, X)
-            if settings.detach_test_caches.on() and not X.requires_grad:
-                known = known.detach()
-            strategy.train_features = known
-        return cast(Tensor, known)
-
-
 class _Summed:
     """A prior whose density is one number, whatever the shape of its hyper-parameter."""
 
@@ -444,16 +263,24 @@ MAX_EAGER = 64
 """Largest number of designs whose covariances are all computed at once."""
 
 
-class UncertainInputGP(FeatureGP):
+class UncertainInputGP(SingleTaskGP):
     """Exact Gaussian process whose covariance compares features of P_x.
 
-    This is a BoTorch model that works in the unit cube. ``bounds`` give the corners of the cube in
+    This is a BoTorch model, although a row holds more than a design (see :mod:`airbo.models.rows`).
+    Features are computed once per design, and once per fit for the observations. It works in the
+    unit cube. ``bounds`` give the corners of the cube in
     the columns of ``train_X``, in any units. Designs and uncertainties use the same columns.
     ``Optimizer`` passes points of the cube, with bounds 0 and 1 (see :mod:`airbo.space`).
 
     A surrogate is one class with one method, ``parts``.
     """
 
+    features: Features
+    """What the kernel compares."""
+    prediction_strategy: Any
+    """What GPyTorch has computed from the observations."""
+    _larger: dict[Any, Any]
+    """Models of the same data that know further uncertainties; see ``including``."""
     deployment: InputUncertainty | None
     """The default uncertainty of ``posterior``; None: that of most observations."""
     folds_exactly: ClassVar[bool] = True
@@ -570,7 +397,7 @@ class UncertainInputGP(FeatureGP):
         # the variances of many designs do not need the covariances between them
         eager = settings.max_eager_kernel_size.value() if X.shape[-2] <= MAX_EAGER else 0
         with settings.max_eager_kernel_size(eager):
-            posterior = FeatureGP.posterior(model, numbered, *args, **kwargs)
+            posterior = SingleTaskGP.posterior(model, numbered, *args, **kwargs)
         return posterior if transform is None else transform(posterior=posterior, X=X)
 
     def condition_on_observations(
@@ -598,7 +425,7 @@ class UncertainInputGP(FeatureGP):
             known.posterior(X[..., : self.features.d])
         if noise is not None:
             kwargs["noise"] = noise
-        model = FeatureGP.condition_on_observations(known, X, Y, **kwargs)
+        model = SingleTaskGP.condition_on_observations(known, X, Y, **kwargs)
         return cast(UncertainInputGP, model)
 
     def including(self, *uncertainties: InputUncertainty) -> "UncertainInputGP":
@@ -712,3 +539,173 @@ class UncertainInputGP(FeatureGP):
         rows = X.split(1, dim=-2)
         numbered = [self._numbered(row, u) for row, u in zip(rows, uncertainties, strict=True)]
         return torch.cat(numbered, dim=-2)
+
+    # -- as GPyTorch and BoTorch call it
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out GPyTorch's cache: it can be computed again, and it holds gradients."""
+        return {**self.__dict__, "prediction_strategy": None, "_larger": {}}
+
+    def forward(self, x: Float[Tensor, "*batch n c"], *others: Tensor) -> MultivariateNormal:
+        """Return the prior at designs.
+
+        Args:
+            x: Designs. If ``x`` is ``train_inputs[0]``, all of ``train_inputs`` is used.
+            *others: The other parts of the rows, as in ``train_inputs``.
+        """
+        inputs = [x, *others]
+        if not others and x is self.train_inputs[0]:
+            inputs = [*self.train_inputs]
+        # K_ij = k̂(P_i, P_j)
+        covariance = self.covar_module(self.features(rows.packed(inputs))).to_dense()
+        kind = Observed if self.training else MultivariateNormal
+        return kind(self.mean_module(x), to_linear_operator(covariance))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> MultivariateNormal:
+        """Return the prior at the observations during a fit, otherwise a prediction."""
+        if not self.training:
+            with settings.debug(False):  # rows may lack parts that the observations have
+                return super().__call__(rows.packed(args), **kwargs)
+        if len(args) == 1 and torch.equal(args[0], self.train_inputs[0]):
+            args = tuple(self.train_inputs)
+        return super().__call__(*args, **kwargs)
+
+    def added_loss_terms(self) -> Iterator[AddedLossTerm]:
+        """Add the likelihood of the scatter within rows to that of their means."""
+        yield from super().added_loss_terms()
+        noise = self.likelihood.noise_covar
+        if isinstance(noise, MeanNoise):
+            yield WithinRows(noise, self.train_inputs)
+
+    def transform_inputs(self, X: Tensor, input_transform: Any = None) -> Tensor:
+        """Return designs unchanged, and refuse transforms: see ``bounds`` and ``uncertainty``."""
+        if input_transform is not None or getattr(self, "input_transform", None) is not None:
+            raise ValueError(
+                f"{type(self).__name__} takes no input_transform: bounds scale the designs, and "
+                "uncertainty says where they land (InputPerturbation would smooth twice)."
+            )
+        return X
+
+    def get_fantasy_model(
+        self, inputs: Tensor | list[Tensor], targets: Tensor, **kwargs: Any
+    ) -> "UncertainInputGP":
+        """Return a model with further data.
+
+        Args:
+            inputs: Further designs, or rows as in ``train_inputs``.
+            targets: Their values, in the units of the model.
+            **kwargs: As in GPyTorch.
+        """
+        X, known, d = rows.packed(rows.given([inputs])), self.train_inputs, self.features.d
+        noise, n_inputs = kwargs.get("noise"), len(known)
+        # BoTorch means the whole variance around E f; train_Yvar is that of the noise alone
+        variances = rows.known_noise(known)
+        has_known = variances is not None and bool((variances >= 0).any())
+        if unseen_input_noise(self.likelihood) is not None and not has_known:
+            noise = None
+        if noise is not None:
+            del kwargs["noise"]
+            n_inputs = 5
+        elif n_inputs == 1 and bool(X[..., d:].any()):  # under an uncertainty other than number 0
+            n_inputs = 2
+        new = rows.unpacked(X, d, n_inputs, noise)
+        try:
+            self.train_inputs = cast(
+                Any, (*known, *rows.unpacked(known[0], d, n_inputs)[len(known) :])
+            )
+            model = self._with_further(new, targets, **kwargs)
+        finally:
+            self.train_inputs = known
+        copied = unseen_input_noise(model.likelihood)
+        if copied is not None:  # GPyTorch copies model and likelihood separately
+            copied.features, copied.kernel = model.features, model.covar_module
+        if noise is not None:
+            model.prediction_strategy = None  # GPyTorch did not know the noise of all rows
+            model._know_rows()
+        observe(model.likelihood, model.train_inputs)
+        return model
+
+    def _know_rows(self) -> None:
+        """Let the likelihood look at rows: σ² / c of c observations, and known variances."""
+        noise = self.likelihood.noise_covar
+        if len(self.train_inputs) > 2 and not isinstance(noise, MeanNoise):
+            self.likelihood.noise_covar = MeanNoise(noise)
+
+    def _with_further(
+        self, inputs: list[Tensor], targets: Tensor, **kwargs: Any
+    ) -> "UncertainInputGP":
+        """Return a copy with further data in the form of ``train_inputs``."""
+        return cast(UncertainInputGP, super().get_fantasy_model(inputs, targets, **kwargs))
+
+    def set_train_data(
+        self,
+        inputs: Tensor | Iterable[Tensor] | None = None,
+        targets: Tensor | None = None,
+        strict: bool = True,
+    ) -> None:
+        """Replace the training data, without refitting.
+
+        Args:
+            inputs: Designs, or rows as in ``train_inputs``. Designs keep their uncertainties if
+                their number stays the same.
+            targets: Their values, in the units of the model.
+            strict: As in GPyTorch.
+        """
+        if inputs is not None:
+            inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+            others: tuple[Tensor, ...] = tuple(self.train_inputs[1:])
+            if len(inputs) == 1 and others:
+                if inputs[0].shape[-2] != others[0].shape[-2]:
+                    raise ValueError(
+                        "The observations have different uncertainties or were folded. Build a new "
+                        "model for other designs."
+                    )
+                inputs = (*inputs, *others)
+        super().set_train_data(inputs, targets, strict)
+        self._larger = {}
+        observe(self.likelihood, self.train_inputs)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "UncertainInputGP":
+        super()._apply(fn)
+        self._larger = {}
+        observe(self.likelihood, self.train_inputs)
+        return self
+
+    def named_priors(self) -> Iterator[Any]:
+        """List every prior once, so that it counts once when hyper-parameters are fitted.
+
+        GPyTorch lists a prior once for every path to its module, and here features, kernel and
+        noise share modules.
+        """
+        listed = set()
+        for name, module, prior, *closures in super().named_priors():
+            if (module, prior) not in listed:
+                listed.add((module, prior))
+                yield name, module, _Summed(prior) if self.batch_shape else prior, *closures
+
+    def _get_test_prior_mean_and_covariances(
+        self, train_inputs: Sequence[Tensor], test_inputs: Sequence[Tensor], **kwargs: Any
+    ) -> tuple[Any, ...]:
+        # k̂(P, P') of the designs, and k̂(P, P_i) with the observations
+        X = test_inputs[0]
+        f, known = self.features(X), self._train_features(rows.packed(train_inputs))
+        batch_shape = torch.broadcast_shapes(X.shape[:-2], train_inputs[0].shape[:-2])
+        return (
+            self.mean_module(X),
+            self.covar_module(f),  # lazy: for many designs, often only the diagonal is needed
+            self.covar_module(f, known).to_dense(),
+            batch_shape,
+            X.shape[-2:-1],
+            MultivariateNormal,
+        )
+
+    def _train_features(self, X: Tensor) -> Tensor:
+        """Return the features of the observations; they are computed again only after changes."""
+        strategy = self.prediction_strategy
+        known = getattr(strategy, "train_features", None)
+        if known is None:
+            known = _repeated(self.features, X)
+            if settings.detach_test_caches.on() and not X.requires_grad:
+                known = known.detach()
+            strategy.train_features = known
+        return cast(Tensor, known)

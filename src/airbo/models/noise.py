@@ -116,11 +116,6 @@ class MeanNoise(NoiseOfRows):
         """Divide ``noise``, the noise of one observation, by the number of replicates."""
         super().__init__()
         self.of_one = noise
-        self._last: Tensor | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the cached variances, which hold gradients."""
-        return {**self.__dict__, "_last": None}
 
     @property
     def noise(self) -> Tensor:
@@ -140,14 +135,7 @@ class MeanNoise(NoiseOfRows):
         """Divide by the number of observations that a row stands for."""
         # Var of the mean of c observations: σ² / c
         c, each = rows.counts(inputs), self.each(inputs)
-        if self.training and torch.is_grad_enabled():
-            self._last = each
         return each if c is None else each / c
-
-    def each_again(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Return ``each``, reusing what the likelihood has just computed."""
-        last, self._last = self._last, None
-        return self.each(inputs) if last is None else last
 
     def each(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the noise variance of a single observation of every row."""
@@ -176,7 +164,7 @@ class WithinRows(AddedLossTerm):
         """Return the sum over rows, to be added to the log likelihood."""
         # Σ_rows -½ [(c - 1) log 2πσ² + log c + S / σ²]
         c, within = (t.squeeze(-1) for t in self.inputs[2:4])
-        variance = self.noise.each_again(self.inputs)
+        variance = self.noise.each(self.inputs)
         terms = (c - 1) * torch.log(2 * math.pi * variance) + c.log() + within / variance
         return -0.5 * terms.sum(-1)
 

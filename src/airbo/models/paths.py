@@ -13,7 +13,6 @@ Every path has frequencies of its own, so mean and covariance over paths are tho
 """
 
 import math
-from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -81,13 +80,10 @@ class RandomWaves:
             return self.amplitude * self._of_gaussians(X)
         if isinstance(features, Nominal):
             return self.amplitude * torch.cos(Z @ self.frequencies + self.phases)
-        if numbers.shape[-1] == 0 or len(features.uncertainties) == 1:
-            return self.amplitude * self._under(features.in_cube[0], Z)
-        waves = None
-        for number in numbers.unique().long().tolist():
-            under = self._under(features.in_cube[number], Z)
-            waves = under if waves is None else torch.where(numbers == number, under, waves)
-        assert waves is not None
+        kinds = numbers.unique().long().tolist() or [0]
+        waves = self._under(features.in_cube[kinds[0]], Z)
+        for kind in kinds[1:]:
+            waves = torch.where(numbers == kind, self._under(features.in_cube[kind], Z), waves)
         return self.amplitude * waves
 
     def _under(
@@ -131,17 +127,7 @@ class RandomWaves:
         return torch.exp(-0.5 * variance) * torch.cos(mean @ W + self.phases)
 
 
-class Prior(ABC):
-    """Paths of the prior, without its mean; ``n`` of them share each set of waves."""
-
-    @abstractmethod
-    def __call__(
-        self, X: Float[Tensor, "*batch k c"], features: Features | None = None
-    ) -> Float[Tensor, "*paths k n"]:
-        """Return their values at designs; ``features`` as for ``RandomWaves``."""
-
-
-class Expected(Prior):
+class Expected:
     """Paths of E f under the integral kernel: sums of expected waves."""
 
     def __init__(
@@ -153,13 +139,15 @@ class Expected(Prior):
         # θ ~ N(0, s)
         self.coefficients = scale.sqrt() * torch.randn(*shape, m, n).to(scale)
 
-    def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
-        """Sum up."""
+    def __call__(
+        self, X: Float[Tensor, "*batch k c"], features: Features | None = None
+    ) -> Float[Tensor, "*paths k n"]:
+        """Return the values at designs; ``features`` as for ``RandomWaves``."""
         # E f(x') = Σ_j θ_j E cos(ω_j·x' + b_j)
         return self.waves(X, features) @ self.coefficients
 
 
-class OfDistances(Prior):
+class OfDistances:
     r"""Paths under :math:`\exp(-\alpha\,\mathrm{MMD}^2)`: sums of cosines of paths of E g.
 
     With g ~ GP(0, k), the difference :math:`\Delta = \mathbb E_P g - \mathbb E_Q g` has the
@@ -180,13 +168,15 @@ class OfDistances(Prior):
         self.phases = 2 * math.pi * torch.rand(*shape, 1, h).to(scale)
         self.coefficients = (2 * scale / h).sqrt() * torch.randn(*shape, h, n).to(scale)
 
-    def __call__(self, X: Tensor, features: Features | None = None) -> Tensor:
-        """Sum up."""
+    def __call__(
+        self, X: Float[Tensor, "*batch k c"], features: Features | None = None
+    ) -> Float[Tensor, "*paths k n"]:
+        """Return the values at designs; ``features`` as for ``RandomWaves``."""
         # √(2 s / h) Σ_i θ_i cos(√(2α) E g_i + b_i)
         return torch.cos(self.waves(X, features) @ self.g + self.phases) @ self.coefficients
 
 
-def draw_prior(model: UncertainInputGP, shape: Size, n: int = 1) -> Prior:
+def draw_prior(model: UncertainInputGP, shape: Size, n: int = 1) -> Expected | OfDistances:
     """Draw paths of a model's prior, without its mean; ``n`` share each set of waves."""
     kernel: Any = model.covar_module
     scale = kernel.outputscale.detach() if isinstance(kernel, ScaleKernel) else torch.ones(())
@@ -213,14 +203,28 @@ def _base_kernel(kernel: Any, features: Features) -> Any:
     return kernel
 
 
-class Paths(SamplePath):
+class PriorPaths(SamplePath):
+    """Functions drawn from the prior of a surrogate, in the units of the model."""
+
+    def __init__(self, model: UncertainInputGP, shape: Size) -> None:
+        """Draw as many as ``shape`` says."""
+        super().__init__()
+        self.model, self.prior = model.eval(), draw_prior(model, shape)
+
+    def forward(self, x: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*paths n"]:
+        """Return the values of all paths at designs."""
+        return self.model.mean_module(x) + self.prior(self.model.numbered(x, None)).squeeze(-1)
+
+    def set_ensemble_as_batch(self, ensemble_as_batch: bool) -> None:
+        """Do nothing: there is only one model."""
+
+
+class Paths(PriorPaths):
     """Functions drawn from the posterior of a surrogate, in the units of the values."""
 
     def __init__(self, model: UncertainInputGP, shape: Size) -> None:
         """Draw as many as ``shape`` says; only designs get gradients."""
-        super().__init__()
-        self.model = model.eval()
-        self.prior = draw_prior(model, shape)
+        super().__init__(model, shape)
         with torch.no_grad():
             known = Conditioned(model)
             n = known.errors.shape[-1]
@@ -251,25 +255,6 @@ class Paths(SamplePath):
             return values
         untransformed: Tensor = transform.untransform(values.unsqueeze(-1))[0]
         return untransformed.squeeze(-1)
-
-    def set_ensemble_as_batch(self, ensemble_as_batch: bool) -> None:
-        """Do nothing: there is only one model."""
-
-
-class PriorPaths(SamplePath):
-    """Functions drawn from the prior of a surrogate, in the units of the model."""
-
-    def __init__(self, model: UncertainInputGP, shape: Size) -> None:
-        """Draw as many as ``shape`` says."""
-        super().__init__()
-        self.model, self.prior = model, draw_prior(model, shape)
-
-    def forward(self, x: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*paths n"]:
-        """Return the values of all paths at designs."""
-        return self.model.mean_module(x) + self.prior(self.model.numbered(x, None)).squeeze(-1)
-
-    def set_ensemble_as_batch(self, ensemble_as_batch: bool) -> None:
-        """Do nothing: there is only one model."""
 
 
 @DrawMatheronPaths.register(UncertainInputGP)  # type: ignore[untyped-decorator]

@@ -299,11 +299,18 @@ class InputUncertainty(ABC):
 
         Gaussians stay as they are. One-column distributions become the nodes of their own Gauss
         quadrature. Whatever else can be sampled is cut into cells, and each cell becomes the
-        Gaussian with its mean and its covariance. An additive P_x has one row: the deviation's.
+        Gaussian with its mean and its covariance. An additive block has one row: the deviation's.
         """
-        if self.is_additive:
-            return [part.to(X) for part in _deviation_sums(self, X.shape[-1], resolution)]
-        return [part for whole in self._gaussians(X, resolution) for part in by_column(whole)]
+        # P_x = Π_b P_b over independent blocks b, and every P_b is a sum over its own columns
+        found: list[Mixture] = []
+        for block, columns in self.independent_blocks(X.shape[-1]):
+            own = X[..., list(columns)]
+            if block.is_additive:
+                parts = [p.to(X) for p in _deviation_sums(block, len(columns), resolution)]
+            else:
+                parts = [p for s in block._gaussians(own, resolution) for p in by_column(s)]
+            found += [replace(p, columns=tuple(columns[c] for c in p.columns)) for p in parts]
+        return found
 
     def landing(self, X: Float[Tensor, "*batch n d"], resolution: Resolution) -> list[Mixture]:
         """Return the same sums around every design, also where the deviation is one for all."""

@@ -150,14 +150,6 @@ class Product(InputUncertainty):
         # c δ block by block
         return replace(self, blocks=tuple(block._scaled(factor) for block in self.blocks))
 
-    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        # P_x = Π_b P_b, and every P_b is a sum of Gaussians over its own columns
-        return [
-            replace(part, columns=tuple(own[c] for c in part.columns))
-            for block, own in self.independent_blocks(X.shape[-1])
-            for part in block.landing(X[..., list(own)], r)
-        ]
-
 
 def with_exact_rest(
     blocks: Sequence[InputUncertainty], columns: Sequence[Sequence[int]], d: int

@@ -106,7 +106,7 @@ def _rest(
     m, r = is_known.nonzero().squeeze(-1), (~is_known).nonzero().squeeze(-1)
     w, mu, C = part.weights[0], part.means[0], part.covariances[0].clone()
     if part.spread is None and len(w) > 1:  # points: v n^(-2 / (m + 4)), Scott's rule
-        C[:, m, m] += part.moments()[1][0, m] * len(w) ** (-2 / (len(m) + 4))
+        C[:, m, m] += part.moments()[1][0, m, m] * len(w) ** (-2 / (len(m) + 4))
 
     # columns may have units of different size: R = correlations, C_ij = s_i s_j R_ij
     s = C.diagonal(dim1=-2, dim2=-1).clamp_min(0)

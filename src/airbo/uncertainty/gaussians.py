@@ -4,7 +4,7 @@ Notation, for n designs of which a block has b columns:
 
     w    weights of the Gaussians of a design, (*batch n j); they sum to 1
     m    their means, (*batch n j b)
-    C    their covariances: None for points, the diagonals (*batch n j b), or (*batch n j b b)
+    C    their covariances, (*batch n j b b); None for points
     x    the designs' own columns of the block, (*batch n b)
     δ    the deviation x' - x; where it is the same for all designs, one row (1 j b) holds it
 
@@ -76,15 +76,10 @@ class Mixture:
     columns: tuple[int, ...]
     weights: Float[Tensor, "*batch n j"]
     means: Float[Tensor, "*batch n j b"]
-    spread: Float[Tensor, "..."] | None = None
-    """Covariances; their diagonals where there is nothing else; None where all are 0: atoms."""
+    spread: Float[Tensor, "*batch n j b b"] | None = None
+    """Covariances; None where all are 0: points."""
     additive: bool = False
     """Whether this is the deviation from the design, and not where the design lands."""
-
-    @property
-    def kind(self) -> int:
-        """0 for atoms, 1 for axis-parallel Gaussians, 2 for Gaussians of any direction."""
-        return 0 if self.spread is None else self.spread.dim() - self.weights.dim()
 
     @property
     def n_components(self) -> int:
@@ -93,24 +88,13 @@ class Mixture:
 
     @property
     def covariances(self) -> Float[Tensor, "*batch n j b b"]:
-        """Full covariance matrices."""
-        spread = self.of_kind(2).spread
-        assert spread is not None
-        return spread
+        """Covariance matrices, also of points."""
+        return torch.zeros_like(self.means).diag_embed() if self.spread is None else self.spread
 
     @property
     def variances(self) -> Float[Tensor, "*batch n j b"]:
         """Diagonals of the covariances."""
-        if self.spread is None:
-            return torch.zeros_like(self.means)
-        return self.spread if self.kind == 1 else self.spread.diagonal(dim1=-2, dim2=-1)
-
-    def of_kind(self, kind: int) -> "Mixture":
-        """Write the same sum as a more general kind."""
-        spread = torch.zeros_like(self.means) if self.spread is None else self.spread
-        if kind == 2 and self.kind < 2:
-            spread = spread.diag_embed()
-        return replace(self, spread=spread if kind else None)
+        return self.covariances.diagonal(dim1=-2, dim2=-1)
 
     def around(self, x: Float[Tensor, "*batch n b"]) -> "Mixture":
         """Return where designs land; ``x`` are their own columns."""
@@ -118,44 +102,40 @@ class Mixture:
             return self
         # δ ~ Σ w N(m, C), so x + δ ~ Σ w N(x + m, C)
         means = x.unsqueeze(-2) + self.means
-        weights = self.weights.expand(means.shape[:-1])
-        spread = self.spread
-        if spread is not None:
-            spread = spread.expand(*means.shape[:-1], *spread.shape[self.weights.dim() :])
-        return Mixture(self.columns, weights, means, spread)
+        spread = None if self.spread is None else self.spread.expand(*means.shape, x.shape[-1])
+        return Mixture(self.columns, self.weights.expand(means.shape[:-1]), means, spread)
 
     def affine(self, factor: Float[Tensor, "*f #b"], shift: Float[Tensor, "*s b"]) -> "Mixture":
         """Return the sums of ``shift + factor · u``, column by column, for u of these."""
         # N(m, C) becomes N(a + s m, s_i C_ij s_j)
         means, spread = shift + factor * self.means, self.spread
         if spread is not None:
-            outer = factor.square() if self.kind == 1 else factor[..., None] * factor[..., None, :]
-            spread = spread * outer
+            spread = spread * (factor.unsqueeze(-1) * factor.unsqueeze(-2))
         return Mixture(self.columns, self.weights.expand(means.shape[:-1]), means, spread)
 
     def clamped(self, low: float, high: float) -> "Mixture":
         """Return the same with all centres between two numbers."""
         return replace(self, means=self.means.clamp(low, high))
 
-    def moments(self) -> tuple[Tensor, Tensor]:
-        """Return the mean and the variances of the whole sum, one column at a time."""
-        # m̄ = Σ_j w_j m_j and v̄ = Σ_j w_j ((m_j - m̄)² + v_j)
-        w = self.weights.unsqueeze(-1)
+    def moments(self) -> tuple[Float[Tensor, "*batch n b"], Float[Tensor, "*batch n b b"]]:
+        """Return the mean and the covariance of the whole sum."""
+        # m̄ = Σ_j w_j m_j and C̄ = Σ_j w_j (C_j + (m_j - m̄)(m_j - m̄)ᵀ)
+        w = self.weights.unsqueeze(-1)  # (..., n, j, 1)
         mean = (w * self.means).sum(-2)
-        about = (self.means - mean.unsqueeze(-2)).square() + self.variances
-        return mean, (w * about).sum(-2)
+        away = self.means - mean.unsqueeze(-2)
+        return mean, (w.unsqueeze(-1) * self.covariances).sum(-3) + (w * away).mT @ away
 
     def characteristic(self, W: Float[Tensor, "*paths b m"]) -> Complex[Tensor, "..."]:
         """Return E exp(i ωᵀ x') for every design and column ω of W, (*paths n m)."""
-        # Σ_j w_j exp(i ωᵀ m_j - ½ ωᵀ C_j ω)
-        W = W.unsqueeze(-3)
-        angle = self.means @ W  # (..., n, j, m)
-        if self.kind < 2:
-            variance = self.variances @ W.square()
-        else:
-            variance = (W.unsqueeze(-3) * (self.covariances @ W.unsqueeze(-3))).sum(-2)
-        size = self.weights.unsqueeze(-1) * torch.exp(-0.5 * variance)
-        return torch.complex((size * angle.cos()).sum(-2), (size * angle.sin()).sum(-2))
+        # Σ_j w_j exp(-½ ωᵀ C_j ω) e^{i ωᵀ m_j}
+        angle = self.means @ W.unsqueeze(-3)  # (..., n, j, m)
+        both = torch.cat([angle.cos(), angle.sin()], dim=-1)
+        if self.spread is not None:
+            # ωᵀ C ω = Σ_cd C_cd ω_c ω_d, as a product of flattened matrices
+            outer = (W.unsqueeze(-2) * W.unsqueeze(-3)).flatten(-3, -2)  # (..., b b, m)
+            height = (-0.5 * self.spread.flatten(-2) @ outer.unsqueeze(-3)).exp()
+            both = both * torch.cat([height, height], dim=-1)
+        return torch.complex(*(self.weights.unsqueeze(-2) @ both).squeeze(-2).chunk(2, dim=-1))
 
     def to(self, like: Tensor) -> "Mixture":
         """Return the same with the type and on the device of another tensor."""
@@ -169,34 +149,21 @@ def choose(choice: Int64[Tensor, "*batch n"], options: Sequence[Mixture]) -> Mix
     """Take option ``choice[i]`` for design ``i``; all options have the same columns."""
     if len(options) == 1:
         return options[0]
+    # all options get as many Gaussians, of the same kind
+    n, points = max(o.n_components for o in options), all(o.spread is None for o in options)
+    options = [padded(option, n) for option in options]
     # row i of option o stands at o · N + i, where all options stand below each other
     place = torch.arange(choice.numel(), device=choice.device).reshape(choice.shape)
-    return _rows(options, choice * choice.numel() + place)
-
-
-def land(
-    x: Float[Tensor, "*batch n b"], kind: Int64[Tensor, "*batch n"], deviations: Sequence[Mixture]
-) -> Mixture:
-    """Return where designs land that deviate by ``deviations[kind[i]]``, whatever they are."""
-    options = [deviation.to(x) for deviation in deviations]
-    return (options[0] if len(options) == 1 else _rows(options, kind)).around(x)
-
-
-def _rows(options: Sequence[Mixture], rows: Int64[Tensor, "*batch n"]) -> Mixture:
-    """Put the rows of all options below each other, and take some of them."""
-    # all options get as many Gaussians, of the same kind
-    n, kind = max(o.n_components for o in options), max(o.kind for o in options)
-    options = [padded(option, n).of_kind(kind) for option in options]
+    rows = choice * choice.numel() + place
 
     def take(values: Sequence[Tensor], n_own: int) -> Tensor:
         return torch.cat([v.reshape(-1, *v.shape[v.dim() - n_own :]) for v in values])[rows]
 
-    spreads = [option.spread for option in options if option.spread is not None]
     return replace(
         options[0],
         weights=take([option.weights for option in options], 1),
         means=take([option.means for option in options], 2),
-        spread=take(spreads, 1 + kind) if spreads else None,
+        spread=None if points else take([option.covariances for option in options], 3),
     )
 
 
@@ -220,23 +187,23 @@ def joined(mixtures: Sequence[Mixture], columns: tuple[int, ...]) -> Mixture:
     # (Σ_i u_i P_i) × (Σ_j w_j Q_j) = Σ_ij u_i w_j P_i × Q_j
     whole = reduce(_times, mixtures)
     order = [whole.columns.index(c) for c in columns]
-    spread = whole.spread
-    if spread is not None:
-        spread = spread[..., order]
-        spread = spread[..., order, :] if whole.kind == 2 else spread
+    spread = None if whole.spread is None else whole.spread[..., order, :][..., order]
     return replace(whole, columns=columns, means=whole.means[..., order], spread=spread)
 
 
 def by_column(mixture: Mixture) -> list[Mixture]:
     """Split one point, or one axis-parallel Gaussian: its columns are independent."""
-    if mixture.n_components > 1 or mixture.kind == 2 or len(mixture.columns) == 1:
+    C = mixture.spread
+    if mixture.n_components > 1 or len(mixture.columns) == 1:
+        return [mixture]
+    if C is not None and not torch.equal(C, C.diagonal(dim1=-2, dim2=-1).diag_embed()):
         return [mixture]
     return [
         replace(
             mixture,
             columns=(c,),
             means=mixture.means[..., [i]],
-            spread=None if mixture.spread is None else mixture.spread[..., [i]],
+            spread=None if C is None else C[..., [i], :][..., [i]],
         )
         for i, c in enumerate(mixture.columns)
     ]
@@ -271,13 +238,9 @@ def _times(a: Mixture, b: Mixture) -> Mixture:
     i, j = (
         index.flatten() for index in torch.meshgrid(torch.arange(n), torch.arange(m), indexing="ij")
     )
-    kind = max(a.kind, b.kind)
-    a, b = a.of_kind(kind), b.of_kind(kind)
     spread = None
-    if a.spread is not None and b.spread is not None:
-        s, t = (v.movedim(-1 - kind, 0) for v in (a.spread, b.spread))
-        both = torch.cat([s[i], t[j]], dim=-1) if kind == 1 else _block_diagonal(s[i], t[j])
-        spread = both.movedim(0, -1 - kind)
+    if a.spread is not None or b.spread is not None:
+        spread = _block_diagonal(a.covariances[..., i, :, :], b.covariances[..., j, :, :])
     return Mixture(
         a.columns + b.columns,
         a.weights[..., i] * b.weights[..., j],
@@ -302,7 +265,7 @@ def padded(mixture: Mixture, n: int) -> Mixture:
         copies = v.narrow(dim, 0, 1).repeat_interleave(missing, dim=dim)
         return torch.cat([v, copies], dim=dim)
 
-    spread = None if mixture.spread is None else repeat(mixture.spread, -1 - mixture.kind)
+    spread = None if mixture.spread is None else repeat(mixture.spread, -3)
     weights = F.pad(mixture.weights, (0, missing))
     return replace(mixture, weights=weights, means=repeat(mixture.means, -2), spread=spread)
 
@@ -311,10 +274,10 @@ def padded(mixture: Mixture, n: int) -> Mixture:
 
 
 def with_same_weights(
-    columns: Sequence[int], weights: Tensor, means: Tensor, variances: Tensor | None = None
+    columns: Sequence[int], weights: Tensor, means: Tensor, spread: Tensor | None = None
 ) -> Mixture:
     """Return a sum with the same weights for all designs."""
-    return Mixture(tuple(columns), weights.expand(means.shape[:-1]), means, variances)
+    return Mixture(tuple(columns), weights.expand(means.shape[:-1]), means, spread)
 
 
 def around(
@@ -361,7 +324,7 @@ def in_strata(
     strata = perturb(X, draws.to(X)).unflatten(-2, (n, -1))  # (..., n, j, draws, d)
     means, variances = strata.mean(dim=-2), strata.var(dim=-2, correction=0)
     return [
-        with_same_weights((c,), weights.to(X), m, v)
+        with_same_weights((c,), weights.to(X), m, v.unsqueeze(-1))
         for c, (m, v) in enumerate(zip(means.split(1, -1), variances.split(1, -1), strict=True))
     ]
 

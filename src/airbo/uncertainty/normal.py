@@ -85,8 +85,7 @@ class Normal(InputUncertainty):
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # P_x = N(x, C): one Gaussian with weight 1
         C = self.covariance(X).unsqueeze(-3)  # (..., n, 1, d, d)
-        spread = C if self.std is None else C.diagonal(dim1=-2, dim2=-1)
-        return [replace(around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1])), spread=spread)]
+        return [replace(around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1])), spread=C)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,9 +163,7 @@ class GaussianMixture(InputUncertainty):
         # P_x = Σ_k w_k N(x + m_k, C_k), as it is
         means, covs, weights = (self._get(name, X) for name in ("means", "covs", "weights"))
         landed = X.unsqueeze(-2) + means  # (..., n, k, d)
-        diagonals = covs.diagonal(dim1=-2, dim2=-1)
-        spread = diagonals if torch.equal(diagonals.diag_embed(), covs) else covs
-        spread = spread.expand(*landed.shape, *spread.shape[diagonals.ndim :])
+        spread = covs.expand(*landed.shape, X.shape[-1])
         return [with_same_weights(range(X.shape[-1]), weights, landed, spread)]
 
 

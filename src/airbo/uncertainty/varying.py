@@ -106,7 +106,7 @@ class Varying(InputUncertainty):
         return self.at(X).cdf(X, t)
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        return self.at(X)._gaussians(X, r)
+        return self.at(X).landing(X, r)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
