@@ -2,7 +2,7 @@
 
 import torch
 
-from airbo.acquisition.improvement import Draws, LogImprovement, Sampled
+from airbo.acquisition.improvement import Draws, FeasibleValue, LogImprovement, Sampled
 
 
 class Given(Draws):
@@ -35,3 +35,20 @@ def test_once_a_design_keeps_the_limits_better_ones_gain_what_they_are_better_by
     function = LogImprovement(Given(lambda z: z, lambda z: z - 0.5), line(0.0, 0.6))
     gains = function(line(0.7, 0.8).unsqueeze(-2)).exp()  # in units of what known designs span
     torch.testing.assert_close(gains, line(0.1, 0.2).squeeze(-1) / 0.6, atol=0, rtol=0.02)
+
+
+def test_the_best_design_is_where_the_confidence_is_just_reached_whatever_designs_differ_by():
+    class Ends(Draws):
+        """A limit that ends somewhere else in each of ten draws."""
+
+        models = torch.nn.ModuleList([torch.nn.Identity()])
+
+        def forward(self, Z):
+            ends = torch.linspace(0.5, 0.95, 10, dtype=torch.float64)
+            return Sampled(Z.expand(10, *Z.shape), ends.reshape(-1, *[1] * Z.dim()) - Z)
+
+    grid = torch.linspace(0, 1, 1001, dtype=torch.float64).reshape(-1, 1, 1)
+    for widest in (1.0, 100.0):
+        function = FeasibleValue(Ends(), line(0.0, widest), confidence=0.8)
+        best = grid[int(function(grid).argmax())].item()
+        assert 0.57 < best < 0.61  # 8 of 10 draws keep the limit up to 0.6

@@ -1,6 +1,7 @@
 """The corrected spread within P_x: means stay, and observations nearby decide how rough f is."""
 
 import copy
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -62,6 +63,42 @@ def test_f_varies_less_where_neighbours_are_flat_than_where_they_are_rough(kind)
     assert with_local_spread(flat).std(-1).mean() < 0.9 * with_local_spread(same).std(-1).mean()
 
 
+def scatter(drawn):
+    """Standard deviations within P_x: of draws, with all shapes; and of the naive draws."""
+    return with_local_spread(drawn).std(-1), plain(drawn).std(-1)
+
+
+def told(drawn, information):
+    near = torch.cat([drawn.near[..., :2], torch.full_like(drawn.near[..., 2:], information)], -1)
+    return replace(drawn, near=near)
+
+
+def test_the_more_observations_tell_of_the_scatter_the_less_draws_differ_in_it():
+    drawn = drawn_at(surrogate(ExpectationGP, P, 2, n=9), designs(3, 2), 64)
+    drawn = replace(drawn, deviations=drawn.prior, mean=0 * drawn.mean)  # nothing is known of f
+    spreads = [scatter(told(drawn, w))[0].log().std(0) for w in (0.0, 1.0, 10.0, 1000.0)]
+    assert all((more < less).all() for less, more in itertools.pairwise(spreads))
+    # with information I, log s has the standard deviation 1 / √I
+    torch.testing.assert_close(
+        spreads[-1], torch.full_like(spreads[-1], 2000**-0.5), rtol=0.2, atol=0
+    )
+
+
+def test_what_observations_tell_of_the_scatter_leaves_its_size_as_the_model_says():
+    drawn = drawn_at(surrogate(ExpectationGP, P, 2, n=9), designs(3, 2), 64)
+    drawn = replace(drawn, deviations=drawn.prior, mean=0 * drawn.mean)
+    found, naive = scatter(told(drawn, 1e6))
+    expected = local_roughness(drawn) * naive.square().mean(0).sqrt()
+    torch.testing.assert_close(found, expected.expand_as(found), rtol=0.01, atol=0)
+
+
+def test_observations_that_were_executed_exactly_tell_nothing_of_the_scatter():
+    model = surrogate(ExpectationGP, unc.Exact(), 2, n=9)
+    near = drawn_at(model, designs(3, 2)).near
+    assert (near[..., 2] < 1e-6).all()
+    assert (near[..., 0] > 1e-3).any()
+
+
 def test_far_from_all_observations_f_is_as_rough_as_the_model_says():
     model = half_flat()
     far = torch.tensor([[40.0]], dtype=torch.float64)
@@ -72,19 +109,20 @@ def test_surprises_are_errors_of_predictions_from_all_other_observations():
     torch.manual_seed(0)
     B, errors = torch.randn(6, 9, dtype=torch.float64), torch.randn(6, dtype=torch.float64)
     A = B @ B.mT
-    z = []
+    z, V = [], []
     for j in range(6):
         others = [i for i in range(6) if i != j]
         weights = torch.linalg.solve(A[others][:, others], A[others, j])
-        left = A[j, j] - weights @ A[others, j]
-        z.append((errors[j] - weights @ errors[others]) / left.sqrt())
-    z = torch.stack(z).abs()
-    found = Surprises.of(torch.linalg.cholesky(A), errors, A.diagonal()).sizes
-    torch.testing.assert_close(found / found[0], z / z[0])
+        V.append(A[j, j] - weights @ A[others, j])
+        z.append((errors[j] - weights @ errors[others]) / V[j].sqrt())
+    z, unseen = torch.stack(z).abs(), torch.arange(6.0, dtype=torch.float64)
+    found = Surprises.of(torch.linalg.cholesky(A), errors, A.diagonal(), unseen)
+    torch.testing.assert_close(found.sizes, z / z.mean())
+    torch.testing.assert_close(found.told, (unseen / torch.stack(V)).square())
 
 
 def test_values_that_surprise_nobody_leave_the_roughness_at_one():
-    flat = Surprises.of(torch.eye(3), torch.zeros(3), torch.ones(3))
+    flat = Surprises.of(torch.eye(3), torch.zeros(3), torch.ones(3), torch.zeros(3))
     assert torch.equal(flat.sizes, torch.ones(3))
 
 

@@ -293,6 +293,38 @@ def test_limits_are_kept_over_the_law_and_on_a_given_day():
     assert recommend(optimizer, policy="anywhere").holds < 0.9
 
 
+def unseen_margin(n, seed):
+    """Experiments whose margin x - θ scatters, because nobody sees θ, uniform from 1 to 3."""
+    theta = Environment(1.0, 3.0, typical=2.0, law=unc.Uniform(-1.0, 1.0))
+    wanted = {"cost": airbo.Minimize(), "margin": airbo.AtLeast(0.0, probability=0.9)}
+    optimizer = Optimizer(
+        airbo.Space({"x": (0.0, 4.0), "theta": theta}), outcomes=wanted, seed=seed
+    )
+    chance = np.random.default_rng(seed)
+    for x in 4 * ((0.1 * seed + 0.618034 * np.arange(n)) % 1):
+        optimizer.tell({"x": x}, {"cost": x, "margin": x - chance.uniform(1.0, 3.0)})
+    return optimizer
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("n", "ratio"), [(15, 6.0), (60, 2.5)])
+def test_values_alone_tell_how_much_an_unseen_environment_scatters_them(n, ratio, seed):
+    _, margin, *_ = unseen_margin(n, seed).outcome_models()
+    scatter = margin.values({"x": 2.8}).std(-1)
+    low, high = scatter.quantile(torch.tensor([0.05, 0.95], dtype=torch.float64)).tolist()
+    assert low < 1 / math.sqrt(3) < high
+    assert high / low < ratio
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_best_design_keeps_its_limit_over_an_unseen_environment_and_comes_close_to_it(seed):
+    # x >= 2.8 keeps it, and if the margin were known to be a line, 60 values would tell where that
+    # is to σ √((1 + z² / 2) / n) = 0.10, with z = 1.39
+    best = recommend(unseen_margin(60, seed))
+    assert best.holds >= 0.9
+    assert 2.8 < best.design["x"] < 3.7
+
+
 def test_models_predict_under_any_law(known):
     model = known.model
     Z = known.outcome_model().surrogate.points.of([{"speed": 90.0}])

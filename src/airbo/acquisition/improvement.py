@@ -137,7 +137,7 @@ class FeasibleValue(AcquisitionFunction):
         # log confidence - log P(limits are kept), where that is positive
         kept = log_fatmoid(drawn.margins, tau=SMOOTH).sum(-1)  # (s, *batch, 1)
         lack = math.log(self.confidence) - logmeanexp(kept, dim=0)
-        missing = torch.nn.functional.softplus(lack, beta=20.0)
+        missing = lack.clamp_min(0)
         # E y / unit, less the penalty
         worth = drawn.objectives.mean(0)[..., 0] / self.unit[0]
         return (worth - PENALTY * missing).squeeze(-1)

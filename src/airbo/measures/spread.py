@@ -21,7 +21,18 @@ to all observations,
 
 with surprises :math:`|z_j|` and weights :math:`w_j` of :mod:`airbo.models.draws`, averaged over
 P_x. What they cannot tell is the random :math:`r_i`: its logarithm is normal with a standard
-deviation of 0.6 above its median 0, and of 1.5 below, because f may be flat.
+deviation :math:`\sigma_r` of 0.6 above its median 0, and of 1.5 below, because f may be flat.
+
+Observations that landed somewhere in P_x also scatter by what f does there. So many of them tell
+how large that is, although nobody saw where they landed: their information about the logarithm of
+the standard deviation within P_x is :math:`I = 2 \tau^2 \sum_j w_j (u_j / V_j)^2`, with the share
+:math:`u_j / V_j` of a prediction error that is due to it. A draw with the standard deviation
+:math:`s_i`, where :math:`s` is that of all draws, gets what such a measurement leaves,
+
+.. math:: \log r_i \sim \mathcal N\Big((b - 1) \log \frac{s_i}{s},\; b \, \sigma_r^2\Big),
+          \qquad b = \frac{1}{1 + I \sigma_r^2}
+
+Without information, b is 1. With much of it, all draws scatter alike, by :math:`c \, s`.
 """
 
 import torch
@@ -53,7 +64,7 @@ def with_local_spread(drawn: Drawn, n: int | None = None) -> Float[Tensor, "draw
     level, within = mean[..., :n].mean(-1, keepdim=True), e[..., :n].mean(-1, keepdim=True)
     tau, c = (share(drawn, n).unsqueeze(-1) for share in (unknown_share, local_roughness))
     # c r_i (e_i(x') - ē_i) around ē_i, which keeps the mean over P_x of every draw
-    log_r = _log_roughness(e)
+    log_r = _log_roughness(e[..., :n] - within, _told(drawn, n))
     e = within + c * log_r.exp() * (e - within)
 
     # r_i^τ (μ(x') - μ̄) around μ̄
@@ -72,13 +83,26 @@ def unknown_share(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch"]
 def local_roughness(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch"]:
     """Return how much rougher f is here than on average, as observations nearby say."""
     # c = (ν₀ + Σ_j w_j |z_j|) / (ν₀ + Σ_j w_j), with sums averaged over P_x
-    count, surprise = drawn.near[..., :n, :].mean(-2).unbind(-1)
+    count, surprise = drawn.near[..., :n, :2].mean(-2).unbind(-1)
     return (UNSURPRISED + surprise) / (UNSURPRISED + count)
 
 
-def _log_roughness(e: Float[Tensor, "p *batch s"]) -> Tensor:
-    """Return quantiles of log r, one per draw: draws are in no order."""
-    # u_i = (i + ½) / p: a stratified sample of r, the same for every design
+def _told(drawn: Drawn, n: int | None) -> Float[Tensor, "*batch 1"]:
+    """Return the information about log r in observations nearby."""
+    # I = 2 τ² Σ_j w_j (u_j / V_j)², with sums averaged over P_x
+    told = drawn.near[..., :n, 2].mean(-1, keepdim=True)
+    return 2 * unknown_share(drawn, n).unsqueeze(-1).square() * told
+
+
+def _log_roughness(e: Float[Tensor, "p *batch s"], told: Float[Tensor, "*batch 1"]) -> Tensor:
+    """Return log r_i, one per draw, where a draw deviates within P_x by e."""
+    # u_i = (i + ½) / p: a stratified sample, the same for every design; draws are in no order
     u = (torch.arange(len(e)).to(e) + 0.5) / len(e)
     z = torch.special.ndtri(u).reshape(-1, *[1] * (e.dim() - 1))
-    return torch.where(z > 0, ROUGHER, FLATTER) * z
+    sigma = torch.where(z > 0, ROUGHER, FLATTER)
+    # log s_i / s, with s_i² = Var_x' e_i and s² its mean over draws
+    variance = e.square().mean(-1, keepdim=True)
+    own = 0.5 * (variance / variance.mean(0)).clamp_min(1e-12).log()
+    # log r ~ N(0, σ²), and a measurement 0 = log r + log s_i / s + N(0, 1 / I); b is left
+    left = 1 / (1 + told * sigma.square())
+    return left.sqrt() * sigma * z - (1 - left) * own

@@ -9,7 +9,6 @@ All draws share their waves, so a point costs one row of cosines, however many d
 Deviations come in pairs, e and -e, so the mean over all draws is exactly the posterior mean.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -24,6 +23,7 @@ from airbo.embeddings.kernels import IntegralKernel, MMDKernel
 from airbo.models import rows
 from airbo.models.conditioned import Conditioned
 from airbo.models.gp import UncertainInputGP
+from airbo.models.noise import unseen_input_noise
 from airbo.models.paths import draw_prior
 from airbo.uncertainty import Exact, InputUncertainty
 
@@ -38,8 +38,8 @@ class Drawn:
     """Deviations of the draws from the mean; each counts with both signs."""
     prior: Float[Tensor, "p *batch s"]
     """The same draws under the prior."""
-    near: Float[Tensor, "*batch s 2"]
-    """How many observations are near, and the sum of their surprises: see ``Surprises``."""
+    near: Float[Tensor, "*batch s 3"]
+    """How many observations are near, and what they say of the roughness: see ``Surprises``."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,19 @@ class Surprises:
 
     standard deviations from its prediction. On a plateau all :math:`z_j` are small, at a cliff some
     are large, although the prior is as rough here as there.
+
+    Part of the variance :math:`V_j = 1 / [A^{-1}]_{jj}` of such a prediction, :math:`u_j`, is due
+    to the unseen executed input. That part is the variance of f within P_x, and all
+    :math:`z_j` says of it is its share: the Fisher information about the logarithm of the
+    standard deviation within P_x is :math:`2 (u_j / V_j)^2`.
     """
 
     sizes: Float[Tensor, " n"]
-    """:math:`|z_j|`, so scaled that normal numbers have a mean of 1."""
+    """:math:`|z_j|`, so scaled that their mean is 1."""
     scales: Float[Tensor, " n"]
     """Product of the variances of f at a point and of the observed expected value, without data."""
+    told: Float[Tensor, " n"]
+    """:math:`(u_j / V_j)^2`."""
 
     @classmethod
     def of(
@@ -65,6 +72,7 @@ class Surprises:
         L: Float[Tensor, "n n"],
         errors: Float[Tensor, " n"],
         scales: Float[Tensor, " n"],
+        unseen: Float[Tensor, " n"],
     ) -> "Surprises":
         """Leave out one observation at a time.
 
@@ -72,26 +80,28 @@ class Surprises:
             L: Cholesky factor of the covariance of the observations, noise included.
             errors: Observations minus the prior mean.
             scales: See above.
+            unseen: Variances due to unseen executed inputs, u.
         """
         # [A⁻¹ (y - m)]_j / √[A⁻¹]_jj
         inverse = torch.cholesky_inverse(L)
         z = (inverse @ errors) / inverse.diagonal().sqrt()
-        # √(π/2) |z_j| / √mean z²: E |z| = √(2/π) for a standard normal z
-        rms = z.square().mean().sqrt()
-        sizes = math.sqrt(math.pi / 2) * z.abs() / rms if rms > 0 else torch.ones_like(z)
-        return cls(sizes, scales)
+        # |z_j| / mean |z|
+        mean = z.abs().mean()
+        sizes = z.abs() / mean if mean > 0 else torch.ones_like(z)
+        return cls(sizes, scales, (unseen * inverse.diagonal()).square())
 
-    def near(self, covariance: Float[Tensor, "k m"]) -> Float[Tensor, "k 2"]:
-        r"""Return how many observations are near to points, and the sum of their surprises.
+    def near(self, covariance: Float[Tensor, "k m"]) -> Float[Tensor, "k 3"]:
+        r"""Return how many observations are near to points, their surprises, and what these tell.
 
-        Observation j counts :math:`w_j = \mathrm{Corr}(f(x'), F_j)^4`.
+        Observation j counts :math:`w_j = \mathrm{Corr}(f(x'), F_j)^4`. The three sums are
+        :math:`\sum_j w_j`, :math:`\sum_j w_j |z_j|` and :math:`\sum_j w_j (u_j / V_j)^2`.
 
         Args:
             covariance: Of f at points with the observed expected values, and possibly others.
         """
         # Corr⁴ = (Cov² / (Var Var))²
         w = (covariance[:, : len(self.sizes)].square() / self.scales).square()
-        return w @ torch.stack([torch.ones_like(self.sizes), self.sizes], -1)
+        return w @ torch.stack([torch.ones_like(self.sizes), self.sizes, self.told], -1)
 
 
 class FunctionDraws:
@@ -123,7 +133,8 @@ class FunctionDraws:
             self.weights = known.solve(torch.cat([errors, -g - epsilon], -1))
             # Var f(x) Var F_i, to turn covariances into correlations
             m, scales = n - n_believed, _variance_at_a_point(model) * known.K.diagonal()
-            self.surprises = Surprises.of(known.L[:m, :m], errors[:m, 0], scales[:m])
+            unseen = _unseen_variances(model, known.K.diagonal())
+            self.surprises = Surprises.of(known.L[:m, :m], errors[:m, 0], scales[:m], unseen[:m])
 
     def __call__(self, X: Float[Tensor, "*batch s d"]) -> "Drawn":
         """Return draws at executed inputs, in the units of the observed values."""
@@ -134,7 +145,7 @@ class FunctionDraws:
             (shift + scale * mean).reshape(shape),
             scale * (prior + update).mT.reshape(-1, *shape),
             scale * prior.mT.reshape(-1, *shape),
-            near.reshape(*shape, 2),
+            near.reshape(*shape, 3),
         )
 
     def expected(
@@ -190,6 +201,23 @@ def _variance_at_a_point(model: UncertainInputGP) -> Float[Tensor, ""]:
     # exp(-α MMD²) is 1 at a point
     at_a_point = inner.at_a_point if isinstance(inner, IntegralKernel) else 1.0
     return torch.as_tensor(scale * at_a_point).to(model.train_targets).squeeze()
+
+
+def _unseen_variances(
+    model: UncertainInputGP, expected: Float[Tensor, " n"]
+) -> Float[Tensor, " n"]:
+    """Return the variances of observations due to unseen executed inputs; 0: nobody knows them.
+
+    Args:
+        model: The model of the observations.
+        expected: Prior variances of the observed expected values.
+    """
+    noise = unseen_input_noise(model.likelihood)
+    if noise is None:
+        return torch.zeros_like(expected)
+    # s (k(x', x') - k̂(P, P)) / c, for rows of c observations
+    counts = rows.counts(model.train_inputs)
+    return noise.beyond(expected) / (1.0 if counts is None else counts)
 
 
 def has_function(model: Any) -> TypeGuard[UncertainInputGP]:

@@ -21,7 +21,12 @@ from airbo.measures.posterior import COARSE, FINE, RECOMMEND, Effort
 from airbo.optimizer.goal import OutcomeDraws, OutcomeModel, effort_for
 from airbo.optimizer.recommendation import OutcomeEstimate, Recommendation, TooLittleDataWarning
 from airbo.optimizer.record import History
-from airbo.optimizer.search import best_design, spread_designs, without_numerical_warnings
+from airbo.optimizer.search import (
+    best_design,
+    between,
+    spread_designs,
+    without_numerical_warnings,
+)
 from airbo.outcomes import FEASIBLE, Limit
 from airbo.space import Design
 from airbo.words import listed
@@ -32,6 +37,8 @@ CONFIDENCE = 0.9
 """Required probability, according to the model, that the limits are kept."""
 N_FINALISTS = 8
 """Number of designs that are compared closely before one is recommended by a measure."""
+N_BETWEEN = 16
+"""Number of designs on the way from the best tried one to the best one of the space."""
 CLEARLY = 0.25
 """How far a design that was not tried has to be ahead of the best tried one to be recommended, in
 standard deviations of the difference."""
@@ -81,7 +88,7 @@ class Choice:
     """The models of all outcomes, of one objective at least."""
     history: History
     policy: Policy | None
-    """None: the tried designs, and another one if it is clearly better."""
+    """None: the tried designs, and another one if it is clearly better than the best of them."""
     confidence: float = CONFIDENCE
     """How sure the model has to be that all limits are kept."""
 
@@ -129,14 +136,15 @@ class Choice:
         """Predict the tried designs, and others if the policy allows them."""
         tried = self.history.tried
         found = self._predicted(self._shortlist(tried)) if tried else []
+        if self.policy == "observed" and not found:
+            raise ValueError(f"No experiment has {self.history.points.cube.held}.")
         if self.policy == "observed":
-            if not found:
-                raise ValueError(f"No experiment has {self.history.points.cube.held}.")
             return found
-        others = self._predicted(self._elsewhere())
-        if self.policy == "anywhere":
+        # the best tried one of those that keep the limits, or that most likely do
+        best = max(found, key=lambda c: (min(c.holds, self.confidence), c.worth), default=None)
+        others = self._predicted(self._elsewhere(best))
+        if self.policy == "anywhere" or best is None or best.holds < self.confidence:
             return [*found, *others]
-        best = max(found, key=lambda c: c.worth)
         return [*found, *(c for c in others if self._is_clearly_better(c, best))]
 
     def _safe(self, found: Sequence[Candidate]) -> list[Candidate]:
@@ -149,7 +157,7 @@ class Choice:
         confirmed: list[Candidate] = []
         has_front = len(self._objectives) > 1
         best_first = self._front(safe) if has_front else sorted(safe, key=lambda c: c.worth)[::-1]
-        for c in best_first[:N_FINALISTS]:
+        for c in best_first[:N_FINALISTS] if has_front else best_first:
             Z = self.history.points.of([c.design])
             [seen] = candidates_among(self.outcomes, Z, [c.design], closer)
             confirmed += [seen] if seen.holds >= self.confidence else []
@@ -170,8 +178,12 @@ class Choice:
         ranked = (means / only.factor).argsort(descending=True)
         return [designs[int(i)] for i in ranked[:N_FINALISTS]]
 
-    def _elsewhere(self) -> list[Design]:
-        """Return designs from the whole space: many for a front, otherwise the best one."""
+    def _elsewhere(self, best: Candidate | None) -> list[Design]:
+        """Return designs from the whole space: many for a front, otherwise the best one.
+
+        With limits, few draws say where that is, and it lies at the edge of what many draws allow.
+        So designs on the way to it from the ``best`` tried one stand by.
+        """
         cube, tried = self.history.points.cube, self.history.points.of(self.history.tried)
         if len(self._objectives) > 1:
             return cube.to_designs(spread_designs(cube))
@@ -182,7 +194,10 @@ class Choice:
             else:
                 draws = OutcomeDraws(self.outcomes, RECOMMEND)
                 function = FeasibleValue(draws, tried, self.confidence)
-            return cube.to_designs(best_design(function, cube, start=tried))
+            Z = best_design(function, cube, start=tried)
+        if best is not None and self._limits:
+            Z = between(cube, self.history.points.of([best.design]), Z, N_BETWEEN)
+        return cube.to_designs(Z)
 
     def _is_clearly_better(self, other: Candidate, tried: Candidate) -> bool:
         """Say whether one objective is larger by more than chance would have it.

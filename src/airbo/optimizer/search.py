@@ -178,6 +178,17 @@ def free_designs(
     return pool[~_taken(pool, exclude, pool[:0] if avoid is None else avoid)]
 
 
+def between(
+    cube: Section, start: Float[Tensor, "1 {cube.m}"], end: Float[Tensor, "1 {cube.m}"], n: int
+) -> Float[Tensor, "k {cube.m}"]:
+    """Return ``n`` even steps from one design to another; all but the last if they are allowed."""
+    # F_i = F_start + i / n (F_end - F_start), in the folded cube
+    first, last = cube.fold(start), cube.fold(end)
+    t = torch.arange(1, n, dtype=torch.float64).unsqueeze(-1) / n
+    F = _allowed(cube, cube.round(first + t * (last - first)))
+    return torch.cat([cube.unfold(F), end])
+
+
 def near(
     Z: Float[Tensor, "n m"], others: Float[Tensor, "k m"], distance: float = SAME
 ) -> Bool[Tensor, "n"]:
