@@ -199,20 +199,23 @@ class Joint(InputUncertainty):
         # z = R^½ Φ⁻¹(u) has the correlations R, and every Φ(z_j) is uniform again
         z = torch.special.ndtri(base) @ square_root(self.correlation).to(X)
         u = torch.special.ndtr(z)
-        columns = zip(self.marginals, X.split(1, dim=-1), u.split(1, dim=-1), strict=True)
-        return torch.cat([_quantiles(m, x, v) for m, x, v in columns], dim=-1)
+        columns = zip(self._columns(X), u.split(1, dim=-1), strict=True)
+        return torch.cat([_quantiles(m, x, v) for (m, x), v in columns], dim=-1)
+
+    def _columns(self, X: Tensor) -> Iterator[tuple[InputUncertainty, Tensor]]:
+        """Yield each marginal with its own column of the designs."""
+        return zip(self.marginals, X.split(1, dim=-1), strict=True)
 
     def _mean(self, X: Tensor) -> Tensor:
         # E x'_j is that of marginal j
-        columns = zip(self.marginals, X.split(1, dim=-1), strict=True)
-        return torch.cat([m.mean(x) for m, x in columns], dim=-1)
+        return torch.cat([m.mean(x) for m, x in self._columns(X)], dim=-1)
 
     def _covariance(self, X: Tensor) -> Tensor:
         # variances are those of the marginals; correlations of x' are estimated from draws
         C = super()._covariance(X)
         size = C.diagonal(dim1=-2, dim2=-1).clamp_min(1e-300).sqrt()
-        columns = zip(self.marginals, X.split(1, dim=-1), strict=True)
-        std = torch.cat([m.covariance(x)[..., 0] for m, x in columns], dim=-1).sqrt() / size
+        own = torch.cat([m.covariance(x)[..., 0] for m, x in self._columns(X)], dim=-1)
+        std = own.sqrt() / size
         return C * std.unsqueeze(-1) * std.unsqueeze(-2)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
