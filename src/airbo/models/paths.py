@@ -123,6 +123,7 @@ class RandomWaves:
         assert isinstance(self.features, Moments)
         mean, covariance = self.features.unpack(self.features(X))
         W = self.frequencies
+        # ωᵀ C ω for every design and wave
         variance = torch.einsum("...dm,...nde,...em->...nm", W, covariance, W)
         return torch.exp(-0.5 * variance) * torch.cos(mean @ W + self.phases)
 
