@@ -104,8 +104,10 @@ class Features(Module, ABC):
         """
         chosen: Tensor | None = None
         for number in choice.unique().tolist():
+            # designs under other uncertainties are replaced by one under this
             mine = (choice == number).unsqueeze(-1)
-            f = compute(own_designs(X, choice, number), number)
+            own = X if bool(mine.all()) else torch.where(mine, X, X[mine.squeeze(-1)][0].detach())
+            f = compute(own, number)
             chosen = f if chosen is None else torch.where(mine, f, chosen)
         return X if chosen is None else chosen
 
@@ -167,16 +169,6 @@ class Moments(Features):
         return mean, cov.unflatten(-1, (self.d, self.d))
 
 
-def own_designs(
-    X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"], number: int
-) -> Float[Tensor, "*batch n d"]:
-    """Return designs; those under other uncertainties are replaced by one under this."""
-    mine = choice == number
-    if bool(mine.all()):
-        return X
-    return torch.where(mine.unsqueeze(-1), X, X[mine][0].detach())
-
-
 def _alike(a: Tensor, b: Tensor) -> bool:
     same_kind = (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device)
     return same_kind and torch.equal(a, b)
@@ -212,10 +204,6 @@ class Embedding(Features):
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
 
-    def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
-        r"""Return :math:`\|\psi_P\|^2`."""
-        return self.inner(f, f, diag=True)
-
     def mmd2(
         self,
         f1: Float[Tensor, "*#batch n f"],
@@ -232,7 +220,7 @@ class Embedding(Features):
             norms = inner.diagonal(dim1=-2, dim2=-1)
             return norms.unsqueeze(-1) + norms.unsqueeze(-2) - 2 * inner
         # ‖ψ_P‖² + ‖ψ_Q‖² - 2 ⟨ψ_P, ψ_Q⟩
-        n1, n2 = self.squared_norm(f1), self.squared_norm(f2)
+        n1, n2 = self.inner(f1, f1, diag=True), self.inner(f2, f2, diag=True)
         norms = n1 + n2 if diag else n1.unsqueeze(-1) + n2.unsqueeze(-2)
         return norms - 2 * self.inner(f1, f2, diag)
 

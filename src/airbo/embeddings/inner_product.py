@@ -42,7 +42,7 @@ from torch.utils.checkpoint import checkpoint
 
 from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
-from airbo.embeddings.features import PORTION, Embedding, own_designs
+from airbo.embeddings.features import PORTION, Embedding
 from airbo.embeddings.waves import (
     Grid,
     characteristic,
@@ -55,7 +55,6 @@ from airbo.uncertainty import InputUncertainty
 from airbo.uncertainty.gaussians import (
     Mixture,
     Resolution,
-    choose,
     coarsest,
     difference,
     joined,
@@ -337,19 +336,19 @@ class GaussianEmbedding(Embedding):
         Z = (X - self.low) / self.width
         rows = [Z, choice.unsqueeze(-1).to(Z)]
         changing = [g for g in self.groups if g.deviations is None]
-        # the uncertainties that occur, each with the designs under it
-        numbers = choice.unique() if changing else choice[:0]
-        asked = [(self.in_cube[k], own_designs(Z, choice, k)) for k in numbers.tolist()]
-        found = [(u.gaussians(own, self.resolution), own) for u, own in asked]
-        for g in changing:
-            columns = tuple(g.columns)
-            options = [_landing(parts_within(parts, columns), own, columns) for parts, own in found]
-            # P_x = Σ_j w_j N(m_j, C_j) in these columns, under the uncertainty of each design
-            landing = choose(torch.searchsorted(numbers, choice), options)
-            landing = padded(landing, g.n)
-            rows += [landing.weights, landing.means.flatten(-2)]
-            if not g.are_points:
-                rows.append(landing.covariances.flatten(-3))
+
+        def brought(own: Tensor, number: int) -> Tensor:
+            # P_x = Σ_j w_j N(m_j, C_j) in the columns of each group
+            parts, numbers = self.in_cube[number].gaussians(own, self.resolution), []
+            for g in changing:
+                columns = tuple(g.columns)
+                landing = padded(_landing(parts_within(parts, columns), own, columns), g.n)
+                numbers += [landing.weights, landing.means.flatten(-2)]
+                numbers += [] if g.are_points else [landing.covariances.flatten(-3)]
+            return torch.cat(numbers, dim=-1)
+
+        if changing:
+            rows.append(self.under_own(Z, choice, brought))
         return torch.cat(rows, dim=-1)
 
     def landing(self, group: Group, designs: Designs) -> Mixture:
