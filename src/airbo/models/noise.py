@@ -139,6 +139,7 @@ class MeanNoise(NoiseOfRows):
 
     def each(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the noise variance of a single observation of every row."""
+        # σ²(x), with what unseen inputs add, or the σ_i² that is known
         noise = self.of_one([*inputs], shape=inputs[0].shape[:-1])
         variance: Tensor = noise.diagonal(dim1=-2, dim2=-1)
         if isinstance(self.of_one, UnseenInputNoise):  # it knows σ_i² and adds to it

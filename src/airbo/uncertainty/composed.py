@@ -158,6 +158,7 @@ class Product(Wrapper):
             start += n
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
+        # x'_b = perturb_b(x_b, u_b) for every block b of columns
         d = X.shape[-1]
         result = X.new_empty(*X.shape[:-1], base.shape[0], d)
         for block, own, numbers in self._shares(d):
@@ -400,7 +401,8 @@ class Clipped(Wrapper):
         return len(self._limits()) == 2 or self.uncertainty.is_bounded(d)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        # what would land beyond a limit counts there
+        # P(x' < t) = P(x̃ < t) for l < t <= h, 0 below and 1 above: what would land beyond a limit
+        # counts there
         F = self.uncertainty.cdf(X, t)
         if self.low is not None:
             F = torch.where(t > per_design(self.low, X, "low", 1), F, 0.0)

@@ -157,6 +157,7 @@ class Piecewise(Wrapper):
         return self._by_piece(X, X.shape[-1:], lambda piece, part: piece.mean(part))
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' is that of the piece that holds at x
         return self._by_piece(X, X.shape[-1:] * 2, lambda piece, part: piece.covariance(part))
 
     def _by_piece(
