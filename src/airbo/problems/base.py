@@ -139,14 +139,6 @@ class Problem(ABC):
             self._optima[measure] = Optimum(design, value)
         return self._optima[measure]
 
-    def measure_regret(
-        self, X: Float[Tensor, "*batch n d"], measure: Measure
-    ) -> Float[Tensor, "*batch n"]:
-        """Return how much worse than the best design each design is by a measure."""
-        # m(f(x*')) - m(f(x')) with the measure m
-        gap = self.measure_optimum(measure).value - self.measure_value(X, measure)
-        return gap if direction_of(measure, self.direction) == "maximize" else -gap
-
     @cached_property
     def _optima(self) -> dict[Measure, Optimum]:
         return {}
