@@ -115,7 +115,8 @@ class Features(Module, ABC):
         """Return what was computed last for the same ``key``, or compute it."""
         known = self._memory.get(name)
         # values decide, not identities: hyper-parameters are changed in place
-        if known is None or not _alike(known[0], key):
+        kind = key.dtype, key.device
+        if known is None or (known[0].dtype, known[0].device) != kind or not known[0].equal(key):
             known = (key.detach().clone(), compute())
             self._memory[name] = known
         return known[1]
@@ -169,11 +170,6 @@ class Moments(Features):
         return mean, cov.unflatten(-1, (self.d, self.d))
 
 
-def _alike(a: Tensor, b: Tensor) -> bool:
-    same_kind = (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device)
-    return same_kind and torch.equal(a, b)
-
-
 PORTION = 400_000
 """Numbers that are worked on at a time: what fits in the cache of a processor."""
 
@@ -211,7 +207,8 @@ class Embedding(Features):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\mathrm{MMD}^2 = \|\psi_P - \psi_Q\|^2`."""
-        if is_same(f1, f2):
+        same_place = f1.data_ptr() == f2.data_ptr() and f1.stride() == f2.stride()
+        if same_place and f1.shape == f2.shape:
             if diag or f1.shape[-2] == 1:
                 zero = torch.zeros_like(f1[..., 0])
                 return zero if diag else zero.unsqueeze(-1)
@@ -223,8 +220,3 @@ class Embedding(Features):
         n1, n2 = self.inner(f1, f1, diag=True), self.inner(f2, f2, diag=True)
         norms = n1 + n2 if diag else n1.unsqueeze(-1) + n2.unsqueeze(-2)
         return norms - 2 * self.inner(f1, f2, diag)
-
-
-def is_same(f1: Tensor, f2: Tensor) -> bool:
-    """Say whether two tensors are one and the same."""
-    return f1.data_ptr() == f2.data_ptr() and f1.shape == f2.shape and f1.stride() == f2.stride()

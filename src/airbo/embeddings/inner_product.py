@@ -452,19 +452,16 @@ class GaussianEmbedding(Embedding):
         """Return c₀ + Σ_q c_q Π_b g_qb; all designs of a list are under one uncertainty."""
         base = self._spectrum()
         if matching and one is two and all(g.deviations for g in self.groups):
-            return self._norm(base, one).expand(len(one))
+            # ‖ψ_P‖² under an additive uncertainty is the same for all designs
+            first = one.take(slice(0, 1))
+            compute = lambda: self._summed(base, first, first, True)  # noqa: E731
+            norm: Tensor = base.known(("norm", one.distinct[0]), compute)
+            return norm.expand(len(one))
         if one is two and not matching and self._keeps(base, one):
             # c₀ + Σ_q c_q T_q, where only the c_q move
             each = self._each(base, one)
             return base.constant + torch.tensordot(base.weights, each, dims=1)
         return self._summed(base, one, two, matching)
-
-    def _norm(self, base: Spectrum, one: Designs) -> Float[Tensor, "1"]:
-        """Return ‖ψ_P‖² under an additive uncertainty: it is the same for all designs."""
-        first = one.take(slice(0, 1))
-        compute = lambda: self._summed(base, first, first, True)  # noqa: E731
-        norm: Tensor = base.known(("norm", one.distinct[0]), compute)
-        return norm
 
     def _spectrum(self) -> Spectrum:
         """Return the Gaussians of the base kernel; those of predictions are remembered."""
