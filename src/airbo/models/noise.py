@@ -87,15 +87,12 @@ class UnseenInputNoise(NoiseOfRows):
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the observation noise plus the variance due to unseen executed inputs."""
-        # Var(f(x') - E f) + σ²
-        return self.unseen(inputs) + known_or(self.noise, inputs)
-
-    def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Return the variance due to unseen executed inputs."""
-        return self.beyond(self.kernel(self.features(rows.packed(inputs)), diag=True))
+        # Var(f(x') - E f) + σ², with Var E f = s k̂(P_x, P_x)
+        expected = self.kernel(self.features(rows.packed(inputs)), diag=True)
+        return self.beyond(expected) + known_or(self.noise, inputs)
 
     def beyond(self, expected: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
-        """Return the same from the variances s k̂(P_x, P_x) of expected values."""
+        """Return the variance due to unseen executed inputs, from that of expected values."""
         at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
         # s (k(x', x') - k̂(P_x, P_x))
         added: Tensor = (at_a_point - expected).clamp_min(0)
