@@ -9,14 +9,9 @@ from airbo.embeddings import RationalQuadraticSum
 
 class TestRationalQuadraticSum(BaseKernelTestCase, TestCase):
     seed = 0
-    shared = False
 
     def create_kernel_no_ard(self, **kwargs):
-        return RationalQuadraticSum(shared=self.shared, **kwargs)
+        return RationalQuadraticSum(**kwargs)
 
     def create_kernel_ard(self, num_dims, **kwargs):
         return self.create_kernel_no_ard(ard_num_dims=num_dims, **kwargs)
-
-
-class TestRationalQuadraticSumOfOneLengthScale(TestRationalQuadraticSum):
-    shared = True

@@ -296,8 +296,8 @@ def test_an_error_in_percent_is_a_shift_on_a_log_scale():
 def test_a_matern_kernel_is_the_sum_of_gaussians_that_stands_for_it(nu):
     from airbo.embeddings.base_kernels import MATERN_TOLERANCE, gaussian_sum
 
-    kernel = MaternKernel(nu=nu).double()
-    base = gaussian_sum(kernel).detached()
+    kernel = MaternKernel(nu=nu).double().requires_grad_(False)
+    base = gaussian_sum(kernel)
     r = torch.cat([torch.zeros(1), torch.logspace(-4, 1.5, 300)]).double().unsqueeze(-1)
     truth = kernel(r[:1], r).to_dense().squeeze().detach()
     summed = torch.exp(-0.5 * r.square() * base.precisions * base.relevances) @ base.weights

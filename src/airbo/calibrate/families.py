@@ -252,8 +252,8 @@ def families(sample: Sample) -> list[Family]:
         hit = Exact() if abs(middle) <= 1e-9 * largest else shift
         return [Family("always the same", lambda _: hit)]
     found = [Family(name, _same(fit)) for name, fit in _normals(sample.d)]
-    if _can_be_relative(sample):
-        away = sample.x != 0
+    away = sample.x != 0
+    if len(np.unique(sample.x)) > 1 and bool(np.mean(away) > 0.5):
         normals = _normals(sample.d[away] / sample.x[away])
         found += [Family(f"relative, {name}", _relative(fit)) for name, fit in normals]
     return found
@@ -282,10 +282,6 @@ def shaped_families(sample: Sample, scales: Sequence[bool]) -> list[Family]:
     if varies and len(sample) >= 4 * _FEWEST_PER_PIECE:
         found.append(Family("steps", _steps))
     return found
-
-
-def _can_be_relative(sample: Sample) -> bool:
-    return len(np.unique(sample.x)) > 1 and bool(np.mean(sample.x != 0) > 0.5)
 
 
 def _same(fit: Fit) -> Callable[[Sample], InputUncertainty]:

@@ -72,11 +72,6 @@ class GaussianSum:
         """Return λ_qc = λ_q ρ_c, the precision of every Gaussian in every column."""
         return self.precisions.unsqueeze(-1) * self.relevances.expand(d)
 
-    def detached(self) -> "GaussianSum":
-        """Take the hyper-parameters for constants."""
-        fields = (self.constant, self.weights, self.precisions, self.relevances)
-        return GaussianSum(*(v.detach() for v in fields))
-
 
 def gaussian_sum(kernel: Kernel) -> GaussianSum | None:
     """Return a kernel as a sum of Gaussians, or None where that is not known.
@@ -145,21 +140,12 @@ class RationalQuadraticSum(Kernel):
     def lengthscales(self, value: Tensor | float) -> None:
         set_scale(self, value, "lengthscales")
 
-    def forward(
-        self,
-        x1: Tensor,
-        x2: Tensor,
-        diag: bool = False,
-        last_dim_is_batch: bool = False,
-        **params: Any,
-    ) -> Tensor:
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Evaluate the sum at all pairs of points, or at matching ones with ``diag``."""
-        if last_dim_is_batch:
-            x1, x2 = x1.mT.unsqueeze(-1), x2.mT.unsqueeze(-1)
         # r² = |x - x'|², and (1 + r² / 2 a l²)^-a for each of the five
         r2 = self.covar_dist(x1, x2, square_dist=True, diag=diag, **params)
         inverse_widths = 0.5 / (self.exponents * self.lengthscales**2)  # 1 / (2 a l²)
-        trailing = 1 + (not diag) + last_dim_is_batch
+        trailing = 1 + (not diag) + params.get("last_dim_is_batch", False)
         widths = inverse_widths.reshape(*self.batch_shape, *[1] * trailing, -1)
         return (1 + r2.unsqueeze(-1) * widths).pow(-self.exponents).sum(-1)
 
@@ -253,20 +239,11 @@ class ScaleMixtureKernel(Kernel):
     def factors(self, value: Tensor | float) -> None:
         set_scale(self, value, "factors")
 
-    def forward(
-        self,
-        x1: Tensor,
-        x2: Tensor,
-        diag: bool = False,
-        last_dim_is_batch: bool = False,
-        **params: Any,
-    ) -> Tensor:
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Evaluate the sum at all pairs of points, or at matching ones with ``diag``."""
         # r² = Σ_c (x_c - x'_c)² / (r_c ℓ)²
         scale = (self.common * self.factors).unsqueeze(-2)
         x1, x2 = x1 / scale, x2 / scale
-        if last_dim_is_batch:
-            x1, x2 = x1.mT.unsqueeze(-1), x2.mT.unsqueeze(-1)
         r2 = self.covar_dist(x1, x2, square_dist=True, diag=diag, **params)
         total = torch.full_like(r2, self.CONSTANT)
         for width, weight in zip(self.WIDTHS, self.WEIGHTS, strict=True):

@@ -1,4 +1,9 @@
-"""Several columns that depend on each other: sums of Gaussians, as functions or pair by pair."""
+"""Several columns that depend on each other: sums of Gaussians, as functions or pair by pair.
+
+Notation: ``q`` Gaussians of the base kernel with diagonal precisions Λ (q, b); ``b`` columns; P and
+Q sums of ``j`` and ``l`` Gaussians with weights w, means m and covariances C; t (b, pairs) the
+difference of two designs, or of two means; V = C_j + C_l.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,11 +81,13 @@ def over_pairs_of_components(
               \exp\left(-\tfrac12 (m_j - m_k)^\top (\Lambda^{-1} + V)^{-1} (m_j - m_k)\right),
               \quad V = C_j + C_k
     """
+    # t = m_j - m_l, and -2 log of every term of the sum but its weights
     t = torch.sub(*_against(p.means, q.means, 1, diag))  # (..., [n, k | n], j, l, b)
     if p.spread is None or q.spread is None:
         exponent = t.square() @ precisions.mT
     else:
         exponent = _quadratic(t, torch.add(*_against(p.spread, q.spread, 2, diag)), precisions)
+    # Σ_jl w_j w_l exp(-½ ...)
     w_p, w_q = _against(p.weights.unsqueeze(-1), q.weights.unsqueeze(-1), 1, diag)
     return (exponent.mul(-0.5).exp() * (w_p * w_q)).sum(dim=(-3, -2)).movedim(-1, 0)
 
@@ -101,6 +108,7 @@ def _quadratic(
     }
     s = [root[:, i] * t[..., i].unsqueeze(-1) for i in columns]
     total = torch.zeros_like(s[0])
+    # M = L D Lᵀ: sᵀ M⁻¹ s = Σ_i (L⁻¹ s)_i² / D_i and log |M| = Σ_i log D_i
     for i in columns:
         total = total + s[i].square() / M[i, i] + M[i, i].log()
         for j in columns[i + 1 :]:

@@ -104,8 +104,10 @@ class Features(Module, ABC):
         """
         chosen: Tensor | None = None
         for number in choice.unique().tolist():
+            # designs under other uncertainties are replaced by one under this
             mine = (choice == number).unsqueeze(-1)
-            f = compute(own_designs(X, choice, number), number)
+            own = X if bool(mine.all()) else torch.where(mine, X, X[mine.squeeze(-1)][0].detach())
+            f = compute(own, number)
             chosen = f if chosen is None else torch.where(mine, f, chosen)
         return X if chosen is None else chosen
 
@@ -113,7 +115,8 @@ class Features(Module, ABC):
         """Return what was computed last for the same ``key``, or compute it."""
         known = self._memory.get(name)
         # values decide, not identities: hyper-parameters are changed in place
-        if known is None or not _alike(known[0], key):
+        kind = key.dtype, key.device
+        if known is None or (known[0].dtype, known[0].device) != kind or not known[0].equal(key):
             known = (key.detach().clone(), compute())
             self._memory[name] = known
         return known[1]
@@ -167,21 +170,6 @@ class Moments(Features):
         return mean, cov.unflatten(-1, (self.d, self.d))
 
 
-def own_designs(
-    X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"], number: int
-) -> Float[Tensor, "*batch n d"]:
-    """Return designs; those under other uncertainties are replaced by one under this."""
-    mine = choice == number
-    if bool(mine.all()):
-        return X
-    return torch.where(mine.unsqueeze(-1), X, X[mine][0].detach())
-
-
-def _alike(a: Tensor, b: Tensor) -> bool:
-    same_kind = (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device)
-    return same_kind and torch.equal(a, b)
-
-
 PORTION = 400_000
 """Numbers that are worked on at a time: what fits in the cache of a processor."""
 
@@ -212,10 +200,6 @@ class Embedding(Features):
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\langle\psi_P, \psi_Q\rangle` for all pairs, or matching ones."""
 
-    def squared_norm(self, f: Float[Tensor, "*batch n f"]) -> Float[Tensor, "*batch n"]:
-        r"""Return :math:`\|\psi_P\|^2`."""
-        return self.inner(f, f, diag=True)
-
     def mmd2(
         self,
         f1: Float[Tensor, "*#batch n f"],
@@ -223,7 +207,8 @@ class Embedding(Features):
         diag: bool = False,
     ) -> Float[Tensor, "..."]:
         r"""Return :math:`\mathrm{MMD}^2 = \|\psi_P - \psi_Q\|^2`."""
-        if is_same(f1, f2):
+        same_place = f1.data_ptr() == f2.data_ptr() and f1.stride() == f2.stride()
+        if same_place and f1.shape == f2.shape:
             if diag or f1.shape[-2] == 1:
                 zero = torch.zeros_like(f1[..., 0])
                 return zero if diag else zero.unsqueeze(-1)
@@ -232,11 +217,6 @@ class Embedding(Features):
             norms = inner.diagonal(dim1=-2, dim2=-1)
             return norms.unsqueeze(-1) + norms.unsqueeze(-2) - 2 * inner
         # ‖ψ_P‖² + ‖ψ_Q‖² - 2 ⟨ψ_P, ψ_Q⟩
-        n1, n2 = self.squared_norm(f1), self.squared_norm(f2)
+        n1, n2 = self.inner(f1, f1, diag=True), self.inner(f2, f2, diag=True)
         norms = n1 + n2 if diag else n1.unsqueeze(-1) + n2.unsqueeze(-2)
         return norms - 2 * self.inner(f1, f2, diag)
-
-
-def is_same(f1: Tensor, f2: Tensor) -> bool:
-    """Say whether two tensors are one and the same."""
-    return f1.data_ptr() == f2.data_ptr() and f1.shape == f2.shape and f1.stride() == f2.stride()

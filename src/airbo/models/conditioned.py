@@ -80,7 +80,8 @@ class Conditioned:
         """Return L⁻¹ kᵀ: its columns' inner products are what the observations explain."""
         if self.L.dim() > 2:
             return torch.linalg.solve_triangular(self.L, k.mT, upper=False)
-        # a batch of designs is one long list: else PyTorch copies L for each, 2 GB at n = 1,000
+        # L V = kᵀ; a batch of designs is one long list, else PyTorch copies L for each: 2 GB at
+        # n = 1,000
         flat = k.reshape(-1, k.shape[-1])
         return torch.linalg.solve_triangular(self.L, flat.mT, upper=False).mT.reshape(k.shape).mT
 
@@ -105,6 +106,7 @@ class Conditioned:
         k2: Float[Tensor, "*batch p n"],
     ) -> Float[Tensor, "*batch q p"]:
         """Return posterior covariances: k̂(P, Q) − (L⁻¹ k₁ᵀ)ᵀ (L⁻¹ k₂ᵀ)."""
+        # k₁ (K + Σ)⁻¹ k₂ᵀ = (L⁻¹ k₁ᵀ)ᵀ (L⁻¹ k₂ᵀ)
         return prior - self.whiten(k1).mT @ self.whiten(k2)
 
     def noise_of(

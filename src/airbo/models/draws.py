@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import torch
-from botorch.models.transforms import Standardize
 from gpytorch.kernels import ScaleKernel
 from jaxtyping import Float
 from torch import Size, Tensor
@@ -140,7 +139,7 @@ class FunctionDraws:
         """Return draws at executed inputs, in the units of the observed values."""
         shape = X.shape[:-1]
         mean, prior, update, near = self._under(X.reshape(-1, X.shape[-1]), Exact())
-        scale, shift = self._units
+        scale, shift = self.model.units
         return Drawn(
             (shift + scale * mean).reshape(shape),
             scale * (prior + update).mT.reshape(-1, *shape),
@@ -157,7 +156,7 @@ class FunctionDraws:
         """
         shape = X.shape[:-1]
         mean, prior, update, _ = self._under(X.reshape(-1, X.shape[-1]), uncertainty)
-        scale, shift = self._units
+        scale, shift = self.model.units
         level, e = shift + scale * mean, scale * (prior + update).mT
         return torch.cat([level + e, level - e]).reshape(-1, *shape)
 
@@ -179,18 +178,6 @@ class FunctionDraws:
             )
         update, prior, near = (torch.cat(each) for each in zip(*parts, strict=True))
         return model.mean_module(X) + update[:, 0], prior, update[:, 1:], near
-
-    @property
-    def _units(self) -> tuple[Tensor, Tensor]:
-        """Scale and shift from the units of the model to those of the values."""
-        transform: Any = getattr(self.model, "outcome_transform", None)
-        if transform is None:
-            one = self.weights.new_ones(())
-            return one, 0 * one
-        if not isinstance(transform, Standardize):
-            name = type(transform).__name__
-            raise ValueError(f"Draws of f need standardized values, not {name}.")
-        return transform.stdvs.squeeze(), transform.means.squeeze()
 
 
 def _variance_at_a_point(model: UncertainInputGP) -> Float[Tensor, ""]:

@@ -93,19 +93,21 @@ def check_data(
     train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | None, bounds: Tensor | None
 ) -> Float[Tensor, "2 d"]:
     """Refuse data that no surrogate can use; return the bounds."""
-    data = {"train_X": train_X, "train_Y": train_Y, "train_Yvar": train_Yvar}
-    data = {
-        name: given for name, given in data.items() if given is not None or name != "train_Yvar"
-    }
-    for name, given in {**data, "bounds": train_X if bounds is None else bounds}.items():
-        _check_floating(name, given)
+    optional = {"train_Yvar": train_Yvar, "bounds": bounds}
+    data = {"train_X": train_X, "train_Y": train_Y}
+    data |= {name: given for name, given in optional.items() if given is not None}
+    for name, given in data.items():
+        if not isinstance(given, Tensor) or not given.is_floating_point():
+            kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+            raise TypeError(f"{name} must be a tensor of floating-point numbers, got {kind}.")
     if train_X.dim() < 2 or 0 in train_X.shape:
         raise ValueError(
             f"train_X must have shape (n, d), n and d >= 1, got {tuple(train_X.shape)}."
         )
     *batch, d = train_X.shape
     for name, given in data.items():
-        assert given is not None
+        if name == "bounds":
+            continue
         if given.dtype != train_X.dtype:
             raise TypeError(
                 f"{name} must have the dtype of train_X, {train_X.dtype}, got {given.dtype}."
@@ -172,12 +174,6 @@ def number_uncertainties(
     number = {id(u): i for i, u in enumerate(distinct)}
     numbers = train_X.new_tensor([number[u] for u in own]).unsqueeze(-1)
     return (train_X, numbers.expand(*train_X.shape[:-1], 1)), known
-
-
-def _check_floating(name: str, given: object) -> None:
-    if not isinstance(given, Tensor) or not given.is_floating_point():
-        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
-        raise TypeError(f"{name} must be a tensor of floating-point numbers, got {kind}.")
 
 
 def _bounds_of(X: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
@@ -506,14 +502,20 @@ class UncertainInputGP(SingleTaskGP):
         noise: Tensor = self.likelihood.noise_covar([X], shape=X.shape[:-1]).diagonal(
             dim1=-2, dim2=-1
         )
-        transform = getattr(self, "outcome_transform", None)
+        # y = shift + scale · y_model, so variances grow with scale²
+        return noise * self.units[0].square()
+
+    @property
+    def units(self) -> tuple[Float[Tensor, "*batch 1"], Float[Tensor, "*batch 1"]]:
+        """Scale and shift from the values of the model to those that were observed."""
+        transform: Any = getattr(self, "outcome_transform", None)
         if transform is None:
-            return noise
+            one = self.train_targets.new_ones(1)
+            return one, 0 * one
         if not isinstance(transform, Standardize):
             name = type(transform).__name__
-            raise NotImplementedError(f"The noise has no constant scale under {name}.")
-        # y = mean + std · y_model, so variances scale with std²
-        return noise * transform.stdvs.square().squeeze(-1)
+            raise NotImplementedError(f"Noise and draws of f need standardized values, not {name}.")
+        return transform.stdvs.squeeze(-1), transform.means.squeeze(-1)
 
     def _numbered(self, X: Tensor, uncertainty: InputUncertainty | None) -> Tensor:
         d = self.features.d

@@ -87,15 +87,12 @@ class UnseenInputNoise(NoiseOfRows):
 
     def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the observation noise plus the variance due to unseen executed inputs."""
-        # Var(f(x') - E f) + σ²
-        return self.unseen(inputs) + known_or(self.noise, inputs)
-
-    def unseen(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Return the variance due to unseen executed inputs."""
-        return self.beyond(self.kernel(self.features(rows.packed(inputs)), diag=True))
+        # Var(f(x') - E f) + σ², with Var E f = s k̂(P_x, P_x)
+        expected = self.kernel(self.features(rows.packed(inputs)), diag=True)
+        return self.beyond(expected) + known_or(self.noise, inputs)
 
     def beyond(self, expected: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
-        """Return the same from the variances s k̂(P_x, P_x) of expected values."""
+        """Return the variance due to unseen executed inputs, from that of expected values."""
         at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
         # s (k(x', x') - k̂(P_x, P_x))
         added: Tensor = (at_a_point - expected).clamp_min(0)
@@ -139,6 +136,7 @@ class MeanNoise(NoiseOfRows):
 
     def each(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
         """Return the noise variance of a single observation of every row."""
+        # σ²(x), with what unseen inputs add, or the σ_i² that is known
         noise = self.of_one([*inputs], shape=inputs[0].shape[:-1])
         variance: Tensor = noise.diagonal(dim1=-2, dim2=-1)
         if isinstance(self.of_one, UnseenInputNoise):  # it knows σ_i² and adds to it

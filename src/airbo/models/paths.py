@@ -95,8 +95,10 @@ class RandomWaves:
         if isinstance(uncertainty, Exact):
             return torch.cos(phase)
         if uncertainty.is_additive:
-            # E cos(φ + ω·δ) = cos φ E cos ω·δ - sin φ E sin ω·δ
-            expected = self._characteristic(uncertainty)
+            # E cos(φ + ω·δ) = cos φ E cos ω·δ - sin φ E sin ω·δ, with E e^{iω·δ} for all designs
+            if uncertainty not in self._spread:
+                self._spread[uncertainty] = uncertainty.characteristic(self.frequencies)
+            expected = self._spread[uncertainty]
             return torch.cos(phase) * expected.real - torch.sin(phase) * expected.imag
         # E cos(ω·z' + b) = Re e^{ib} φ(ω), and φ is a product over independent columns
         size = max(1, MAX_EXPECTED // (RESOLUTION.fine_nodes * self.frequencies[..., 0, :].numel()))
@@ -112,17 +114,12 @@ class RandomWaves:
             total = total * part.characteristic(W[..., list(part.columns), :])
         return total
 
-    def _characteristic(self, uncertainty: InputUncertainty) -> Tensor:
-        """Return E exp(i ω·δ), which all designs share."""
-        if uncertainty not in self._spread:
-            self._spread[uncertainty] = uncertainty.characteristic(self.frequencies)
-        return self._spread[uncertainty]
-
     def _of_gaussians(self, X: Tensor) -> Tensor:
         """Return E cos(ω·z' + b) = exp(-½ ωᵀ C ω) cos(ω·m + b) for Gaussians."""
         assert isinstance(self.features, Moments)
         mean, covariance = self.features.unpack(self.features(X))
         W = self.frequencies
+        # ωᵀ C ω for every design and wave
         variance = torch.einsum("...dm,...nde,...em->...nm", W, covariance, W)
         return torch.exp(-0.5 * variance) * torch.cos(mean @ W + self.phases)
 

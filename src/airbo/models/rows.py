@@ -70,7 +70,8 @@ def folded(
     first, order = first.sort()
     group = order.argsort()[group]
     c = torch.bincount(group, minlength=m).to(Y).unsqueeze(-1)
-    # deviations from the first value, so that the mean of equal values is exact
+    # ȳ = y₁ + Σ_i (y_i - y₁) / c and S = Σ_i (y_i - ȳ)² of the c observations of a row; deviations
+    # from the first value, so that the mean of equal values is exact
     deviation = Y - Y[first][group]
     mean = torch.zeros_like(c).index_add(0, group, deviation) / c
     within = torch.zeros_like(c).index_add(0, group, (deviation - mean[group]).square())

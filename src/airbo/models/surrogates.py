@@ -254,7 +254,7 @@ class SKLGP(UncertainInputGP):
         values, vectors = torch.linalg.eigh(distribution.covariance_matrix)
         if bool((values >= 0).all()):
             return distribution
-        # V max(Λ, 0) Vᵀ
+        # V max(Λ, 0) Vᵀ, the nearest covariance
         covariance = (vectors * values.clamp_min(1e-10).unsqueeze(-2)) @ vectors.mT
         return MultivariateNormal(distribution.mean, to_linear_operator(covariance))
 

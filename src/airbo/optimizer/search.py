@@ -34,7 +34,7 @@ from airbo.models import UncertainInputGP
 from airbo.optimizer.goal import OutcomeDraws, OutcomeModel
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import MOST_ROWS
-from airbo.optimizer.within import Within
+from airbo.optimizer.within import Within, best_of, values_at
 from airbo.seeds import stream_seed
 from airbo.space.cube import Section
 
@@ -210,16 +210,6 @@ def without_numerical_warnings() -> Iterator[None]:
         yield
 
 
-def best_of(function: AcquisitionFunction, Z: Float[Tensor, "n m"]) -> Float[Tensor, "1 m"]:
-    """Return the point among ``Z`` where the function is largest."""
-    return Z[[int(_values(function, Z).argmax())]]
-
-
-def _values(function: AcquisitionFunction, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
-    with torch.no_grad():
-        return torch.cat([function(part.unsqueeze(-2)) for part in Z.split(256)])
-
-
 @contextmanager
 def _constant(function: AcquisitionFunction) -> Iterator[None]:
     """Freeze hyper-parameters: a search needs gradients with respect to designs only."""
@@ -251,21 +241,16 @@ def _search(
     if _is_small(cube):
         return best_of(function, spread_designs(cube))
     # search the folded cube, round to a design, and compare with the given starts
-    F = _search_within(function, cube) if cube.space.constraints else _search_folded(function, cube)
+    if cube.space.constraints:
+        starts = cube.fold(spread_designs(cube)[:N_RAW])
+        F = Within(cube).best(_OfFolded(function, cube), starts).detach()
+    else:
+        F = _search_folded(function, cube)
     Z = cube.unfold(cube.round(F))
     if start is None:
         return Z
     others = cube.unfold(_allowed(cube, cube.round(cube.fold(start))))
     return best_of(function, torch.cat([Z, others]))
-
-
-def _search_within(function: AcquisitionFunction, cube: Section) -> Float[Tensor, "1 d"]:
-    """Search the folded cube of a space with constraints."""
-    return (
-        Within(cube)
-        .best(_OfFolded(function, cube), cube.fold(spread_designs(cube)[:N_RAW]))
-        .detach()
-    )
 
 
 def _search_folded(function: AcquisitionFunction, cube: Section) -> Float[Tensor, "1 d"]:
@@ -316,12 +301,12 @@ def _starts(function: AcquisitionFunction, box: Float[Tensor, "2 d"]) -> Float[T
     # the best of a Sobol sequence
     seed = int(torch.randint(2**31, ()))
     F = draw_sobol_samples(box, N_RAW_MEASURED, q=1, seed=seed).squeeze(-2)
-    values = _values(function, F)
+    values = values_at(function, F)
     # around the best so far, closer and closer: f + width · N(0, 1)
     for width in CLOSER:
         best = F[values.topk(N_FAVOURITES).indices].repeat(N_CLOSE, 1)
         close = (best + width * torch.randn_like(best)).clamp(0, 1)
-        F, values = torch.cat([F, close]), torch.cat([values, _values(function, close)])
+        F, values = torch.cat([F, close]), torch.cat([values, values_at(function, close)])
     # the best of all, no two of them close to each other
     chosen = F[:0]
     for f in F[values.argsort(descending=True)].split(1):

@@ -34,6 +34,17 @@ N_MOVES = 20
 """How often a search moves to a better neighbour in discrete parameters."""
 
 
+def values_at(function: AcquisitionFunction, Z: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
+    """Return the values of a function at points, one by one."""
+    with torch.no_grad():
+        return torch.cat([function(part.unsqueeze(-2)) for part in Z.split(256)])
+
+
+def best_of(function: AcquisitionFunction, Z: Float[Tensor, "n m"]) -> Float[Tensor, "1 m"]:
+    """Return the point among ``Z`` where the function is largest."""
+    return Z[[int(values_at(function, Z).argmax())]]
+
+
 @dataclass(frozen=True)
 class Within:
     """The part of a folded cube that meets the constraints of its space."""
@@ -105,18 +116,18 @@ class Within:
     ) -> Float[Tensor, "1 d"]:
         """Maximize a function over the folded cube, starting from the best of some points."""
         # climb in the continuous parameters, from the best starts
-        values = self._values(function, starts)
+        values = values_at(function, starts)
         order = values.argsort(descending=True)[:N_CLIMBS]
         unit = max(float(values.max() - values.min()), 1e-12)
         climbed = torch.cat([self._climbed(function, F[None], unit) for F in starts[order]])
-        F = self._chosen(function, torch.cat([starts[order], climbed]))
+        F = best_of(function, torch.cat([starts[order], climbed]))
         # then move to a better neighbour in one discrete parameter, climb, and so on
         for _ in range(N_MOVES):
             beside = self._beside(F)
             if not len(beside):
                 break
-            step = self._climbed(function, self._chosen(function, beside), unit)
-            better = self._chosen(function, torch.cat([F, step]))
+            step = self._climbed(function, best_of(function, beside), unit)
+            better = best_of(function, torch.cat([F, step]))
             if torch.equal(better, F):
                 break
             F = better
@@ -212,13 +223,3 @@ class Within:
         jumps = {1, max(1, n // 10)}
         steps = {k + sign * jump for jump in jumps for sign in (1, -1)}
         return [low + i * step for i in sorted(steps) if 0 <= i < n]
-
-    @staticmethod
-    def _values(function: AcquisitionFunction, F: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
-        with torch.no_grad():
-            return torch.cat([function(part.unsqueeze(-2)) for part in F.split(256)])
-
-    def _chosen(
-        self, function: AcquisitionFunction, F: Float[Tensor, "n d"]
-    ) -> Float[Tensor, "1 d"]:
-        return F[[int(self._values(function, F).argmax())]]

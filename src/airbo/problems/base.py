@@ -1,4 +1,8 @@
-"""What all benchmark problems have in common."""
+"""What all benchmark problems have in common.
+
+Notation: X (*batch n d) designs; x' ~ P_x an executed input; f the function; E f(x') its expected
+value at a design; x* the design that is best in expectation, and its value.
+"""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -135,13 +139,6 @@ class Problem(ABC):
             self._optima[measure] = Optimum(design, value)
         return self._optima[measure]
 
-    def measure_regret(
-        self, X: Float[Tensor, "*batch n d"], measure: Measure
-    ) -> Float[Tensor, "*batch n"]:
-        """Return how much worse than the best design each design is by a measure."""
-        gap = self.measure_optimum(measure).value - self.measure_value(X, measure)
-        return gap if direction_of(measure, self.direction) == "maximize" else -gap
-
     @cached_property
     def _optima(self) -> dict[Measure, Optimum]:
         return {}
@@ -167,5 +164,6 @@ class Problem(ABC):
 
     def regret(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
         """Return how much worse than the robust optimum each design is in expectation."""
+        # E f(x*') - E f(x'), and the other way round where smaller is better
         gap = self.robust_optimum.value - self.expected(X)
         return gap if self.direction == "maximize" else -gap

@@ -85,6 +85,7 @@ def _constraint(
     text: str, parameters: Mapping[str, Parameter], op: ast.cmpop, difference: "_Sum"
 ) -> Constraint:
     """Write ``difference <op> 0`` with the numbers on the right and ``<=`` or ``==``."""
+    # Σ w x + c <= 0 becomes Σ w x <= -c; of >= all signs change
     if isinstance(op, ast.GtE):
         difference = _times(difference, -1.0)
     weights = tuple(difference.get(name, 0.0) for name in parameters)
@@ -104,6 +105,7 @@ def _check_possible(
     constraint: Constraint, ranges: Sequence[tuple[float, float]], names: Sequence[str]
 ) -> None:
     """Refuse a constraint that no design between the bounds can meet."""
+    # min and max of Σ w x over the box: every term at one of its ends
     pairs = list(zip(constraint.weights, ranges, strict=True))
     least = math.fsum(min(w * low, w * high) for w, (low, high) in pairs)
     most = math.fsum(max(w * low, w * high) for w, (low, high) in pairs)
@@ -128,6 +130,7 @@ _Sum = dict[str, float]
 
 
 def _plus(a: _Sum, b: _Sum, factor: float = 1.0) -> _Sum:
+    # a + factor b, name by name
     return {name: a.get(name, 0.0) + factor * b.get(name, 0.0) for name in {**a, **b}}
 
 
@@ -164,6 +167,7 @@ def _product(a: _Sum, b: _Sum) -> _Sum:
             f"it multiplies {_names(a)[0]!r} and {_names(b)[0]!r}; a constraint must be linear: "
             "sums of parameters times numbers."
         )
+    # (Σ w x + c) k = Σ k w x + k c, where one side is the number k
     return _times(b, a.get("", 0.0)) if not _names(a) else _times(a, b.get("", 0.0))
 
 

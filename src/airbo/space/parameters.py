@@ -96,6 +96,7 @@ class Float(Parameter):
             number = nearest
         if self.step is None:
             return number
+        # low + k step, in decimals, so that 0.1 + 2 * 0.1 is 0.3
         k = round((number - self.low) / self.step)
         on_grid = float(Decimal(str(self.low)) + k * Decimal(str(self.step)))
         return on_grid if abs(number - on_grid) < 1e-9 * self.step else number
@@ -212,6 +213,7 @@ class Environment:
     def __post_init__(self) -> None:
         column = self.column
         low, high = column.range
+        # the middle of the scale: √(low high) where ratios matter
         middle = math.sqrt(low * high) if self.log else (low + high) / 2
         typical = middle if self.typical is None else finite_number(self.typical, "typical")
         if not low <= typical <= high:
@@ -245,6 +247,7 @@ def _check_step(low: float | int, high: float | int, step: float | int, log: boo
         raise ValueError("A log parameter cannot have a step.")
     if not step > 0:
         raise ValueError(f"step must be > 0, got {step}.")
+    # high = low + n step with a whole n >= 1
     n = (high - low) / step
     if not math.isclose(n, max(round(n), 1), rel_tol=1e-9):
         raise ValueError(

@@ -2,6 +2,11 @@
 
 A point is a row of columns in the user's units, where constraints are linear, also in logarithmic
 parameters. Whole numbers and steps make the linear programs mixed-integer ones.
+
+Notation
+    x, X (n d)   a point, many points;  l, h (d) the bounds
+    w · x <= b   a constraint, or = b; its scale s is how much w · x can vary between the bounds
+    y (d)        a point in steps of its columns, or in ranges: x = l + unit y
 """
 
 from collections.abc import Mapping, Sequence
@@ -218,7 +223,7 @@ class Polytope:
         d = len(x)
         wanted = (x - self._start) / self._unit
         size = self._unit / self._width  # distances count in ranges, not in steps
-        # minimize Σ t subject to t >= ±(y - wanted)
+        # min Σ_c |x_c - wanted_c| / range_c: minimize Σ size t subject to t >= ±(y - wanted)
         far = np.block([[np.eye(d), -np.eye(d)], [-np.eye(d), -np.eye(d)]])
         beside = LinearConstraint(far, ub=np.concatenate([wanted, -wanted]))
         found = self._solved(np.concatenate([np.zeros(d), size]), fixed, [beside])
@@ -267,6 +272,7 @@ class Polytope:
         lengths = (self._weights * directions).sum(-1)
         for end in (self._start, np.array(self.high)):
             x = np.where(movable & (np.abs(x - end) < 1e-12 * widths), end, x)
+        # projections on one plane after the other converge to a point of all of them
         for _ in range(100):
             for j in np.flatnonzero((self.misses(x[None])[0] > 0) & (lengths > 0)):
                 # the nearest point of the plane w · x = b

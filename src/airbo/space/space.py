@@ -339,7 +339,11 @@ class Space:
         """The designs that meet all constraints; it needs NumPy and SciPy."""
         from airbo.space.polytope import Polytope
 
-        steps = tuple(_step(p) for p in self._parameters)
+        # (high - low) / (n - 1) between n values; None: there is a value between any two
+        steps = tuple(
+            None if p.n_values is None else (p.range[1] - p.range[0]) / (p.n_values - 1)
+            for p in self._parameters
+        )
         return Polytope(self.limits, *self.bounds, steps)
 
     @cached_property
@@ -420,12 +424,6 @@ def _distance(parameter: Parameter, a: float, b: float) -> float:
     if min(a, b) <= 0:  # has no logarithm: as far as can be from all that have one
         return 0.0 if a == b else math.inf
     return abs(math.log(a / b)) / math.log(high / low)
-
-
-def _step(parameter: Parameter) -> float | None:
-    """Return the distance between two values of a parameter; None: there is one between any two."""
-    low, high = parameter.range
-    return None if parameter.n_values is None else (high - low) / (parameter.n_values - 1)
 
 
 def _jsonable(parameter: Parameter) -> dict[str, Any]:

@@ -1,4 +1,9 @@
-"""Information gain, the exploration weight β_n, and the rate of theorem 2."""
+"""Information gain, the exploration weight β_n, and the rate of theorem 2.
+
+Notation: n observations with the covariance K (n, n) of their expected values and noise variances
+σ² (n,); y (n,) their values, centred; γ_n the information gain; δ the probability that a bound
+fails.
+"""
 
 import math
 from typing import Any

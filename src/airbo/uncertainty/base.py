@@ -287,7 +287,11 @@ class InputUncertainty(ABC):
         lengths = {n: v for n, v in self._values().items() if n in LENGTHS and v is not None}
         if self._kind is not None and lengths:
             this: Any = self
-            return replace(this, **{n: multiply(v, factor) for n, v in lengths.items()})
+            scaled = {
+                n: v * factor if isinstance(v, Tensor) else (np.asarray(v) * factor).tolist()
+                for n, v in lengths.items()
+            }
+            return replace(this, **scaled)
         from airbo.uncertainty.composed import Scaled
 
         return Scaled(self, factor)
@@ -471,11 +475,6 @@ def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
             f"{tuple(X.shape)}: the leading dimensions must be {tuple(X.shape[:-1])}."
         )
     return value
-
-
-def multiply(p: Numbers, factor: Any) -> Numbers:
-    """Return a parameter times a factor."""
-    return p * float(factor) if isinstance(p, Tensor) else (np.asarray(p) * factor).tolist()
 
 
 def as_step(deviation: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from scipy import special
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -119,17 +118,20 @@ class LocationScale(InputUncertainty):
         return torch.diag_embed(variance.expand(X.shape))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        # P(x' < t) = F((t - x - loc) / scale), a step where the scale is 0
+        # P(x' < t) = F((t - x - loc) / scale), from above where the scale is negative, and a step
+        # where it is 0
         loc, scale = self._place(X)
-        z = (t - X - loc) / torch.where(scale > 0, scale, 1.0)
-        return torch.where(scale > 0, self._below(z, *self._shape(X)), as_step(t - X - loc))
+        F = self._below((t - X - loc) / torch.where(scale == 0, 1.0, scale), *self._shape(X))
+        F = torch.where(scale > 0, F, 1 - F)
+        return torch.where(scale == 0, as_step(t - X - loc), F)
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty:
         chosen: InputUncertainty = with_columns(self, columns)
         return chosen
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        if self.is_additive or not all(isinstance(getattr(self, n), float) for n in self.shapes):
+        varies = not (self.is_additive or self.is_multiplicative)
+        if not varies or not all(isinstance(getattr(self, n), float) for n in self.shapes):
             return super()._gaussians(X, r)
         # B has one shape for all designs, whose Gauss rule has nodes b_j, weights w_j:
         # P_x = Σ_j w_j at the points x + loc + scale · b_j
@@ -209,7 +211,7 @@ class Beta(LocationScale):
     @staticmethod
     def _quantile(u: Tensor, *shape: Tensor) -> Tensor:
         # I⁻¹(u; a, b), I the regularized incomplete beta function
-        found: Tensor = _Quantile.apply(_beta_quantile, u, *shape)
+        found: Tensor = _Quantile.apply(special.betaincinv, u, *shape)
         return found
 
     @staticmethod
@@ -243,8 +245,8 @@ class ChiSquared(LocationScale):
     @staticmethod
     def _quantile(u: Tensor, *shape: Tensor) -> Tensor:
         # 2 P⁻¹(df/2, u), P the regularized incomplete gamma function
-        found: Tensor = _Quantile.apply(_chi_squared_quantile, u, *shape)
-        return found
+        half: Tensor = _Quantile.apply(special.gammaincinv, u, shape[0] / 2)
+        return 2 * half
 
     @staticmethod
     def _below(z: Tensor, *shape: Tensor) -> Tensor:
@@ -258,10 +260,11 @@ class ChiSquared(LocationScale):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogNormal(InputUncertainty):
+class LogNormal(LocationScale):
     r"""The logarithm of the design has a normal deviation with mean 0.
 
-    .. math:: x' = x \, e^\delta, \quad \delta \sim \mathcal N(0, \sigma^2)
+    .. math:: x' = x \, e^\delta = x + x \, B, \quad \delta \sim \mathcal N(0, \sigma^2),
+              \quad B = e^\delta - 1
 
     For small :math:`\sigma` this is an error of :math:`100\,\sigma` percent that never changes the
     sign of x'.
@@ -272,40 +275,32 @@ class LogNormal(InputUncertainty):
 
     is_additive: ClassVar[bool] = False
     is_multiplicative: ClassVar[bool] = True  # x' / x does not depend on x
-    independent_columns: ClassVar[bool] = True
+    shapes: ClassVar[tuple[str, ...]] = ("sigma",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if is_varying(self.sigma, 1):
             raise ValueError("sigma must be the same for all designs, got one per design.")
 
-    def log_std(self, X: Tensor) -> Float[Tensor, "..."]:
-        """Return the standard deviation of the logarithm for designs like ``X``."""
-        return self._get("sigma", X)
+    def _place(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        # the scale of B is the design itself
+        return X.new_zeros(()), X
 
-    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
-        # x' = x exp(σ z)
-        return X.unsqueeze(-2) * torch.exp(self.log_std(X) * torch.special.ndtri(base))
+    @staticmethod
+    def _quantile(u: Tensor, *shape: Tensor) -> Tensor:
+        # e^(σ z) - 1
+        return torch.expm1(shape[0] * torch.special.ndtri(u))
 
-    def _mean(self, X: Tensor) -> Tensor:
-        # E e^δ = e^(σ²/2)
-        return X * torch.exp(self.log_std(X).square() / 2)
+    @staticmethod
+    def _below(z: Tensor, *shape: Tensor) -> Tensor:
+        # P(B < z) = Φ(log(1 + z) / σ)
+        return normal_cdf((1 + z).clamp_min(1e-300).log(), shape[0].expand_as(z))
 
-    def _covariance(self, X: Tensor) -> Tensor:
-        # Var e^δ = (e^σ² - 1) e^σ²
-        v = self.log_std(X).square()
-        return torch.diag_embed(X.square() * torch.expm1(v) * torch.exp(v))
-
-    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        # P(x e^δ < t) = Φ(log(t / x) / σ) for x > 0, and the rest of it for x < 0
-        ratio = t / torch.where(X == 0, 1.0, X)
-        F = normal_cdf(ratio.clamp_min(1e-300).log(), self.log_std(X).expand_as(X))
-        F = torch.where(ratio > 0, F, 0.0)
-        return torch.where(X == 0, as_step(t), torch.where(X > 0, F, 1 - F))
-
-    def on_columns(self, columns: Sequence[int]) -> InputUncertainty:
-        chosen: InputUncertainty = with_columns(self, columns)
-        return chosen
+    @staticmethod
+    def _moments(*shape: Tensor) -> tuple[Any, Any]:
+        # E B = e^(σ²/2) - 1, Var B = (e^σ² - 1) e^σ²
+        v = shape[0].square()
+        return torch.expm1(v / 2), torch.expm1(v) * torch.exp(v)
 
 
 # -- quantile functions that PyTorch lacks, with finite gradients for their shape parameters
@@ -313,27 +308,17 @@ class LogNormal(InputUncertainty):
 _STEP = float(np.finfo(np.float64).eps) ** (1 / 3)  # best relative step of a central difference
 
 
-def _beta_quantile(u: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.asarray(special.betaincinv(a, b, u))
-
-
-def _chi_squared_quantile(u: np.ndarray, df: np.ndarray) -> np.ndarray:
-    return np.asarray(2 * special.gammaincinv(df / 2, u))
-
-
 class _Quantile(torch.autograd.Function):
-    """A quantile function from SciPy; shape parameters get central differences as gradients.
+    """A quantile function of SciPy, of shape parameters and u, which is a constant.
 
-    The uniform numbers ``u`` are constants and get no gradient.
+    Shape parameters get central differences as gradients.
     """
 
     @staticmethod
-    def forward(
-        ctx: Any, quantile: Callable[..., np.ndarray], u: Tensor, *shapes: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, quantile: Callable[..., Any], u: Tensor, *shapes: Tensor) -> Tensor:
         ctx.quantile = quantile
         ctx.save_for_backward(u, *shapes)
-        return _from_scipy(quantile, u, *shapes)
+        return _from_scipy(quantile, *shapes, u)
 
     @staticmethod
     @once_differentiable
@@ -344,7 +329,7 @@ class _Quantile(torch.autograd.Function):
             # ∂q/∂a = (q(a + h) - q(a - h)) / 2h
             h = _STEP * shape.double()
             up, down = (
-                _from_scipy(ctx.quantile, u.double(), *shapes[:i], moved, *shapes[i + 1 :])
+                _from_scipy(ctx.quantile, *shapes[:i], moved, *shapes[i + 1 :], u.double())
                 for moved in (shape.double() + h, shape.double() - h)
             )
             slope = torch.nan_to_num((up - down) / (2 * h), nan=0.0, posinf=0.0, neginf=0.0)

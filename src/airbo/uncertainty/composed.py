@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from jaxtyping import Float
@@ -31,8 +31,58 @@ MOST_VALUES = 64
 """With more values than these, a step between two is so small that models need not see it."""
 
 
+class Wrapper(InputUncertainty):
+    """Another uncertainty, or several: what is not said here is as for all of them."""
+
+    held: ClassVar[str] = "uncertainty"
+    """The field that holds the other one, or the others."""
+
+    @property
+    def inside(self) -> InputUncertainty:
+        """The other one."""
+        held: InputUncertainty = getattr(self, self.held)
+        return held
+
+    @property
+    def parts(self) -> tuple[InputUncertainty, ...]:
+        """The others."""
+        held = getattr(self, self.held)
+        return held if isinstance(held, tuple) else (held,)
+
+    @property
+    def is_additive(self) -> bool:
+        return all(part.is_additive for part in self.parts)
+
+    @property
+    def independent_columns(self) -> bool:
+        return all(part.independent_columns for part in self.parts)
+
+    def n_base(self, d: int) -> int:
+        """Return the largest number that a part takes; all use the first of them."""
+        return max(part.n_base(d) for part in self.parts)
+
+    def check_dim(self, d: int) -> None:
+        super().check_dim(d)
+        for part in self.parts:
+            part.check_dim(d)
+
+    def is_bounded(self, d: int) -> bool:
+        return all(part.is_bounded(d) for part in self.parts)
+
+    def _scaled(self, factor: float) -> InputUncertainty:
+        # deviations inside are scaled; limits and everything else stay where they are
+        held: Any = getattr(self, self.held)
+        scaled = tuple(part._scaled(factor) for part in self.parts)
+        whole: Any = scaled if isinstance(held, tuple) else scaled[0]
+        return replace(cast(Any, self), **{self.held: whole})
+
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        own = self.inside.on_columns(columns)
+        return None if own is None else with_columns(self, columns, **{self.held: own})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Product(InputUncertainty):
+class Product(Wrapper):
     """Blocks of columns, each with its own uncertainty, independent of the others.
 
     Blocks use consecutive columns of the base draws; if all of them have independent columns,
@@ -41,6 +91,8 @@ class Product(InputUncertainty):
 
     blocks: Sequence[InputUncertainty]
     """The uncertainties."""
+
+    held: ClassVar[str] = "blocks"
 
     columns: Sequence[Sequence[int]] | None = None
     """The columns of each block. By default blocks stand side by side: a block that acts on any
@@ -72,14 +124,6 @@ class Product(InputUncertainty):
         sizes = [block.dim for block in self.blocks]
         return None if sizes.count(None) == 1 else sum(size or 1 for size in sizes)
 
-    @property
-    def is_additive(self) -> bool:
-        return all(block.is_additive for block in self.blocks)
-
-    @property
-    def independent_columns(self) -> bool:
-        return all(block.independent_columns for block in self.blocks)
-
     def layout(self, d: int) -> tuple[tuple[int, ...], ...]:
         """Return the columns of each block, for designs with ``d`` columns."""
         # blocks side by side; the one without a size takes what remains
@@ -92,7 +136,7 @@ class Product(InputUncertainty):
         return tuple(tuple(range(a, b)) for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
     def check_dim(self, d: int) -> None:
-        super().check_dim(d)
+        InputUncertainty.check_dim(self, d)
         for block, own in zip(self.blocks, self.layout(d), strict=True):
             if not own:
                 raise ValueError(f"Product leaves no column of {d} for its block {block}.")
@@ -114,6 +158,7 @@ class Product(InputUncertainty):
             start += n
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
+        # x'_b = perturb_b(x_b, u_b) for every block b of columns
         d = X.shape[-1]
         result = X.new_empty(*X.shape[:-1], base.shape[0], d)
         for block, own, numbers in self._shares(d):
@@ -146,9 +191,8 @@ class Product(InputUncertainty):
         parts = zip(self.blocks, self.layout(d), strict=True)
         return all(block.is_bounded(len(own)) for block, own in parts)
 
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # c δ block by block
-        return replace(self, blocks=tuple(block._scaled(factor) for block in self.blocks))
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        return None  # its blocks are said by ``independent_blocks``
 
 
 def with_exact_rest(
@@ -199,20 +243,23 @@ class Joint(InputUncertainty):
         # z = R^½ Φ⁻¹(u) has the correlations R, and every Φ(z_j) is uniform again
         z = torch.special.ndtri(base) @ square_root(self.correlation).to(X)
         u = torch.special.ndtr(z)
-        columns = zip(self.marginals, X.split(1, dim=-1), u.split(1, dim=-1), strict=True)
-        return torch.cat([_quantiles(m, x, v) for m, x, v in columns], dim=-1)
+        columns = zip(self._columns(X), u.split(1, dim=-1), strict=True)
+        return torch.cat([_quantiles(m, x, v) for (m, x), v in columns], dim=-1)
+
+    def _columns(self, X: Tensor) -> Iterator[tuple[InputUncertainty, Tensor]]:
+        """Yield each marginal with its own column of the designs."""
+        return zip(self.marginals, X.split(1, dim=-1), strict=True)
 
     def _mean(self, X: Tensor) -> Tensor:
         # E x'_j is that of marginal j
-        columns = zip(self.marginals, X.split(1, dim=-1), strict=True)
-        return torch.cat([m.mean(x) for m, x in columns], dim=-1)
+        return torch.cat([m.mean(x) for m, x in self._columns(X)], dim=-1)
 
     def _covariance(self, X: Tensor) -> Tensor:
         # variances are those of the marginals; correlations of x' are estimated from draws
         C = super()._covariance(X)
         size = C.diagonal(dim1=-2, dim2=-1).clamp_min(1e-300).sqrt()
-        columns = zip(self.marginals, X.split(1, dim=-1), strict=True)
-        std = torch.cat([m.covariance(x)[..., 0] for m, x in columns], dim=-1).sqrt() / size
+        own = torch.cat([m.covariance(x)[..., 0] for m, x in self._columns(X)], dim=-1)
+        std = own.sqrt() / size
         return C * std.unsqueeze(-1) * std.unsqueeze(-2)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
@@ -260,46 +307,6 @@ def _quantiles(
     ordered = marginal._moment_samples(x).sort(dim=-2).values
     n = ordered.shape[-2]
     return ordered[..., (u[:, 0] * n).long().clamp_max(n - 1), :]
-
-
-class Wrapper(InputUncertainty):
-    """Another uncertainty, seen differently: what is not said here is as for that one."""
-
-    held: ClassVar[str] = "uncertainty"
-    """The field that holds the other one."""
-
-    @property
-    def inside(self) -> InputUncertainty:
-        """The other one."""
-        held: InputUncertainty = getattr(self, self.held)
-        return held
-
-    @property
-    def is_additive(self) -> bool:
-        return self.inside.is_additive
-
-    @property
-    def independent_columns(self) -> bool:
-        return self.inside.independent_columns
-
-    def n_base(self, d: int) -> int:
-        return self.inside.n_base(d)
-
-    def check_dim(self, d: int) -> None:
-        super().check_dim(d)
-        self.inside.check_dim(d)
-
-    def is_bounded(self, d: int) -> bool:
-        return self.inside.is_bounded(d)
-
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # deviations inside are scaled; limits and everything else stay where they are
-        this: Any = self
-        return replace(this, **{self.held: self.inside._scaled(factor)})
-
-    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        own = self.inside.on_columns(columns)
-        return None if own is None else with_columns(self, columns, **{self.held: own})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -394,7 +401,8 @@ class Clipped(Wrapper):
         return len(self._limits()) == 2 or self.uncertainty.is_bounded(d)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        # what would land beyond a limit counts there
+        # P(x' < t) = P(x̃ < t) for l < t <= h, 0 below and 1 above: what would land beyond a limit
+        # counts there
         F = self.uncertainty.cdf(X, t)
         if self.low is not None:
             F = torch.where(t > per_design(self.low, X, "low", 1), F, 0.0)

@@ -68,6 +68,7 @@ class SciPy(InputUncertainty):
         return torch.diag_embed(self._moment("var", X).expand(X.shape))
 
     def _moment(self, name: str, X: Tensor) -> Tensor:
+        # E δ or Var δ, which need not exist
         value = getattr(self.frozen, name)()
         if not np.isfinite(value).all():
             raise ValueError(f"{self!r} has no finite {name}.")

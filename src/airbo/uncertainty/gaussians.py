@@ -240,7 +240,10 @@ def _times(a: Mixture, b: Mixture) -> Mixture:
     )
     spread = None
     if a.spread is not None or b.spread is not None:
-        spread = _block_diagonal(a.covariances[..., i, :, :], b.covariances[..., j, :, :])
+        # the covariance of independent columns is block-diagonal
+        s, t = a.covariances[..., i, :, :], b.covariances[..., j, :, :]
+        n_a, n_b = s.shape[-1], t.shape[-1]
+        spread = F.pad(s, (0, n_b, 0, n_b)) + F.pad(t, (n_a, 0, n_a, 0))
     return Mixture(
         a.columns + b.columns,
         a.weights[..., i] * b.weights[..., j],
@@ -248,11 +251,6 @@ def _times(a: Mixture, b: Mixture) -> Mixture:
         spread,
         a.additive,
     )
-
-
-def _block_diagonal(s: Float[Tensor, "*n a a"], t: Float[Tensor, "*n b b"]) -> Tensor:
-    a, b = s.shape[-1], t.shape[-1]
-    return F.pad(s, (0, b, 0, b)) + F.pad(t, (a, 0, a, 0))
 
 
 def padded(mixture: Mixture, n: int) -> Mixture:

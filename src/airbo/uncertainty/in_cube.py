@@ -324,7 +324,7 @@ class InCube(Wrapper):
             # log x' = log x + δ: normal on the log scale
             ends = zip(axes.low, axes.high, strict=True)
             width = X.new_tensor([math.log(high / low) for low, high in ends])
-            std = self.uncertainty.log_std(X) / width
+            std = self.uncertainty._get("sigma", X) / width
             return Normal(std.expand_as(width))._gaussians(X, r)
         if self.uncertainty.is_additive:
             parts = self.uncertainty.landing(axes.to_columns(X), r)

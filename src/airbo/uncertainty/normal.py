@@ -312,14 +312,12 @@ def square_root(cov: Numbers) -> Tensor:
     where the matrix is, and exact for units of different size. Tensors made from
     designs get the Cholesky factor, which has useful gradients.
     """
-    return _cholesky(cov) if isinstance(cov, Tensor) else _root(cov)
-
-
-def _cholesky(C: Tensor) -> Tensor:
-    # C + ε I = L Lᵀ
-    scale = C.detach().diagonal(dim1=-2, dim2=-1).mean(dim=-1)[..., None, None]
-    jitter = 100 * torch.finfo(C.dtype).eps * scale + 1e-30  # so that singular ones pass
-    return torch.linalg.cholesky(C + jitter * torch.eye(C.shape[-1]).to(C))
+    if not isinstance(cov, Tensor):
+        return _root(cov)
+    # C + ε I = L Lᵀ, so that singular ones pass
+    scale = cov.detach().diagonal(dim1=-2, dim2=-1).mean(dim=-1)[..., None, None]
+    jitter = 100 * torch.finfo(cov.dtype).eps * scale + 1e-30
+    return torch.linalg.cholesky(cov + jitter * torch.eye(cov.shape[-1]).to(cov))
 
 
 @lru_cache(maxsize=64)

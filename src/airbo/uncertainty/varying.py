@@ -5,7 +5,7 @@ differs from row to row; u base draws (s r); samples (*batch n s d).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from airbo.uncertainty.base import InputUncertainty, Numbers, seed_from
+from airbo.uncertainty.composed import Wrapper
 from airbo.uncertainty.gaussians import Mixture, Resolution, choose, coarsest, joined, parts_within
 from airbo.uncertainty.kinds import Show, numbers
 
@@ -110,7 +111,7 @@ class Varying(InputUncertainty):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Piecewise(InputUncertainty):
+class Piecewise(Wrapper):
     """Steps in one column: piece i holds where ``edges[i-1] <= x[column] < edges[i]``."""
 
     edges: Numbers
@@ -122,6 +123,8 @@ class Piecewise(InputUncertainty):
     column: int = 0
     """The column of the design that decides."""
 
+    held: ClassVar[str] = "pieces"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dim is not None:
@@ -131,19 +134,13 @@ class Piecewise(InputUncertainty):
     def is_additive(self) -> bool:
         return not self.edges and self.pieces[0].is_additive
 
-    @property
-    def independent_columns(self) -> bool:
-        return all(piece.independent_columns for piece in self.pieces)
-
-    def n_base(self, d: int) -> int:
-        """Return the largest number that a piece takes; all use the first of them."""
-        return max(piece.n_base(d) for piece in self.pieces)
+    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        return None  # one column decides for all
 
     def check_dim(self, d: int) -> None:
         if self.column >= d:
             raise ValueError(f"Piecewise looks at column {self.column}, the design has {d}.")
-        for piece in self.pieces:
-            piece.check_dim(d)
+        super().check_dim(d)
 
     def select(self, X: Float[Tensor, "*batch n d"]) -> Int64[Tensor, "*batch n"]:
         """Return the number of the piece that holds at each design."""
@@ -160,6 +157,7 @@ class Piecewise(InputUncertainty):
         return self._by_piece(X, X.shape[-1:], lambda piece, part: piece.mean(part))
 
     def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' is that of the piece that holds at x
         return self._by_piece(X, X.shape[-1:] * 2, lambda piece, part: piece.covariance(part))
 
     def _by_piece(
@@ -177,12 +175,6 @@ class Piecewise(InputUncertainty):
             if len(rows):
                 result = result.index_copy(0, rows, compute(piece, designs[rows]))
         return result.reshape(*X.shape[:-1], *tail)
-
-    def is_bounded(self, d: int) -> bool:
-        return all(piece.is_bounded(d) for piece in self.pieces)
-
-    def _scaled(self, factor: float) -> InputUncertainty:
-        return replace(self, pieces=tuple(piece._scaled(factor) for piece in self.pieces))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) of the piece that holds at x
