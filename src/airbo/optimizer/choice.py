@@ -143,7 +143,7 @@ class Choice:
         # the best tried one of those that keep the limits, or that most likely do
         best = max(found, key=lambda c: (min(c.holds, self.confidence), c.worth), default=None)
         others = self._predicted(self._elsewhere(best))
-        if self.policy == "anywhere" or best is None or best.holds < self.confidence:
+        if self.policy == "anywhere" or best is None:
             return [*found, *others]
         return [*found, *(c for c in others if self._is_clearly_better(c, best))]
 

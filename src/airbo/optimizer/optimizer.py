@@ -398,7 +398,7 @@ class Optimizer:
                 ``"anywhere"``: the best in the whole space. By default it is the best of those
                 tried, unless another one is clearly better: by a quarter of a standard deviation of
                 the difference. That other one has to wait until the model has chosen designs.
-                Where experiments failed, or with several objectives, the default is
+                Where experiments failed, or with limits or several objectives, the default is
                 ``"observed"``. If the uncertainty in use differs from that of the experiments, it
                 is ``"anywhere"``, because the best design then need not have been tried.
             confidence: How sure the model has to be that all limits are kept.
@@ -445,7 +445,7 @@ class Optimizer:
             return "anywhere"
         # failures and few values make a model that is not trusted beyond what was tried
         n_known, n_told = len(self._history.known), len(self._history.observations)
-        is_plain = len(objectives(self.outcomes)) == 1 and n_known == n_told
+        is_plain = len(self.outcomes) == 1 and n_known == n_told
         return None if is_plain and n_known > self.n_initial else "observed"
 
     @locked
