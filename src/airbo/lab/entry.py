@@ -256,9 +256,10 @@ class EntryReader:
                 )
         is_partly_measured = any(0 < len(own & set(entry.executed)) < len(own) for own in groups)
         is_inside = entry.experiment is not None and entry.design == entry.experiment.design
-        with contextlib.suppress(ValueError):
-            self.settings.space.check(entry.design)
-            is_inside = True
+        if not is_inside:
+            with contextlib.suppress(ValueError):
+                self.settings.space.check(entry.design)
+                is_inside = True
         if under in self._usable and is_inside and not is_partly_measured:
             return
         try:

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from airbo.lab import Campaign, Record, Settings, Status
 from airbo.lab.advice import Given
 from airbo.lab.events import new_key
-from airbo.lab.serve.advice import choose_designs, find, make_report, make_table
-from airbo.lab.serve.jobs import JobError, Runner
+from airbo.lab.serve.jobs import JobError, Runner, choose_designs, find, make_report, make_table
 from airbo.lab.serve.profile import Profile, Profiler
 
 _T = TypeVar("_T")
