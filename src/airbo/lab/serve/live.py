@@ -52,16 +52,6 @@ def _digest(content: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Choosing:
-    """What is being asked for."""
-
-    n: int = 0
-    """Designs that are still to come."""
-    error: str | None = None
-    """Why the last one could not be chosen."""
-
-
-@dataclass(frozen=True)
 class Found:
     """What the model concludes from the experiments: the sections of the report."""
 
@@ -79,7 +69,10 @@ class View:
     """All that a page shows, at one moment."""
 
     snapshot: Snapshot
-    choosing: Choosing
+    n_choosing: int
+    """Designs that were asked for and are still to come."""
+    choosing_error: str | None
+    """Why the last one could not be chosen."""
     found: Found
     version: str
     """Changes whenever the page has to be renewed."""
@@ -101,7 +94,8 @@ class LiveCampaign:
         self._campaign: Campaign | None = None
         self._read: tuple[int, int] | None = None
         self._snapshot: Snapshot | None = None
-        self._choosing, self._found = Choosing(), Found()
+        self._n_choosing, self._found = 0, Found()
+        self._choosing_error: str | None = None
         self._is_finding = False
         self._began, self._n_shown = new_key(), 0
         """Tell apart what this server showed from what another one did, or this one earlier."""
@@ -162,7 +156,9 @@ class LiveCampaign:
             snapshot = self.snapshot()
             self._renew(snapshot)
             shown = [self._began, self._n_shown, self._read, snapshot.record.version]
-            return View(snapshot, self._choosing, self._found, _digest(shown))
+            return View(
+                snapshot, self._n_choosing, self._choosing_error, self._found, _digest(shown)
+            )
 
     # -- asking
 
@@ -181,7 +177,7 @@ class LiveCampaign:
             Their numbers, when they are chosen; or a ``JobError`` that says why not.
         """
         with self._lock:
-            self._choosing = Choosing(self._choosing.n + n)
+            self._n_choosing, self._choosing_error = self._n_choosing + n, None
             self._n_shown += 1
         return self._askers.submit(self._choose, n, by, key, dict(given or {}))
 
@@ -209,8 +205,8 @@ class LiveCampaign:
 
     def _came(self, n: int, error: str | None = None) -> None:
         with self._lock:
-            self._choosing = Choosing(self._choosing.n - n, error or self._choosing.error)
-            self._n_shown += 1
+            self._n_choosing, self._n_shown = self._n_choosing - n, self._n_shown + 1
+            self._choosing_error = error or self._choosing_error
 
     # -- what the model says
 
@@ -275,7 +271,7 @@ class LiveCampaign:
     def wait(self, seconds: float = 60) -> None:
         """Wait until nothing is being worked out."""
         deadline = time.monotonic() + seconds
-        while self._choosing.n or self._is_finding:
+        while self._n_choosing or self._is_finding:
             if time.monotonic() > deadline:
                 raise TimeoutError("The jobs of the page do not end.")
             time.sleep(0.01)
