@@ -48,14 +48,6 @@ class JobError(Exception):
         self.is_refused = is_refused
 
 
-def here(work: Callable[..., None], args: tuple[Any, ...], report: Deliver) -> None:
-    """Run a job in this process and thread."""
-    try:
-        work(*args, report)
-    except Exception as error:
-        raise JobError(*_in_words(error)) from None
-
-
 class Workers:
     """Runs each job in a process of its own, until it is stopped."""
 
@@ -127,7 +119,7 @@ def _run(work: Callable[..., None], args: tuple[Any, ...], pipe: Connection) -> 
         work(*args, lambda found: pipe.send(("found", found)))
         pipe.send(("done", ""))
     except Exception as error:
-        pipe.send(("failed", _in_words(error)))
+        pipe.send(("failed", in_words(error)))
 
 
 def _end_with_parent() -> None:
@@ -152,7 +144,8 @@ def _listen(pipe: Connection, report: Deliver) -> None:
     raise JobError("This took too long and was stopped. Try again.")
 
 
-def _in_words(error: Exception) -> tuple[str, bool]:
+def in_words(error: Exception) -> tuple[str, bool]:
+    """Say what went wrong, and whether the campaign did not allow it; see ``JobError``."""
     from airbo.lab.errors import CampaignError
 
     if isinstance(error, CampaignError):

@@ -6,7 +6,6 @@ may change the campaign at the same time, from the command line or another machi
 
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -265,13 +264,3 @@ class LiveCampaign:
         if not found.sections or not found.is_done:
             raise JobError("There is no report yet. Try again when the model has done its work.")
         return bytes(self.work_out(make_report, dict(found.sections)))
-
-    # -- for tests
-
-    def wait(self, seconds: float = 60) -> None:
-        """Wait until nothing is being worked out."""
-        deadline = time.monotonic() + seconds
-        while self._n_choosing or self._is_finding:
-            if time.monotonic() > deadline:
-                raise TimeoutError("The jobs of the page do not end.")
-            time.sleep(0.01)
