@@ -277,7 +277,8 @@ class EntryReader:
     @cached_property
     def _usable(self) -> list[Any]:
         """Uncertainties that a model can use, as an earlier experiment showed."""
-        return [e.uncertainty for e in self.record.experiments if e.uncertainty is not None]
+        told = [e.uncertainty for e in self.record.experiments if e.uncertainty is not None]
+        return list({json.dumps(each, sort_keys=True): each for each in told}.values())
 
     @cached_property
     def _optimizer(self) -> "Optimizer":
