@@ -13,7 +13,7 @@ from airbo import uncertainty as unc
 from airbo.integrations.optuna import read_uncertainty
 from airbo.lab import FileError, Settings, StorageError
 from airbo.lab.file import parse_uncertainty
-from airbo.lab.toml_errors import Lines
+from airbo.lab.toml_errors import Notes
 from airbo.measures import InSpec
 from airbo.uncertainty.kinds import WORDS
 from tests.lab.common import LINE, MILL, edited, line_of, settings, write
@@ -303,9 +303,9 @@ def test_lines_of_keys_are_those_where_they_stand(tables):
             expected[(*path, key)] = text.count("\n") + 1
             text += f"{key} = {value}  # c = 1\n"
     tomllib.loads(text)
-    lines = Lines(text)
-    assert {path: lines.of(*path) for path in expected} == expected
-    assert lines.of("nowhere") == 1
+    lines = Notes(text)
+    assert {path: lines.line(*path) for path in expected} == expected
+    assert lines.line("nowhere") == 1
 
 
 def test_a_settings_object_knows_its_place():

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from airbo.lab.advice import optimizer_from
 from airbo.lab.cli.app import app
-from airbo.lab.reason import reason
+from airbo.lab.prediction import reason
 from tests.lab.common import LINE, campaign, edited
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks", "few_draws")

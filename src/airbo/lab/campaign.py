@@ -260,7 +260,7 @@ class Campaign:
     def _choose(self, record: Record, n: int, given: Mapping[str, Any]) -> list[tuple[Design, str]]:
         """Choose designs, and say why; no transaction is open meanwhile."""
         from airbo.lab.digits import as_held, digits_of
-        from airbo.lab.reason import FIRST, reason
+        from airbo.lab.prediction import FIRST, reason
 
         settings, known = self.settings, self.modelled(record)
         digits = digits_of(settings.space, settings.uncertainty)
@@ -491,35 +491,35 @@ class Campaign:
         """Keep an experiment, but leave it out of the model, and say why."""
         why = _text(why)
 
-        def decide(record: Record) -> list[events.Fact]:
-            known = record.get(number)
+        def leave_out(known: Experiment) -> events.Fact:
             if not known.has_outcome:
                 raise CampaignError(
                     f"Experiment {number} has no outcome that could be excluded: it is "
                     f"{known.outcome}."
                 )
-            return [events.Excluded(number, why)]
+            return events.Excluded(number, why)
 
-        return self._change(key, decide)[1].get(number)
+        return self._say_of(number, leave_out, key)
 
     def include(self, number: int, *, key: str | None = None) -> Experiment:
         """Include an experiment in the model again that was excluded."""
 
-        def decide(record: Record) -> list[events.Fact]:
-            if record.get(number).excluded is None:
+        def take_in(known: Experiment) -> events.Fact:
+            if known.excluded is None:
                 raise CampaignError(f"Experiment {number} is not excluded.")
-            return [events.Included(number)]
+            return events.Included(number)
 
-        return self._change(key, decide)[1].get(number)
+        return self._say_of(number, take_in, key)
 
     def note(self, number: int, text: str, *, key: str | None = None) -> Experiment:
         """Write something about an experiment, for people to read."""
         text = _text(text)
+        return self._say_of(number, lambda known: events.Noted(number, text), key)
 
-        def decide(record: Record) -> list[events.Fact]:
-            return [events.Noted(record.get(number).number, text)]
-
-        return self._change(key, decide)[1].get(number)
+    def _say_of(
+        self, number: int, decide: Callable[[Experiment], events.Fact], key: str | None
+    ) -> Experiment:
+        return self._change(key, lambda record: [decide(record.get(number))])[1].get(number)
 
     # -- tables
 

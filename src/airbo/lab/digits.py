@@ -1,8 +1,7 @@
 """With how many digits a machine can hold a parameter: no more are asked for, shown or executed."""
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -19,40 +18,11 @@ SIGNIFICANT = 3
 """Significant digits of a logarithmic parameter that is set exactly."""
 
 
-@dataclass(frozen=True)
-class Digits:
-    """How a number is rounded: to decimal places, or to significant digits."""
-
-    places: int | None = None
-    """Digits behind the point; -1: tens."""
-    significant: int | None = None
-
-    def round(self, value: float) -> float:
-        """Round a number.
-
-        >>> Digits(places=1).round(61.444), Digits(significant=2).round(0.004449)
-        (61.4, 0.0044)
-        """
-        return round(value, self.places_of(value))
-
-    def inside(self, value: float, low: float, high: float) -> float:
-        """Round a number; one that would leave the range goes to the next one inside, if any."""
-        near = self.round(value)
-        step = float(Decimal(1).scaleb(-self.places_of(value)))
-        for candidate in (near, self.round(near - step), self.round(near + step)):
-            if low <= candidate <= high:
-                return candidate
-        return value
-
-    def places_of(self, value: float) -> int:
-        """Return the digits behind the point of a number."""
-        if self.places is not None:
-            return self.places
-        assert self.significant is not None
-        return self.significant - 1 - math.floor(math.log10(abs(value))) if value else 0
+Places = Callable[[float], int]
+"""Returns how many digits behind the point a number keeps; -1: tens."""
 
 
-def digits_of(space: Space, uncertainty: Any) -> dict[str, Digits]:
+def digits_of(space: Space, uncertainty: Any) -> dict[str, Places]:
     """Return the digits that the machine can hold, by name: from how far it misses a design.
 
     Args:
@@ -79,25 +49,28 @@ def digits_of(space: Space, uncertainty: Any) -> dict[str, Digits]:
     return found
 
 
-def digits_for(parameter: Parameter, std: float | None) -> Digits | None:
+def digits_for(parameter: Parameter, std: float | None) -> Places | None:
     """Return the digits that a parameter can hold; None: it has values of its own.
 
     Args:
         parameter: A number without a step; others need no rounding.
         std: How far it is missed, one standard deviation; for a logarithmic parameter in ranges of
             its value. None: it is set exactly.
+
+    >>> digits_for(Float(40.0, 120.0), 2.0)(61.444)
+    1
     """
     if not isinstance(parameter, Float) or parameter.step is not None:
         return None
-    missed = std is not None and math.isfinite(std) and std > 0
+    missed = std if std is not None and math.isfinite(std) and std > 0 else None
     if parameter.log:
-        share = std / PER_DEVIATION if missed and std is not None else 10.0 ** (1 - SIGNIFICANT)
-        return Digits(significant=min(max(1 - _magnitude(share), 2), 9))
+        share = 10.0 ** (1 - SIGNIFICANT) if missed is None else missed / PER_DEVIATION
+        digits = min(max(1 - _magnitude(share), 2), 9)
+        return lambda value: digits - 1 - math.floor(math.log10(abs(value))) if value else 0
     low, high = parameter.range
-    step = std / PER_DEVIATION if missed and std is not None else (high - low) / PER_RANGE
-    step = min(step, (high - low) / LEAST)
-    finest = max(abs(low), abs(high)) * 1e-12
-    return Digits(places=-_magnitude(max(step, finest)))
+    step = (high - low) / PER_RANGE if missed is None else missed / PER_DEVIATION
+    step = max(min(step, (high - low) / LEAST), max(abs(low), abs(high)) * 1e-12)
+    return lambda value: -_magnitude(step)
 
 
 def _magnitude(value: float) -> int:
@@ -106,19 +79,19 @@ def _magnitude(value: float) -> int:
 
 def as_held(
     space: Space,
-    digits: Mapping[str, Digits],
+    digits: Mapping[str, Places],
     design: Mapping[str, Any],
     given: Collection[str] = (),
 ) -> Design:
     """Return a design as the machine can hold it, inside the ranges and the constraints.
 
-    Where rounding would miss a constraint, the design stays as it is; so does what was given.
+    What would leave its range goes to the next number inside, if there is one. Where rounding would
+    miss a constraint, the design stays as it is; so does what was given.
     """
-    parameters = space.parameters
-    held = {
-        name: digits[name].inside(value, *parameters[name].range)
-        if name in digits and name not in given
-        else value
-        for name, value in design.items()
-    }
+    held = dict(design)
+    for name in set(digits) - set(given):
+        (low, high), places = space.parameters[name].range, digits[name](design[name])
+        near, step = round(design[name], places), float(Decimal(1).scaleb(-places))
+        rounded = (near, round(near - step, places), round(near + step, places))
+        held[name] = next((v for v in rounded if low <= v <= high), design[name])
     return held if space.meets(held) else dict(design)

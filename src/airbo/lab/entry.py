@@ -256,9 +256,10 @@ class EntryReader:
                 )
         is_partly_measured = any(0 < len(own & set(entry.executed)) < len(own) for own in groups)
         is_inside = entry.experiment is not None and entry.design == entry.experiment.design
-        with contextlib.suppress(ValueError):
-            self.settings.space.check(entry.design)
-            is_inside = True
+        if not is_inside:
+            with contextlib.suppress(ValueError):
+                self.settings.space.check(entry.design)
+                is_inside = True
         if under in self._usable and is_inside and not is_partly_measured:
             return
         try:
@@ -276,7 +277,8 @@ class EntryReader:
     @cached_property
     def _usable(self) -> list[Any]:
         """Uncertainties that a model can use, as an earlier experiment showed."""
-        return [e.uncertainty for e in self.record.experiments if e.uncertainty is not None]
+        told = [e.uncertainty for e in self.record.experiments if e.uncertainty is not None]
+        return list({json.dumps(each, sort_keys=True): each for each in told}.values())
 
     @cached_property
     def _optimizer(self) -> "Optimizer":

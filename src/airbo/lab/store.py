@@ -430,8 +430,8 @@ _REASONS = {
 _DAMAGED = {
     "file is not a database": "it is not an SQLite database",
     "malformed": "SQLite cannot read it",
-    "no such table": "it has no table of events (an Optuna study has none: "
-    "airbo import --study URL NAME brings it into a campaign with another storage)",
+    "no such table": "it has no table of events; if it is an Optuna study, airbo import --study "
+    "URL NAME brings it into a campaign with another storage",
     "no such column": "its table of events lacks a column",
     "could not decode": "a text in it is not UTF-8",
     "codec can't decode": "a text in it is not UTF-8",

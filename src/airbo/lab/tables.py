@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import itertools
 import json
 import math
 import os
@@ -115,19 +114,19 @@ class ExperimentTable:
 
     def new_call(self, record: Record) -> str:
         """Return a key for an import of this table that none had before."""
-        used = {event.call for event in record.events}
-        return next(call for call in self._calls() if call not in used)
+        before = self._calls(record)
+        return f"import-{self.digest}" + (f"-{len(before) + 1}" if before else "")
 
     def known(self, record: Record) -> str | None:
         """Return the key of an import of this table that counts, if there is one."""
         undone = {c.call for c in record.history if c.undone}
-        used = {event.call for event in record.events} - undone
-        calls = itertools.takewhile(lambda call: call in used | undone, self._calls())
-        return next((call for call in calls if call in used), None)
+        return next((call for call in self._calls(record) if call not in undone), None)
 
-    def _calls(self) -> "itertools.chain[str]":
-        first = f"import-{self.digest}"
-        return itertools.chain([first], (f"{first}-{i}" for i in itertools.count(2)))
+    def _calls(self, record: Record) -> list[str]:
+        """Return the keys of earlier imports of this table, in their order."""
+        own = f"import-{self.digest}"
+        calls = (event.call for event in record.events)
+        return list(dict.fromkeys(call for call in calls if call.startswith(own)))
 
     def facts(self, settings: Settings, record: Record) -> list[events.Fact]:
         """Return the events that store the table."""

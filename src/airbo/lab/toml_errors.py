@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,22 +28,36 @@ LONG = 50
 _ENDINGS = ("]", "}", '"""', "'''")
 
 
-class Lines:
-    r"""Line numbers of tables and keys in a text that is valid TOML.
+class Notes:
+    r"""Mistakes found so far in a text that is valid TOML, each with its line.
 
     Keys inside inline tables and arrays stand where the outer key begins.
 
-    >>> lines = Lines("name = 'a'\n[[parts]]\n[[parts]]\nsize = 3")
-    >>> lines.of("parts", 1, "size"), lines.of("parts", 1, "weight"), lines.of("unknown")
+    >>> notes = Notes("name = 'a'\n[[parts]]\n[[parts]]\nsize = 3")
+    >>> notes.line("parts", 1, "size"), notes.line("parts", 1, "weight"), notes.line("unknown")
     (4, 3, 1)
     """
 
     def __init__(self, text: str) -> None:
-        self._found: dict[Path, int] = {}
-        self._counts: dict[Path, int] = {}
+        self.text = text
+        self.mistakes: list[Mistake] = []
+
+    def add(self, path: Path, text: str) -> None:
+        """Note a mistake at a key, or at the nearest table around it."""
+        self.mistakes.append(Mistake(self.line(*path), text))
+
+    def line(self, *path: str | int) -> int:
+        """Return the line of a key, or of the nearest table around it; 1 if there is none."""
+        around = (path[:length] for length in range(len(path), 0, -1))
+        return next((self._lines[own] for own in around if own in self._lines), 1)
+
+    @cached_property
+    def _lines(self) -> dict[Path, int]:
+        found: dict[Path, int] = {}
+        counts: dict[Path, int] = {}
         table: Path = ()
         statement, begin = "", 1
-        for number, line in enumerate(text.split("\n"), start=1):
+        for number, line in enumerate(self.text.split("\n"), start=1):
             begin = begin if statement else number
             statement += f"{line}\n"
             if number - begin > LONG and not line.lstrip().startswith(_ENDINGS):
@@ -52,31 +66,25 @@ class Lines:
                 names = _names(tomllib.loads(statement))
             except tomllib.TOMLDecodeError:
                 continue
-            if statement.lstrip().startswith("["):
-                table = self._table(names, statement.lstrip().startswith("[["))
-                names = []
+            if (head := statement.lstrip()).startswith("["):
+                table, names = _table(names, head.startswith("[["), counts), []
             path = (*table, *names)
             for length in range(1, len(path) + 1):
-                self._found.setdefault(path[:length], begin)
+                found.setdefault(path[:length], begin)
             statement = ""
+        return found
 
-    def _table(self, names: list[str], is_entry: bool) -> Path:
-        """Return the path of a table; one of an array has its position there, too."""
-        path: Path = ()
-        for i, name in enumerate(names, start=1):
-            path = (*path, name)
-            if is_entry and i == len(names):
-                self._counts[path] = self._counts.get(path, 0) + 1
-            if path in self._counts:
-                path = (*path, self._counts[path] - 1)
-        return path
 
-    def of(self, *path: str | int) -> int:
-        """Return the line of a key, or of the nearest table around it; 1 if there is none."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self._found:
-                return self._found[path[:length]]
-        return 1
+def _table(names: list[str], is_entry: bool, counts: dict[Path, int]) -> Path:
+    """Return the path of a table; one of an array has its position there, too."""
+    path: Path = ()
+    for i, name in enumerate(names, start=1):
+        path = (*path, name)
+        if is_entry and i == len(names):
+            counts[path] = counts.get(path, 0) + 1
+        if path in counts:
+            path = (*path, counts[path] - 1)
+    return path
 
 
 def _names(values: Any) -> list[str]:
@@ -86,23 +94,6 @@ def _names(values: Any) -> list[str]:
         [(name, values)] = values.items()
         names.append(name)
     return names
-
-
-@dataclass
-class Notes:
-    """Mistakes found so far."""
-
-    text: str
-    """The file."""
-    mistakes: list[Mistake] = field(default_factory=list)
-
-    def add(self, path: Path, text: str) -> None:
-        """Note a mistake at a key, or at the nearest table around it."""
-        self.mistakes.append(Mistake(self._lines.of(*path), text))
-
-    @cached_property
-    def _lines(self) -> Lines:
-        return Lines(self.text)
 
 
 @dataclass(frozen=True)

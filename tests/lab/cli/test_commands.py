@@ -11,8 +11,7 @@ import pytest
 
 import airbo
 from airbo.lab.cli.app import app
-from airbo.lab.cli.experiments import report_in
-from airbo.lab.cli.run import AS_CTRL_C
+from airbo.lab.cli.experiments import AS_CTRL_C, report_in
 from tests.lab.cli.common import airbo_, data
 from tests.lab.common import LINE, MILL, edited, settings, write
 

@@ -95,7 +95,8 @@ def test_the_first_screen_says_what_to_set_in_digits_of_the_machine():
     assert [row[0] for row in rows] == ["speed", "depth", "passes", "tool"]
     (speed, depth, passes, tool) = (row[1] for row in rows)
     assert speed == f"{best.design['speed']:.0f} m/min"  # missed by 8 m/min
-    held = digits_of(opt.space, opt.uncertainty)["depth"].round(best.design["depth"])
+    places = digits_of(opt.space, opt.uncertainty)["depth"](best.design["depth"])
+    held = round(best.design["depth"], places)
     assert depth == f"{held:g} mm"  # as a campaign would ask for it
     assert passes == str(best.design["passes"])
     assert tool == best.design["tool"]

@@ -1,11 +1,32 @@
+import time
+
 import pytest
 
 from airbo.lab.serve.guard import Access
-from airbo.lab.serve.jobs import here
+from airbo.lab.serve.jobs import JobError, in_words
 from airbo.lab.serve.live import LiveCampaign
 from airbo.lab.serve.pages import make_app
 from tests.lab.serve.client import Visitor
 from tests.lab.serve.common import QUICK, write
+
+
+def here(work, args, report):
+    """Run a job in this process and thread."""
+    try:
+        work(*args, report)
+    except Exception as error:
+        raise JobError(*in_words(error)) from None
+
+
+class Live(LiveCampaign):
+    """A campaign that can be waited for."""
+
+    def wait(self, seconds=60):
+        """Wait until nothing is being worked out."""
+        deadline = time.monotonic() + seconds
+        while self._n_choosing or self._is_finding:
+            assert time.monotonic() < deadline, "The jobs of the page do not end."
+            time.sleep(0.01)
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +50,7 @@ def live(file, request, monkeypatch):
     """A campaign that does its jobs here, and fits models only where a test wants them."""
     if "models" not in request.fixturenames:
         monkeypatch.setattr("airbo.lab.serve.live.find", lambda path, report: None)
-    live = LiveCampaign(file, run=here)
+    live = Live(file, run=here)
     yield live
     live.wait()
     live.close()

@@ -15,12 +15,13 @@ from airbo.integrations.optuna.sampler import (
     robust_trial,
 )
 from airbo.integrations.optuna.search_space import distributions_of
-from airbo.integrations.optuna.study import StudyTrial, read_study
 from airbo.integrations.optuna.trials import (
     EXECUTED,
     GAVE_UP,
     OUTCOMES,
     UNCERTAINTY,
+    StudyTrial,
+    read_study,
 )
 from airbo.uncertainty.kinds import describe_uncertainty, read_uncertainty
 

@@ -1,6 +1,7 @@
 """Optuna's distributions as parameters of a space, and back."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -56,15 +57,24 @@ class SearchSpace:
 
     def design(self, params: Mapping[str, Any]) -> Design:
         """Return the design of a trial; values that do not fit its distributions are left out."""
-        return {
-            name: _label(distribution, params[name])
-            for name, distribution in self.distributions.items()
-            if name in params and _has(distribution, params[name])
-        }
+        found = {}
+        for name, distribution in self.distributions.items():
+            with suppress(KeyError, ValueError):  # it lacks it, or has no such choice
+                value = params[name]
+                at = distribution.to_internal_repr(value)
+                if isinstance(distribution, CategoricalDistribution):
+                    value = _labels(distribution)[int(at)]
+                found[name] = value
+        return found
 
     def params(self, design: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of Optuna's parameters: the inverse of :meth:`design`."""
-        return {name: _value(d, design[name]) for name, d in self.distributions.items()}
+        return {
+            name: d.choices[_labels(d).index(design[name])]
+            if isinstance(d, CategoricalDistribution)
+            else design[name]
+            for name, d in self.distributions.items()
+        }
 
     def is_whole(self, design: Design) -> bool:
         """Return whether a design has a value for every parameter."""
@@ -96,27 +106,6 @@ def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
     if isinstance(distribution, CategoricalDistribution):
         return Categorical(_labels(distribution))
     raise TypeError(f"Parameter {name!r}: the distribution {distribution!r} is not supported.")
-
-
-def _value(distribution: BaseDistribution, value: Any) -> Any:
-    if isinstance(distribution, CategoricalDistribution):
-        return distribution.choices[_labels(distribution).index(value)]
-    return value
-
-
-def _label(distribution: BaseDistribution, value: Any) -> Any:
-    if isinstance(distribution, CategoricalDistribution):
-        return _labels(distribution)[int(distribution.to_internal_repr(value))]
-    return value
-
-
-def _has(distribution: BaseDistribution, value: Any) -> bool:
-    """Return whether a value suits the distribution: one of its choices, or a number."""
-    try:
-        distribution.to_internal_repr(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _labels(distribution: CategoricalDistribution) -> list[Any]:

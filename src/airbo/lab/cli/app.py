@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import airbo
-from airbo.lab.cli import advice, calibrate, data, experiments, run, serve
+from airbo.lab.cli import advice, calibrate, data, experiments, serve
 from airbo.lab.cli import file as files
 from airbo.lab.cli.command import NumbersMayBeNegative
 
@@ -126,7 +126,7 @@ _add(
     "airbo serve --host 0.0.0.0  (for a tablet; the link holds a token)",
     "airbo serve --host 0.0.0.0 --read-only --port 8001  (to show it)",
 )
-_add(run.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
+_add(experiments.run, 'airbo run --command "./experiment {speed} {depth}" --budget 40')
 _add(
     calibrate.calibrate,
     "airbo calibrate log.csv",

@@ -170,7 +170,7 @@ def _is_for_users(warning: warnings.WarningMessage) -> bool:
 def open_campaign(file: Path, out: Output) -> "Campaign":
     """Open a campaign until the command ends."""
     with out.working("Opening the campaign ..."):
-        from airbo.lab import Campaign
+        from airbo.lab.campaign import Campaign
 
         return out.until_end.enter_context(Campaign.open(file))
 

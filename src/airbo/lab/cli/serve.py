@@ -49,7 +49,12 @@ def serve(
     the link that is printed. Several people may work at once; the command line works meanwhile.
     """
     with reporting(as_json) as out:
-        encryption = _pair(certificate, key)
+        files = [path for path in (certificate, key) if path is not None]
+        if len(files) == 1:
+            raise CampaignError("--certificate and --key go together.")
+        for path in files:
+            if not path.is_file():
+                raise CampaignError(f"There is no file {path}.")
         with open_campaign(file, out):  # what is wrong with it is said here, not in the page
             collect_garbage()
         try:
@@ -66,7 +71,7 @@ def serve(
         except ValueError as error:
             raise CampaignError(str(error)) from None
         access = Access.of(host, [*own_names(), *(name or [])], token, read_only, seen)
-        scheme = "http" if encryption is None else "https"
+        scheme = "https" if files else "http"
         listening = listen(host, port, access, scheme)
         out.show(
             f"Open {listening.link_to_work}",
@@ -76,19 +81,7 @@ def serve(
             out.show(f"The proxy passes requests on to {listening.own_link}")
         if listening.link_to_look:
             out.show(f"To look only: {listening.link_to_look}")
-        if access.everywhere and encryption is None and origin is None:
+        if access.everywhere and not files and origin is None:
             out.note("The connection is not encrypted: use it in a network that you trust.")
         out.result({"url": listening.link_to_work, "read_only_url": listening.link_to_look})
-        answer(file, listening, encryption)
-
-
-def _pair(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
-
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise CampaignError("--certificate and --key go together.")
-    for path in (certificate, key):
-        if not path.is_file():
-            raise CampaignError(f"There is no file {path}.")
-    return certificate, key
+        answer(file, listening, files)

@@ -92,23 +92,14 @@ def front_table(
 def what_to_expect(settings: Settings, best: "Recommendation") -> str:
     """Say what to expect of a recommended design, by the measure of the campaign."""
     unknown = "(± one standard deviation, model uncertainty)."
-    measure = settings.measure
+    name, want, unit = settings.value_name, settings.measure, settings.value_unit
     if best.capability is not None:
         return f"Expect {best.capability.words}. {BRACKETS}"
-    if isinstance(measure, Target):
-        return (
-            f"Expected distance of {settings.value_name} to "
-            f"{with_unit(measure.value, settings.value_unit)}: "
-            f"{with_unit(max(0.0, -best.mean) ** 0.5, settings.value_unit)}, as the root of the "
-            "mean square over where the design lands."
-        )
-    value = with_unit(plus_minus(best), settings.value_unit)
-    if isinstance(measure, Mean):
-        return (
-            f"Expected {settings.value_name}: {value}, on average over where the design lands "
-            f"{unknown}"
-        )
-    return f"{settings.value_name}: {value}, the {measure.words} {unknown}"
+    if isinstance(want, Mean):
+        value = with_unit(plus_minus(best), unit)
+        return f"Expected {name}: {value}, on average over where the design lands {unknown}"
+    said = outcome_line(settings, name, best.outcomes[name])
+    return f"{said}." if isinstance(want, Target) else f"{said} {unknown}"
 
 
 def ago(age: timedelta) -> str:

@@ -21,7 +21,7 @@ from torch import Tensor
 from airbo import words
 from airbo.analysis import Handover, Outlook, look_ahead
 from airbo.analysis.window import Specification
-from airbo.lab.digits import Digits, digits_of
+from airbo.lab.digits import Places, digits_of
 from airbo.measures import Mean
 from airbo.measures.capability import Capability
 from airbo.models import ERBFGP, UGP
@@ -229,13 +229,13 @@ class Findings:
 
     def bare(self, name: str, value: Any) -> str:
         """Write the same without the unit."""
-        digits = self._digits.get(name)
-        if digits is None:
+        if name not in self._digits:
             return words.bare(self.parameter(name), value)
-        return words.fixed(digits.round(value), digits.places_of(value))
+        places = self._digits[name](value)
+        return words.fixed(round(value, places), places)
 
     @cached_property
-    def _digits(self) -> dict[str, Digits]:
+    def _digits(self) -> dict[str, Places]:
         return digits_of(self.space, self.optimizer.uncertainty)
 
     # -- designs along parameters

@@ -21,9 +21,8 @@ from airbo.lab import AlreadyTold, CampaignError, Settings, StorageError
 from airbo.lab.advice import check_given
 from airbo.lab.campaign import user
 from airbo.lab.data import experiment_data, status_data, told_data
-from airbo.lab.serve.advice import advise, expect
 from airbo.lab.serve.guard import VISIT, Visit
-from airbo.lab.serve.jobs import JobError
+from airbo.lab.serve.jobs import JobError, advise, expect
 from airbo.lab.serve.live import LiveCampaign
 from airbo.lab.serve.view import environment
 from airbo.space.parameters import Categorical, Integer

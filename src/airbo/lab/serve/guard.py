@@ -231,7 +231,9 @@ class Guard:
         session = fresh.get("session", session)
         answer: ASGIApp = self.app
         try:
-            self._check_host(headers)
+            hosts = headers.getlist("host")
+            if len(hosts) != 1 or not self.access.answers_to(hosts[0]):
+                raise Refused(403, _UNKNOWN)
             entering = self._entering(scope)
             if entering is not None:
                 answer, fresh = entering
@@ -243,15 +245,6 @@ class Guard:
         await answer(scope, receive, self._decorated(scope, send, fresh))
 
     # -- is it meant for us, and who is it
-
-    def _check_host(self, headers: Headers) -> None:
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self.access.answers_to(hosts[0]):
-            raise Refused(
-                403,
-                "This address is not known here. Use the address that `airbo serve` printed; "
-                "--name adds another name of this machine.",
-            )
 
     def _entering(self, scope: Scope) -> tuple[Response, dict[str, str]] | None:
         """Turn a token in the address into a cookie, so that it does not stay in sight."""
@@ -337,6 +330,10 @@ class Guard:
         return decorated
 
 
+_UNKNOWN = (
+    "This address is not known here. Use the address that `airbo serve` printed; --name adds "
+    "another name of this machine."
+)
 _SESSION = re.compile(r"[\w-]{22}", re.ASCII)
 _PROXY = " If a proxy stands before this page, start it with: airbo serve --origin https://..."
 _NEEDS_TOKEN = (

@@ -6,7 +6,6 @@ may change the campaign at the same time, from the command line or another machi
 
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -17,8 +16,7 @@ from typing import Any, TypeVar
 from airbo.lab import Campaign, Record, Settings, Status
 from airbo.lab.advice import Given
 from airbo.lab.events import new_key
-from airbo.lab.serve.advice import choose_designs, find, make_report, make_table
-from airbo.lab.serve.jobs import JobError, Runner
+from airbo.lab.serve.jobs import JobError, Runner, choose_designs, find, make_report, make_table
 from airbo.lab.serve.profile import Profile, Profiler
 
 _T = TypeVar("_T")
@@ -53,16 +51,6 @@ def _digest(content: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Choosing:
-    """What is being asked for."""
-
-    n: int = 0
-    """Designs that are still to come."""
-    error: str | None = None
-    """Why the last one could not be chosen."""
-
-
-@dataclass(frozen=True)
 class Found:
     """What the model concludes from the experiments: the sections of the report."""
 
@@ -80,7 +68,10 @@ class View:
     """All that a page shows, at one moment."""
 
     snapshot: Snapshot
-    choosing: Choosing
+    n_choosing: int
+    """Designs that were asked for and are still to come."""
+    choosing_error: str | None
+    """Why the last one could not be chosen."""
     found: Found
     version: str
     """Changes whenever the page has to be renewed."""
@@ -102,7 +93,8 @@ class LiveCampaign:
         self._campaign: Campaign | None = None
         self._read: tuple[int, int] | None = None
         self._snapshot: Snapshot | None = None
-        self._choosing, self._found = Choosing(), Found()
+        self._n_choosing, self._found = 0, Found()
+        self._choosing_error: str | None = None
         self._is_finding = False
         self._began, self._n_shown = new_key(), 0
         """Tell apart what this server showed from what another one did, or this one earlier."""
@@ -163,7 +155,9 @@ class LiveCampaign:
             snapshot = self.snapshot()
             self._renew(snapshot)
             shown = [self._began, self._n_shown, self._read, snapshot.record.version]
-            return View(snapshot, self._choosing, self._found, _digest(shown))
+            return View(
+                snapshot, self._n_choosing, self._choosing_error, self._found, _digest(shown)
+            )
 
     # -- asking
 
@@ -182,7 +176,7 @@ class LiveCampaign:
             Their numbers, when they are chosen; or a ``JobError`` that says why not.
         """
         with self._lock:
-            self._choosing = Choosing(self._choosing.n + n)
+            self._n_choosing, self._choosing_error = self._n_choosing + n, None
             self._n_shown += 1
         return self._askers.submit(self._choose, n, by, key, dict(given or {}))
 
@@ -210,8 +204,8 @@ class LiveCampaign:
 
     def _came(self, n: int, error: str | None = None) -> None:
         with self._lock:
-            self._choosing = Choosing(self._choosing.n - n, error or self._choosing.error)
-            self._n_shown += 1
+            self._n_choosing, self._n_shown = self._n_choosing - n, self._n_shown + 1
+            self._choosing_error = error or self._choosing_error
 
     # -- what the model says
 
@@ -270,13 +264,3 @@ class LiveCampaign:
         if not found.sections or not found.is_done:
             raise JobError("There is no report yet. Try again when the model has done its work.")
         return bytes(self.work_out(make_report, dict(found.sections)))
-
-    # -- for tests
-
-    def wait(self, seconds: float = 60) -> None:
-        """Wait until nothing is being worked out."""
-        deadline = time.monotonic() + seconds
-        while self._choosing.n or self._is_finding:
-            if time.monotonic() > deadline:
-                raise TimeoutError("The jobs of the page do not end.")
-            time.sleep(0.01)

@@ -357,21 +357,21 @@ class Site:
             **{path: functools.partial(self._act, act) for path, act in _POSTS.items()},
         }
         return [
-            *(Route(path, self._shown(name)) for path, name in _PAGES.items()),
+            *(Route(p, functools.partial(self._show, name)) for p, name in _PAGES.items()),
             Route("/live", self.version),
             Route("/files/{name}", self.file),
             Route("/static/{version}/{name}", static),
             Route("/name", self.name, methods=["POST"]),
-            *(Route(path, self._taken(act), methods=["POST"]) for path, act in acts.items()),
+            *(
+                Route(path, functools.partial(self._take, act), methods=["POST"])
+                for path, act in acts.items()
+            ),
         ]
 
     # -- looking
 
-    def _shown(self, name: str) -> Callable[[Request], Response]:
-        def endpoint(request: Request) -> Response:
-            return self._page(request, name, request.path_params.get("number"))
-
-        return endpoint
+    def _show(self, name: str, request: Request) -> Response:
+        return self._page(request, name, request.path_params.get("number"))
 
     def version(self, request: Request) -> Response:
         """Say which version of the page is the latest."""
@@ -432,7 +432,8 @@ class Site:
             answered=None if answered is None or answered.is_pending else answered,
             waiting=waiting if sent is None or sent in waiting else [sent, *waiting],
             found=view.found,
-            choosing=view.choosing,
+            n_choosing=view.n_choosing,
+            choosing_error=view.choosing_error,
             refusal=refusal,
             profile=profile,
             messages=self.messages.take(visit.session),
@@ -462,18 +463,14 @@ class Site:
 
     # -- changing
 
-    def _taken(self, act: Callable[[Request, Visit], None]) -> Callable[[Request], Response]:
+    def _take(self, act: Callable[[Request, Visit], None], request: Request) -> Response:
         """Take a form; its entries are kept if something is wrong with it."""
-
-        def endpoint(request: Request) -> Response:
-            visit: Visit = request.scope[VISIT]
-            try:
-                act(request, visit)
-            except (EntryError, CampaignError) as error:
-                return self._again(request, visit, error)
-            return RedirectResponse(_page_before(visit), 303)
-
-        return endpoint
+        visit: Visit = request.scope[VISIT]
+        try:
+            act(request, visit)
+        except (EntryError, CampaignError) as error:
+            return self._again(request, visit, error)
+        return RedirectResponse(_page_before(visit), 303)
 
     def _again(self, request: Request, visit: Visit, error: Exception) -> Response:
         """Show the page with the form again, its entries, and what is wrong with them."""

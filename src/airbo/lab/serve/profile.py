@@ -122,7 +122,7 @@ class Profiler:
 def answer_questions(path: Path, pipe: Connection, report: Deliver) -> None:
     """Fit the models, and then answer with a ``Profile``, or with why there is none."""
     from airbo.lab.errors import CampaignError
-    from airbo.lab.serve.advice import opened
+    from airbo.lab.serve.jobs import opened
 
     with opened(path) as campaign:
         adviser = campaign.adviser()

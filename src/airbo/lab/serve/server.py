@@ -78,7 +78,7 @@ def own_names() -> list[str]:
     return list(dict.fromkeys([name, f"{name}.local", socket.getfqdn().lower()]))
 
 
-def answer(path: Path, listening: Listening, certificate: Sequence[Path] | None = None) -> None:
+def answer(path: Path, listening: Listening, certificate: Sequence[Path] = ()) -> None:
     """Answer requests until Ctrl-C or SIGTERM; nothing that was begun goes on afterwards."""
     workers = Workers()
     live = LiveCampaign(path, workers)
@@ -94,8 +94,8 @@ def answer(path: Path, listening: Listening, certificate: Sequence[Path] | None 
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=2,
-        ssl_certfile=None if certificate is None else certificate[0],
-        ssl_keyfile=None if certificate is None else str(certificate[1]),
+        ssl_certfile=certificate[0] if certificate else None,
+        ssl_keyfile=str(certificate[1]) if certificate else None,
     )
     try:
         uvicorn.Server(config).run(sockets=[listening.socket])
