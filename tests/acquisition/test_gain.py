@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from botorch.acquisition.analytic import UpperConfidenceBound
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -14,6 +13,7 @@ import airbo
 from airbo import acquisition, measures
 from airbo import uncertainty as unc
 from airbo.acquisition.gain import ExpectedGain, gain_of_lines
+from airbo.acquisition.improvement import LogImprovement
 from airbo.measures.posterior import MeasureModel
 from airbo.models import ERBFGP, MMDGP, ExpectationGP, NominalGP
 
@@ -148,13 +148,13 @@ def test_gradients_are_those_of_differences():
     assert torch.autograd.gradcheck(function, x, eps=1e-5, atol=1e-6, rtol=1e-3)
 
 
-def test_the_default_is_the_gain_of_means_and_a_random_bound_of_other_measures():
+def test_the_default_is_the_gain_of_means_and_the_improvement_by_other_measures():
     model, X = made()
     situation = acquisition.Situation(X, uncertainty=P)
     default = acquisition.find_acquisition("default")
     assert isinstance(default(model, situation), ExpectedGain)
     measured = MeasureModel(model, measures.Quantile(0.9))
-    assert isinstance(default(measured, situation), UpperConfidenceBound)
+    assert isinstance(default(measured, situation), LogImprovement)
 
 
 def test_pending_designs_lose_their_worth():

@@ -22,6 +22,9 @@ from airbo.acquisition import (
     find_acquisition,
     with_pending,
 )
+from airbo.measures import InSpec
+from airbo.measures.posterior import SEARCH, MeasureModel
+from airbo.models import ExpectationGP
 from airbo.optimizer.search import without_numerical_warnings
 from airbo.theory import information_gain
 from tests.surrogates import ERBFGP, NominalGP, box, designs, surrogate
@@ -55,6 +58,24 @@ def test_ei_with_pending_designs_is_noisy_ei_that_knows_them():
     pending = BUSY.X_pending.unsqueeze(-2)
     with without_numerical_warnings():
         assert (acquisition(pending) < ignorant(pending)).all()
+
+
+@pytest.mark.parametrize("name", ["default", "ei"])
+@pytest.mark.parametrize("situation", [ALONE, BUSY], ids=["alone", "busy"])
+def test_a_measure_is_searched_by_its_improvement_on_known_designs_draw_by_draw(name, situation):
+    torch.manual_seed(0)
+    model = surrogate(ExpectationGP, unc.Normal(0.2), 1)
+    judged = MeasureModel(model, InSpec(-0.3, 0.3), effort=SEARCH)
+    pending = situation.X_pending
+    known = OBSERVED if pending is None else torch.cat([OBSERVED, pending])
+    with torch.no_grad():
+        gain = find_acquisition(name)(judged, situation)(X).exp()
+        draws, best = (judged.posterior(Z).draws.squeeze(-1) for Z in (X.squeeze(-1), known))
+        # E (m_s(x) - max_i m_s(x_i))₊
+        expected = (draws - best.amax(-1, keepdim=True)).clamp_min(0).mean(0)
+    assert expected.max() > 0
+    # relative to the largest: the acquisition counts in units of what designs differ by
+    torch.testing.assert_close(gain / gain.max(), expected / expected.max(), atol=1e-3, rtol=1e-3)
 
 
 def test_ucb_theory_has_the_beta_of_the_theorem():

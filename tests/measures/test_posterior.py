@@ -118,6 +118,16 @@ def test_variance_that_something_else_explains():
     torch.testing.assert_close(explained_variance(-2 * g, g), 4 * g.var(0))
 
 
+def test_what_falls_to_both_sides_is_explained_as_well():
+    torch.manual_seed(0)
+    g = torch.randn(4000, 2, dtype=torch.float64)
+    for bent in (g.square(), 3 * g - (g - 1).square()):
+        torch.testing.assert_close(explained_variance(bent, g), bent.var(0))
+    # of a bump in the middle a line explains nothing, a parabola half and more
+    bump = (-g.square()).exp()
+    assert (explained_variance(bump, g) > 0.5 * bump.var(0)).all()
+
+
 def test_a_search_explores_what_experiments_can_teach(model):
     torch.manual_seed(0)
     X, search = designs(4, 2), Effort(32, 32, smooth=True)

@@ -1,6 +1,6 @@
-r"""What a design adds to the ones that are known, where there are limits or several objectives.
+r"""What a design adds to the ones that are known: by a measure, with limits, on a front.
 
-Both are read off joint draws of the outcomes. A draw says of every design what it is worth by each
+It is read off joint draws of the outcomes. A draw says of every design what it is worth by each
 objective, and by how much it keeps its limits.
 
 Notation
@@ -26,6 +26,8 @@ from botorch.utils.safe_math import fatmin, log_fatmoid, log_fatplus, logmeanexp
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import Module, ModuleList
+
+from airbo.measures.posterior import MeasureModel
 
 SMOOTH = 0.01
 """How far improvements and feasibility are smoothed, in units of what designs differ by."""
@@ -62,6 +64,20 @@ class Draws(Module):
     def forward(self, Z: Float[Tensor, "*batch n m"]) -> Sampled:
         """Return draws at designs."""
         raise NotImplementedError
+
+
+class MeasureDraws(Draws):
+    """Draws of one measure, without limits."""
+
+    def __init__(self, model: MeasureModel) -> None:
+        """Take the draws of the model."""
+        super().__init__()
+        self.models = ModuleList([model])
+
+    def forward(self, Z: Float[Tensor, "*batch n m"]) -> Sampled:
+        """Return draws at designs."""
+        drawn = cast(MeasureModel, self.models[0]).posterior(Z).draws
+        return Sampled(drawn, drawn[..., :0])
 
 
 class LogImprovement(AcquisitionFunction):

@@ -23,6 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from airbo.acquisition.gain import ExpectedGain
+from airbo.acquisition.improvement import LogImprovement, MeasureDraws
 from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
@@ -140,12 +141,15 @@ class KnowledgeGradient:
     """The experiment that is expected to raise the best mean most: the default.
 
     It lies at a new design that may be better, or at a good one that is not known well. Measures
-    other than the mean, and models that are not airbo's, have no closed form of this gain: they are
-    searched as with ``RandomizedUCB``.
+    other than the mean, and models that are not airbo's, have no closed form of this gain: measures
+    are searched by their expected improvement, as with ``EI``, and models as with
+    ``RandomizedUCB``.
     """
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the gain over the best known designs."""
+        if isinstance(model, MeasureModel):
+            return EI()(model, situation)
         if not isinstance(model, UncertainInputGP):
             return RandomizedUCB()(model, situation)
         # E max_i μ_i after one more experiment, over the best known designs and itself
@@ -182,10 +186,18 @@ class TheoryUCB:
 
 @dataclass(frozen=True)
 class EI:
-    """Expected improvement on the best posterior mean so far; noisy EI if designs are pending."""
+    """Expected improvement on the best posterior mean so far; noisy EI if designs are pending.
+
+    A measure other than the mean is compared draw by draw: its improvement is over the best of the
+    known designs, and of those pending, in the same draw of f.
+    """
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build LogEI, or qLogNEI."""
+        if isinstance(model, MeasureModel):
+            # log E (m_s(x) - max_i m_s(x_i))₊ over draws s
+            known = [X for X in (situation.X_observed, situation.X_pending) if X is not None]
+            return LogImprovement(MeasureDraws(model), torch.cat(known))
         # log E (F(x) - max_i μ_i)₊
         if situation.X_pending is None:
             return LogExpectedImprovement(model, best_f=_best_mean(model, situation))

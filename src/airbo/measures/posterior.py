@@ -310,12 +310,19 @@ def explained_variance(
 ) -> Float[Tensor, "*shape"]:
     r"""Return how much the variance of draws would drop if something else were known of each.
 
-    .. math:: \mathrm{Cov}(m, g)^2 / \mathrm{Var}\, g
+    .. math:: \mathrm{Cov}(m, g)^2 / \mathrm{Var}\, g + \mathrm{Cov}(m, h)^2 / \mathrm{Var}\, h
+
+    where h is the part of g² that no line in g explains. A share within two limits falls to both
+    sides of its best design, where no line explains anything.
     """
-    m, g = draws - draws.mean(0), known - known.mean(0)
-    # Cov(m, g) over the S draws
-    covariance = (m * g).sum(0) / (len(m) - 1)
-    return covariance.square() / g.var(0).clamp_min(1e-300)
+    m, g = (v - v.mean(0) for v in (draws, known))
+    g = g / g.std(0).clamp_min(1e-150)
+    # h = g² - E g² - Cov(g², g) g, for g of variance 1
+    square = g.square() - g.square().mean(0)
+    h = square - (square * g).sum(0) / (len(g) - 1) * g
+    # Cov(m, g)² + Cov(m, h)² / Var h over the S draws
+    line, curve = ((m * v).sum(0).square() / (len(m) - 1) for v in (g, h))
+    return line / (len(m) - 1) + curve / h.square().sum(0).clamp_min(1e-300)
 
 
 def noise_deviation(model: UncertainInputGP) -> Float[Tensor, ""]:

@@ -97,10 +97,10 @@ class Optimizer:
                 paper's), ``"ugp"``, ``"skl"``, ``"erbf"``,
                 ``"nominal"``, or a function (train_X, train_Y) -> BoTorch model, which may have
                 further arguments uncertainty, deployment and bounds.
-            acquisition: ``"default"``, which is ``"knowledge-gradient"``; ``"ucb-random"``,
-                ``"ucb"`` (the paper's), ``"ucb-theory"``, ``"ei"``, one of
-                ``airbo.acquisition`` with other settings, or a function that builds a BoTorch
-                acquisition from a model.
+            acquisition: ``"default"``, which is ``"knowledge-gradient"`` (by a measure other than
+                the mean, the same as ``"ei"``); ``"ucb-random"``, ``"ucb"`` (the paper's),
+                ``"ucb-theory"``, ``"ei"``, one of ``airbo.acquisition`` with other settings, or a
+                function that builds a BoTorch acquisition from a model.
             seed: Makes all choices reproducible.
             deployment: How accurately the recommended design will be set in use; by default as in
                 the experiments.
