@@ -34,7 +34,6 @@ from airbo.uncertainty.gaussians import (
     Resolution,
     around,
     bisect,
-    by_column,
     by_gauss_rules,
     compress,
     in_cells,
@@ -98,7 +97,7 @@ def _moment_draws(n_base: int) -> Tensor:
 def _deviation_sums(u: "InputUncertainty", d: int, r: Resolution) -> tuple[Mixture, ...]:
     """Write x' - x, which is the same for all designs; a search predicts at hundreds of them."""
     wholes = u._gaussians(torch.zeros(1, d, dtype=torch.float64), r)
-    return tuple(part for whole in wholes for part in by_column(replace(whole, additive=True)))
+    return tuple(replace(whole, additive=True) for whole in wholes)
 
 
 class InputUncertainty(ABC):
@@ -312,7 +311,7 @@ class InputUncertainty(ABC):
             if block.is_additive:
                 parts = [p.to(X) for p in _deviation_sums(block, len(columns), resolution)]
             else:
-                parts = [p for s in block._gaussians(own, resolution) for p in by_column(s)]
+                parts = block._gaussians(own, resolution)
             found += [replace(p, columns=tuple(columns[c] for c in p.columns)) for p in parts]
         return found
 

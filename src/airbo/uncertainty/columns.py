@@ -31,6 +31,7 @@ from airbo.uncertainty.gaussians import (
     Mixture,
     Resolution,
     around,
+    by_column,
     gauss_rule,
     midpoints,
     with_same_weights,
@@ -70,7 +71,7 @@ class Exact(InputUncertainty):
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # one point, with weight 1
-        return [around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1]))]
+        return by_column(around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1])))
 
 
 class LocationScale(InputUncertainty):

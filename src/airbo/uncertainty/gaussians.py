@@ -192,12 +192,8 @@ def joined(mixtures: Sequence[Mixture], columns: tuple[int, ...]) -> Mixture:
 
 
 def by_column(mixture: Mixture) -> list[Mixture]:
-    """Split one point, or one axis-parallel Gaussian: its columns are independent."""
+    """Split one point, or one Gaussian whose columns are independent wherever the design is."""
     C = mixture.spread
-    if mixture.n_components > 1 or len(mixture.columns) == 1:
-        return [mixture]
-    if C is not None and not torch.equal(C, C.diagonal(dim1=-2, dim2=-1).diag_embed()):
-        return [mixture]
     return [
         replace(
             mixture,

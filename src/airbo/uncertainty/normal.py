@@ -29,6 +29,7 @@ from airbo.uncertainty.gaussians import (
     Mixture,
     Resolution,
     around,
+    by_column,
     by_gauss_rules,
     compress,
     midpoints,
@@ -85,7 +86,8 @@ class Normal(InputUncertainty):
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # P_x = N(x, C): one Gaussian with weight 1
         C = self.covariance(X).unsqueeze(-3)  # (..., n, 1, d, d)
-        return [replace(around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1])), spread=C)]
+        whole = replace(around(X, X.new_ones(1), X.new_zeros(1, X.shape[-1])), spread=C)
+        return [whole] if self.cov is not None else by_column(whole)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
