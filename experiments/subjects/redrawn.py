@@ -23,9 +23,8 @@ class RedrawnEmbedding(SampledEmbedding):
         self, estimator: Empirical | Nystrom, observed: Tensor, random: torch.Generator, *args: Any
     ) -> None:
         """Keep the samples of the designs ``observed``; draw all others from ``random``."""
-        super().__init__(*args)
+        super().__init__(estimator.n_samples, None, 0, *args)
         self.estimator, self.observed, self.random = estimator, observed, random
-        self.n_points = estimator.n_samples
         if isinstance(estimator, Nystrom):
             self.depends_on_hyperparameters = True
             self.n_points = estimator.n_landmarks
@@ -42,18 +41,14 @@ class RedrawnEmbedding(SampledEmbedding):
         """Return all samples, or landmarks and their weights."""
         if uncertainty not in self._kept:
             known = (self.observed - self.low) / self.width
-            self._kept[uncertainty] = fresh(known, uncertainty, self._n_samples, self.random)
+            self._kept[uncertainty] = fresh(known, uncertainty, self.n_samples, self.random)
         kept = self._kept[uncertainty][self._is_observed.long().argmax(-1)]
-        drawn = fresh(Z, uncertainty, self._n_samples, self.random)
+        drawn = fresh(Z, uncertainty, self.n_samples, self.random)
         samples = torch.where(self._is_observed.any(-1)[..., None, None], kept, drawn)
         if not isinstance(self.estimator, Nystrom):
             return Z.new_full((self.n_points,), 1 / self.n_points), samples
         landmarks = samples[..., : self.n_points, :]
         return nystrom_weights(self.base_kernel, landmarks, samples), landmarks
-
-    @property
-    def _n_samples(self) -> int:
-        return self.estimator.n_samples
 
 
 class Redrawn(Estimator):
