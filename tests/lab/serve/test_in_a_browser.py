@@ -70,7 +70,8 @@ def test_a_day_with_two_tabs(browser, server):
     # what is typed in one tab stays while the other asks for more
     fill(other, 0, "12,5")
     press(browser, ".ask button")
-    other.wait(f"{CARDS} == 2")
+    for tab in (browser, other):
+        tab.wait(f"{CARDS} == 2")
     assert other.run(f"{FIELD.format(0)}.value") == "12,5"
 
     # a mistake is explained in place, then mended
