@@ -467,8 +467,8 @@ class Campaign:
     def undo(self, *, key: str | None = None) -> list[Change]:
         """Take back the last change: a report, an import, a correction, an exclusion or a note.
 
-        An experiment that was asked for is pending again. Called again, it takes back the change
-        before. What is taken back stays in the history. To restore it, tell it again.
+        An experiment that airbo asked for becomes pending again. Called again, it takes back the
+        change before. What is taken back stays in the history. To restore it, tell it again.
 
         Returns:
             What was taken back: all that was said in the same call.

@@ -29,8 +29,8 @@ Anywhere = Annotated[
     bool | None,
     typer.Option(
         "--anywhere/--tried",
-        help="Look at all designs, or only at those tried. Default: those tried, unless another "
-        "one is clearly better.",
+        help="Recommend any design, or only one that was tried. Default: one that was tried, unless "
+        "another one is clearly better.",
     ),
 ]
 _MEANS = (
@@ -119,7 +119,7 @@ def front_(
 ) -> None:
     """List the designs to choose from if two or three objectives conflict.
 
-    No other design is better by all objectives than one on the front, and every design on it keeps
+    No design beats one on the front in all objectives, and every design on it keeps
     the limits of the file. The first row is the best by the first objective.
     """
     with working_on(file, as_json) as (out, campaign):
@@ -157,7 +157,7 @@ def front_(
 def predict(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="What to set; the rest is as recommended."),
+        typer.Argument(metavar="[NAME=VALUE]...", help="Settings; the others stay as recommended."),
     ] = None,
     table: Annotated[
         Path | None,
@@ -172,7 +172,7 @@ def predict(
 ) -> None:
     """Say what to expect at settings of your choice, tried or not.
 
-    Of every outcome: the expected value, what a single run will give, how well limits are kept,
+    For every outcome: the expected value, what a single run will give, how well limits are kept,
     with 90% intervals; and how far the nearest experiments are.
     """
     with working_on(file, as_json) as (out, campaign):

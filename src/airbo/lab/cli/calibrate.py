@@ -36,9 +36,7 @@ def calibrate(
         int | None,
         typer.Option(help="Rows by which actual lags behind asked; default: estimated.", min=0),
     ] = None,
-    keep_outliers: Annotated[
-        bool, typer.Option("--keep-outliers", help="Let outliers count as well.")
-    ] = False,
+    keep_outliers: Annotated[bool, typer.Option("--keep-outliers", help="Keep outliers.")] = False,
     environment: Annotated[
         str | None,
         typer.Option(help="Learn the law of this environment from what the campaign measured."),
@@ -49,7 +47,7 @@ def calibrate(
     """Learn from a log of asked and actual values how accurate the machine is.
 
     Columns are paired by their names, such as speed_asked and speed_actual, speed_sp and speed_pv,
-    or speed and speed_measured; --pair names others. Rows stand in the order of time.
+    or speed and speed_measured; --pair names others. Rows are in the order of time.
 
     It prints what it found, what it compared, and lines for campaign.toml.
 

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from airbo.lab import Campaign, Settings
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: all numbers are right.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask about numbers that look like typing errors.")
+]
 WithGiven = Annotated[
     list[str] | None,
-    typer.Option("--given", help="What is known of today, or has to be so: NAME=VALUE."),
+    typer.Option("--given", help="A value known for today, or a parameter to hold: NAME=VALUE."),
 ]
 Outside = Annotated[
     bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")

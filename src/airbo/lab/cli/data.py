@@ -56,9 +56,9 @@ def import_(
     The header names the parameters and the value, by its name in the campaign file or as "value";
     units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
     Commas, semicolons or tabs between cells and decimal commas are understood. Every mistake is
-    named with its line. Numbers that look like typing errors are questioned first, all at
-    once. The same table twice counts once. Of a table that airbo exported, notes, exclusions,
-    names, times and free numbers are kept.
+    named with its line. airbo first asks about numbers that look like typing errors, all at once.
+    The same table twice counts once. From a table that airbo exported, it keeps notes,
+    exclusions, names, times and free numbers.
 
     With --study, the trials of an Optuna study are imported, pending ones too.
     """
@@ -99,7 +99,7 @@ def export(
         typer.Option("--output", "-o", help="A .csv or .xlsx file; - or nothing: print CSV."),
     ] = None,
     damaged: Annotated[
-        bool, typer.Option("--damaged", help="What can be read of a damaged storage.")
+        bool, typer.Option("--damaged", help="Write what can be read of a damaged storage.")
     ] = False,
     history: Annotated[
         bool, typer.Option("--history", help="Every change instead: who, when, what.")

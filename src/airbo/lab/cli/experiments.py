@@ -76,7 +76,7 @@ def tell(
     words: Annotated[
         list[str],
         typer.Argument(
-            help="NUMBER VALUE, NUMBER=VALUE ..., NAME=VALUE ... VALUE, or, where you set another "
+            help="NUMBER VALUE, NUMBER=VALUE ..., NAME=VALUE ... VALUE, or, if you set another "
             "value than asked, NUMBER NAME=VALUE ... VALUE. With outcomes: NUMBER OUTCOME=VALUE "
             "... What you measured of the environment is named in the same way: humidity=63."
         ),
@@ -94,7 +94,11 @@ def tell(
     uncertainty: Under = None,
     correct: Correct = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Another experiment with the same design and value.")
+        bool,
+        typer.Option(
+            "--again",
+            help="Count it as another experiment, although design and value are the same.",
+        ),
     ] = False,
     allow_outside: Outside = False,
     note: Annotated[str | None, typer.Option(help="Something to remember about it.")] = None,
@@ -139,8 +143,8 @@ def fail(
 ) -> None:
     """Report experiments that gave no value.
 
-    A failed experiment was tried: the model looks elsewhere for a while. One that was given up says
-    nothing about its design.
+    A failed experiment was tried: the model looks elsewhere for a while. An abandoned experiment
+    does not inform the model.
     """
     with working_on(file, as_json) as (out, campaign):
         failed = [(n, None) for n in numbers]
@@ -200,7 +204,7 @@ def status(file: File = DEFAULT, as_json: AsJson = False) -> None:
 def undo(file: File = DEFAULT, as_json: AsJson = False) -> None:
     """Take back the last tell, fail, import, correction, exclusion or note; again: the one before.
 
-    An experiment that was asked for is pending again. The history keeps what you take back.
+    An experiment that airbo asked for becomes pending again. The history keeps what you take back.
     """
     with working_on(file, as_json) as (out, campaign):
         taken_back = campaign.undo()
@@ -287,8 +291,8 @@ def run(
 
     The last line that the command prints is the value. Where the file has several outcomes, it is
     JSON: {"strength": 410, "leak": 0.05}; leave out what was not measured. An exit code other than
-    0, or a time-out, is a failed experiment. No shell sees the command. Started again after a
-    crash, it goes on; several machines can run it at the same time.
+    0, or a time-out, is a failed experiment. No shell sees the command. After a crash, start it
+    again: it continues. Several machines can run it at the same time.
     """
     with working_on(file, as_json) as (out, campaign):
         from airbo.lab.run import Command, run_unattended

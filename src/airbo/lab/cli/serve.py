@@ -32,8 +32,8 @@ def serve(
     origin: Annotated[
         str | None,
         typer.Option(
-            help="The address that browsers see, such as https://lab.example, where a proxy stands "
-            "before this server."
+            help="The address that browsers see, such as https://lab.example, if a proxy forwards to "
+            "this server."
         ),
     ] = None,
     certificate: Annotated[
@@ -45,8 +45,8 @@ def serve(
 ) -> None:
     """Open a page to work on: what to run next, a form for the results, the best design, charts.
 
-    Only this machine reaches it. Any other address, such as --host 0.0.0.0, demands a token: open
-    the link that is printed. Several people may work at once; the command line works meanwhile.
+    Only this machine can open it. For others, use --host 0.0.0.0 and open the link with the token
+    that is printed. Several people may work at once; the command line works meanwhile.
     """
     with reporting(as_json) as out:
         files = [path for path in (certificate, key) if path is not None]

@@ -99,7 +99,7 @@ def verbs(settings: Settings) -> dict[str, Verb]:
         "anywhere": _one("boolean", "Look at all designs, or (false) only at those tried."),
         "tolerance": _one("number", "A difference that does not matter to you.", minimum=0),
     }
-    set_part = "What to set; the rest is as recommended. It may name the environment."
+    set_part = "Settings; the others stay as recommended. It may name the environment."
     predict = {"design": _values(settings, inputs, set_part), "allow_outside": outside}
     return {
         "ask": Verb("Choose the next designs; they are then pending.", ask, True),
