@@ -29,8 +29,8 @@ Anywhere = Annotated[
     bool | None,
     typer.Option(
         "--anywhere/--tried",
-        help="Recommend any design, or only one that was tried. Default: one that was tried, unless "
-        "another one is clearly better.",
+        help="Recommend any design, or only one that was tried. Default: one that was tried, "
+        "unless another one is clearly better.",
     ),
 ]
 _MEANS = (

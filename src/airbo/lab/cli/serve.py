@@ -32,8 +32,8 @@ def serve(
     origin: Annotated[
         str | None,
         typer.Option(
-            help="The address that browsers see, such as https://lab.example, if a proxy forwards to "
-            "this server."
+            help="The address that browsers see, such as https://lab.example, if a proxy forwards "
+            "to this server."
         ),
     ] = None,
     certificate: Annotated[
