@@ -196,8 +196,8 @@ def calibration(results: Results) -> str:
     inside = [np.mean([near for _, near in pairs]) for pairs in held.values()]
     count = sum(low <= share <= high for share in inside)
     return (
-        "How often airbo's 90% intervals of E f hold the truth, at the recommended design and at "
-        f"designs near it. Near it, {count} of {len(inside)} cases are within {low:.0%} to "
+        "How often airbo's 90% intervals of E f contain the true value, at the recommended design "
+        f"and at designs near it. Near it, {count} of {len(inside)} cases are within {low:.0%} to "
         f"{high:.0%}.\n\n{table.markdown(['case', 'recommended', 'near it'], rows)}"
     )
 

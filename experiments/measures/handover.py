@@ -261,8 +261,8 @@ class Handover(Experiment):
             [
                 f"After {N_EXPERIMENTS} experiments.",
                 table.markdown(header, rows),
-                "How often the 90% interval at the recommended design holds the truth, and how "
-                "often the worst corner of the joint window keeps its level.",
+                "How often the 90% interval at the recommended design contains the true value, and "
+                "how often the worst corner of the joint window keeps its level.",
                 table.markdown(["job", "runs", *held, "worst corner"], kept),
             ]
         )
