@@ -358,23 +358,22 @@ def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | Non
         return replace(e, run=fact.run) if e.is_pending else e
     if isinstance(fact, Told | Failed):
         told, by = _moment(fact.at, event), fact.by or event.by
+        measured = fact if isinstance(fact, Told) else Told(fact.number, fact.design, {})
+        now: dict[str, Any] = {
+            "design": fact.design,
+            "outcome": "ok" if isinstance(fact, Told) else "failed",
+            "outcomes": measured.outcomes,
+            "units": measured.units,
+            "noise": measured.noise,
+            "executed": fact.executed,
+            "infeasible": isinstance(fact, Failed) and fact.infeasible,
+        }
+        own = under if e is None else e.uncertainty
+        now["uncertainty"] = own if fact.uncertainty is None else fact.uncertainty
         if e is None:
             asked = told if fact.asked is None else datetime.fromisoformat(fact.asked)
-            e = Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under)
-        measured = fact if isinstance(fact, Told) else Told(fact.number, fact.design, {})
-        return replace(
-            e,
-            design=fact.design,
-            outcome="ok" if isinstance(fact, Told) else "failed",
-            outcomes=measured.outcomes,
-            units=measured.units,
-            noise=measured.noise,
-            executed=fact.executed,
-            infeasible=isinstance(fact, Failed) and fact.infeasible,
-            uncertainty=e.uncertainty if fact.uncertainty is None else fact.uncertainty,
-            told=e.told if e.has_outcome else told,
-            by=e.by if e.has_outcome else by,
-        )
+            return Experiment(fact.number, asked=asked, told=told, by=by, **now)
+        return replace(e, **now) if e.has_outcome else replace(e, told=told, by=by, **now)
     if e is None:
         return None
     if isinstance(fact, Abandoned):
