@@ -112,6 +112,9 @@ METHODS: dict[str, Start] = {
 }
 """airbo and its recommendation as shipped, the same knowing nothing, and what others use today."""
 REPEATS = 12
+FEWEST = 6
+"""Fewer repeats cannot show that a method is ahead: if it wins all n of them, chance alone does so,
+for one of the two, in 2 · 2⁻ⁿ of all cases, which is 3% for n = 6."""
 
 CONFIRMING = (
     "rkhs", "double-peak", "bumped-bowl", "push",  # the paper's

@@ -149,23 +149,28 @@ def _against_best(found: Finals) -> str:
 
 def sentences(found: Finals) -> str:
     """Say by name where another method is ahead, and how often the aim is reached."""
-    surely: list[str] = []
-    perhaps: list[str] = []
+    surely: dict[str, list[str]] = defaultdict(list)
+    perhaps: dict[str, list[str]] = defaultdict(list)
+    n_few = 0
     for case, by_method in found.items():
         for other, values in by_method.items():
             if other == AIRBO or AIRBO not in by_method:
                 continue
             lead = leads(by_method[AIRBO], values)
-            if len(lead) > 1 and lead.mean() < -FLOOR:
+            n_few += len(lead) < plan.FEWEST
+            if len(lead) >= plan.FEWEST and lead.mean() < -FLOOR:
                 _, high = interval_of_mean(lead)
-                (surely if high < 0 else perhaps).append(f"{case} ({shown(other)})")
+                (surely if high < 0 else perhaps)[case].append(shown(other))
     pays = [c for c in found if find_case(c).kind in plan.KNOWING_PAYS and best_other(found[c])]
     halved = [c for c in pays if _ratio_to_best(found[c]) < 0.5]
+    few = (
+        f"{n_few} comparisons have fewer than {plan.FEWEST} repeats, too few to say who is ahead. "
+    )
     return (
-        f"Another method is ahead beyond chance (95%) on {_listed(surely)}. Another is ahead, "
-        f"within chance, on {_listed(perhaps)}. Where the error varies, is wide or differs between "
-        f"experiments and use, airbo has less than half of the best other regret on "
-        f"{len(halved)} of {len(pays)} cases: {_listed(halved)}."
+        f"{few if n_few else ''}Another method is ahead beyond chance (95%) on {_by_case(surely)}. "
+        f"Another is ahead, within chance, on {_by_case(perhaps)}. Where the error varies, is wide "
+        f"or differs between experiments and use, airbo has less than half of the best other "
+        f"regret on {len(halved)} of {len(pays)} cases: {_listed(halved)}."
     )
 
 
@@ -173,6 +178,10 @@ def _ratio_to_best(by_method: Mapping[str, Repeats]) -> float:
     other = best_other(by_method)
     assert other is not None
     return floored(by_method[AIRBO].values()) / floored(by_method[other].values())
+
+
+def _by_case(methods: Mapping[str, list[str]]) -> str:
+    return _listed([f"{case} ({', '.join(names)})" for case, names in methods.items()])
 
 
 def _listed(names: list[str]) -> str:
