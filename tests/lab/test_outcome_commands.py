@@ -38,16 +38,16 @@ def test_outcomes_are_told_by_name(airbo):
     assert (added["outcomes"], added["value"]) == ({"leak": 0.2}, None)
     assert "Experiment 1 waits for a measurement: strength." in airbo("status").output
     assert "did you mean 'leak'" in airbo("tell", "0", "leek=1").output
+    said = " ".join(airbo("tell", "0", "1").output.split())
+    assert "Please write: airbo tell 3 strength=1.25 leak=1.25" in said
+    said = " ".join(airbo("fail", "--infeasible", "0", "--correct").output.split())
+    assert "its design cannot be used" in said
 
 
 def test_the_hint_after_ask_can_be_pasted_into_a_shell(airbo):
     Path("campaign.toml").write_text(SEAM.replace("outcomes.strength", 'outcomes."shear & peel"'))
     asked = airbo("ask").output
     assert "tell 0 'shear & peel=VALUE' leak=VALUE " in " ".join(asked.split())
-    said = " ".join(airbo("tell", "0", "1").output.split())
-    assert "Please write: airbo tell 3 strength=1.25 leak=1.25" in said
-    said = " ".join(airbo("fail", "--infeasible", "0", "--correct").output.split())
-    assert "its design cannot be used" in said
 
 
 @pytest.mark.parametrize(
