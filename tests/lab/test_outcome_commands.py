@@ -44,6 +44,12 @@ def test_outcomes_are_told_by_name(airbo):
     assert "its design cannot be used" in said
 
 
+def test_the_hint_after_ask_can_be_pasted_into_a_shell(airbo):
+    Path("campaign.toml").write_text(SEAM.replace("outcomes.strength", 'outcomes."shear & peel"'))
+    asked = airbo("ask").output
+    assert "tell 0 'shear & peel=VALUE' leak=VALUE " in " ".join(asked.split())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

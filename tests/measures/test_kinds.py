@@ -164,6 +164,7 @@ def test_a_written_measure_is_read_back(measure):
         (lambda: measures.from_text("median"), "There is no measure 'median'"),
         (lambda: measures.from_text("in-spec:3..1"), "The lower limit must be below"),
         (lambda: measures.from_text("target"), "'target' is no measure: write target:50"),
+        (lambda: measures.from_text("in-spec:1:2"), r"in-spec:0.5.. or in-spec:..2\.$"),
         (lambda: measures.from_text("worst:3"), "'worst:3' is no measure: write worst"),
     ],
 )

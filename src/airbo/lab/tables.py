@@ -263,7 +263,7 @@ class _TableReader:
         settings: Settings,
         source: "Source",
         called: Mapping[str, str] | None = None,
-        ignore_others: bool = False,
+        ignore_others: bool | None = None,  # None: nobody can choose
     ) -> None:
         """Read the header; see ``read_experiments``."""
         self.settings, self.space, self.units = settings, settings.space.whole, settings.units
@@ -286,7 +286,7 @@ class _TableReader:
         self.columns = [self._meaning(column, ignore_others) for column in self.sheet.header]
         """What each column means; None: it is skipped."""
 
-    def _meaning(self, column: str, ignore_others: bool) -> str | None:
+    def _meaning(self, column: str, ignore_others: bool | None) -> str | None:
         name, unit = column, ""
         if name not in self.known and (found := _UNIT.fullmatch(column)):
             name, unit = found["name"], found["square"] or found["round"]
@@ -294,7 +294,7 @@ class _TableReader:
         if name not in self.known:
             if column and not ignore_others:
                 near = nearest(name, self.known)
-                hint = " (--ignore-others skips such columns)"
+                hint = "" if ignore_others is None else " (--ignore-others skips such columns)"
                 self.note(1, f"unknown column {column!r}{near}{hint}")
             return None
         if self.settings.is_single and name in (VALUE, NOISE_COLUMN + VALUE):

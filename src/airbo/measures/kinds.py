@@ -345,7 +345,7 @@ _FORMS = {
     MeanStd: "mean-std:2",
     Quantile: "quantile:0.9",
     CVaR: "cvar:0.9",
-    InSpec: "in-spec:0.5..2, in-spec:..2 or in-spec:0.5..",
+    InSpec: "in-spec:0.5..2, in-spec:0.5.. or in-spec:..2",
     Target: "target:50",
 }
 """How measures with numbers are written."""

@@ -119,6 +119,16 @@ def test_check_draws_the_uncertainty(here):
     assert lands[0]["quantiles"]["0.025"] == 0.0
 
 
+def test_check_draws_the_uncertainty_whole_in_a_narrow_terminal(here, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    write(here, MILL)
+    lines = airbo_("check").stdout.splitlines()
+    drawn = [line for line in lines if "█" in line]
+    assert drawn
+    assert all(len(re.findall("[▁▂▃▄▅▆▇█]", line)) > 16 for line in drawn)
+    assert "…" not in "".join(lines)
+
+
 def test_check_does_not_begin_a_campaign(here):
     write(here, LINE)
     airbo_("check")

@@ -44,6 +44,7 @@ def test_every_row_of_a_table_is_predicted_as_if_alone(line):
     (line / "designs.csv").write_text("x [mm];remarks_of;value\n0,5;;\n0,25;;1,0\n", "utf-8")
     refused = airbo_("predict", "--table", "designs.csv", code=3)
     assert "unknown column 'remarks_of'" in refused.stderr
+    assert "--ignore-others" not in refused.stderr  # predict has no such option
     (line / "designs.csv").write_text("x [mm];value\n0,5;\n0,25;1,0\n", "utf-8")
     rows = data("predict", "--table", "designs.csv")["predictions"]
     assert rows == [data("predict", "x=0.5"), data("predict", "x=0.25")]

@@ -1,5 +1,6 @@
 """Commands about experiments: ask, tell, fail, status; undo, exclude, include, note; run."""
 
+import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from types import FrameType
@@ -64,10 +65,11 @@ def ask(
         out.show(design_table(settings, asked, title="Try these designs"))
         out.show(*(f"{e.number}: {e.reason}" for e in asked))
         first = asked[0].number
-        value = " ".join(f"{name}=VALUE" for name in settings.outcomes)
-        value = "VALUE" if settings.is_single else value
+        told = [f"{name}=VALUE" for name in settings.outcomes]
+        told = ["VALUE"] if settings.is_single else told
         for name in settings.space.environment:
-            value += f" {name}={shown(asked[0].given.get(name, 'MEASURED'))}"
+            told.append(f"{name}={shown(asked[0].given.get(name, 'MEASURED'))}")
+        value = shlex.join(told)  # a name may have blanks
         out.show(f"Then: airbo tell {first} {value}   (or, without a value: airbo fail {first})")
         out.result({"asked": [experiment_data(settings, e) for e in asked]})
 

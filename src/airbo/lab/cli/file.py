@@ -124,7 +124,7 @@ def _check_file(file: Path, out: Output) -> None:
             for row, histogram in listed
         ]
         if rows:
-            out.show(text_table(title, head, rows, left=1))
+            out.show(text_table(title, head, rows, left=1, is_drawn=True))
     lands = {"lands": [row for row, _ in found], "lands_in_use": [row for row, _ in used]}
     out.result({**_described(settings), **lands})
 

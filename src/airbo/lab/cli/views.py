@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.table import Table
 from rich.text import Text
@@ -26,7 +26,11 @@ def heading(name: str, unit: str | None) -> str:
 
 
 def text_table(
-    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], left: int
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: int,
+    is_drawn: bool = False,
 ) -> Table:
     """Make a table of texts; brackets in them are brackets, not markup.
 
@@ -35,10 +39,13 @@ def text_table(
         header: One text per column.
         rows: The cells.
         left: How many of the last columns are not numbers and begin at the left.
+        is_drawn: Whether the last column is a drawing, which is shown whole: the others are broken.
     """
     table = Table(title=Text(title), title_justify="left")
     for i, text in enumerate(header):
-        table.add_column(Text(text), justify="left" if i >= len(header) - left else "right")
+        justify: Literal["left", "right"] = "left" if i >= len(header) - left else "right"
+        whole = is_drawn and i == len(header) - 1
+        table.add_column(Text(text), justify=justify, no_wrap=whole)
     for row in rows:
         table.add_row(*map(Text, row))
     return table

@@ -48,15 +48,17 @@ def lead(findings: Findings) -> str:
 
 def remark(findings: Findings, name: str) -> str:
     """Say where a parameter lands, 95 of 100 times, and whether it is at the end of its range."""
-    at_end = lands = ""
+    found = []
     if findings.space.names.index(name) not in findings.space.categorical_columns:
         [position] = findings.positions_of(name, findings.center)
         end = "lower" if position <= NEAR_BOUND else "upper" if position >= 1 - NEAR_BOUND else ""
-        at_end = f"the {end} end of its range: widen it, if you can. " if end else ""
+        if end:
+            found.append(f"the {end} end of its range: widen it, if you can")
     if name in findings.uncertain:
         between = words.between(*findings.executed_interval(name))
-        lands = f"lands at {words.with_unit(between, words.unit_of(findings.parameter(name)))}"
-    return at_end + lands
+        unit = words.unit_of(findings.parameter(name))
+        found.append(f"lands at {words.with_unit(between, unit)}")
+    return "; ".join(found)
 
 
 # -- what to expect
