@@ -68,7 +68,7 @@ def scatter(drawn):
     return with_local_spread(drawn).std(-1), plain(drawn).std(-1)
 
 
-def told(drawn, information):
+def informed(drawn, information):
     near = torch.cat([drawn.near[..., :2], torch.full_like(drawn.near[..., 2:], information)], -1)
     return replace(drawn, near=near)
 
@@ -76,7 +76,7 @@ def told(drawn, information):
 def test_the_more_observations_tell_of_the_scatter_the_less_draws_differ_in_it():
     drawn = drawn_at(surrogate(ExpectationGP, P, 2, n=9), designs(3, 2), 64)
     drawn = replace(drawn, deviations=drawn.prior, mean=0 * drawn.mean)  # nothing is known of f
-    spreads = [scatter(told(drawn, w))[0].log().std(0) for w in (0.0, 1.0, 10.0, 1000.0)]
+    spreads = [scatter(informed(drawn, w))[0].log().std(0) for w in (0.0, 1.0, 10.0, 1000.0)]
     assert all((more < less).all() for less, more in itertools.pairwise(spreads))
     # with information I, log s has the standard deviation 1 / √I
     torch.testing.assert_close(
@@ -87,7 +87,7 @@ def test_the_more_observations_tell_of_the_scatter_the_less_draws_differ_in_it()
 def test_what_observations_tell_of_the_scatter_leaves_its_size_as_the_model_says():
     drawn = drawn_at(surrogate(ExpectationGP, P, 2, n=9), designs(3, 2), 64)
     drawn = replace(drawn, deviations=drawn.prior, mean=0 * drawn.mean)
-    found, naive = scatter(told(drawn, 1e6))
+    found, naive = scatter(informed(drawn, 1e6))
     expected = local_roughness(drawn) * naive.square().mean(0).sqrt()
     torch.testing.assert_close(found, expected.expand_as(found), rtol=0.01, atol=0)
 
@@ -118,7 +118,7 @@ def test_surprises_are_errors_of_predictions_from_all_other_observations():
     z, unseen = torch.stack(z).abs(), torch.arange(6.0, dtype=torch.float64)
     found = Surprises.of(torch.linalg.cholesky(A), errors, A.diagonal(), unseen)
     torch.testing.assert_close(found.sizes, z / z.mean())
-    torch.testing.assert_close(found.told, (unseen / torch.stack(V)).square())
+    torch.testing.assert_close(found.information, (unseen / torch.stack(V)).square())
 
 
 def test_values_that_surprise_nobody_leave_the_roughness_at_one():

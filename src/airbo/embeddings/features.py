@@ -51,9 +51,9 @@ class Features(Module, ABC):
         # constants, and no part of a state that is loaded
         self.register_buffer("low", bounds[0].clone(), persistent=False)
         self.register_buffer("width", (bounds[1] - bounds[0]).clone(), persistent=False)
-        self.know(uncertainties)
+        self.prepare(uncertainties)
 
-    def know(self, uncertainties: Sequence[InputUncertainty]) -> None:
+    def prepare(self, uncertainties: Sequence[InputUncertainty]) -> None:
         """Work out what follows from the uncertainties and the bounds, and forget all else."""
         self.uncertainties = list(uncertainties)
         # P in the unit cube, where features are made: z = (x - low) / width
@@ -76,7 +76,7 @@ class Features(Module, ABC):
         for u in new:
             u.check_dim(self.d)
         larger = deepcopy(self, {id(t): t for t in (*self.parameters(), *self.buffers())})
-        larger.know([*self.uncertainties, *new])
+        larger.prepare([*self.uncertainties, *new])
         return larger
 
     def forward(self, X: Float[Tensor, "*batch n c"]) -> Float[Tensor, "*batch n f"]:

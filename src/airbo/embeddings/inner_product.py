@@ -320,9 +320,9 @@ class GaussianEmbedding(Embedding):
         self.resolution = Resolution(n_atoms)
         super().__init__(uncertainties, base_kernel, bounds)
 
-    def know(self, uncertainties: Sequence[InputUncertainty]) -> None:
+    def prepare(self, uncertainties: Sequence[InputUncertainty]) -> None:
         """Divide the columns into groups, and see how far apart designs of the box may land."""
-        super().know(uncertainties)
+        super().prepare(uncertainties)
         self.groups = groups_of(tuple(self.in_cube), self.d, self.resolution)
         self.reach = self._reach_of_box()
 

@@ -64,7 +64,7 @@ def with_local_spread(drawn: Drawn, n: int | None = None) -> Float[Tensor, "draw
     level, within = mean[..., :n].mean(-1, keepdim=True), e[..., :n].mean(-1, keepdim=True)
     tau, c = (share(drawn, n).unsqueeze(-1) for share in (unknown_share, local_roughness))
     # c r_i (e_i(x') - ē_i) around ē_i, which keeps the mean over P_x of every draw
-    log_r = _log_roughness(e[..., :n] - within, _told(drawn, n))
+    log_r = _log_roughness(e[..., :n] - within, _information(drawn, n))
     e = within + c * log_r.exp() * (e - within)
 
     # r_i^τ (μ(x') - μ̄) around μ̄
@@ -87,14 +87,16 @@ def local_roughness(drawn: Drawn, n: int | None = None) -> Float[Tensor, "*batch
     return (UNSURPRISED + surprise) / (UNSURPRISED + count)
 
 
-def _told(drawn: Drawn, n: int | None) -> Float[Tensor, "*batch 1"]:
+def _information(drawn: Drawn, n: int | None) -> Float[Tensor, "*batch 1"]:
     """Return the information about log r in observations nearby."""
     # I = 2 τ² Σ_j w_j (u_j / V_j)², with sums averaged over P_x
-    told = drawn.near[..., :n, 2].mean(-1, keepdim=True)
-    return 2 * unknown_share(drawn, n).unsqueeze(-1).square() * told
+    nearby = drawn.near[..., :n, 2].mean(-1, keepdim=True)
+    return 2 * unknown_share(drawn, n).unsqueeze(-1).square() * nearby
 
 
-def _log_roughness(e: Float[Tensor, "p *batch s"], told: Float[Tensor, "*batch 1"]) -> Tensor:
+def _log_roughness(
+    e: Float[Tensor, "p *batch s"], information: Float[Tensor, "*batch 1"]
+) -> Tensor:
     """Return log r_i, one per draw, where a draw deviates within P_x by e."""
     # u_i = (i + ½) / p: a stratified sample, the same for every design; draws are in no order
     u = (torch.arange(len(e)).to(e) + 0.5) / len(e)
@@ -104,5 +106,5 @@ def _log_roughness(e: Float[Tensor, "p *batch s"], told: Float[Tensor, "*batch 1
     variance = e.square().mean(-1, keepdim=True)
     own = 0.5 * (variance / variance.mean(0)).clamp_min(1e-12).log()
     # log r ~ N(0, σ²), and a measurement 0 = log r + log s_i / s + N(0, 1 / I); b is left
-    left = 1 / (1 + told * sigma.square())
+    left = 1 / (1 + information * sigma.square())
     return left.sqrt() * sigma * z - (1 - left) * own

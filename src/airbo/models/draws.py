@@ -62,7 +62,7 @@ class Surprises:
     """:math:`|z_j|`, so scaled that their mean is 1."""
     scales: Float[Tensor, " n"]
     """Product of the variances of f at a point and of the observed expected value, without data."""
-    told: Float[Tensor, " n"]
+    information: Float[Tensor, " n"]
     """:math:`(u_j / V_j)^2`."""
 
     @classmethod
@@ -100,7 +100,7 @@ class Surprises:
         """
         # Corr⁴ = (Cov² / (Var Var))²
         w = (covariance[:, : len(self.sizes)].square() / self.scales).square()
-        return w @ torch.stack([torch.ones_like(self.sizes), self.sizes, self.told], -1)
+        return w @ torch.stack([torch.ones_like(self.sizes), self.sizes, self.information], -1)
 
 
 class FunctionDraws:
