@@ -70,7 +70,7 @@ def test_an_acquisition_is_noisy_only_if_samples_are_redrawn():
 
 
 def test_the_default_estimator_takes_about_four_times_a_plain_model():
-    assert says("estimators.md", "about four times as long as that of a plain `SingleTaskGP`")
+    assert says("models.md", "about four times as long as that of a plain `SingleTaskGP`")
     seconds = INFERENCE_TIME.seconds(results("inference-time"))
     assert 3 < np.mean(seconds["default"] / seconds[PLAIN]) < 5
     for m, h in ((100, 10), (1000, 100)):
