@@ -4,7 +4,6 @@ from pathlib import Path
 
 from experiments.harness.places import DOCS
 
-PERFORMANCE = DOCS / "performance.md"
 BENCHMARK = DOCS / "benchmark.md"
 PAPER = DOCS / "paper.md"
 THEORY = DOCS / "theory.md"
