@@ -98,4 +98,4 @@ print(f"the same recipe all year: {same:.1f}, a recipe for each day: {adapted:.1
 # - **Limits and measures** are over the law of the environment, and `deployment={"humidity": ...}` is another law in use.
 # - **Environments that vary together** have one law: `{("humidity", "heat"): unc.Joint([...], correlation=...)}`.
 #
-# See also [campaigns](../campaign-details.md#what-nobody-sets), [Optuna](../optuna.md#what-nobody-sets), and [measurements](../measures-evidence.md#limits-and-environments).
+# See also [campaigns](../campaign-details.md#what-nobody-sets), [Optuna](../optuna.md#what-nobody-sets), and [measurements](../measures-evidence.md#designs-that-go-into-use).
