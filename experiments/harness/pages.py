@@ -6,8 +6,6 @@ from experiments.harness.places import DOCS
 
 BENCHMARK = DOCS / "benchmark.md"
 PAPER = DOCS / "paper.md"
-THEORY = DOCS / "theory.md"
-MEASURES = DOCS / "measures-evidence.md"
 END = "<!-- end -->"
 
 

@@ -35,8 +35,8 @@ def test_the_letter_of_the_theorem_costs_more_than_twice_as_much():
     assert all((np.array(r["widths"]) >= r["regret"]).all() for r in found.of(names[0]))
 
 
-def test_plain_and_mmd_keep_a_third_of_the_scatter_and_only_mmd_sees_the_step():
-    assert says("paper.md", "Both keep about a third of the scatter")
+def test_plain_and_mmd_leave_a_third_of_the_scatter_to_noise_and_only_mmd_sees_the_step():
+    assert says("paper.md", "Both leave about a third of the scatter to noise")
     found = results("modelling")
     plain, ours = ("GP, {}, n = 10", "MMDGP-nystrom(160/10), {}, n = 10")
     for label in (plain, ours):
