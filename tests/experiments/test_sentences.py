@@ -11,6 +11,7 @@ from experiments.paper.dilemma import ESTIMATED, SEARCHED
 from experiments.paper.inference_time import INFERENCE_TIME, PAPER, PLAIN
 from experiments.registry import KNOWN
 from experiments.theory.drawn import METHODS as SEARCHERS
+from experiments.theory.regret_growth import exponent
 
 
 def results(name):
@@ -33,6 +34,16 @@ def test_the_letter_of_the_theorem_costs_more_than_twice_as_much():
     assert lost[0] > 2 * lost[1]  # the kernel is known
     assert lost[2] > 2 * lost[3]  # it is learned
     assert all((np.array(r["widths"]) >= r["regret"]).all() for r in found.of(names[0]))
+
+
+def test_searches_learn_and_random_designs_do_not():
+    assert says("theory.md", "On average the searches have p between 0.2 and 0.7")
+    found = results("regret-growth")
+    growth = [
+        np.mean([exponent(r["regret"]) for r in found.of(searcher.name)]) for searcher in SEARCHERS
+    ]
+    assert all(0.2 < p < 0.7 for p in growth[:4])
+    assert growth[4] == pytest.approx(1, abs=0.05)
 
 
 def test_plain_and_mmd_leave_a_third_of_the_scatter_to_noise_and_only_mmd_sees_the_step():
