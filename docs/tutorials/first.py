@@ -88,7 +88,7 @@ ax.set(xlabel="position asked for (mm)", ylabel="coating")
 ax.legend(fontsize=8)
 
 # %% [markdown]
-# The stars are the two answers. At 70 mm a run ends at 70 or at 100 mm: on one of the two lower peaks, and never on nothing. airbo knows that two settings 30 mm apart share a landing place, so one experiment tells it about three
+# The stars are the two answers. At 70 mm a run ends at 70 or at 100 mm, always on one of the two lower peaks. airbo knows that two settings 30 mm apart share a landing place, so one experiment tells it about three
 # places. The plain model has to find the same from scattered values. With the seeds 0 to 5, airbo finds this peak six times, and the plain model twice.
 #
 # ## 5. Keep it
