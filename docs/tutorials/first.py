@@ -37,7 +37,7 @@ print("Asked for 160 mm:", ", ".join(f"{experiment({'position': 160.0}):.0f}" fo
 #
 # ## 2. Say what you know
 #
-# Two things: the range of the setting, and where the machine ends. Here it is one of two places, with a standard deviation of 2 mm around each.
+# Tell airbo two things: the range of the setting, and where the machine ends. Here it is one of two places, with a standard deviation of 2 mm around each.
 
 # %%
 space = airbo.Space({"position": (50.0, 200.0)})

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The same recipe all year, or a recipe for today
 #
-# Nobody sets the humidity of the day, the raw material or the load, and they change the result. This tutorial finds the best setting over a whole year, the best setting for today, and what
+# You cannot set the humidity of the day, the raw material or the load, but they change the result. This tutorial finds the best setting over a whole year, the best setting for today, and what
 # the difference is worth.
 #
 # ## 1. A dryer
@@ -89,7 +89,7 @@ adapted = quality(np.interp(year, air, daily) + belt, year).mean()
 print(f"the same recipe all year: {same:.1f}, a recipe for each day: {adapted:.1f}")
 
 # %% [markdown]
-# Reading the humidity every morning is worth the difference.
+# Both together cause the rest. Reading the humidity every morning is worth the difference.
 #
 # ## 5. What else there is
 #
