@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Your first robust optimum in ten minutes
 #
-# A nozzle coats a part. There is one setting, its position, and the spindle has play: every other run ends 30 mm further than you asked. You never see where it ended, only the result.
-# Which position is best *in use*?
+# This tutorial finds the best setting of a machine that overshoots. A nozzle coats a part. There is one setting, its position, and the spindle has play: every other run ends 30 mm further than you asked. You never see where it ended, only the result. Which position is best *in use*?
 #
 # ## 1. The machine
 #

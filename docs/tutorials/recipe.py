@@ -1,8 +1,7 @@
 # %% [markdown]
 # # The same recipe all year, or a recipe for today
 #
-# You cannot set the humidity of the day, the raw material or the load, but they change the result. This tutorial finds the best setting over a whole year, the best setting for today, and what
-# the difference is worth.
+# This tutorial finds the best setting over a whole year, the best setting for today, and what the difference is worth. It is for things that change the result and that you cannot set: humidity, raw material, load.
 #
 # ## 1. A dryer
 #
