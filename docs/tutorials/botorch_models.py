@@ -1,8 +1,8 @@
 # %% [markdown]
 # # ExpectationGP against InputPerturbation
 #
-# BoTorch's `InputPerturbation` averages a model of f over a perturbation. That is right if the model was trained where the experiments *landed*. If it was trained at the settings that were asked
-# for, its values are averaged already, and it smooths twice. `ExpectationGP` knows where the data came from. Both get the same experiments.
+# This tutorial compares airbo's `ExpectationGP` with BoTorch's `InputPerturbation` on the same experiments. `InputPerturbation` averages a model of f over a perturbation. That is right if the model was trained where the experiments *landed*. If it was trained at the settings that were asked
+# for, its values are averaged already, and it smooths twice. `ExpectationGP` knows where the data came from.
 
 # %%
 import matplotlib.pyplot as plt

@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Your first robust optimum in ten minutes
 #
-# A nozzle coats a part. There is one setting, its position, and the spindle has play: every other run ends 30 mm further than you asked. You never see where it ended, only the result.
-# Which position is best *in use*?
+# This tutorial finds the best setting of a machine that overshoots. A nozzle coats a part. There is one setting, its position, and the spindle has play: every other run ends 30 mm further than you asked. You never see where it ended, only the result. Which position is best *in use*?
 #
 # ## 1. The machine
 #
@@ -37,7 +36,7 @@ print("Asked for 160 mm:", ", ".join(f"{experiment({'position': 160.0}):.0f}" fo
 #
 # ## 2. Say what you know
 #
-# Two things: the range of the setting, and where the machine ends. Here it is one of two places, with a standard deviation of 2 mm around each.
+# Tell airbo two things: the range of the setting, and where the machine ends. Here it is one of two places, with a standard deviation of 2 mm around each.
 
 # %%
 space = airbo.Space({"position": (50.0, 200.0)})
@@ -88,7 +87,7 @@ ax.set(xlabel="position asked for (mm)", ylabel="coating")
 ax.legend(fontsize=8)
 
 # %% [markdown]
-# The stars are the two answers. At 70 mm a run ends at 70 or at 100 mm: on one of the two lower peaks, and never on nothing. airbo knows that two settings 30 mm apart share a landing place, so one experiment tells it about three
+# The stars are the two answers. At 70 mm a run ends at 70 or at 100 mm, always on one of the two lower peaks. airbo knows that two settings 30 mm apart share a landing place, so one experiment tells it about three
 # places. The plain model has to find the same from scattered values. With the seeds 0 to 5, airbo finds this peak six times, and the plain model twice.
 #
 # ## 5. Keep it

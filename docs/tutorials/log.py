@@ -1,8 +1,7 @@
 # %% [markdown]
 # # From a log of deviations to an uncertainty
 #
-# airbo has to know how far your machine is off. Do not guess: most machines keep a log of what was asked and what was measured. This tutorial turns such a log into an uncertainty and shows what the
-# difference between a guess and the log is worth.
+# This tutorial turns a log of your machine into an uncertainty, and shows what that is worth compared with a guess. Most machines keep a log of what was asked and what was measured.
 #
 # ## 1. The log
 #

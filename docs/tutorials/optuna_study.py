@@ -1,8 +1,7 @@
 # %% [markdown]
 # # An Optuna study: the lucky trial against the robust trial
 #
-# `study.best_trial` is the trial with the best value. If the machine misses its settings, that is the *luckiest* trial. This tutorial takes a study that exists already, asks it for the robust trial, and then
-# goes on with a sampler that knows the error.
+# This tutorial finds the robust trial of an Optuna study, and then goes on with a sampler that knows the error. `study.best_trial` is the trial with the best value. If the machine misses its settings, that is the *luckiest* trial, not the best one.
 
 # %%
 import math
@@ -29,7 +28,7 @@ def objective(trial):
 
 
 # %% [markdown]
-# ## The study that is there
+# ## An existing study
 #
 # Forty trials, spread at random.
 

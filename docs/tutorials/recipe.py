@@ -1,8 +1,7 @@
 # %% [markdown]
 # # The same recipe all year, or a recipe for today
 #
-# Nobody sets the humidity of the day, the raw material or the load, and they change the result. This tutorial finds the best setting over a whole year, the best setting for today, and what
-# the difference is worth.
+# This tutorial finds the best setting over a whole year, the best setting for today, and what the difference is worth. It is for things that change the result and that you cannot set: humidity, raw material, load.
 #
 # ## 1. A dryer
 #
@@ -89,7 +88,7 @@ adapted = quality(np.interp(year, air, daily) + belt, year).mean()
 print(f"the same recipe all year: {same:.1f}, a recipe for each day: {adapted:.1f}")
 
 # %% [markdown]
-# Reading the humidity every morning is worth the difference.
+# Both together cause the rest. Reading the humidity every morning is worth the difference.
 #
 # ## 5. What else there is
 #
@@ -98,4 +97,4 @@ print(f"the same recipe all year: {same:.1f}, a recipe for each day: {adapted:.1
 # - **Limits and measures** are over the law of the environment, and `deployment={"humidity": ...}` is another law in use.
 # - **Environments that vary together** have one law: `{("humidity", "heat"): unc.Joint([...], correlation=...)}`.
 #
-# See also [campaigns](../campaign-details.md#what-nobody-sets), [Optuna](../optuna.md#what-nobody-sets), and [measurements](../measures-evidence.md#limits-and-environments).
+# See also [campaigns](../campaign-details.md#what-nobody-sets), [Optuna](../optuna.md#what-nobody-sets), and [measurements](../measures-evidence.md#designs-that-go-into-use).

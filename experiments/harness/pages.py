@@ -4,11 +4,8 @@ from pathlib import Path
 
 from experiments.harness.places import DOCS
 
-PERFORMANCE = DOCS / "performance.md"
 BENCHMARK = DOCS / "benchmark.md"
 PAPER = DOCS / "paper.md"
-THEORY = DOCS / "theory.md"
-MEASURES = DOCS / "measures-evidence.md"
 END = "<!-- end -->"
 
 

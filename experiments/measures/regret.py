@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness import draw, pages, table
+from experiments.harness import draw, table
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.statistics import interval_of_mean
 from experiments.measures.cases import CASES, GROUPS
@@ -105,11 +105,6 @@ class MeasureRegret(Experiment):
         others = [values.mean() for m, values in finals.items() if m != AIRBO and len(values)]
         ratio = f"{finals[AIRBO].mean() / min(others):.2f}" if len(finals[AIRBO]) else "–"
         return [name, *cells, f"{_regret_of_mean(name, results):.3f}", ratio]
-
-    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
-        """Return the tables."""
-        text = self.summary(results).replace("## ", "### ")
-        return {self.name: (pages.MEASURES, text)}
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw where every repeat of every method ended, case by case."""

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from airbo.embeddings import Empirical, Nystrom, Quadrature, RationalQuadraticSum, mmd2
 from airbo.models import UncertainInputGP
 from airbo.uncertainty import InputUncertainty
-from experiments.harness import pages, table
+from experiments.harness import table
 from experiments.harness.draw import COLOURS, picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import style
@@ -103,10 +103,6 @@ class Dilemma(Experiment):
             "random designs; *at 0 or 1*: share that ends there.\n\n"
             + table.markdown(["", "maxima", "global", "from good starts", "at 0 or 1"], searched)
         )
-
-    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
-        """Return the tables."""
-        return {self.name: (pages.PAPER, table.only_tables(self.summary(results)))}
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw estimates against the distance, and the acquisitions of the first repeat."""

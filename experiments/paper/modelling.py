@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from airbo.models import UncertainInputGP
-from experiments.harness import pages, table
+from experiments.harness import table
 from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import shown
@@ -73,19 +73,6 @@ class Posteriors(Experiment):
             "correlation": post.correlation(model, STEP),
         }
         return result | ({"curves": belief.curves()} if task.seed == 0 else {})
-
-    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
-        """Return the picture, and what it shows in numbers after ten observations."""
-        rows = [
-            [f"{each.method.label}, {post.TITLES[each.case]}"]
-            + [post.cell(post.column(results, each.label, k)) for k in ("rmse", "kept", "lone")]
-            + [f"{np.median(post.column(results, each.label, 'jump')):.2f}"]
-            for each in self.settings
-            if each.n == 10 and each.method != DEFAULT
-        ]
-        header = ["", "RMSE", "kept scatter", "lone observation", "jump at 0.6, median"]
-        picture = f"![Posteriors from ten observations](images/paper/{self.name}.png)"
-        return {self.name: (pages.PAPER, f"{picture}\n\n{table.markdown(header, rows)}")}
 
     def summary(self, results: Results) -> str:
         """Tabulate predictions, and a number for each thing that the paper reads off."""

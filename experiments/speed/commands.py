@@ -4,7 +4,7 @@
 
 Every command runs as a user runs it, in a process of its own, on a campaign with four parameters
 and thirty experiments. The server is one on a campaign with two thousand, and its time is that of
-its own process: models are fitted in others. The result is a table in ``docs/performance.md``.
+its own process: models are fitted in others. The result is a table in ``experiments/results``.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from rich.progress import track
 
 import airbo
-from experiments.harness import pages, record, table
+from experiments.harness import record, table
 from experiments.harness.places import RESULTS
 
 N_EXPERIMENTS = 30
@@ -73,7 +73,6 @@ def main() -> None:
     rounds = [_round() for _ in track(range(n_rounds), "rounds")]
     text = "\n\n".join([_page(rounds), record.describe(where)])
     (RESULTS / "commands.md").write_text(f"{text}\n", encoding="utf-8")
-    pages.insert("commands", text, pages.PERFORMANCE)
     print(text)
 
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from airbo import Optimizer, TooLittleDataWarning
 from airbo.theory import max_information_gain, ucb_beta
-from experiments.harness import pages, table
+from experiments.harness import table
 from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.theory.drawn import (
@@ -81,10 +81,6 @@ class RegretGrowth(Experiment):
             f"Gain of {n} observations: {gains[:, -1].min():.1f} to {gains[:, -1].max():.1f}; "
             f"β: {min(betas):.1f} to {max(betas):.1f}."
         )
-
-    def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
-        """Return the tables."""
-        return {self.name: (pages.THEORY, self.summary(results))}
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
         """Draw the regrets of all searches, and beside them the bounds of one."""

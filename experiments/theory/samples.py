@@ -47,6 +47,9 @@ def nystrom_error(K: Float[Tensor, "m m"], n_landmarks: int, delta: float) -> fl
         return math.inf
     c1 = 2 * phi * math.sqrt(2 * math.log(6 / delta))
     c2 = 4 * math.sqrt(3) * phi * math.log(12 / delta)
+    # As printed. Landmarks miss at most √(3λ), λ = 12 Φ² ln(h/δ) / h, times the mean of h
+    # independent vectors of norm at most 2 Φ / √λ and variance N(λ). By Bernstein's inequality,
+    # c₂ is as printed, and this constant is √2 times as large: 6 √2 Φ √ln(12/δ).
     c4 = 6 * phi * math.sqrt(math.log(12 / delta))
     dimension = effective_dimension(K, 12 * phi**2 * log_h / h)
     return 2 * (c1 / math.sqrt(m) + c2 / h + c4 * math.sqrt(log_h) / h * math.sqrt(dimension))

@@ -8,7 +8,8 @@ from gpytorch.kernels import RBFKernel
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airbo.embeddings import Nystrom, mmd2
+from airbo import uncertainty as unc
+from airbo.embeddings import Empirical, Nystrom, Quadrature, default_base_kernel, mmd2
 from experiments.theory.samples import (
     covariance_norm,
     effective_dimension,
@@ -176,3 +177,18 @@ def test_the_sample_sizes_reach_the_kernel_error_that_they_name():
 def test_probabilities_that_are_none_are_refused(call, probability):
     with pytest.raises(ValueError, match="must lie between 0 and 1"):
         call(probability)
+
+
+def test_real_errors_of_the_papers_sample_sizes_are_far_below_the_bounds():
+    base_kernel = default_base_kernel(1).double()
+    bounds = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    X = torch.linspace(0, 1, 8, dtype=torch.float64).unsqueeze(-1)
+
+    def kernel_matrix(estimator):
+        embedding = estimator.embed([unc.Normal(0.05)], base_kernel, bounds)
+        features = embedding(X)
+        return torch.exp(-embedding.mmd2(features, features)).detach()
+
+    truth = kernel_matrix(Quadrature())  # in closed form for a Gaussian
+    assert (kernel_matrix(Empirical(160)) - truth).abs().max() < 2e-4
+    assert (kernel_matrix(Nystrom(160, 10)) - truth).abs().max() < 5e-4

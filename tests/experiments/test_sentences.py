@@ -11,6 +11,7 @@ from experiments.paper.dilemma import ESTIMATED, SEARCHED
 from experiments.paper.inference_time import INFERENCE_TIME, PAPER, PLAIN
 from experiments.registry import KNOWN
 from experiments.theory.drawn import METHODS as SEARCHERS
+from experiments.theory.regret_growth import exponent
 
 
 def results(name):
@@ -35,8 +36,18 @@ def test_the_letter_of_the_theorem_costs_more_than_twice_as_much():
     assert all((np.array(r["widths"]) >= r["regret"]).all() for r in found.of(names[0]))
 
 
-def test_plain_and_mmd_keep_a_third_of_the_scatter_and_only_mmd_sees_the_step():
-    assert says("paper.md", "Both keep about a third of the scatter")
+def test_searches_learn_and_random_designs_do_not():
+    assert says("theory.md", "On average the searches have p between 0.2 and 0.7")
+    found = results("regret-growth")
+    growth = [
+        np.mean([exponent(r["regret"]) for r in found.of(searcher.name)]) for searcher in SEARCHERS
+    ]
+    assert all(0.2 < p < 0.7 for p in growth[:4])
+    assert growth[4] == pytest.approx(1, abs=0.05)
+
+
+def test_plain_and_mmd_leave_a_third_of_the_scatter_to_noise_and_only_mmd_sees_the_step():
+    assert says("paper.md", "Both leave about a third of the scatter to noise")
     found = results("modelling")
     plain, ours = ("GP, {}, n = 10", "MMDGP-nystrom(160/10), {}, n = 10")
     for label in (plain, ours):
@@ -70,7 +81,7 @@ def test_an_acquisition_is_noisy_only_if_samples_are_redrawn():
 
 
 def test_the_default_estimator_takes_about_four_times_a_plain_model():
-    assert says("estimators.md", "about four times as long as that of a plain `SingleTaskGP`")
+    assert says("models.md", "about four times as long as that of a plain `SingleTaskGP`")
     seconds = INFERENCE_TIME.seconds(results("inference-time"))
     assert 3 < np.mean(seconds["default"] / seconds[PLAIN]) < 5
     for m, h in ((100, 10), (1000, 100)):

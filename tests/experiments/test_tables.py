@@ -50,7 +50,6 @@ def test_new_results_replace_the_old_ones_in_the_documentation(tmp_path):
 
 def test_the_documentation_has_a_place_for_all_results():
     marks = {
-        pages.PERFORMANCE: ["make bench", "commands"],
         pages.BENCHMARK: ["benchmark", "calibration", "slip", "choose"],
         pages.PAPER: ["paper"],
     }

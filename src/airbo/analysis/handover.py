@@ -30,7 +30,7 @@ class Handover:
         Args:
             optimizer: It is not changed.
             design: The design in use.
-            given: What is known beforehand, by name; as for ``Optimizer.recommend``.
+            given: What you know of its use, by name; as for ``Optimizer.recommend``.
         """
         wanted = limits(optimizer.outcomes)
         if wanted:

@@ -107,7 +107,7 @@ def look_ahead(
         tolerance: A negligible difference of expected values; by default a twentieth of the range
             of the observed values.
         policy: Which designs may be recommended; as for ``Optimizer.recommend``.
-        given: What is known beforehand, by name; as for ``Optimizer.recommend``.
+        given: What you know of its use, by name; as for ``Optimizer.recommend``.
     """
     if optimizer.measure != Mean():
         raise ValueError(

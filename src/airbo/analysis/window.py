@@ -66,7 +66,7 @@ class OperatingWindow:
 
     design: Design
     level: float
-    """The probability of being in spec that is asked for."""
+    """The required probability of being in spec."""
     probability: float
     """That of the design itself, as the model expects it."""
     confidence: float
@@ -149,14 +149,14 @@ def operating_window(
     measure: InSpec | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> OperatingWindow:
-    """Return how far parameters may be set elsewhere while parts stay in spec.
+    """Return how far parameters may move while parts stay in spec.
 
     Args:
         optimizer: It is not changed.
         level: Probability of being in spec, all limits together.
         design: The design in the middle; by default the recommended one.
         measure: The limits; by default those that the optimizer decides by.
-        given: What is known beforehand, by name; as for ``Optimizer.recommend``.
+        given: What you know of its use, by name; as for ``Optimizer.recommend``.
     """
     check_level(level)
     with optimizer.exclusive():

@@ -177,7 +177,7 @@ class MeasureModel(Model):
             model: A fitted surrogate that knows f itself: ``ExpectationGP``, ``UGP`` or ``MMDGP``.
             measure: What counts, for values as the model sees them: larger is better.
             uncertainty: Where designs land; by default what ``model.posterior`` refers to.
-            noise: Whether observation noise counts as a property of the product.
+            noise: Whether observation noise is a property of the product.
             effort: How many draws.
             n_believed: How many observations, the last ones, are what the model expects of designs.
         """

@@ -194,9 +194,9 @@ class Optimizer:
             number: The number of this experiment in the whole campaign, from 0. Use it if several
                 optimizers with one seed share the work: each number has its own random numbers. By
                 default, the number of designs that this optimizer has proposed so far.
-            given: What is known beforehand, by name: the environment of today, and parameters that
-                have to have this value. The experiment keeps what was given of its environment,
-                unless ``tell`` says otherwise.
+            given: What you know before the experiment, by name: today's environment, and
+                parameters that must have a certain value. The environment that you give here also
+                counts for the result, unless ``tell`` says otherwise.
         """
         with self._lock:
             points = self._points(given)
@@ -250,17 +250,17 @@ class Optimizer:
         """Report the result of an experiment. An invalid report raises and changes nothing.
 
         Args:
-            design: The design that was asked for, by the optimizer or by anybody else; a list of
-                them; or a table of observations, with a column for each parameter, one for the
-                value, or for each outcome, and, where executed inputs were measured,
-                ``executed_<name>``, and, where the noise is known, ``noise_<outcome>``.
+            design: The design, whether the optimizer proposed it or not; a list of designs; or a
+                table of observations. A table has a column for each parameter, and one for the
+                value or for each outcome. ``executed_<name>`` has measured inputs, and
+                ``noise_<outcome>`` known noise.
             value: The observed value, or a dict of outcomes, of which those that were not measured
                 may be left out; None or NaN if the experiment failed. With a list of designs, a
                 list of values. With a table, the name of the column of values, ``"value"`` if not
                 given.
             executed: Parameters of the executed input, and of the environment, where they were
-                measured; with a list of designs, a list. What was given when the design was asked
-                for need not be told again.
+                measured; with a list of designs, a list. You need not repeat what you gave to
+                ``ask``.
             uncertainty: The uncertainty of this experiment, if it differs from the others'.
             allow_outside: Whether designs may lie outside the bounds of the space.
             infeasible: Whether a failed experiment failed because its design cannot be used. What
@@ -332,7 +332,7 @@ class Optimizer:
     def outcome_models(self, given: Given = None) -> list[OutcomeModel]:
         """Return the models of all outcomes, as the optimizer uses them.
 
-        That a design can be used is the last one, if the record holds a design that cannot.
+        If some design could not be used, the last model says which designs can be.
 
         Args:
             given: As for ``recommend``.
@@ -355,7 +355,7 @@ class Optimizer:
 
         Args:
             name: Of the outcome; by default the first objective.
-            measure: What is asked of it; by default what the optimizer decides by.
+            measure: By default the one by which the optimizer decides.
             noise: As for ``Optimizer``, and by default as there.
             given: As for ``recommend``.
         """
@@ -390,8 +390,8 @@ class Optimizer:
         """Return the design that is best by the measure, under the deployment uncertainty.
 
         With limits, it is the best of those designs that keep them. With several objectives, it is
-        the compromise: the design of the front that gives up least, by the objective by which it
-        gives up most, in shares of the range of that objective along the front.
+        the compromise. Every design of the front gives up a share of the range of each objective;
+        the compromise is the design whose largest share is smallest.
 
         Args:
             policy: ``"observed"``: the best of the designs that were tried, as in the paper.
@@ -402,9 +402,9 @@ class Optimizer:
                 ``"observed"``. If the uncertainty in use differs from that of the experiments, it
                 is ``"anywhere"``, because the best design then need not have been tried.
             confidence: How sure the model has to be that all limits are kept.
-            given: What is known beforehand, by name. The best design over the law of the
-                environment need not be the best for the environment of today. Parameters that are
-                given have this value.
+            given: What you know of its use, by name: today's environment, and parameters that
+                must have a certain value. Without it, the design is best over the law of the
+                environment.
         """
         with reproducible(self.seed, "recommend"):
             return self._choice(policy, confidence, given).recommend()
@@ -481,7 +481,7 @@ class Optimizer:
 
         Args:
             design: The design, tried or not.
-            measure: What is asked; by default what the optimizer decides by.
+            measure: By default the one by which the optimizer decides.
             noise: As for ``Optimizer``, and by default as there.
             outcome: Which outcome is meant, where there are several; by default the first
                 objective.

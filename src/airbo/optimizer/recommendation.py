@@ -52,7 +52,7 @@ class Recommendation:
     outcomes: Mapping[str, OutcomeEstimate] = field(default_factory=dict)
     """All outcomes by name."""
     holds: float | None = None
-    """Probability that all limits are kept as often as they were asked to be."""
+    """Probability that all limits are kept as often as required."""
     reason: str = ""
     """How the design was chosen, where there are limits or several objectives."""
 

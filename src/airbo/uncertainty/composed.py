@@ -526,7 +526,7 @@ class Scaled(Wrapper):
     """Where inputs would land with the factor 1."""
 
     factor: float | int
-    """What deviations are multiplied with: 0.5 is twice as precise, 0 is exact."""
+    """The factor: 0.5 is twice as precise, 0 is exact."""
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = x + c (x̃ - x)

@@ -100,14 +100,14 @@ class AIRBOSampler(BaseSampler):
                 ``airbo.Space``, which may have constraints. By default those that all complete
                 trials have, with the same ranges.
             outcomes: What trials measure, by name, as for ``airbo.Optimizer``: the objectives in
-                the order of the study's values. What else was measured, a trial says in its user
+                the order of the study's values. A trial reports everything else in its user
                 attribute ``outcomes``. By default the values and constraints of the trials.
             constraint_probability: Share of executed inputs that must keep each constraint that
                 trials set with ``trial.set_constraint``.
             warn_independent_sampling: Whether to warn when the model does not choose a parameter.
             seed: Makes all choices reproducible; None: a random seed.
-            environment: What no trial sets, by name. A trial says what it measured of it in its
-                user attribute ``executed``. What is known before, an enqueued trial says in its
+            environment: What no trial sets, by name. A trial reports what it measured of it in its
+                user attribute ``executed``. If you know it before the trial, enqueue one with the
                 user attribute ``given``.
         """
         find_surrogate(surrogate)
