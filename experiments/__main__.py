@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +9,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments.benchmark.plan import (
-    CANDIDATES,
-    CHOOSING,
-    FIRST_LOOK,
-    TOO_SLOW,
-    WITHOUT_SLIPS,
-)
-from experiments.benchmark.report import close_enough
-from experiments.benchmark.runs import CHOOSE
 from experiments.figures.readme import draw_benchmark
 from experiments.harness import pages, runner
 from experiments.harness.experiment import Experiment, Task
@@ -124,24 +114,6 @@ def _plot(
             console.print(f"put {name} into {page}", soft_wrap=True)
 
 
-def _choose(
-    experiment: Experiment,
-    repeats: int | None,
-    jobs: int,
-    only: list[str] | None,
-    quick: bool,
-    results: Path,
-) -> None:
-    """Run a first look at all candidates, and more repeats of those that are close."""
-    look = min(FIRST_LOOK, repeats or FIRST_LOOK)
-    fast = [method for method in CANDIDATES if method not in TOO_SLOW]
-    for cases, methods in ((WITHOUT_SLIPS, CANDIDATES), (CHOOSING, fast)):
-        _run(CHOOSE.only(cases, methods), look, jobs, only, quick, results)
-    found = Store(results).results(experiment.tasks(look, quick))
-    kept = fast if only else close_enough(found, fast)
-    _run(CHOOSE.only(CHOOSING, kept), repeats, jobs, only, quick, results)
-
-
 def _add_command(name: str, text: str, members: list[Experiment]) -> None:
     """Add a command that runs experiments and shows what they found."""
 
@@ -154,8 +126,7 @@ def _add_command(name: str, text: str, members: list[Experiment]) -> None:
         images: Images = IMAGES / "paper",
     ) -> None:
         for experiment in members:
-            run: Callable[..., None] = _choose if experiment is CHOOSE else _run
-            run(experiment, repeats, jobs, only, quick, results)
+            _run(experiment, repeats, jobs, only, quick, results)
             _plot(experiment, repeats, quick, results, images)
 
     app.command(name, help=text)(command)

@@ -1,8 +1,8 @@
 """One run of one method on one case, and the experiments that are made of such runs."""
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +127,8 @@ class Comparison(Experiment):
         return report.comparison(results)
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw the regrets of all methods, by case and by kind of case."""
-        return [
-            report.draw_cases(results, folder / f"{self.name}.png"),
-            report.draw_kinds(results, folder / f"{self.name}-kinds.png"),
-        ]
+        """Draw the regrets of all methods by kind of case."""
+        return [report.draw_kinds(results, folder / f"{self.name}-kinds.png")]
 
     def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
         """Return who is ahead where, and how well the intervals hold."""
@@ -149,18 +146,26 @@ def budget(case: Case, quick: bool) -> int:
 class Choice(Comparison):
     """Candidates for the default; the summary applies the rule."""
 
+    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+        """List all repeats; of a candidate that is too slow with slips, a few without them."""
+        return [
+            task
+            for task in super().tasks(repeats, quick)
+            if task.config["method"] not in plan.TOO_SLOW
+            or (task.config["case"] in plan.WITHOUT_SLIPS and task.seed < plan.FIRST_LOOK)
+        ]
+
     def summary(self, results: Results) -> str:
         """Tabulate the regrets and apply the rule."""
         return f"{report.choice(results, tuple(self.methods))}\n\n{report.comparison(results)}"
 
+    def plot(self, results: Results, folder: Path) -> list[Path]:
+        """Draw nothing: one table says it all."""
+        return []
+
     def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
         """Return what the rule says."""
         return {"choose": (pages.BENCHMARK, report.choice(results, tuple(self.methods)))}
-
-    def only(self, cases: Iterable[str], methods: Iterable[str]) -> "Choice":
-        """Leave out the other cases and candidates."""
-        kept = {name: self.methods[name] for name in methods}
-        return replace(self, cases=tuple(cases), methods=kept)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from experiments.benchmark import plan, report
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, picture, save
 from experiments.harness.experiment import Results
 from experiments.harness.palette import colour, shown
+from experiments.harness.statistics import interval_of_mean
 from experiments.paper import posteriors as post
 from experiments.subjects.cases import find_case
 
@@ -72,16 +73,15 @@ def draw_benchmark(results: Results, folder: Path) -> Path:
         for ax, (title, cases) in zip(
             figure.subplots(2, 1, sharex=True), panels.items(), strict=True
         ):
-            values = [
-                100 * report.geometric(report.floored(c[m].values()) for c in cases.values())
-                for m in methods
-            ]
             at = -np.arange(len(methods))
-            ax.barh(at, values, color=[colour(m) for m in methods])
-            for y, value in zip(at, values, strict=True):
-                ax.text(value, y, f" {value:.1f}%", va="center")
+            for y, method in zip(at, methods, strict=True):
+                logs = np.log([100 * report.floored(c[method].values()) for c in cases.values()])
+                value, ends = np.exp(logs.mean()), np.exp(interval_of_mean(logs))
+                ax.barh(y, value, color=colour(method))
+                ax.plot(ends, [y, y], color="black", lw=1)
+                ax.text(ends[1], y, f" {value:.1f}%", va="center")
             ax.set_yticks(at, [shown(m) for m in methods])
             ax.margins(x=0.2)
             ax.set_title(title, fontsize=10, loc="right")
-        ax.set_xlabel("regret, as a share of what can be gained")
+        ax.set_xlabel("regret, % of what can be gained\n(geometric mean; lines: 95%)")
     return path
