@@ -53,12 +53,6 @@ class Exact(InputUncertainty):
         # x' = x
         return X.unsqueeze(-2).expand(*X.shape[:-1], base.shape[0], X.shape[-1])
 
-    def _mean(self, X: Tensor) -> Tensor:
-        return X
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        return torch.diag_embed(torch.zeros_like(X))
-
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x < t) is 1 above x and 0 elsewhere
         return as_step(t - X)

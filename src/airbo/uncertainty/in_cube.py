@@ -24,7 +24,7 @@ from airbo.space import Space
 from airbo.space.cube import Axes, Cube
 from airbo.uncertainty.base import InputUncertainty, base_draws
 from airbo.uncertainty.columns import LogNormal
-from airbo.uncertainty.composed import Product, Rounded, Wrapper, with_exact_rest
+from airbo.uncertainty.composed import Affine, Product, Rounded, with_exact_rest
 from airbo.uncertainty.gaussians import Mixture, Resolution
 from airbo.uncertainty.normal import Normal
 
@@ -260,7 +260,7 @@ def _translate(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class InCube(Wrapper):
+class InCube(Affine):
     """An uncertainty in user units, seen in the unit cube: z' = cube(x'), x' ~ P_x, x = cube⁻¹(z).
 
     The uncertainty keeps its own units, whatever it is: a constant shift of x is not a constant
@@ -288,18 +288,17 @@ class InCube(Wrapper):
         # z' = cube(x') with x' ~ P_x at x = cube⁻¹(z)
         return self.axes.from_columns(self.uncertainty.perturb(self.axes.to_columns(X), base))
 
+    def _terms(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # on linear scales, z' = (x' - low) / width
+        low, width = X.new_tensor(self.axes.low), X.new_tensor(self.axes.widths)
+        return self.axes.to_columns(X), (-low / width).expand_as(X), (1 / width).expand_as(X)
+
     def _mean(self, X: Tensor) -> Tensor:
-        # E z' = cube(E x') where the cube is linear
-        if not self.axes.is_linear:
-            return super()._mean(X)
-        return self.axes.from_columns(self.uncertainty.mean(self.axes.to_columns(X)))
+        return super()._mean(X) if self.axes.is_linear else InputUncertainty._mean(self, X)
 
     def _covariance(self, X: Tensor) -> Tensor:
-        if not self.axes.is_linear:
-            return super()._covariance(X)
-        # Cov z' = W⁻¹ Cov x' W⁻¹ with W = diag(widths)
-        width = X.new_tensor(self.axes.widths)
-        return self.uncertainty.covariance(self.axes.to_columns(X)) / width.outer(width)
+        linear = self.axes.is_linear
+        return super()._covariance(X) if linear else InputUncertainty._covariance(self, X)
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
         inside = self.uncertainty.on_columns(columns)
@@ -313,13 +312,7 @@ class InCube(Wrapper):
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         axes = self.axes
         if axes.is_linear:
-            # z = (x - low) / width
-            width, low = X.new_tensor(axes.widths), X.new_tensor(axes.low)
-            parts = self.uncertainty.landing(axes.to_columns(X), r)
-            own = [list(part.columns) for part in parts]
-            return [
-                p.affine(1 / width[c], -low[c] / width[c]) for p, c in zip(parts, own, strict=True)
-            ]
+            return super()._gaussians(X, r)
         if self.is_additive and isinstance(self.uncertainty, LogNormal):
             # log x' = log x + δ: normal on the log scale
             ends = zip(axes.low, axes.high, strict=True)
@@ -331,7 +324,7 @@ class InCube(Wrapper):
             if all(part.spread is None for part in parts):  # points go where the axes take them
                 return [_points(part, axes.of(part.columns)) for part in parts]
         # strata and cells are cut on the log scale, where a Gaussian stands for each of them
-        return super()._gaussians(X, r)
+        return InputUncertainty._gaussians(self, X, r)
 
 
 def _points(part: Mixture, axes: Axes) -> Mixture:
