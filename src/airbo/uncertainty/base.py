@@ -180,6 +180,7 @@ class InputUncertainty(ABC):
         first ``n_base(d)`` columns of ``base`` are used.
         """
         self.check_dim(X.shape[-1])
+        # x' = perturb(x, u) with r = n_base(d) numbers u for each sample
         needed = self.n_base(X.shape[-1])
         if base.shape[-1] < needed:
             raise ValueError(
@@ -218,6 +219,7 @@ class InputUncertainty(ABC):
     ) -> Iterator[tuple[list[int], Tensor]]:
         """Yield a moment of every independent block; of a single one, that of its Gaussians."""
         blocks = self.independent_blocks(X.shape[-1])
+        # of several blocks each knows its own; a single one has m̄ and C̄ of its sum of Gaussians
         if len(blocks) > 1:
             for block, own in blocks:
                 yield list(own), moment(block, X[..., list(own)])
@@ -273,12 +275,14 @@ class InputUncertainty(ABC):
 
     def uncertain_columns(self, d: int) -> list[int]:
         """Return the columns that are not hit exactly."""
+        # every group is uncertain, so these are all
         return sorted(c for group in self.independent_groups(d) for c in group)
 
     def independent_groups(self, d: int) -> list[tuple[int, ...]]:
         """Return groups of columns that are not hit exactly; groups deviate independently."""
         groups: list[tuple[int, ...]] = []
         for block, own in self.independent_blocks(d):
+            # a block whose columns are independent of each other is a group per column
             if not block.is_exact:
                 groups += [(c,) for c in own] if block.independent_columns else [own]
         return sorted(groups)
@@ -335,6 +339,8 @@ class InputUncertainty(ABC):
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         d = X.shape[-1]
+        # dependent columns become cells; a column of its own becomes strata where its shape changes
+        # with x, and otherwise one Gauss rule for all designs
         if not (self.independent_columns or (d == 1 and self.n_base(1) <= 1)):
             return [self._in_cells(X, r)]
         if not self.is_additive:
@@ -481,6 +487,7 @@ def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
 
     A varying parameter has the leading dimensions (*batch n) of ``X``; a constant has none.
     """
+    # a constant (d) fits every design; a varying one is (*batch n d), a row for each
     value = as_tensor(p).to(X)
     if is_varying(p, max_ndim) and value.shape[: value.ndim - max_ndim] != X.shape[:-1]:
         raise ValueError(
@@ -488,6 +495,12 @@ def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
             f"{tuple(X.shape)}: the leading dimensions must be {tuple(X.shape[:-1])}."
         )
     return value
+
+
+def beside_samples(p: Tensor) -> Tensor:
+    """Return a parameter as it meets the samples of designs, (*batch n s d)."""
+    # (*batch n d) becomes (*batch n 1 d); a constant (d) or () is the same for all of them
+    return p.unsqueeze(-2) if p.ndim > 1 else p
 
 
 def as_step(deviation: Tensor) -> Tensor:

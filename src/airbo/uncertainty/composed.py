@@ -23,6 +23,7 @@ from airbo.uncertainty.base import (
     Numbers,
     as_step,
     as_tensor,
+    beside_samples,
     per_design,
     with_columns,
 )
@@ -125,6 +126,7 @@ class Affine(Wrapper):
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         x, a, c = self._terms(X)
+        # Σ_j w_j N(m_j, C_j) of x̃ becomes Σ_j w_j N(a + c m_j, diag(c) C_j diag(c))
         parts = self.inside.landing(x, r)
         owns = [list(part.columns) for part in parts]
         return [
@@ -160,6 +162,7 @@ class Product(Wrapper):
     def _check_columns(self, columns: Sequence[Sequence[int]]) -> None:
         if len(columns) != len(self.blocks):
             raise ValueError(f"{len(self.blocks)} blocks need as many columns, got {len(columns)}.")
+        # a partition of 0, 1, ..., d - 1, with no empty part
         used = sorted(j for block in columns for j in block)
         if used != list(range(len(used))) or not all(columns):
             raise ValueError(
@@ -220,6 +223,7 @@ def with_exact_rest(
     blocks: Sequence[InputUncertainty], columns: Sequence[Sequence[int]], d: int
 ) -> InputUncertainty:
     """Join blocks over some of ``d`` columns; the other columns are hit exactly."""
+    # P = Π_b P_b, and x'_j = x_j in the columns of no block
     rest = sorted(set(range(d)).difference(*columns))
     if not blocks:
         return Exact()
@@ -298,13 +302,12 @@ class Joint(Wrapper):
         for _ in range(d):
             joined = (joined.double() @ joined.double()) > 0
         groups = sorted({tuple(row.nonzero().flatten().tolist()) for row in joined})
-        return [(self._of(own), own) for own in groups]
-
-    def _of(self, columns: tuple[int, ...]) -> InputUncertainty:
-        if len(columns) == 1:
-            return self.marginals[columns[0]]
-        R = self._R[list(columns)][:, list(columns)]
-        return Joint([self.marginals[c] for c in columns], R.tolist())
+        blocks: list[InputUncertainty] = []
+        for own in groups:
+            marginals = [self.marginals[c] for c in own]
+            R = self._R[list(own)][:, list(own)]
+            blocks.append(marginals[0] if len(own) == 1 else Joint(marginals, R.tolist()))
+        return list(zip(blocks, groups, strict=True))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         stds = [m.std for m in self.marginals if isinstance(m, Normal) and m.cov is None]
@@ -378,6 +381,7 @@ class Clipped(Wrapper):
             self.uncertainty.check_dim(self.dim)
 
     def _limits(self) -> dict[str, Numbers]:
+        # a limit that is None holds for no column
         both = {"low": self.low, "high": self.high}
         return {name: limit for name, limit in both.items() if limit is not None}
 
@@ -390,8 +394,7 @@ class Clipped(Wrapper):
         # x' = min(max(x̃, l), h) with x̃ from the uncertainty inside
         samples = self.uncertainty.perturb(X, base)
         for name, limit in self._limits().items():
-            bound = per_design(limit, X, name, 1)
-            bound = bound.unsqueeze(-2) if bound.ndim > 1 else bound
+            bound = beside_samples(per_design(limit, X, name, 1))
             samples = (torch.maximum if name == "low" else torch.minimum)(samples, bound)
         return samples
 
@@ -436,6 +439,7 @@ class Rounded(Wrapper):
     def _limits(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return which columns are rounded, and limits for all; infinite where they are not."""
         d = X.shape[-1]
+        # l_j = -∞ and h_j = ∞ in columns that are not rounded
         own = torch.zeros(d, dtype=torch.bool, device=X.device)
         own[list(range(d) if self.columns is None else self.columns)] = True
         low, high = X.new_full((d,), -torch.inf), X.new_full((d,), torch.inf)
@@ -450,10 +454,8 @@ class Rounded(Wrapper):
         whole = torch.minimum(torch.maximum((landed + 0.5).floor(), low), high)
         return torch.where(own, whole, landed) + (X - inside).unsqueeze(-2)
 
-    def landings(
-        self, X: Float[Tensor, "*batch n d"]
-    ) -> tuple[Float[Tensor, "*batch n k"], Float[Tensor, "*batch n k"]] | None:
-        """Return the values that one column can land on, and how likely each is.
+    def landings(self, X: Float[Tensor, "*batch n d"]) -> Mixture | None:
+        """Return the values that one column can land on, with how likely each is.
 
         None: there are several columns, or too many values.
         """
@@ -468,16 +470,11 @@ class Rounded(Wrapper):
         edges = self.uncertainty.cdf(inside, values[:-1] + 0.5)  # (..., n, k - 1)
         ends = torch.zeros_like(X), torch.ones_like(X)
         likely = torch.cat([ends[0], edges, ends[1]], dim=-1).diff(dim=-1)
-        return values + (X - inside), likely
+        return Mixture((0,), likely, (values + (X - inside)).unsqueeze(-1))
 
     def _finest(self, X: Tensor) -> list[Mixture]:
         # samples, where Gaussians do not show the steps
-        return self._on_values(X) or [self._in_cells(X, FINEST)]
-
-    def _on_values(self, X: Tensor) -> list[Mixture]:
-        # Σ_v P(x' = v) at the points v
-        found = self.landings(X)
-        return [] if found is None else [Mixture((0,), found[1], found[0].unsqueeze(-1))]
+        return [self.landings(X) or self._in_cells(X, FINEST)]
 
     def is_bounded(self, d: int) -> bool:
         return self.columns is None or self.uncertainty.is_bounded(d)
@@ -495,8 +492,8 @@ class Rounded(Wrapper):
         return torch.where(t <= low, 0.0, torch.where(t > high, 1.0, F))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        if found := self._on_values(X):
-            return found
+        if found := self.landings(X):
+            return [found]
         if self.columns is not None or not (self.independent_columns or X.shape[-1] == 1):
             return [self._in_cells(X, r)]
         # so many values that no model sees the steps between them

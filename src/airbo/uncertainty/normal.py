@@ -20,6 +20,7 @@ from airbo.uncertainty.base import (
     InputUncertainty,
     Numbers,
     as_tensor,
+    beside_samples,
     is_varying,
     normal_cdf,
     per_design,
@@ -61,8 +62,7 @@ class Normal(InputUncertainty):
         # x' = x + σ z, or x + R z with R Rᵀ = C
         z = torch.special.ndtri(base)
         if self.cov is None:
-            std = self._get("std", X)
-            return X.unsqueeze(-2) + (std.unsqueeze(-2) if std.ndim > 1 else std) * z
+            return X.unsqueeze(-2) + beside_samples(self._get("std", X)) * z
         self._get("cov", X)  # refuses a shape that does not fit
         return X.unsqueeze(-2) + torch.einsum("...ij,sj->...si", square_root(self.cov).to(X), z)
 
@@ -106,6 +106,7 @@ class GaussianMixture(InputUncertainty):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_covariance(self.covs, "covs")
+        # k components: m (k d), C (k d d) and w (k), which sum to 1
         means, covs, weights = map(as_tensor, (self.means, self.covs, self.weights))
         k, d = means.shape[-2:]
         if covs.shape[-3:] != (k, d, d) or weights.shape[-1:] != (k,):
@@ -176,8 +177,7 @@ class Ring(InputUncertainty):
         # x' = x + ϱ (cos 2πu, sin 2πu)
         angle = 2 * math.pi * base
         unit = torch.cat([angle.cos(), angle.sin()], dim=-1)  # (s, 2)
-        radius = per_design(self.radius, X, "radius", 1)
-        return X.unsqueeze(-2) + (radius.unsqueeze(-2) if radius.ndim else radius) * unit
+        return X.unsqueeze(-2) + beside_samples(per_design(self.radius, X, "radius", 1)) * unit
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # equal weights at equal angles: exact for all polynomials of a degree below their number

@@ -61,6 +61,7 @@ class Varying(InputUncertainty):
         return uncertainty
 
     def n_base(self, d: int) -> int:
+        # r of fn(x) at one design; it is the same at all of them
         if d not in self._n_base_by_d:
             self._n_base_by_d[d] = self._at_probe(d).n_base(d)
         return self._n_base_by_d[d]
@@ -143,32 +144,15 @@ class Piecewise(Wrapper):
         return torch.bucketize(X[..., self.column].detach().contiguous(), edges, right=True)
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
-        return self._by_piece(
-            X, (base.shape[0], X.shape[-1]), lambda piece, part: piece.perturb(part, base)
-        )
-
-    def _mean(self, X: Tensor) -> Tensor:
-        return self._by_piece(X, X.shape[-1:], lambda piece, part: piece.mean(part))
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # Cov x' is that of the piece that holds at x
-        return self._by_piece(X, X.shape[-1:] * 2, lambda piece, part: piece.covariance(part))
-
-    def _by_piece(
-        self,
-        X: Tensor,
-        tail: Sequence[int],
-        compute: Callable[[InputUncertainty, Tensor], Tensor],
-    ) -> Tensor:
-        """Let each piece compute its own designs only, and put the results in order."""
+        # the rows of each piece are computed by themselves, and go back to where they came from
         designs = X.reshape(-1, X.shape[-1])
         selected = self.select(designs)
-        result = X.new_zeros(len(designs), *tail)
+        samples = X.new_zeros(len(designs), len(base), X.shape[-1])
         for i, piece in enumerate(self.pieces):
             (rows,) = torch.nonzero(selected == i, as_tuple=True)
             if len(rows):
-                result = result.index_copy(0, rows, compute(piece, designs[rows]))
-        return result.reshape(*X.shape[:-1], *tail)
+                samples = samples.index_copy(0, rows, piece.perturb(designs[rows], base))
+        return samples.reshape(*X.shape[:-1], *samples.shape[1:])
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) of the piece that holds at x
@@ -237,6 +221,7 @@ class Sampler(InputUncertainty):
         return d if self.n_uniform is None else self.n_uniform
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
+        # x' = fn(x, u); what comes back has to be finite and (*batch n s d)
         samples = self.fn(X, base)
         expected = (*X.shape[:-1], base.shape[0], X.shape[-1])
         if not isinstance(samples, Tensor):
