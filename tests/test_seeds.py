@@ -9,11 +9,14 @@ import torch
 from scipy.stats import spearmanr
 
 from airbo.acquisition import RandomizedUCB
-from airbo.optimizer.search import initial_point
+from airbo.optimizer.search import initial_points
 from airbo.seeds import reproducible, stream, stream_seed
+from airbo.space import Space
+from airbo.space.cube import Section as Cube
 from airbo.uncertainty import base_draws
 
 N = 1000
+LINE = Cube(Space({"x": (0.0, 1.0)}))
 
 
 def drawn_by_the_library(seed):
@@ -24,8 +27,7 @@ def drawn_by_the_library(seed):
             betas.append(RandomizedUCB().draw_beta())
     return {
         "beta": betas,
-        "sobol": initial_point("sobol", 0, 1, seed, N).flatten(),
-        "random": [initial_point("random", i, 1, seed).item() for i in range(N)],
+        "initial": torch.cat([*itertools.islice(initial_points(LINE, seed, 0), N)]).flatten(),
     }
 
 

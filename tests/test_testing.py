@@ -131,7 +131,7 @@ BROKEN = {
     Endless: "bounds: is_bounded says True",
     NotAdditive: "claims: is_additive says True",
     SharedNumbers: "own base numbers: column 0 is made from",
-    WrongBlocks: "independent blocks: the covariances",
+    WrongBlocks: "moments = samples: covariance is off",
     Careless: "refusals: a design with a column more",
     WrongMultiple: r"scaled: scaled\(0\) does not multiply",
     Forgetful: "copies: what JSON gives back is not equal",

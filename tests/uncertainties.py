@@ -52,8 +52,10 @@ def stretched(X, base):
     return X.unsqueeze(-2) * (1 + 0.1 * base)
 
 
-def jitter(x, size, rng):
-    return x + 0.1 * rng.normal(size=(size, len(x)))
+def jitter(X, base):
+    rng = np.random.default_rng(int(2**32 * base[0, 0]))
+    drawn = rng.normal(size=(len(base), X.shape[-1]))
+    return X.unsqueeze(-2) + 0.1 * torch.from_numpy(drawn).to(X)
 
 
 def double(values):
@@ -123,7 +125,7 @@ UNSAVEABLE = [
     (unc.Product([unc.Varying(proportional_normal), unc.Ring(0.1)]), 4),
     (unc.Piecewise([0.0], [unc.Varying(proportional_normal), unc.Exact()]), 2),
     (unc.Sampler(stretched), 2),
-    (unc.Sampler.from_numpy(jitter, additive=True), 2),
+    (unc.Sampler(jitter, n_base=1, additive=True), 2),
     (unc.Scaled(unc.Sampler(stretched), 2.0), 2),
 ]
 """Those that hold something that cannot."""
@@ -139,7 +141,7 @@ WAYS = [
     (unc.Empirical(LOG), 2),
     (unc.Joint([unc.Beta(2, 5), unc.Normal(0.1)], [[1, 0.5], [0.5, 1]]), 2),
     (unc.Product([unc.Ring(0.5), unc.Uniform(0, 1), unc.Exact()], [(3, 0), (1,), (2,)]), 4),
-    (unc.Sampler.from_numpy(jitter, additive=True), 2),
+    (unc.Sampler(jitter, n_base=1, additive=True), 2),
     # P varies along a line
     (unc.Piecewise([0.0], [unc.ChiSquared(0.5, scale=0.01), unc.ChiSquared(7, scale=0.01)]), 1),
     (unc.Varying(wavy_beta), 1),

@@ -318,17 +318,6 @@ def _blocks(s: _Subject) -> Iterator[str]:
     blocks = s.u.independent_blocks(s.d)
     if sorted(c for _, own in blocks for c in own) != list(range(s.d)):
         yield f"its blocks have the columns {[own for _, own in blocks]}, not each of {s.d} once."
-        return
-    if not _has_moments(s):
-        return
-    whole = torch.zeros(*s.X.shape, s.d, dtype=torch.float64)
-    for block, own in blocks:
-        rows, columns = torch.meshgrid(torch.tensor(own), torch.tensor(own), indexing="ij")
-        whole[..., rows, columns] = block.covariance(s.X[:, list(own)])
-    spread = s.samples.std(dim=1)
-    limit = 2 * ERRORS / math.sqrt(N_DEFAULT) * spread.unsqueeze(-1) * spread.unsqueeze(-2)
-    if bool(((whole - s.u.covariance(s.X)).abs() > limit + 1e-12).any()):
-        yield "the covariances of its independent blocks are not its own."
 
 
 def _refusals(s: _Subject) -> Iterator[str]:

@@ -263,7 +263,6 @@ def test_an_uncertain_design_near_zero_outside_the_space_is_refused():
     ("settings", "message"),
     [
         ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'"),
-        ({"initial": "grid"}, "initial must be 'sobol' or 'random', got 'grid'"),
         ({"surrogate": "mdm"}, "surrogate must be one of 'default', 'expectation'"),
         ({"surrogate": ["mmd"]}, "surrogate must be one of"),
         ({"acquisition": "ubc"}, "acquisition must be one of 'default'"),

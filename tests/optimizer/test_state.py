@@ -20,7 +20,7 @@ from tests.optimizer.common import LINE, MILL, SQUARE, cheap, hill, recommend, r
 
 
 SETTINGS = [
-    pytest.param(LINE, None, {"acquisition": "ei", "initial": "random"}, id="ei"),
+    pytest.param(LINE, None, {"acquisition": "ei"}, id="ei"),
     pytest.param(MILL, {"speed": unc.Normal(2.0)}, {}, id="mixed"),
     pytest.param(LINE, unc.Normal(0.1), {"surrogate": "mmd"}, id="mmd", marks=pytest.mark.slow),
 ]
@@ -42,17 +42,12 @@ def test_the_same_seed_and_calls_give_the_same_designs_whatever_the_global_seeds
 
 def test_other_seeds_give_other_designs():
     assert Optimizer(LINE, seed=0).ask() != Optimizer(LINE, seed=1).ask()
-    random_designs = [Optimizer(LINE, seed=s, initial="random").ask() for s in (0, 1)]
-    assert random_designs[0] != random_designs[1]
 
 
 def test_a_seed_may_be_as_large_as_one_likes():
-    for initial in ("sobol", "random"):
-        first, again, other = (
-            run(cheap(seed=seed, initial=initial), 4) for seed in (2**80, 2**80, 2**80 + 1)
-        )
-        assert first == again
-        assert first[0] != other[0]
+    first, again, other = (run(cheap(seed=seed), 4) for seed in (2**80, 2**80, 2**80 + 1))
+    assert first == again
+    assert first[0] != other[0]
 
 
 @pytest.mark.parametrize(("space", "P", "settings"), SETTINGS)
@@ -118,7 +113,7 @@ def calls(optimizer):
                 "direction": "minimize",
             },
         ),
-        (unc.Normal(0.1), {"acquisition": UCB(beta=0.5), "initial": "random", "seed": 4}),
+        (unc.Normal(0.1), {"acquisition": UCB(beta=0.5), "seed": 4}),
     ],
     ids=["mmd", "ei", "settings"],
 )

@@ -108,10 +108,9 @@ def test_a_table_tells_what_single_calls_tell():
     assert one.to_json() == many.to_json()
 
 
-def test_the_column_of_values_can_have_another_name():
-    optimizer = Optimizer(LINE)
-    optimizer.tell(pd.DataFrame({"x": [0, 1], "yield": [1, 2]}), value="yield")
-    assert optimizer.observations["value"].tolist() == [1.0, 2.0]
+def test_a_name_for_the_column_of_values_is_refused():
+    with pytest.raises(TypeError, match="columns with their names"):
+        Optimizer(LINE).tell(pd.DataFrame({"x": [0, 1], "yield": [1, 2]}), value="yield")
 
 
 def test_observations_of_one_optimizer_can_be_told_to_another():

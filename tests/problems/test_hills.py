@@ -5,7 +5,7 @@ import torch
 from torch.distributions import MultivariateNormal
 
 from airbo.problems import Hills
-from airbo.problems.hills import HEIGHTS, TOPS, WIDTHS, growing
+from airbo.problems.hills import HILLS, growing
 from airbo.uncertainty import Exact, GaussianMixture, Normal, Varying, base_draws
 
 N = 2**14
@@ -48,7 +48,7 @@ def test_what_has_no_closed_form_is_sampled(uncertainty):
 def blurred(X, covariance):
     """Return the hills after a normal error: each one times the density of its blurred top."""
     total = 0
-    for height, top, width in zip(HEIGHTS, TOPS, WIDTHS, strict=True):
+    for height, top, width in HILLS:
         own = width**2 * torch.eye(2).to(X)
         density = MultivariateNormal(X, own + covariance).log_prob(X.new_tensor(top)).exp()
         total = total + height * 2 * torch.pi * width**2 * density
@@ -79,4 +79,4 @@ def test_designs_that_are_hit_precisely_belong_on_the_highest_hill():
 
 def hill(design):
     """Return the number of the hill whose top is the closest."""
-    return (design - design.new_tensor(TOPS)).norm(dim=-1).argmin().item()
+    return (design - design.new_tensor([top for _, top, _ in HILLS])).norm(dim=-1).argmin().item()

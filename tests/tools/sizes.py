@@ -15,6 +15,8 @@ BEGIN, END = "<!-- reading path -->", "<!-- end -->"
 
 READING = [
     ("uncertainty/normal.py", ["Normal"], "one kind of P_x, whole"),
+    ("uncertainty/gaussians.py", [""], "P_x as a sum of Gaussians: notation and equations"),
+    ("uncertainty/in_cube.py", ["InCube"], "the same in the unit cube, which models see"),
     ("embeddings/features.py", ["Features", "Embedding"], "P_x as a point of a Hilbert space"),
     ("embeddings/inner_product.py", [""], "⟨ψ_P, ψ_Q⟩: notation and equations"),
     (
@@ -30,7 +32,12 @@ READING = [
     ("optimizer/record.py", ["History"], "what was asked and told"),
     ("optimizer/surrogate.py", ["Surrogate"], "from observations to a fitted model"),
     ("optimizer/search.py", ["next_design"], "the next design"),
-    ("optimizer/choice.py", ["Choice"], "the recommended design and the front"),
+    ("optimizer/goal.py", ["OutcomeModel.of_measure", "OutcomeModel.predict"], "what it predicts"),
+    (
+        "optimizer/choice.py",
+        ["Choice.recommend", "Choice.front", "Choice._candidates"],
+        "the recommended design and the front",
+    ),
     (
         "optimizer/optimizer.py",
         ["Optimizer.ask", "Optimizer.tell", "Optimizer.recommend"],

@@ -161,8 +161,6 @@ def test_a_sampler_that_returns_the_wrong_shape_is_refused():
     X, base = some_designs(3, 2), unc.base_draws(4, 2)
     with pytest.raises(ValueError, match=r"samples of shape \(3, 4, 2\), got \(3, 2\)"):
         unc.Sampler(lambda X, base: X).perturb(X, base)
-    with pytest.raises(ValueError, match=r"samples of shape \(4, 2\), got \(4,\)"):
-        unc.Sampler.from_numpy(lambda x, size, rng: rng.normal(size=size)).perturb(X, base)
     with pytest.raises(TypeError, match="must return a tensor, got float"):
         unc.Sampler(lambda X, base: 1.0).perturb(X, base)
 
@@ -174,16 +172,3 @@ def test_a_sampler_says_how_many_base_numbers_and_columns_it_takes():
     sampler = unc.Sampler(shift_first, n_base=1, dim=2, additive=True)
     assert (sampler.n_base(2), sampler.dim, sampler.is_additive) == (1, 2, True)
     assert unc.Sampler(shift_first).n_base(3) == 3
-
-
-def test_a_numpy_sampler_draws_alike_for_every_design_and_moves_with_it():
-    def heavier_to_the_right(x, size, rng):
-        return x + (1 + x) * rng.normal(size=(size, len(x)))
-
-    sampler = unc.Sampler.from_numpy(heavier_to_the_right)
-    X = torch.tensor([[0.0], [1.0]], dtype=torch.float64, requires_grad=True)
-    samples = sampler.perturb(X, unc.base_draws(16, 1))
-    deviations = (samples - X.unsqueeze(-2)).detach()
-    torch.testing.assert_close(deviations[1], 2 * deviations[0])
-    (gradient,) = torch.autograd.grad(samples.sum(), X)
-    assert gradient.tolist() == [[16.0], [16.0]]

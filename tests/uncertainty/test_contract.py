@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from airbo import uncertainty as unc
 from airbo.testing import check_uncertainty
-from airbo.uncertainty.base import _moment_draws
+from airbo.uncertainty.base import _deviation_sums
 from airbo.uncertainty.gaussians import Resolution
 from tests.strategies import designs, uncertainties
 from tests.uncertainties import ALL_UNCERTAINTIES, SAVEABLE, UNSAVEABLE, one_of_each_type
@@ -54,7 +54,7 @@ def test_moments_have_the_gradients_of_finite_differences(uncertainty, d):
 @every_class
 def test_use_under_inference_mode_leaves_later_gradients_intact(uncertainty, d):
     fresh = copy.deepcopy(uncertainty)
-    _moment_draws.cache_clear()
+    _deviation_sums.cache_clear()
     X, base = some_designs(2, d), draws_for(uncertainty, d)
     with torch.inference_mode():
         fresh.perturb(X, base), fresh.mean(X), fresh.covariance(X)

@@ -112,7 +112,6 @@ def test_impossible_values_are_refused(make, message):
         (lambda: unc.Varying(unc.Exact()), "Varying needs a function"),
         (lambda: unc.Varying(3), "Varying needs a function"),
         (lambda: unc.Sampler(3), r"Sampler needs a function fn\(X, base\), got 3"),
-        (lambda: unc.Sampler.from_numpy(3), r"needs a function fn\(x, size, rng\), got 3"),
     ],
 )
 @pytest.mark.usefixtures("as_without_shape_checks")

@@ -35,7 +35,8 @@ def test_probabilities_are_the_frequencies_of_samples(inside):
     P = unc.Rounded(inside, 1, 5)
     samples = P.perturb(X, unc.base_draws(N, P.n_base(1))).squeeze(-1)
     assert set(samples.unique().tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0}
-    values, likely = P.landings(X)
+    landings = P.landings(X)
+    values, likely = landings.means.squeeze(-1), landings.weights
     assert torch.equal(values, double([1, 2, 3, 4, 5]).expand(4, 5))
     counted = torch.stack([(samples == v).double().mean(dim=-1) for v in range(1, 6)], dim=-1)
     torch.testing.assert_close(likely, counted, atol=TOLERANCE, rtol=0)

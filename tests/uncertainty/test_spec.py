@@ -54,7 +54,7 @@ def test_scipy_parameters_must_be_numbers():
     "custom",
     [
         unc.SciPy(scipy.stats.rv_discrete(values=([0, 1], [0.5, 0.5]))()),
-        unc.Product([unc.Exact(), unc.Sampler.from_numpy(lambda x, size, rng: x)]),
+        unc.Product([unc.Exact(), unc.Sampler(lambda X, base: X)]),
         unc.Sampler(lambda X, base: X).clipped(0, 1),
     ],
 )

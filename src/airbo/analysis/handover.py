@@ -32,6 +32,7 @@ class Handover:
             design: The design in use.
             given: What you know of its use, by name; as for ``Optimizer.recommend``.
         """
+        # the window of all limits together at the strictest probability; a budget for each
         wanted = limits(optimizer.outcomes)
         if wanted:
             level = min(limit.probability for limit in wanted.values())

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from botorch.models.gpytorch import GPyTorchModel
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -26,12 +25,13 @@ from airbo.acquisition import RandomizedUCB, most_promising
 from airbo.measures import Mean
 from airbo.observed import Direction
 from airbo.optimizer import Optimizer, Recommendation
-from airbo.optimizer.choice import Policy
+from airbo.optimizer.choice import Choice, Policy
 from airbo.optimizer.search import (
     free_designs,
     knows_where_inputs_land,
     without_numerical_warnings,
 )
+from airbo.outcomes import Maximize, Minimize
 from airbo.seeds import reproducible
 from airbo.space import Design
 
@@ -98,8 +98,9 @@ def look_ahead(
     tolerance: float | None = None,
     policy: Policy | None = None,
     given: Mapping[str, Any] | None = None,
+    outcome: str | None = None,
 ) -> Outlook:
-    """Estimate what further experiments can bring.
+    """Estimate what further experiments can bring to the mean of one outcome.
 
     Args:
         optimizer: An optimizer with at least one value. It is not changed.
@@ -108,14 +109,17 @@ def look_ahead(
             of the observed values.
         policy: Which designs may be recommended; as for ``Optimizer.recommend``.
         given: What you know of its use, by name; as for ``Optimizer.recommend``.
+        outcome: As if the mean of this one alone decided, towards its goal or away from its limit;
+            by default the first objective, which has to be a mean.
     """
-    if optimizer.measure != Mean():
+    if outcome is None and optimizer.measure != Mean():
         raise ValueError(
             "What further experiments can bring is known for the mean only; this optimizer decides "
             f"by {optimizer.measure!r}."
         )
+    # the draws are seeded: the same record has the same outlook
     with optimizer.exclusive(), without_numerical_warnings():
-        today = _Today(optimizer, policy, given)
+        today = _Today(optimizer, policy, given, outcome)
         with reproducible(optimizer.seed, "outlook"), torch.no_grad():
             return today.outlook(sorted(set(steps)), tolerance)
 
@@ -124,18 +128,26 @@ class _Today:
     """An optimizer and its recommendation, seen in the unit cube."""
 
     def __init__(
-        self, optimizer: Optimizer, policy: Policy | None, given: Mapping[str, Any] | None
+        self,
+        optimizer: Optimizer,
+        policy: Policy | None,
+        given: Mapping[str, Any] | None,
+        outcome: str | None,
     ) -> None:
-        self.optimizer = optimizer
-        self.anywhere = optimizer.policy_for(policy, given) != "observed"
-        self.outcome = optimizer.outcome_model(given=given)
-        self.surrogate = self.outcome.surrogate
-        self.history = replace(optimizer.record, points=self.surrogate.points)
-        self.model: GPyTorchModel = self.outcome.model
-        self.unit = self.outcome.unit
-        self.best = optimizer.recommend(policy, given=given)
+        # one outcome, as if its mean alone decided: larger, or smaller, is better without end
+        found = optimizer.outcome_model(outcome, Mean(), given=given)
+        self.surrogate, self.model = found.surrogate, found.model
+        aim = Maximize() if self.surrogate.direction == "maximize" else Minimize()
+        self.outcome = replace(found, goal=replace(found.goal, want=aim))
+        name, self.unit = self.outcome.goal.name, self.outcome.unit
+        self.history = replace(optimizer.record.of(name), points=self.surrogate.points)
+        allowed = optimizer.policy_for(policy, given, name)
+        self.anywhere = allowed != "observed"
+        with reproducible(optimizer.seed, "recommend"):
+            self.best = Choice([self.outcome], self.history, allowed).recommend()
 
     def outlook(self, steps: Sequence[int], tolerance: float | None) -> Outlook:
+        # what does not matter, by default: a twentieth of the range of the values
         values = self.history.values
         tolerance = TOLERANCE * (max(values) - min(values)) if tolerance is None else tolerance
         n_values = sum(o.design == self.best.design for o in self.history.known)
@@ -145,7 +157,7 @@ class _Today:
         spread = self.unit * now.noise[0].sqrt().item()
         return Outlook(
             recommendation=self.best,
-            direction=self.optimizer.direction,
+            direction=self.surrogate.direction,
             gains={n: self.unit * gain for n, gain in gains.items()},
             tolerance=tolerance,
             probability=now.probability(tolerance / self.unit),
@@ -182,6 +194,7 @@ class _Today:
         return points.of([design for design in designs if cube.space.meets(design)])
 
     def _luckiest(self) -> LuckiestRun | None:
+        # argmax over experiments of sign · value
         runs = [(o.value, o.design) for o in self.history.known if o.value is not None]
         value, design = max(runs, key=lambda run: self.surrogate.sign * run[0])
         if design == self.best.design:

@@ -100,6 +100,7 @@ class Specification:
         given: Mapping[str, Any] | None = None,
     ) -> "Specification":
         """Take the limits of an optimizer; see ``operating_window``."""
+        # S draws of every limited value, joint over designs, independent between values
         limited = _limited(optimizer, measure, given)
         cube = limited[0].surrogate.points.cube
         return cls(cube, [o.draws(effort) for o in limited])
@@ -201,6 +202,7 @@ def _limited(
         if len(optimizer.outcomes) > 1:
             raise ValueError("With several outcomes, the limits are theirs: leave measure out.")
         return [optimizer.outcome_model(measure=measure, given=given)]
+    # limits of outcomes, and of the only outcome if it counts by a share in spec
     models = optimizer.outcome_models(given)
     limited = [o for o in models if o.is_limit]
     if len(optimizer.outcomes) == 1:
@@ -354,6 +356,7 @@ class _Search:
     def in_units(self, box: Box) -> dict[str, tuple[Any, ...]]:
         """Return the ends of all ranges; whole numbers and steps are rounded inwards."""
         found: dict[str, tuple[Any, ...]] = {}
+        # values of a grid that lie inside [low, high]; if none does, the design's own
         for c, name in enumerate(self.cube.space.names):
             ends = box[:, c]
             if c in self.cube.space.n_values:
@@ -372,6 +375,7 @@ class _Search:
 
 def _corners(d: int, numbers: Sequence[int]) -> Float[Tensor, "k d"]:
     """Return corners of the unit cube: all of them, or as many as there is time for."""
+    # 2^d corners, or as many random ones and those opposite to them
     if 2 ** len(numbers) <= MAX_CORNERS:
         signs = torch.tensor(list(product((0.0, 1.0), repeat=len(numbers))), dtype=torch.float64)
     else:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from airbo.analysis.budget import Contribution, ToleranceBudget
-from airbo.analysis.outlook import LuckiestRun, Outlook
+from airbo.analysis.outlook import Outlook
 from airbo.analysis.window import CONFIDENCE, OperatingWindow
 from airbo.measures.capability import Likely
 from airbo.space import Space
@@ -31,8 +31,7 @@ def outlook_sentences(
     """
     return [
         outlook_verdict(outlook, name, unit),
-        *_about_gains(outlook, unit),
-        *_about_chance(outlook, name, unit),
+        *_about_gains(outlook, name, unit),
         *_about_confirmations(outlook, name, unit),
         *_about_luck(outlook, space, name, unit),
     ]
@@ -47,15 +46,12 @@ def outlook_verdict(outlook: Outlook, name: str, unit: str | None) -> str:
     return f"You can stop: {last} more experiments should gain at most {tolerance} of {name}."
 
 
-def _about_gains(outlook: Outlook, unit: str | None) -> Iterator[str]:
+def _about_gains(outlook: Outlook, name: str, unit: str | None) -> Iterator[str]:
     if outlook.gains:
         sign = "+" if outlook.direction == "maximize" else "−"
         parts = [f"{sign}{number(g, 2)} after {n} more" for n, g in outlook.gains.items()]
         in_units = f" (in {unit})" if unit else ""
         yield f"Expected improvement of the recommended design{in_units}: {listed(parts)}."
-
-
-def _about_chance(outlook: Outlook, name: str, unit: str | None) -> Iterator[str]:
     tolerance = with_unit(number(outlook.tolerance, 2), unit)
     yield (
         f"By the model, the probability that no other design is better by more than {tolerance} of "
@@ -78,6 +74,7 @@ def _about_confirmations(outlook: Outlook, name: str, unit: str | None) -> Itera
     n = outlook.n_confirmations
     if not n:
         return
+    # runs of one design scatter by the noise and by where x' lands
     tried = {0: "was never tried", 1: "was tried once"}.get(
         outlook.n_values, f"was tried {outlook.n_values} times"
     )
@@ -95,24 +92,17 @@ def _about_luck(outlook: Outlook, space: Space, name: str, unit: str | None) -> 
         return
     best = "highest" if outlook.direction == "maximize" else "lowest"
     expected = with_unit(plus_minus(lucky), unit)
+    of_best = with_unit(plus_minus(outlook.recommendation), unit)
+    # |y - E y| > half a standard deviation of single runs: luck explains it
+    reason = "the two can hardly be told apart."
+    if abs(lucky.value - lucky.mean) > 0.5 * lucky.spread > 0:
+        spread = with_unit(number(lucky.spread, 2), unit)
+        reason = f"single runs differ from the average by ± {spread}, and this one was lucky."
     yield (
         f"The {best} observed {name}, {with_unit(number(lucky.value), unit)}, is of another design "
         f"({design_words(space, lucky.design)}). The model expects {expected} of it on average, "
-        f"{_compared(outlook, lucky, unit)}: {_reason(lucky, unit)}"
+        f"and {of_best} of the recommended one: {reason}"
     )
-
-
-def _compared(outlook: Outlook, lucky: LuckiestRun, unit: str | None) -> str:
-    best = outlook.recommendation
-    return f"and {with_unit(plus_minus(best), unit)} of the recommended one"
-
-
-def _reason(lucky: LuckiestRun, unit: str | None) -> str:
-    spread = with_unit(number(lucky.spread, 2), unit)
-    excess = abs(lucky.value - lucky.mean)
-    if lucky.spread > 0 and excess > 0.5 * lucky.spread:
-        return f"single runs differ from the average by ± {spread}, and this one was lucky."
-    return "the two can hardly be told apart."
 
 
 def window_sentences(window: OperatingWindow, space: Space) -> list[str]:

@@ -193,6 +193,7 @@ def kernel_density(v: FittedNumbers) -> InputUncertainty:
 
 def _to_many(v: FittedNumbers) -> Array:
     """Return how far each number is from 0.3 n⁰·⁸ others, at the side where they are closer."""
+    # number i stands for the places c_1 + ... + c_i of n; look 0.3 n⁰·⁸ places up and down
     end = v.counts.cumsum()
     middle, many = end - v.counts / 2, 0.3 * v.n**0.8
     above = np.searchsorted(end, middle + many)
@@ -245,6 +246,7 @@ def _em(v: FittedNumbers, normals: _Normals, rounds: int) -> tuple[float, _Norma
 
 def families(sample: Sample) -> list[Family]:
     """Return the normals among the candidates: the same everywhere, or in percent."""
+    # all deviations are the same number: hit exactly, or always off by as much
     largest = float(np.abs(sample.x).max())
     if np.ptp(sample.d) <= 1e-9 * largest:
         middle = float(np.median(sample.d))
@@ -290,6 +292,7 @@ def _same(fit: Fit) -> Callable[[Sample], InputUncertainty]:
 
 def _relative(fit: Fit) -> Callable[[Sample], InputUncertainty]:
     def fitted(sample: Sample) -> InputUncertainty:
+        # shares d/x of the rows with x ≠ 0, known up to w / median |x|
         away = sample.x != 0
         width = sample.width / float(np.median(np.abs(sample.x[away])))
         return Relative(fit(FittedNumbers.of(sample.d[away] / sample.x[away], width)))
@@ -397,6 +400,7 @@ def log_density(u: InputUncertainty, sample: Sample, rows: Sample) -> Array:
 def n_numbers(u: InputUncertainty) -> int:
     """Count what was fitted: the fewer, the simpler."""
     if isinstance(u, Relative):
+        # a log counts as 100 numbers per column, a normal of k columns as k (k + 1) / 2
         return n_numbers(u.share)
     if isinstance(u, Piecewise):
         return len(u.edges) + sum(map(n_numbers, u.pieces))
@@ -468,6 +472,7 @@ def proposal(u: InputUncertainty) -> InputUncertainty:
 
 
 def _joint_normal(D: Array, has_bias: bool) -> InputUncertainty:
+    # m̄ = Σ D_i / n, C = Σ (D_i - m̄)(D_i - m̄)ᵀ / n, and a little more on the diagonal
     mean = D.mean(axis=0) if has_bias else np.zeros(D.shape[1])
     C = (D - mean).T @ (D - mean) / len(D)
     C = C + 1e-9 * np.diag(np.diag(C) + 1e-300)

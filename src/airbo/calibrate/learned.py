@@ -97,10 +97,6 @@ class Learned:
     """The proposal in a few sentences."""
     toml: str
     """The proposal as a campaign file holds it."""
-    samples: tuple[Sample, ...]
-    """What it was learned from."""
-    outliers: tuple[Sample, ...]
-    """Values far off, one sample per parameter."""
 
     def __str__(self) -> str:
         return self.text
@@ -110,10 +106,8 @@ def learn(
     asked: Any,
     actual: Any,
     *,
-    names: Sequence[str] | None = None,
     lag: int | None = None,
     keep_outliers: bool = False,
-    seed: int = 0,
 ) -> Learned:
     """Learn an uncertainty from a log of asked and actual values.
 
@@ -132,26 +126,23 @@ def learn(
 
     Args:
         asked: Asked values: an array (n) or (n d), a column, a table, or a dict of columns; the
-            rows in the order of time. Rows without a number are skipped.
+            rows in the order of time. Rows without a number are skipped. Parameters are called
+            like the columns.
         actual: Actual values, in the same form. Columns are paired by name, else by position.
-        names: What to call the parameters.
         lag: How many rows later the actual values follow; by default it is estimated.
         keep_outliers: Whether values far off count; by default they are named and left out.
-        seed: Seeds how rounded values of groups are spread.
     """
     found: list[Finding] = []
-    prepared = [
-        _prepare(sample, found, lag, keep_outliers) for sample in logs.samples(asked, actual, names)
+    choices = [
+        _compare(_prepare(sample, found, lag, keep_outliers))
+        for sample in logs.samples(asked, actual)
     ]
-    choices = [_compare(sample) for sample, _ in prepared]
     aspects = {v.sample.name: _aspects(v.sample, v.law) for v in choices}
     found += [f for v in choices for f in _drift(v)]
     pairs = _dependences(choices)
     found += [_together(*pair) for pair in pairs]
     by_name = {v.sample.name: v for v in choices}
-    groups = [
-        _joint([by_name[name] for name in own], seed) for own in _groups(list(by_name), pairs)
-    ]
+    groups = [_joint([by_name[name] for name in own]) for own in _groups(list(by_name), pairs)]
     found += [_grouped(_chosen(group)) for group in groups]
     proposal = _proposal(choices, groups)
     return Learned(
@@ -161,15 +152,11 @@ def learn(
         findings=tuple([*(f for own in aspects.values() for f in own), *found]),
         text=_text(aspects, found),
         toml=to_toml(proposal),
-        samples=tuple(sample for sample, _ in prepared),
-        outliers=tuple(far for _, far in prepared),
     )
 
 
-def _prepare(
-    sample: Sample, found: list[Finding], lag: int | None, keep_outliers: bool
-) -> tuple[Sample, Sample]:
-    """Shift and select rows, and name what was found on the way; return also the values far off."""
+def _prepare(sample: Sample, found: list[Finding], lag: int | None, keep_outliers: bool) -> Sample:
+    """Shift and select rows, and name what was found on the way."""
 
     def name(kind: str, text: str) -> None:
         found.append(Finding(kind, (sample.name,), text))
@@ -220,11 +207,12 @@ def _prepare(
         sample = sample.at(np.setdiff1d(np.arange(len(sample)), far))
     sample = replace(sample, width=logs.bin_width(sample.d))
     found += [Finding(kind, (sample.name,), text) for kind, text in _weaknesses(sample, step)]
-    return sample, apart
+    return sample
 
 
 def _weaknesses(sample: Sample, step: float) -> Iterator[tuple[str, str]]:
     """Say what the selected rows cannot show; ``step`` is that of the actual values."""
+    # of a normal rounded to steps w, nearly all is 0 where σ < 0.3 w
     own_step = logs.step_of(sample.d)
     if own_step > logs.UNRESOLVED * float(sample.d.std()) > 0:
         yield (
@@ -425,7 +413,7 @@ def _groups(
     return sorted((own for own in found if len(own) > 1), key=lambda own: names.index(own[0]))
 
 
-def _joint(choices: Sequence[_Choice], seed: int) -> tuple[Candidate, ...]:
+def _joint(choices: Sequence[_Choice]) -> tuple[Candidate, ...]:
     """Compare joint candidates for some parameters with independent ones."""
     # only rows that all of the parameters have
     rows = choices[0].rows
@@ -437,7 +425,7 @@ def _joint(choices: Sequence[_Choice], seed: int) -> tuple[Candidate, ...]:
         for k in ("x", "d")
     )
     # rounded values are spread over their step, so that they have a density
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     D = D + rng.uniform(-0.5, 0.5, D.shape) * [v.sample.width for v in choices]
 
     alone = [v.scores[np.searchsorted(v.rows, rows)] for v in choices]
@@ -476,6 +464,7 @@ def _joint_score(family: fam.Family, D: Array, X: Array, relative: bool) -> _Sco
 def _proposal(
     choices: Sequence[_Choice], groups: Sequence[tuple[Candidate, ...]]
 ) -> dict[str | tuple[str, ...], InputUncertainty]:
+    # one law per group that is better together, and one per parameter otherwise
     joined = [c for c in map(_chosen, groups) if c.name != "independent"]
     grouped = {name for c in joined for name in c.parameters}
     found: dict[str | tuple[str, ...], InputUncertainty] = {
@@ -559,6 +548,7 @@ def _moments(shape: InputUncertainty) -> tuple[float, float]:
 
 
 def _bias(centre: float, percent: bool, sample: Sample, names: tuple[str, ...]) -> Finding:
+    # d̄, or the mean of d/x where the law is in percent
     show = _share if percent else _short
     away = sample.x != 0
     values = sample.d[away] / sample.x[away] if percent else sample.d
@@ -575,6 +565,7 @@ def _bias(centre: float, percent: bool, sample: Sample, names: tuple[str, ...]) 
 
 def _together(names: tuple[str, str], correlation: float, of_sizes: float) -> Finding:
     """Name two parameters that depend on each other."""
+    # r of normal scores z, or else of their sizes |z|
     one, other = names
     if correlation:
         said = f"deviate together (correlation {correlation:.2f})"

@@ -112,7 +112,7 @@ def evenly(rows: NDArray[Any], n: int) -> NDArray[Any]:
     return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).astype(int)]
 
 
-def samples(asked: Any, actual: Any, names: Sequence[str] | None) -> list[Sample]:
+def samples(asked: Any, actual: Any) -> list[Sample]:
     """Pair asked and actual values, whatever they come in."""
     table, other = _table(asked, "asked"), _table(actual, "actual")
     if table.shape[1] != other.shape[1]:
@@ -124,13 +124,12 @@ def samples(asked: Any, actual: Any, names: Sequence[str] | None) -> list[Sample
         raise ValueError(f"{len(table)} values were asked, but {len(other)} are actual.")
     if set(table.columns) != set(other.columns):  # paired by position
         other = other.set_axis(table.columns, axis=1)
-    called = list(table.columns) if names is None else list(names)
-    if not called or len(called) != table.shape[1]:
-        raise ValueError(f"There are {table.shape[1]} columns, but {len(called)} names.")
+    if not len(table.columns):
+        raise ValueError("There are no columns of asked values.")
     labels = np.asarray(table.index)
     return [
-        _sample(str(name), table[key].to_numpy(), other[key].to_numpy(), labels)
-        for name, key in zip(called, table.columns, strict=True)
+        _sample(str(name), table[name].to_numpy(), other[name].to_numpy(), labels)
+        for name in table.columns
     ]
 
 
@@ -430,6 +429,7 @@ def find_pairs(columns: Iterable[str]) -> list[Pair]:
 
     A column without such a word pairs with one that has it: ``speed`` and ``speed_actual``.
     """
+    # columns by role, under what their name says besides
     asked: dict[tuple[str, ...], str] = {}
     actual: dict[tuple[str, ...], str] = {}
     plain: dict[tuple[str, ...], str] = {}
@@ -468,6 +468,7 @@ def named_pairs(texts: Sequence[str], columns: Sequence[str]) -> list[Pair]:
 
 def _role(column: str) -> tuple[str, tuple[str, ...]]:
     """Return whether a name speaks of asked or actual values, and what else it says."""
+    # the last word first: set_temperature_actual is an actual value
     words = _words(column)
     for role, known in (("actual", ACTUAL), ("asked", ASKED_WORDS)):
         for i in (len(words) - 1, *range(len(words) - 1)):
@@ -478,6 +479,7 @@ def _role(column: str) -> tuple[str, tuple[str, ...]]:
 
 def _words(column: str) -> list[str]:
     """Split a name at signs and capital letters; a unit in brackets does not count."""
+    # speed_SP [m/s] -> speed, sp
     bare = re.sub(r"[\[(].*?[\])]", " ", column)
     parts = re.findall(r"[A-ZÄÖÜ]+(?![a-zäöüß])|[A-ZÄÖÜ]?[a-zäöüß]+|\d+", bare)
     words = [part.lower() for part in parts]

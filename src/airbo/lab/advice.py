@@ -95,9 +95,10 @@ class Adviser:
 
         known, outlook = check_given(self.settings, given), None
         if self.knows_outlook:
-            one = self.optimizer.of_outcome()
             try:
-                outlook = look_ahead(one, tolerance=tolerance, policy=policy, given=known)
+                outlook = look_ahead(
+                    self.optimizer, tolerance=tolerance, policy=policy, given=known
+                )
             except ValueError as error:  # no experiment has what is given
                 raise CampaignError(str(error)) from None
             best = self._held(outlook.recommendation, known)

@@ -65,6 +65,7 @@ def candidates_among(
     effort: Effort | None = None,
 ) -> list[Candidate]:
     """Predict the outcomes of designs in use; ``Z`` is where they lie in the unit cube."""
+    # estimates of every outcome, and of limits the draws (S, n) that keep them
     names = [o.goal.name for o in outcomes]
     found = [o.estimates(Z, effort) for o in outcomes]
     # one draw of f keeps all limits where it keeps each: draws of the outcomes go side by side
@@ -184,6 +185,7 @@ class Choice:
         With limits, few draws say where that is, and it lies at the edge of what many draws allow.
         So designs on the way to it from the ``best`` tried one stand by.
         """
+        # argmax of the posterior mean; with limits, where P(limits are kept) is large enough
         cube, tried = self.history.points.cube, self.history.points.of(self.history.tried)
         if len(self._objectives) > 1:
             return cube.to_designs(spread_designs(cube))
@@ -216,6 +218,7 @@ class Choice:
         """Return the undominated designs, ordered by the first objective."""
         if not found:
             return []
+        # c is on the front if no other is at least as good by all objectives and better by one
         Y = torch.tensor([c.worth for c in found], dtype=torch.float64)
         front = [c for c, on in zip(found, undominated(Y), strict=True) if on]
         return sorted(front, key=lambda c: c.worth, reverse=True)
@@ -229,6 +232,7 @@ class Choice:
         """
         if not chosen:
             return []
+        # shares in spec take many executed inputs: worked out for these few alone
         designs = [c.design for c in chosen]
         columns = {o.goal.name: o.capabilities(designs) for o in self.outcomes}
         first, found = self._objectives[0].goal.name, []
@@ -254,6 +258,7 @@ class Choice:
 
     def _most_likely(self, found: Sequence[Candidate]) -> Recommendation:
         """Recommend the design that is most likely to keep the limits, and warn."""
+        # argmax P(limits are kept); of equal ones the best
         best = max(found, key=lambda c: (c.holds, c.worth))
         reason = f"{self._none(found)} This one is the most likely to: {best.holds:.2f}."
         warnings.warn(reason, TooLittleDataWarning, stacklevel=5)

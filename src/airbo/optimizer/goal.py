@@ -84,6 +84,7 @@ class Goal:
             measure: What is asked of the values; by default what is wanted of the outcome.
             noise: See above, and by default as there.
         """
+        # a quantile to the bad side needs one bad side
         if isinstance(self.want, Between) and isinstance(measure, ONE_SIDED):
             raise ValueError(
                 f"{self.name!r} has limits on both sides, so no side is the bad one that "
@@ -94,6 +95,7 @@ class Goal:
         else:
             check_knows_f(self.surrogate.build, check_measure(measure))
         noise = self.noise if noise is None else check_noise(noise)
+        # y_i = sign f_i / unit, at the designs where the outcome was measured
         own = history.of(self.name)
         if not own.known:
             raise ValueError(f"There is no model of {self.name!r} yet: no experiment measured it.")
@@ -149,6 +151,7 @@ class OutcomeModel:
 
     def given(self, points: Points) -> "OutcomeModel":
         """Return the same where designs and the environment have what points hold."""
+        # the same posterior of f; only Q, where designs land in use, knows what is given
         surrogate, model = self.surrogate.given(points), self.model
         if surrogate is self.surrogate:
             return self
@@ -359,6 +362,7 @@ def check_settings(outcomes: Mapping[str, Want], acquisition: Any, build: Surrog
         acquisition: The acquisition, or its name.
         build: The surrogate.
     """
+    # measures of draws of f need a model of f itself, not of its mean over P alone
     for want in outcomes.values():
         check_knows_f(build, want.measure, is_single=len(outcomes) == 1)
     if len(outcomes) > 1 and acquisition != "default":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model_list_gp_regression import ModelListGP
@@ -15,7 +15,7 @@ from airbo.acquisition import find_acquisition
 from airbo.measures import Measure
 from airbo.measures.kinds import check_level
 from airbo.measures.posterior import Noise
-from airbo.observed import VALUE, Direction, check_choice, check_executed, whole_number
+from airbo.observed import Direction, check_choice, check_executed, whole_number
 from airbo.optimizer.choice import CONFIDENCE, Choice, Policy
 from airbo.optimizer.goal import Goal, OutcomeModel, check_knows_f, check_settings, goals_of
 from airbo.optimizer.reading import NOT_GIVEN, Reader, check_names
@@ -24,14 +24,7 @@ from airbo.optimizer.record import History, Points
 from airbo.optimizer.search import initial_design, next_design
 from airbo.optimizer.state import damage_reported, from_json, to_json
 from airbo.optimizer.surrogate import Surrogate, SurrogateFactory, find_surrogate
-from airbo.outcomes import (
-    Maximize,
-    Minimize,
-    Want,
-    first_objective,
-    named_outcomes,
-    objectives,
-)
+from airbo.outcomes import Want, first_objective, named_outcomes, objectives
 from airbo.seeds import reproducible
 from airbo.space import Design, Space, n_initial_for
 from airbo.uncertainty import InputUncertainty
@@ -81,7 +74,6 @@ class Optimizer:
         *,
         deployment: NamedUncertainty = None,
         n_initial: int | None = None,
-        initial: Literal["sobol", "random"] = "sobol",
         outcomes: Mapping[str, Want] | None = None,
         measure: Measure | None = None,
         noise: Noise = "measurement",
@@ -104,9 +96,8 @@ class Optimizer:
             seed: Makes all choices reproducible.
             deployment: How accurately the recommended design will be set in use; by default as in
                 the experiments.
-            n_initial: Number of designs that fill the space before the model chooses; by default
-                2 (d + 1), at least 5 and at most 20.
-            initial: How these are spread: scrambled Sobol or uniform random.
+            n_initial: Number of designs that fill the space, in a scrambled Sobol sequence, before
+                the model chooses; by default 2 (d + 1), at least 5 and at most 20.
             outcomes: What an experiment measures, by name, and what is wanted of it: ``Maximize``,
                 ``Minimize``, ``AtMost``, ``AtLeast`` or ``Between``; None: one outcome called
                 ``"value"``, by ``direction`` and ``measure``.
@@ -119,9 +110,9 @@ class Optimizer:
         check_choice("direction", direction, "maximize", "minimize")
         self.outcomes = named_outcomes(outcomes, direction, measure)
         check_names(self.space, self.outcomes)
-        check_choice("initial", initial, "sobol", "random")
         self.uncertainty = by_columns(self.space, uncertainty)
         self._deployment = None if deployment is None else by_columns(self.space, deployment)
+        # what is meant where a single outcome is asked about
         first = first_objective(self.outcomes)
         self.direction: Direction = first.direction
         self.measure = first.measure
@@ -130,13 +121,13 @@ class Optimizer:
         self.surrogate, build = surrogate, find_surrogate(surrogate)
         self.acquisition, self._acquisition = acquisition, find_acquisition(acquisition)
         check_settings(self.outcomes, acquisition, build)
+        # each outcome has a goal with a surrogate of its own: P in experiments, Q in use
         points = Points(self.space)
         under = (self.uncertainty, self.deployment)
         self._surrogate = Surrogate(points, build, *under, self.direction)
         self._goals = goals_of(self.outcomes, self._surrogate, noise, self.seed)
         n_first = n_initial_for(self.space.d) if n_initial is None else n_initial
         self.n_initial = whole_number("n_initial", n_first, least=1)
-        self.initial: Literal["sobol", "random"] = initial
         self._history = History(points)
         self._last_under: tuple[NamedUncertainty, InputUncertainty] | None = None
         self._lock = threading.RLock()
@@ -162,7 +153,6 @@ class Optimizer:
             "acquisition": self.acquisition,
             "seed": self.seed,
             "n_initial": self.n_initial,
-            "initial": self.initial,
             "noise": self.noise,
             "outcomes": self.outcomes,
         }
@@ -217,9 +207,10 @@ class Optimizer:
 
     def _ask_one(self, points: Points) -> Design:
         history = replace(self._history, points=points)
+        # the first designs fill the space; from then on, models of all outcomes choose
         with reproducible(self.seed, "ask", history.n_asked):
             if self.is_initial:
-                Z = initial_design(history, self.initial, self.seed)
+                Z = initial_design(history, self.seed)
             else:
                 Z = next_design(history, self._models(points), self._acquisition)
         [design] = points.cube.to_designs(Z)
@@ -251,13 +242,12 @@ class Optimizer:
 
         Args:
             design: The design, whether the optimizer proposed it or not; a list of designs; or a
-                table of observations. A table has a column for each parameter, and one for the
-                value or for each outcome. ``executed_<name>`` has measured inputs, and
+                table of observations. A table has a column for each parameter, and one for each
+                outcome, or ``value``. ``executed_<name>`` has measured inputs, and
                 ``noise_<outcome>`` known noise.
             value: The observed value, or a dict of outcomes, of which those that were not measured
                 may be left out; None or NaN if the experiment failed. With a list of designs, a
-                list of values. With a table, the name of the column of values, ``"value"`` if not
-                given.
+                list of values.
             executed: Parameters of the executed input, and of the environment, where they were
                 measured; with a list of designs, a list. You need not repeat what you gave to
                 ``ask``.
@@ -270,6 +260,7 @@ class Optimizer:
                 model learns how large the noise is, the same for all values.
         """
         under = None if uncertainty is None else self._by_columns(uncertainty)
+        # all rows are read before the first one is told: an invalid report changes nothing
         new = self._reader.read(design, value, executed, noise, under, allow_outside, infeasible)
         if any(o.infeasible for o in new):
             check_knows_f(self._surrogate.build, self._goals[-1].want.measure)
@@ -278,6 +269,7 @@ class Optimizer:
 
     def _by_columns(self, given: NamedUncertainty) -> InputUncertainty:
         """Translate and check an uncertainty; thousands of observations may have the same one."""
+        # checked once for as long as the same one comes again
         if self._last_under is None or self._last_under[0] != given:
             self._last_under = given, by_columns(self.space, given)
         return self._last_under[1]
@@ -340,6 +332,7 @@ class Optimizer:
         return self._models(self._points(given))
 
     def _models(self, points: Points) -> list[OutcomeModel]:
+        # the last goal is that a design can be used at all; it counts once one could not
         used = self._goals if self._history.knows_infeasible else self._goals[:-1]
         return [goal.model(self._history).given(points) for goal in used]
 
@@ -429,14 +422,17 @@ class Optimizer:
             return self._choice(policy, confidence, given).front()
 
     def _choice(self, policy: Policy | None, confidence: float, given: Given) -> Choice:
+        # the given values hold for everything that is asked of this history
         allowed = self.policy_for(policy, given)
         check_level(confidence, "confidence")
         points = self._points(given)
         history = replace(self._history, points=points)
         return Choice(self._models(points), history, allowed, confidence)
 
-    def policy_for(self, policy: Policy | None, given: Given = None) -> Policy | None:
-        """Return which designs ``recommend`` chooses from, if nothing else is asked for."""
+    def policy_for(
+        self, policy: Policy | None, given: Given = None, outcome: str | None = None
+    ) -> Policy | None:
+        """Return which designs may be recommended, by all outcomes or the mean of a single one."""
         if policy is not None:
             check_choice("policy", policy, "observed", "anywhere")
             return policy
@@ -444,8 +440,9 @@ class Optimizer:
         if given or self.deployment != self.uncertainty:
             return "anywhere"
         # failures and few values make a model that is not trusted beyond what was tried
-        n_known, n_told = len(self._history.known), len(self._history.observations)
-        is_plain = len(self.outcomes) == 1 and n_known == n_told
+        history = self._history if outcome is None else self._history.of(outcome)
+        n_known, n_told = len(history.known), len(history.observations)
+        is_plain = n_known == n_told and (len(self.outcomes) == 1 or outcome is not None)
         return None if is_plain and n_known > self.n_initial else "observed"
 
     @locked
@@ -458,6 +455,7 @@ class Optimizer:
         """
         import pandas as pd
 
+        # of limits too, the mean of the outcome is shown, and not a share in spec
         plain = self.space.to_designs(self.space.to_columns(designs))
         points = self._points(given)
         models = self._models(points)
@@ -490,34 +488,6 @@ class Optimizer:
         plain = self.space.checked(design, allow_outside=True)
         return self.outcome_model(outcome, measure, noise, given).evaluate(plain)
 
-    @locked
-    def of_outcome(self, name: str | None = None) -> "Optimizer":
-        """Return an optimizer of the expected value of one outcome, with the record of it.
-
-        There, the outcome is called ``"value"``, and the direction is the side on which it keeps
-        its limit. The two share the fitted model: neither fits it if the other has.
-
-        Args:
-            name: Of the outcome; by default the first objective.
-        """
-        goal = self._goal(name)
-        aim = Maximize() if goal.want.direction == "maximize" else Minimize()
-        one = Optimizer(**{**self._settings, "outcomes": {VALUE: aim}})
-        one._goals = (replace(one._goals[0], last=goal.last), *one._goals[1:])
-        own = self._history.of(goal.name)
-        plain = [
-            replace(
-                o,
-                infeasible=False,
-                outcomes={} if o.value is None else {VALUE: o.value},
-                noise={} if o.value_noise is None else {VALUE: o.value_noise},
-            )
-            for o in own.observations
-        ]
-        one._history = replace(own, observations=plain)
-        one._lock = self._lock  # one model, one thread at a time
-        return one
-
     # -- saving
 
     @locked
@@ -527,6 +497,7 @@ class Optimizer:
         The two share fitted models: neither refits what the other has fitted to the same
         observations.
         """
+        # goals are shared, and with them the fitted models
         twin = copy.copy(self)
         twin._history = self._history.copy()
         twin._lock = self._lock  # one model, one thread at a time
@@ -568,11 +539,13 @@ class Optimizer:
             "surrogate": surrogate,
             "acquisition": acquisition,
         }
+        # what is passed replaces what was saved
         given = {name: setting for name, setting in given.items() if setting is not None}
         saved = from_json(text, given, uncertainties or {})
         with damage_reported():
             optimizer = cls(**saved.settings)
             history, space = optimizer._history, optimizer.space
+            # experiments are read as they were told, in their order
             for row, uncertainty in saved.rows:
                 under = None if uncertainty is None else optimizer._by_columns(uncertainty)
                 history.observations.append(optimizer._reader.observation(row, under))

@@ -1,7 +1,7 @@
 """From a user's report to observations, with errors that say what is wrong."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +40,6 @@ class Row:
     executed: Any
     noise: Any
     status: str
-
-    @property
-    def is_infeasible(self) -> bool:
-        """Whether the design cannot be used."""
-        return self.status == INFEASIBLE
 
 
 @dataclass(frozen=True)
@@ -88,6 +83,7 @@ class Reader:
                 raise TypeError(f"{what} is a dict with the keys {names}, got {given!r}.")
         check_choice(STATUS, row.status, OK, FAILED, INFEASIBLE)
         plain = self.space.checked(row.design, allow_outside)
+        # what was given when it was asked for counts, unless it is told otherwise
         asked = self.asked(plain)
         given = {} if asked is None else asked.executed
         measured = check_executed(self.space, plain, {**given, **row.executed})
@@ -95,7 +91,8 @@ class Reader:
         if outcomes and row.status != OK:
             raise ValueError(f"The experiment is {row.status}, but it has outcomes: {outcomes}.")
         noise = check_noise_of(outcomes, row.noise, len(self.outcomes) == 1)
-        observation = Observation(plain, outcomes, measured, uncertainty, row.is_infeasible, noise)
+        infeasible = row.status == INFEASIBLE
+        observation = Observation(plain, outcomes, measured, uncertainty, infeasible, noise)
         self.check(observation)
         return observation
 
@@ -109,7 +106,9 @@ class Reader:
                 raise ValueError("In a table, put known noise into columns noise_<outcome>.")
             if status == INFEASIBLE:
                 raise ValueError(f"In a table, the column {STATUS!r} says what is {INFEASIBLE!r}.")
-            return self._table_rows(told, value)
+            if value is not NOT_GIVEN:
+                raise TypeError("In a table, the outcomes stand in columns with their names.")
+            return self._table_rows(told)
         if value is NOT_GIVEN:
             raise TypeError(
                 "tell(design, value) needs a value. Pass None if the experiment failed."
@@ -119,44 +118,33 @@ class Reader:
 
     # -- tables
 
-    def _table_rows(self, table: "pd.DataFrame", value: Any) -> Iterator[Row]:
-        names, columns = self.space.names, self._value_columns(table, value)
+    def _table_rows(self, table: "pd.DataFrame") -> Iterator[Row]:
+        names, executable = self.space.names, self.space.whole.names
+        if not any(name in table.columns for name in self.outcomes):
+            wanted = " or ".join(map(repr, self.outcomes))
+            raise ValueError(f"The table has no column {wanted}; it has {list(table.columns)}.")
         for column in table.columns[table.columns.duplicated()]:
             raise ValueError(f"The table has two columns {column!r}.")
-        executable = self.space.whole.names
-        known = {*names, *columns, STATUS, *(EXECUTED_COLUMN + name for name in executable)}
-        known |= {NOISE_COLUMN + name for name in columns}
+        known = {*names, *self.outcomes, STATUS, *(EXECUTED_COLUMN + name for name in executable)}
+        known |= {NOISE_COLUMN + name for name in self.outcomes}
         for column in table.columns:
             if column not in known:
                 raise ValueError(f"Unknown column {column!r}{self.space.hint(column)}")
         for i, cells in enumerate(table.to_dict("records")):
             # an empty cell was not measured; an empty status says nothing
             measured = {str(c): cell for c, cell in cells.items() if not _is_empty(cell)}
-            executed = {n: measured.get(EXECUTED_COLUMN + n) for n in executable}
-            values = {c: measured[c] for c in columns if c in measured}
-            noise = {c: measured.get(NOISE_COLUMN + c) for c in columns}
-            if len(columns) == 1:  # it may have another name than the outcome
-                noise = dict(zip(self.outcomes, noise.values(), strict=True))
             status = str(measured.get(STATUS, OK)).strip().lower() or OK
-            told: Any = values or None if status != OK else values
+            values: Any = {n: measured[n] for n in self.outcomes if n in measured}
+            if not values and (status != OK or len(self.outcomes) == 1):
+                values = None
             yield Row(
                 f"Row {i} of the table: ",
                 {name: cells[name] for name in names if name in cells},
-                values.get(columns[0]) if len(columns) == 1 else told,
-                {name: given for name, given in executed.items() if given is not None},
-                noise,
+                next(iter(values.values())) if values and len(self.outcomes) == 1 else values,
+                _with_prefix(EXECUTED_COLUMN, measured, executable),
+                _with_prefix(NOISE_COLUMN, measured, self.outcomes),
                 status,
             )
-
-    def _value_columns(self, table: "pd.DataFrame", value: Any) -> tuple[str, ...]:
-        """Return the columns that may hold measured values; at least one must be there."""
-        if len(self.outcomes) > 1 and value is not NOT_GIVEN:
-            raise TypeError("In a table, the outcomes stand in columns with their names.")
-        columns = tuple(self.outcomes) if value is NOT_GIVEN else (value,)
-        if not any(column in table.columns for column in columns):
-            wanted = " or ".join(map(repr, columns))
-            raise ValueError(f"The table has no column {wanted}; it has {list(table.columns)}.")
-        return columns
 
     def table(self, observations: Sequence[Observation]) -> "pd.DataFrame":
         """Put observations into a table: parameters, values, status, measured executed inputs."""
@@ -180,6 +168,11 @@ class Reader:
         return pd.DataFrame(rows, columns=[*names, *self.outcomes, STATUS, *others])
 
 
+def _with_prefix(prefix: str, cells: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the cells whose columns have a prefix before their name."""
+    return {name: cells[prefix + name] for name in names if prefix + name in cells}
+
+
 def _is_empty(cell: Any) -> bool:
     import pandas as pd
 
@@ -190,6 +183,7 @@ def _listed(
     designs: Sequence[Any], values: Any, executed: Any, noise: Any, status: str
 ) -> Iterator[Row]:
     """Combine designs, values, measured executed inputs and known noise."""
+    # one standard deviation for all values, or one for each
     is_common = noise is None or isinstance(noise, Mapping) or not hasattr(noise, "__len__")
     columns = [
         values,
@@ -209,6 +203,7 @@ def _listed(
 def check_names(space: Space, outcomes: Collection[str]) -> None:
     """Refuse names of parameters and outcomes that tables use for other columns."""
     names = space.whole.names
+    # columns of tables: parameters, outcomes, status, executed_<name>, noise_<outcome>
     ours = {STATUS, *(EXECUTED_COLUMN + name for name in names)}
     ours |= {NOISE_COLUMN + name for name in outcomes}
     for name in names:

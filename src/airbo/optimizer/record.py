@@ -91,6 +91,7 @@ class Points:
 
     def landed(self, some: Sequence[Observation]) -> Float[Tensor, "n {self.cube.m}"]:
         """Return experiments as points of the cube, with what is known of where they landed."""
+        # x'_j, where it is known, in the place of x_j
         Z = self.of([o.design for o in some]).clone()
         for i, o in enumerate(some):
             if o.executed:
@@ -125,6 +126,7 @@ class History:
 
     def asked(self, design: Design) -> Observation | None:
         """Return the pending experiment, even if rounding has changed the last digits."""
+        # the same numbers, or else the same up to rounding
         distance = self.points.cube.designs.distance
         same = (p for p in self.pending if p.design == design)
         alike = (p for p in self.pending if distance(p.design, design) < SAME)
@@ -142,6 +144,7 @@ class History:
 
         Whether designs can be used is an outcome, too: 1 or 0, where that is known.
         """
+        # 1 where an experiment worked, 0 where its design could not be used
         if outcome == FEASIBLE:
             known = [o for o in self.observations if o.infeasible or not o.failed]
             own = [
@@ -149,6 +152,7 @@ class History:
             ]
             return replace(self, observations=own)
         own = []
+        # failed experiments stay: they wait for a value at their design
         for o in self.observations:
             if o.failed or [*o.outcomes] == [outcome]:
                 own.append(o)

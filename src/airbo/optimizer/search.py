@@ -50,16 +50,16 @@ MAX_ENUMERATED = 2000
 NEARBY = 0.01
 """Designs closer than this, relative to the ranges of the parameters, count as similar."""
 INITIAL = "initial designs"
-"""The stream that scrambles or draws them."""
+"""The stream that scrambles them."""
 
 
-def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m"]:
+def initial_design(history: History, seed: int) -> Float[Tensor, "1 m"]:
     """Return the next point of the initial sequence, skipping designs that are taken."""
     points, cube = history.points, history.points.cube
     # the sequence goes on where the last design was asked for; a design that is taken is skipped
     pending = points.of([o.design for o in history.pending])
     taken = torch.cat([pending, points.of([o.design for o in history.observations])])
-    for F in islice(_initial_points(cube, kind, seed, history.n_asked), 100):
+    for F in islice(initial_points(cube, seed, history.n_asked), 100):
         Z = cube.unfold(F)
         if not near(Z, taken).any():
             return Z
@@ -71,8 +71,8 @@ def initial_design(history: History, kind: str, seed: int) -> Float[Tensor, "1 m
     return Z
 
 
-def _initial_points(
-    cube: Section, kind: str, seed: int, start: int
+def initial_points(
+    cube: Section, seed: int, start: int
 ) -> Iterator[Float[Tensor, "1 {cube.space.d}"]]:
     """Yield the initial points of the folded cube, from number ``start`` on."""
     d, counts = cube.space.d, cube.space.n_values
@@ -80,7 +80,9 @@ def _initial_points(
     n = torch.tensor([counts[column] for column in even], dtype=torch.float64)
 
     def uniform(first: int, last: int) -> Tensor:
-        U = initial_point(kind, first, d, seed, last - first)
+        # one scrambled Sobol sequence: point i is the same in every process
+        engine = SobolEngine(d, scramble=True, seed=stream_seed(seed, INITIAL))
+        U = engine.fast_forward(first).draw(last - first, dtype=torch.float64)
         # value k of n gets the interval [k / n, (k + 1) / n]; rounding u alone halves the ends
         U[:, even] = (U[:, even] * n - 0.5) / (n - 1)
         return U
@@ -174,6 +176,7 @@ def free_designs(
     avoid: Float[Tensor, "k {cube.m}"] | None = None,
 ) -> Float[Tensor, "free {cube.m}"]:
     """Return designs from all over the space that may be proposed."""
+    # random designs, or all of a small space, without those that are taken
     pool = spread_designs(cube)
     return pool[~_taken(pool, exclude, pool[:0] if avoid is None else avoid)]
 
@@ -213,6 +216,7 @@ def without_numerical_warnings() -> Iterator[None]:
 @contextmanager
 def _constant(function: AcquisitionFunction) -> Iterator[None]:
     """Freeze hyper-parameters: a search needs gradients with respect to designs only."""
+    # ∂/∂θ of hyper-parameters θ would be worked out at every step, and thrown away
     learned = [p for p in function.parameters() if p.requires_grad]
     for p in learned:
         p.requires_grad_(False)
@@ -343,13 +347,3 @@ def _allowed(cube: Section, F: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
 
 def _taken(Z: Tensor, exclude: Tensor, avoid: Tensor) -> Bool[Tensor, "n"]:
     return near(Z, exclude) | near(Z, avoid, NEARBY)
-
-
-def initial_point(kind: str, i: int, d: int, seed: int, n: int = 1) -> Float[Tensor, "{n} {d}"]:
-    """Return ``n`` points of a scrambled Sobol or random sequence, from number ``i`` on."""
-    # one stream of the seed for the whole sequence, so that point i is the same in every process
-    if kind == "random":
-        generator = torch.Generator().manual_seed(stream_seed(seed, INITIAL, i))
-        return torch.rand(n, d, generator=generator, dtype=torch.float64)
-    engine = SobolEngine(d, scramble=True, seed=stream_seed(seed, INITIAL))
-    return engine.fast_forward(i).draw(n, dtype=torch.float64)

@@ -36,6 +36,7 @@ def to_json(settings: Mapping[str, Any], history: History) -> str:
     data = {
         "airbo_optimizer": VERSION,
         **{name: _described(value) for name, value in settings.items()},
+        "outcomes": outcomes_to_dict(settings["outcomes"]),
         "n_asked": history.n_asked,
         "pending": [_described_observation(o) for o in history.pending],
         "observations": [_described_observation(o) for o in history.observations],
@@ -84,10 +85,9 @@ def _versioned(text: str) -> dict[str, Any]:
 
 
 def _described(value: Any) -> Any:
+    """Return what JSON can hold; of what is code, that it is."""
     if isinstance(value, Space):
         return value.to_dict()
-    if isinstance(value, dict):
-        return outcomes_to_dict(value)
     if isinstance(value, InputUncertainty):
         try:
             return value.to_dict()
@@ -99,19 +99,12 @@ def _described(value: Any) -> Any:
 
 
 def _described_observation(o: Observation) -> dict[str, Any]:
-    data: dict[str, Any] = {"design": o.design, "outcomes": dict(o.outcomes)}
-    if o.infeasible:
-        data["infeasible"] = True
-    if o.noise:
-        data["noise"] = dict(o.noise)
-    if o.executed:
-        data["executed"] = dict(o.executed)
-    if o.uncertainty is not None:
-        data["uncertainty"] = _described(o.uncertainty)
-    return data
+    """Return what is known of an experiment; what is empty or false stays out."""
+    return {"outcomes": {}} | {name: _described(v) for name, v in vars(o).items() if v}
 
 
 def _setting(name: str, saved: Any, given: Mapping[str, Any]) -> Any:
+    # what is passed counts; what is code has to be passed
     if name in given:
         return given[name]
     if saved == IN_CODE:
@@ -126,6 +119,7 @@ def _setting(name: str, saved: Any, given: Mapping[str, Any]) -> Any:
 def _row(
     i: int, fields: Mapping[str, Any], uncertainties: Mapping[int, NamedUncertainty]
 ) -> tuple[Row, NamedUncertainty]:
+    # a design without outcomes has failed, or cannot be used
     saved = fields.get("uncertainty")
     if saved == IN_CODE and i not in uncertainties:
         raise ValueError(
@@ -144,6 +138,7 @@ def _uncertainty(saved: Any) -> InputUncertainty | None:
 
 
 def _space(saved: Any) -> Space:
+    # laws of the environment are uncertainties, of which a space knows nothing
     rows = saved["parameters"]
     laws = [{"law": from_dict(row["law"])} if "law" in row else {} for row in rows]
     parameters = [row | law for row, law in zip(rows, laws, strict=True)]
@@ -165,7 +160,6 @@ _READERS: dict[str, Any] = {
     "acquisition": _acquisition,
     "seed": None,
     "n_initial": None,
-    "initial": None,
     "noise": None,
     "outcomes": outcomes_from_dict,
 }

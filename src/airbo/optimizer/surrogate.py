@@ -101,6 +101,7 @@ class Surrogate:
         """Return the same where designs and the environment have what points hold."""
         if points.cube.given == self.points.cube.given:
             return self
+        # P and Q given what is known: known columns are exact, the others as they were
         names = self.space.names
         columns = [names.index(name) for name in points.cube.known]
         P, Q = (given_columns(u, columns, names) for u in (self.uncertainty, self.deployment))
@@ -108,6 +109,7 @@ class Surrogate:
 
     def check_laws(self, points: Points) -> None:
         """Refuse an environment of which nobody can say what it will be."""
+        # without a law nobody can average over it
         for name in without_law(points.cube.designs, self.deployment):
             if name not in points.cube.known:
                 raise ValueError(
@@ -153,6 +155,7 @@ class Surrogate:
     @property
     def _folds(self) -> bool:
         """Whether replicates become one row of the model."""
+        # a factory that folds replicates exactly says so, or at least has the argument
         takes = _accepted(self.build, {"fold_replicates": True})
         return bool(takes) and getattr(self.build, "folds_exactly", True)
 
@@ -188,6 +191,7 @@ class Surrogate:
         """Raise ``ValueError`` for an observation that no model could use."""
         if o.noise and not _accepted(self.build, {"train_Yvar": None}):
             raise ValueError("noise: this surrogate has no argument train_Yvar, so it learns it.")
+        # x' must have a logarithm where a scale is one, and be known where nothing has a law
         columns, around = self._landed(o)
         if o.executed:
             self.points.cube.whole.from_columns(columns)
@@ -237,6 +241,7 @@ class FittedModel:
 
     def of(self, known: Sequence[Observation], surrogate: Surrogate) -> GPyTorchModel:
         """Return the model of these observations; fit it unless it is the last one."""
+        # everything that a fit depends on
         told = [(o.design, o.value, o.executed, o.uncertainty, o.value_noise) for o in known]
         if self.model is None or self.told != told:
             self.model, self.told = surrogate.fit(known), told
@@ -308,6 +313,7 @@ def _accepted(build: SurrogateFactory, offered: dict[str, object]) -> dict[str, 
 
 def replicates(known: Sequence[Observation]) -> list[list[int]]:
     """Return the positions of observations, those together that one row of a model can hold."""
+    # replicates share design, measured input, P and known noise
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, o in enumerate(known):
         key = (*o.design.values(), *o.executed.items(), o.uncertainty, o.value_noise)

@@ -204,6 +204,7 @@ class Within:
 
         The other parameters move only as far as the constraints require.
         """
+        # the nearest design with x_j moved by a step, for each discrete j
         x = self.cube.axes.to_columns(F)[0].numpy()
         found = []
         for column, n in self.cube.space.n_values.items():

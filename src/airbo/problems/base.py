@@ -23,7 +23,7 @@ from airbo.problems.truth import (
     estimate,
     estimate_measure,
 )
-from airbo.uncertainty import InputUncertainty
+from airbo.uncertainty import InputUncertainty, Normal, Varying
 
 Box = tuple[tuple[float, ...], tuple[float, ...]]
 N_ROUGH = 2**10
@@ -60,6 +60,17 @@ class Problem(ABC):
     def exact(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"] | None:
         """Return E f(x') in closed form; None if this uncertainty has none."""
         return None
+
+    def normal_covariance(
+        self, X: Float[Tensor, "*batch n d"]
+    ) -> Float[Tensor, "*batch n d d"] | None:
+        """Return the covariance of a normal P_x, which may change with x; None: it is not normal.
+
+        Where P_x is normal, E f(x') of many functions has a closed form.
+        """
+        self.check_columns(X)
+        P = self.uncertainty.at(X) if isinstance(self.uncertainty, Varying) else self.uncertainty
+        return P.covariance(X) if isinstance(P, Normal) else None
 
     def quick(self, X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
         """Return f at many points, for expectations; a slow f has a faster substitute here."""

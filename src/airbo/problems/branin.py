@@ -40,10 +40,8 @@ class Branin(Problem):
 
     def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:
         """Return E f(x') if the error is normal: the mean of a square and a damped cosine."""
-        self.check_columns(X)
-        if not isinstance(self.uncertainty, Normal):
-            return None
-        return self._averaged(X, self.uncertainty.covariance(X))
+        C = self.normal_covariance(X)
+        return None if C is None else self._averaged(X, C)
 
     def _averaged(self, X: Tensor, covariance: Tensor) -> Tensor:
         """Return E f for x' around each design with a covariance."""

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from airbo.observed import Direction
 from airbo.problems.base import Box, Problem
+from airbo.problems.truth import blurred_bumps
 from airbo.uncertainty import InputUncertainty, Normal, Varying
 
-HEIGHTS = (1.0, 0.8, 0.6)
-TOPS = ((0.8, 0.3), (0.35, 0.75), (0.2, 0.2))
-WIDTHS = (0.08, 0.15, 0.25)
+HILLS = ((1.0, (0.8, 0.3), 0.08), (0.8, (0.35, 0.75), 0.15), (0.6, (0.2, 0.2), 0.25))
+"""Height, place and width of each."""
 
 
 def growing(x: Float[Tensor, "*batch n 2"]) -> Normal:
@@ -37,26 +37,12 @@ class Hills(Problem):
     uncertainty: InputUncertainty = field(default_factory=lambda: Varying(growing))
 
     def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
-        return self._blurred(X, X.new_zeros(()))
+        self.check_columns(X)
+        return blurred_bumps(X, HILLS, torch.zeros_like(X))
 
     def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:
         """Return the blurred hills, if the errors of both inputs are normal and independent."""
-        self.check_columns(X)
-        P = self.uncertainty.at(X) if isinstance(self.uncertainty, Varying) else self.uncertainty
-        if not isinstance(P, Normal):
+        C = self.normal_covariance(X)
+        if C is None or C[..., 0, 1].any():
             return None
-        covariance = P.covariance(X)
-        if covariance[..., 0, 1].any():
-            return None
-        return self._blurred(X, covariance.diagonal(dim1=-2, dim2=-1).unsqueeze(-2))
-
-    def _blurred(self, X: Tensor, variances: Tensor) -> Tensor:
-        """Return the hills, smoothed by a Gaussian with these variances of the inputs."""
-        self.check_columns(X)
-        heights, tops, widths = (X.new_tensor(v) for v in (HEIGHTS, TOPS, WIDTHS))
-        own = widths.square().unsqueeze(-1)  # (hills, 1)
-        # E h exp(-(x' - c)² / 2w²) = h √(w² / (w² + v)) exp(-(x - c)² / 2(w² + v)), per input
-        total = own + variances
-        squared = (X.unsqueeze(-2) - tops).square() / total  # (..., hills, 2)
-        lower = (own / total).sqrt().expand_as(squared).prod(-1)
-        return (heights * lower * torch.exp(-0.5 * squared.sum(-1))).sum(-1)
+        return blurred_bumps(X, HILLS, C.diagonal(dim1=-2, dim2=-1))

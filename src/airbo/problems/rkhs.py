@@ -9,6 +9,7 @@ from torch import Tensor
 
 from airbo.observed import Direction
 from airbo.problems.base import Box, Problem
+from airbo.problems.truth import blurred_bumps
 from airbo.uncertainty import InputUncertainty, Normal
 
 WIDE_CENTERS = (0.1, 0.15, 0.08, 0.3, 0.4)
@@ -16,9 +17,11 @@ WIDE_HEIGHTS = (4.0, -1.0, 2.0, -2.0, 1.0)
 NARROW_CENTERS = (0.8, 0.85, 0.9, 0.95, 0.92, 0.74, 0.91, 0.89, 0.79, 0.88, 0.86, 0.96, 0.99, 0.82)
 NARROW_HEIGHTS = (3.0, 4.0, 2.0, 1.0, -1.0, 2.0, 2.0, 3.0, 3.0, 2.0, -1.0, -2.0, 4.0, -3.0)
 
-CENTERS = WIDE_CENTERS + NARROW_CENTERS
-BUMP_HEIGHTS = WIDE_HEIGHTS + NARROW_HEIGHTS
-BUMP_WIDTHS = (0.1,) * len(WIDE_CENTERS) + (0.01,) * len(NARROW_CENTERS)
+BUMPS = (
+    *((h, (c,), 0.1) for h, c in zip(WIDE_HEIGHTS, WIDE_CENTERS, strict=True)),
+    *((h, (c,), 0.01) for h, c in zip(NARROW_HEIGHTS, NARROW_CENTERS, strict=True)),
+)
+"""Height, place and width of each."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +38,9 @@ class RKHS(Problem):
     uncertainty: InputUncertainty = field(default_factory=lambda: Normal(0.01))
 
     def __call__(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
-        return self._smoothed(X, torch.zeros_like(X))
+        return blurred_bumps(X, BUMPS, torch.zeros_like(X))
 
     def exact(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"] | None:
         """Return E f(x') for a normal error: the average of a Gaussian bump is a wider one."""
-        if not isinstance(self.uncertainty, Normal):
-            return None
-        return self._smoothed(X, self.uncertainty.covariance(X).squeeze(-1))
-
-    def _smoothed(
-        self, X: Float[Tensor, "*batch n 1"], variance: Float[Tensor, "*batch n 1"]
-    ) -> Float[Tensor, "*batch n"]:
-        c, a, w = (X.new_tensor(v) for v in (CENTERS, BUMP_HEIGHTS, BUMP_WIDTHS))
-        # E a exp(-(x' - c)² / 2w²) = a w / √v exp(-(x - c)² / 2v), with v = w² + variance
-        v = w**2 + variance  # (..., n, bumps)
-        return (a * w / v.sqrt() * torch.exp(-0.5 * (X - c) ** 2 / v)).sum(-1)
+        C = self.normal_covariance(X)
+        return None if C is None else blurred_bumps(X, BUMPS, C.squeeze(-1))

@@ -6,7 +6,7 @@ Notation
     f (*batch n s)            values there; E f is their mean, a measure another number of them
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -50,13 +50,6 @@ class Expectation(NamedTuple):
     error: Float[Tensor, "*batch n"]
 
 
-def expectation(
-    f: Function, uncertainty: InputUncertainty, X: Float[Tensor, "*batch n d"]
-) -> Float[Tensor, "*batch n"]:
-    """Return E f(x') for x' ~ P_x; see ``estimate``."""
-    return estimate(f, uncertainty, X).mean
-
-
 def estimate(
     f: Function,
     uncertainty: InputUncertainty,
@@ -95,6 +88,20 @@ def beta_quadrature(uncertainty: Beta) -> tuple[Float[Tensor, " s"], Float[Tenso
     # p(u) ∝ u^(a-1) (1-u)^(b-1) on [0, 1], with t = 2u - 1 on [-1, 1]
     t, weights = (torch.from_numpy(v) for v in roots_jacobi(N_JACOBI, b - 1, a - 1))
     return loc + scale * (t + 1) / 2, weights / weights.sum()
+
+
+def blurred_bumps(
+    X: Float[Tensor, "*batch n d"],
+    bumps: Sequence[tuple[float, tuple[float, ...], float]],
+    variances: Float[Tensor, "*batch n d"],
+) -> Float[Tensor, "*batch n"]:
+    """Return E Σ h exp(-‖x' - c‖² / 2w²) over bumps (h, c, w), for independent normal errors."""
+    h, c, w = (X.new_tensor(v) for v in zip(*bumps, strict=True))  # (k), (k, d), (k)
+    # per column, E exp(-(x' - c)² / 2w²) = √(w² / (w² + v)) exp(-(x - c)² / 2(w² + v))
+    own = w.square().unsqueeze(-1)
+    total = own + variances.unsqueeze(-2)  # (..., n, k, d)
+    squared = (X.unsqueeze(-2) - c).square() / total
+    return (h * (own / total).sqrt().prod(-1) * torch.exp(-0.5 * squared.sum(-1))).sum(-1)
 
 
 # -- other measures

@@ -38,10 +38,10 @@ class Wave(Problem):
 
     def exact(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"] | None:
         """Return the damped wave, if the executed input is normal around the design."""
-        P = self.uncertainty.at(X) if isinstance(self.uncertainty, Varying) else self.uncertainty
-        if not isinstance(P, Normal):
+        C = self.normal_covariance(X)
+        if C is None:
             return None
-        x, variance = X.squeeze(-1), P.covariance(X).flatten(-2).squeeze(-1)
+        x, variance = X.squeeze(-1), C.flatten(-2).squeeze(-1)
         # E sin(ω x') = exp(-½ ω² v) sin(ω x), ω = 10π
         damping = torch.exp(-0.5 * (10 * math.pi) ** 2 * variance)
         return 0.5 * x + damping * torch.sin(10 * math.pi * x)

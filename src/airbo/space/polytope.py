@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from airbo.space.constraints import Constraint
@@ -104,19 +105,12 @@ class Polytope:
 
         Continuous ones are taken first, and those that matter most.
         """
-        # Gaussian elimination over the equalities, in units of the box
-        rows = (self._weights * self._width / self._scales[:, None])[self.is_equality].copy()
-        chosen: list[int] = []
-        for i, row in enumerate(rows):
-            sizes = np.where(self._is_stepped, 1e-3, 1.0) * np.abs(row)
-            sizes[chosen] = 0.0
-            column = int(sizes.argmax())
-            if sizes[column] <= 1e-12:
-                continue  # it says again what others have said
-            chosen.append(column)
-            below = rows[i + 1 :]
-            below -= np.outer(below[:, column] / row[column], row)
-        return chosen
+        # A P = Q R with pivoting: every next column is the one that the others explain least
+        sizes = self._width * np.where(self._is_stepped, 1e-3, 1.0)
+        A = (self._weights * sizes / self._scales[:, None])[self.is_equality]
+        R, order = qr(A, mode="r", pivoting=True)
+        # an equality that says again what others have said leaves 0 on the diagonal
+        return [int(c) for c in order[: int((np.abs(R.diagonal()) > 1e-12).sum())]]
 
     def solved(self, X: FloatArray) -> FloatArray:
         """Return rows (n x d) with some columns replaced so that equalities hold."""
@@ -176,12 +170,11 @@ class Polytope:
     ) -> FloatArray:
         """Return points anywhere on the lines x + t D that are inside bounds and inequalities."""
         # x + t D meets side i at t_i = room_i / speed_i; the segment ends at the nearest of them
-        weights = self._weights[~self.is_equality]
-        room = np.hstack(
-            [X - self._start, self.high - X, self._bounds[~self.is_equality] - X @ weights.T]
-        )
+        inequality = ~self.is_equality
+        weights, scales = self._weights[inequality], self._scales[inequality]
+        room = np.hstack([X - self._start, self.high - X, self._bounds[inequality] - X @ weights.T])
         speed = np.hstack([-D, D, D @ weights.T])
-        moves = np.abs(speed) > 1e-12 * np.hstack([self._width, self._width, self._scales_of_rest])
+        moves = np.abs(speed) > 1e-12 * np.hstack([self._width, self._width, scales])
         t = np.maximum(room, 0.0) / np.where(moves, np.abs(speed), 1.0)
         farthest = np.where(moves & (speed > 0), t, np.inf).min(-1, keepdims=True)
         nearest = -np.where(moves & (speed < 0), t, np.inf).min(-1, keepdims=True)
@@ -189,10 +182,6 @@ class Polytope:
         share = random.random((len(X), 1))
         step = np.where(ends, nearest, 0.0) * (1 - share) + np.where(ends, farthest, 0.0) * share
         return np.asarray(X + step * D)
-
-    @property
-    def _scales_of_rest(self) -> FloatArray:
-        return self._scales[~self.is_equality]
 
     @cached_property
     def _corners(self) -> FloatArray:

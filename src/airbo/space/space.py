@@ -288,15 +288,11 @@ class Space:
                 row.append(parameter.encode(design[name], allow_outside))
             except ValueError as error:
                 raise ValueError(f"Parameter {name!r}: {error}") from None
-        if self.limits and not allow_outside:
-            self._check_limits(row)
-        return row
-
-    def _check_limits(self, row: list[float]) -> None:
-        for limit in self.limits:
+        for limit in () if allow_outside else self.limits:
             if not limit.holds(row):
                 missed = f"{limit.excess(row):.3g}"
                 raise ValueError(f"The design misses the constraint {limit.text!r} by {missed}.")
+        return row
 
     def meets(self, design: Mapping[str, Any]) -> bool:
         """Say whether a design, inside the bounds or not, meets all constraints."""

@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -45,9 +45,10 @@ from airbo.uncertainty.kinds import KINDS, LENGTHS, Kind, Show, numbers
 if TYPE_CHECKING:
     from airbo.uncertainty.composed import Clipped
 
-_MOMENT_DRAWS = 4096
-_FINEST = Resolution(64)
-"""For characteristic functions, which are worked out once."""
+_N_DRAWS = 4096
+"""Draws from which a distribution function is counted."""
+FINEST = Resolution(64)
+"""For moments and characteristic functions, which are worked out once."""
 _LONGEST_REPR = 120
 
 Numbers: TypeAlias = Any
@@ -88,15 +89,11 @@ def seed_from(base: Float[Tensor, "s r"]) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=4).digest(), "little")
 
 
-@lru_cache(maxsize=32)
-def _moment_draws(n_base: int) -> Tensor:
-    return base_draws(_MOMENT_DRAWS, n_base)
-
-
 @lru_cache(maxsize=256)
 def _deviation_sums(u: "InputUncertainty", d: int, r: Resolution) -> tuple[Mixture, ...]:
     """Write x' - x, which is the same for all designs; a search predicts at hundreds of them."""
-    wholes = u._gaussians(torch.zeros(1, d, dtype=torch.float64), r)
+    with torch.inference_mode(False):  # what is kept must serve for gradients later
+        wholes = u._gaussians(torch.zeros(1, d, dtype=torch.float64), r)
     return tuple(replace(whole, additive=True) for whole in wholes)
 
 
@@ -105,8 +102,8 @@ class InputUncertainty(ABC):
 
     Kinds are frozen values that are checked when they are made. They implement ``is_additive`` and
     ``_perturb``, and ``n_base`` unless a sample takes one number per column. All else has a default
-    that works by sampling; a kind says it in closed form where it can: ``_mean``, ``_covariance``,
-    ``_cdf``, ``_gaussians``, ``_scaled``, ``on_columns``, ``has_bounds`` and ``words``.
+    that works by sampling. A kind says it in closed form where it can: ``_gaussians``, from which
+    moments follow, ``_cdf``, ``_scaled``, ``on_columns``, ``has_bounds`` and ``words``.
     ``airbo.testing.check_uncertainty`` says whether a kind keeps the laws.
     """
 
@@ -183,6 +180,7 @@ class InputUncertainty(ABC):
         first ``n_base(d)`` columns of ``base`` are used.
         """
         self.check_dim(X.shape[-1])
+        # x' = perturb(x, u) with r = n_base(d) numbers u for each sample
         needed = self.n_base(X.shape[-1])
         if base.shape[-1] < needed:
             raise ValueError(
@@ -202,22 +200,40 @@ class InputUncertainty(ABC):
         return self._covariance(X)
 
     def _mean(self, X: Tensor) -> Tensor:
-        """Estimate the mean from fixed Sobol draws."""
-        # E x' ≈ (1/s) Σ_i x'_i over fixed Sobol draws; where x' = x + δ, once for all designs
-        if self.is_additive:
-            return X + self._moment_samples(X.new_zeros(1, X.shape[-1])).mean(dim=-2)
-        return self._moment_samples(X).mean(dim=-2)
+        # E x' of every block stands in its columns
+        result = torch.empty_like(X)
+        for own, mean in self._of_blocks(X, InputUncertainty.mean, 0):
+            result[..., own] = mean
+        return result
 
     def _covariance(self, X: Tensor) -> Tensor:
-        """Estimate the covariance from fixed Sobol draws."""
-        # Cov x' ≈ (1/s) Σ_i (x'_i - x̄')(x'_i - x̄')ᵀ
-        d = X.shape[-1]
-        samples = self._moment_samples(X.new_zeros(1, d) if self.is_additive else X)
-        centred = samples - samples.mean(dim=-2, keepdim=True)
-        return (centred.mT @ centred / _MOMENT_DRAWS).expand(*X.shape, d)
+        # Cov x' is block diagonal: blocks are independent
+        result = X.new_zeros(*X.shape, X.shape[-1])
+        for own, covariance in self._of_blocks(X, InputUncertainty.covariance, 1):
+            rows, columns = torch.meshgrid(torch.tensor(own), torch.tensor(own), indexing="ij")
+            result[..., rows, columns] = covariance
+        return result
 
-    def _moment_samples(self, X: Tensor) -> Tensor:
-        return self.perturb(X, _moment_draws(self.n_base(X.shape[-1])))
+    def _of_blocks(
+        self, X: Tensor, moment: Callable[["InputUncertainty", Tensor], Tensor], order: int
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """Yield a moment of every independent block; of a single one, that of its Gaussians."""
+        blocks = self.independent_blocks(X.shape[-1])
+        # of several blocks each knows its own; a single one has m̄ and C̄ of its sum of Gaussians
+        if len(blocks) > 1:
+            for block, own in blocks:
+                yield list(own), moment(block, X[..., list(own)])
+        else:
+            for part in self._finest(X):
+                yield list(part.columns), part.moments()[order]
+
+    def _finest(self, X: Tensor) -> list[Mixture]:
+        """Return the sums of Gaussians that moments are read off."""
+        return self.landing(X, FINEST)
+
+    def _many(self, X: Tensor) -> Tensor:
+        """Return samples that distribution functions are counted from."""
+        return self.perturb(X, base_draws(_N_DRAWS, self.n_base(X.shape[-1])))
 
     # -- one column: its distribution function; all columns: their bounds
 
@@ -232,9 +248,9 @@ class InputUncertainty(ABC):
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) ≈ the share of samples below t, by bisection in the sorted samples
-        samples = self._moment_samples(X).squeeze(-1)  # (..., n, s)
+        samples = self._many(X).squeeze(-1)  # (..., n, s)
         ordered = samples.detach().sort(dim=-1).values
-        return torch.searchsorted(ordered, t.detach().contiguous()).to(X) / _MOMENT_DRAWS
+        return torch.searchsorted(ordered, t.detach().contiguous()).to(X) / _N_DRAWS
 
     def is_bounded(self, d: int) -> bool:
         """Say whether the executed inputs of a design with ``d`` columns have bounds."""
@@ -259,12 +275,14 @@ class InputUncertainty(ABC):
 
     def uncertain_columns(self, d: int) -> list[int]:
         """Return the columns that are not hit exactly."""
+        # every group is uncertain, so these are all
         return sorted(c for group in self.independent_groups(d) for c in group)
 
     def independent_groups(self, d: int) -> list[tuple[int, ...]]:
         """Return groups of columns that are not hit exactly; groups deviate independently."""
         groups: list[tuple[int, ...]] = []
         for block, own in self.independent_blocks(d):
+            # a block whose columns are independent of each other is a group per column
             if not block.is_exact:
                 groups += [(c,) for c in own] if block.independent_columns else [own]
         return sorted(groups)
@@ -321,6 +339,8 @@ class InputUncertainty(ABC):
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         d = X.shape[-1]
+        # dependent columns become cells; a column of its own becomes strata where its shape changes
+        # with x, and otherwise one Gauss rule for all designs
         if not (self.independent_columns or (d == 1 and self.n_base(1) <= 1)):
             return [self._in_cells(X, r)]
         if not self.is_additive:
@@ -342,7 +362,7 @@ class InputUncertainty(ABC):
     def characteristic(self, W: Float[Tensor, "*shape d m"]) -> Tensor:
         """Return E exp(i ω·δ) of an additive deviation δ for every column ω of W, (*shape 1 m)."""
         # φ(ω) = Π_b φ_b(ω_b) over independent blocks b, each a sum of Gaussians
-        parts = self.gaussians(W.new_zeros(1, W.shape[-2]), _FINEST)
+        parts = self.gaussians(W.new_zeros(1, W.shape[-2]), FINEST)
         return math.prod(
             (part.characteristic(W[..., list(part.columns), :]) for part in parts),
             start=torch.ones_like(W[..., :1, :], dtype=torch.complex128),
@@ -467,6 +487,7 @@ def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
 
     A varying parameter has the leading dimensions (*batch n) of ``X``; a constant has none.
     """
+    # a constant (d) fits every design; a varying one is (*batch n d), a row for each
     value = as_tensor(p).to(X)
     if is_varying(p, max_ndim) and value.shape[: value.ndim - max_ndim] != X.shape[:-1]:
         raise ValueError(
@@ -474,6 +495,12 @@ def per_design(p: Numbers, X: Tensor, name: str, max_ndim: int) -> Tensor:
             f"{tuple(X.shape)}: the leading dimensions must be {tuple(X.shape[:-1])}."
         )
     return value
+
+
+def beside_samples(p: Tensor) -> Tensor:
+    """Return a parameter as it meets the samples of designs, (*batch n s d)."""
+    # (*batch n d) becomes (*batch n 1 d); a constant (d) or () is the same for all of them
+    return p.unsqueeze(-2) if p.ndim > 1 else p
 
 
 def as_step(deviation: Tensor) -> Tensor:

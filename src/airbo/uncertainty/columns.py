@@ -23,6 +23,7 @@ from airbo.uncertainty.base import (
     InputUncertainty,
     Numbers,
     as_step,
+    beside_samples,
     is_varying,
     normal_cdf,
     with_columns,
@@ -52,12 +53,6 @@ class Exact(InputUncertainty):
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x' = x
         return X.unsqueeze(-2).expand(*X.shape[:-1], base.shape[0], X.shape[-1])
-
-    def _mean(self, X: Tensor) -> Tensor:
-        return X
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        return torch.diag_embed(torch.zeros_like(X))
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x < t) is 1 above x and 0 elsewhere
@@ -104,8 +99,7 @@ class LocationScale(InputUncertainty):
         return [self._get(name, X) for name in self.shapes]
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
-        # a varying parameter (*batch n d) meets the samples as (*batch n 1 d)
-        loc, scale, *shape = map(_beside_samples, [*self._place(X), *self._shape(X)])
+        loc, scale, *shape = map(beside_samples, [*self._place(X), *self._shape(X)])
         return X.unsqueeze(-2) + loc + scale * self._quantile(base, *shape)
 
     def _mean(self, X: Tensor) -> Tensor:
@@ -150,10 +144,6 @@ def _gauss_rule(
     # the standard shape at 2048 equally likely levels u, and the Gauss rule of these values
     u = midpoints(1)
     return gauss_rule(kind._quantile(u, *map(u.new_tensor, shape)).numpy().ravel(), n)
-
-
-def _beside_samples(p: Tensor) -> Tensor:
-    return p.unsqueeze(-2) if p.ndim > 1 else p
 
 
 def _from_scipy(function: Callable[..., Any], *arguments: Tensor) -> Tensor:

@@ -1,10 +1,12 @@
 """Uncertainties made of others: side by side, correlated, in percent, clipped, rounded, scaled.
 
 Notation: x a design (d), x̃ where the uncertainty inside lands it, x' where this one does;
-δ = x' - x (of ``Relative``: the share); l, h limits (d) or numbers; c a factor; b a block of
-columns. Samples are (*batch n s d), sums of Gaussians Σ_j w_j N(m_j, C_j) as in ``gaussians``.
+δ = x' - x (of ``Relative``: the share); l, h limits (d) or numbers; a, c a shift and a factor of
+every column; b a block of columns. Samples are (*batch n s d), sums of Gaussians
+Σ_j w_j N(m_j, C_j) as in ``gaussians``.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,10 +18,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airbo.uncertainty.base import (
+    FINEST,
     InputUncertainty,
     Numbers,
     as_step,
     as_tensor,
+    beside_samples,
     per_design,
     with_columns,
 )
@@ -49,6 +53,13 @@ class Wrapper(InputUncertainty):
         held = getattr(self, self.held)
         return held if isinstance(held, tuple) else (held,)
 
+    def layout(self, d: int) -> tuple[tuple[int, ...], ...]:
+        """Return the columns of each part, for designs with ``d`` columns: all of them."""
+        return (tuple(range(d)),) * len(self.parts)
+
+    def _laid_out(self, d: int) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
+        return zip(self.parts, self.layout(d), strict=True)
+
     @property
     def is_additive(self) -> bool:
         return all(part.is_additive for part in self.parts)
@@ -59,26 +70,69 @@ class Wrapper(InputUncertainty):
 
     def n_base(self, d: int) -> int:
         """Return the largest number that a part takes; all use the first of them."""
-        return max(part.n_base(d) for part in self.parts)
+        return max(part.n_base(len(own)) for part, own in self._laid_out(d))
 
     def check_dim(self, d: int) -> None:
         super().check_dim(d)
-        for part in self.parts:
-            part.check_dim(d)
+        for part, own in self._laid_out(d):
+            part.check_dim(len(own))
 
     def is_bounded(self, d: int) -> bool:
-        return all(part.is_bounded(d) for part in self.parts)
+        return all(part.is_bounded(len(own)) for part, own in self._laid_out(d))
 
     def _scaled(self, factor: float) -> InputUncertainty:
         # deviations inside are scaled; limits and everything else stay where they are
-        held: Any = getattr(self, self.held)
         scaled = tuple(part._scaled(factor) for part in self.parts)
-        whole: Any = scaled if isinstance(held, tuple) else scaled[0]
+        whole: Any = scaled if isinstance(getattr(self, self.held), tuple) else scaled[0]
         return replace(cast(Any, self), **{self.held: whole})
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
+        # of several uncertainties each has its own columns, or one column decides for all
+        if isinstance(getattr(self, self.held), tuple):
+            return None
         own = self.inside.on_columns(columns)
         return None if own is None else with_columns(self, columns, **{self.held: own})
+
+
+class Affine(Wrapper):
+    """x' = a + c x̃, column by column, where x̃ is the executed input of another design."""
+
+    @abstractmethod
+    def _terms(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the other design, a and c, for each design (*batch n d)."""
+
+    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
+        x, a, c = self._terms(X)
+        return a.unsqueeze(-2) + c.unsqueeze(-2) * self.inside.perturb(x, base)
+
+    def _mean(self, X: Tensor) -> Tensor:
+        # E x' = a + c E x̃
+        x, a, c = self._terms(X)
+        return a + c * self.inside.mean(x)
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        # Cov x' = diag(c) Cov x̃ diag(c)
+        x, _, c = self._terms(X)
+        return c.unsqueeze(-1) * c.unsqueeze(-2) * self.inside.covariance(x)
+
+    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
+        # a + c x̃ < t: x̃ < s for c > 0 and x̃ > s for c < 0, with s = (t - a) / c
+        x, a, c = self._terms(X)
+        s = (t - a) / torch.where(c == 0, 1.0, c)
+        # P(x̃ > s) = 1 - P(x̃ <= s), which is P(x̃ < the next number after s)
+        s = torch.where(c < 0, s.nextafter(torch.full_like(s, torch.inf)), s)
+        F = self.inside.cdf(x, s)
+        return torch.where(c == 0, as_step(t - a), torch.where(c > 0, F, 1 - F))
+
+    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
+        x, a, c = self._terms(X)
+        # Σ_j w_j N(m_j, C_j) of x̃ becomes Σ_j w_j N(a + c m_j, diag(c) C_j diag(c))
+        parts = self.inside.landing(x, r)
+        owns = [list(part.columns) for part in parts]
+        return [
+            part.affine(c[..., own].unsqueeze(-2), a[..., own].unsqueeze(-2))
+            for part, own in zip(parts, owns, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +162,7 @@ class Product(Wrapper):
     def _check_columns(self, columns: Sequence[Sequence[int]]) -> None:
         if len(columns) != len(self.blocks):
             raise ValueError(f"{len(self.blocks)} blocks need as many columns, got {len(columns)}.")
+        # a partition of 0, 1, ..., d - 1, with no empty part
         used = sorted(j for block in columns for j in block)
         if used != list(range(len(used))) or not all(columns):
             raise ValueError(
@@ -136,69 +191,39 @@ class Product(Wrapper):
         return tuple(tuple(range(a, b)) for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
     def check_dim(self, d: int) -> None:
-        InputUncertainty.check_dim(self, d)
-        for block, own in zip(self.blocks, self.layout(d), strict=True):
+        super().check_dim(d)
+        for block, own in self._laid_out(d):
             if not own:
                 raise ValueError(f"Product leaves no column of {d} for its block {block}.")
-            block.check_dim(len(own))
 
     def n_base(self, d: int) -> int:
         if self.independent_columns:
             return d
-        layout = self.layout(d)
-        return sum(b.n_base(len(own)) for b, own in zip(self.blocks, layout, strict=True))
-
-    def _shares(self, d: int) -> Iterator[tuple[InputUncertainty, list[int], list[int]]]:
-        """Yield each block with its columns of the design and of the base draws."""
-        start = 0
-        for block, own in zip(self.blocks, self.layout(d), strict=True):
-            n = block.n_base(len(own))
-            consecutive = list(range(start, start + n))
-            yield block, list(own), list(own) if self.independent_columns else consecutive
-            start += n
+        return sum(block.n_base(len(own)) for block, own in self._laid_out(d))
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x'_b = perturb_b(x_b, u_b) for every block b of columns
-        d = X.shape[-1]
-        result = X.new_empty(*X.shape[:-1], base.shape[0], d)
-        for block, own, numbers in self._shares(d):
-            result[..., own] = block.perturb(X[..., own], base[:, numbers])
-        return result
-
-    def _mean(self, X: Tensor) -> Tensor:
-        result = torch.empty_like(X)
-        for block, own, _ in self._shares(X.shape[-1]):
-            result[..., own] = block.mean(X[..., own])
-        return result
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # block diagonal: blocks are independent
-        d = X.shape[-1]
-        result = X.new_zeros(*X.shape, d)
-        for block, own, _ in self._shares(d):
-            rows, columns = torch.meshgrid(torch.tensor(own), torch.tensor(own), indexing="ij")
-            result[..., rows, columns] = block.covariance(X[..., own])
+        result, start = X.new_empty(*X.shape[:-1], *base.shape[:1], X.shape[-1]), 0
+        for block, own in self._laid_out(X.shape[-1]):
+            n, mine = block.n_base(len(own)), list(own)
+            numbers = mine if self.independent_columns else list(range(start, start + n))
+            result[..., mine] = block.perturb(X[..., mine], base[:, numbers])
+            start += n
         return result
 
     def independent_blocks(self, d: int) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
         return [
             (part, tuple(own[c] for c in some))
-            for block, own in zip(self.blocks, self.layout(d), strict=True)
+            for block, own in self._laid_out(d)
             for part, some in block.independent_blocks(len(own))
         ]
-
-    def is_bounded(self, d: int) -> bool:
-        parts = zip(self.blocks, self.layout(d), strict=True)
-        return all(block.is_bounded(len(own)) for block, own in parts)
-
-    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        return None  # its blocks are said by ``independent_blocks``
 
 
 def with_exact_rest(
     blocks: Sequence[InputUncertainty], columns: Sequence[Sequence[int]], d: int
 ) -> InputUncertainty:
     """Join blocks over some of ``d`` columns; the other columns are hit exactly."""
+    # P = Π_b P_b, and x'_j = x_j in the columns of no block
     rest = sorted(set(range(d)).difference(*columns))
     if not blocks:
         return Exact()
@@ -206,7 +231,7 @@ def with_exact_rest(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Joint(InputUncertainty):
+class Joint(Wrapper):
     r"""Columns with any distributions that deviate together: a Gaussian copula.
 
     .. math:: x'_j = F_j^{-1}(\Phi(z_j)), \quad z \sim \mathcal N(0, R)
@@ -221,11 +246,13 @@ class Joint(InputUncertainty):
     correlation: Numbers
     """R, a correlation matrix."""
 
+    held: ClassVar[str] = "marginals"
+    independent_columns: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         """Refuse marginals of several columns, and what is no correlation matrix."""
         super().__post_init__()
-        for marginal in self.marginals:
-            marginal.check_dim(1)
+        self.check_dim(len(self.marginals))
         check_covariance(self.correlation, "correlation")
         if not bool((self._R.diagonal() - 1).abs().lt(1e-9).all()):
             raise ValueError("correlation must have ones on its diagonal.")
@@ -234,10 +261,13 @@ class Joint(InputUncertainty):
     def _R(self) -> Float[Tensor, "d d"]:
         return as_tensor(self.correlation)
 
-    @property
-    def is_additive(self) -> bool:
-        """True if all marginals are."""
-        return all(marginal.is_additive for marginal in self.marginals)
+    def layout(self, d: int) -> tuple[tuple[int, ...], ...]:
+        """Return the column of each marginal."""
+        return tuple((c,) for c in range(d))
+
+    def n_base(self, d: int) -> int:
+        """Return d: the normal scores."""
+        return d
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # z = R^½ Φ⁻¹(u) has the correlations R, and every Φ(z_j) is uniform again
@@ -255,7 +285,7 @@ class Joint(InputUncertainty):
         return torch.cat([m.mean(x) for m, x in self._columns(X)], dim=-1)
 
     def _covariance(self, X: Tensor) -> Tensor:
-        # variances are those of the marginals; correlations of x' are estimated from draws
+        # variances are those of the marginals; correlations of x' are those of the cells
         C = super()._covariance(X)
         size = C.diagonal(dim1=-2, dim2=-1).clamp_min(1e-300).sqrt()
         own = torch.cat([m.covariance(x)[..., 0] for m, x in self._columns(X)], dim=-1)
@@ -265,14 +295,6 @@ class Joint(InputUncertainty):
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         return self.marginals[0].cdf(X, t)
 
-    def is_bounded(self, d: int) -> bool:
-        """True if all marginals are."""
-        return all(marginal.is_bounded(1) for marginal in self.marginals)
-
-    def _scaled(self, factor: float) -> InputUncertainty:
-        # c δ column by column: ranks stay
-        return replace(self, marginals=tuple(m._scaled(factor) for m in self.marginals))
-
     def independent_blocks(self, d: int) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
         """Return groups of columns without correlations between them."""
         # columns that a chain of correlations joins: repeated squares of |R| > 0
@@ -280,13 +302,12 @@ class Joint(InputUncertainty):
         for _ in range(d):
             joined = (joined.double() @ joined.double()) > 0
         groups = sorted({tuple(row.nonzero().flatten().tolist()) for row in joined})
-        return [(self._of(own), own) for own in groups]
-
-    def _of(self, columns: tuple[int, ...]) -> InputUncertainty:
-        if len(columns) == 1:
-            return self.marginals[columns[0]]
-        R = self._R[list(columns)][:, list(columns)]
-        return Joint([self.marginals[c] for c in columns], R.tolist())
+        blocks: list[InputUncertainty] = []
+        for own in groups:
+            marginals = [self.marginals[c] for c in own]
+            R = self._R[list(own)][:, list(own)]
+            blocks.append(marginals[0] if len(own) == 1 else Joint(marginals, R.tolist()))
+        return list(zip(blocks, groups, strict=True))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         stds = [m.std for m in self.marginals if isinstance(m, Normal) and m.cov is None]
@@ -304,13 +325,13 @@ def _quantiles(
     # a column that takes one number is its own quantile function; others are sorted samples
     if marginal.independent_columns:
         return marginal.perturb(x, u)
-    ordered = marginal._moment_samples(x).sort(dim=-2).values
+    ordered = marginal._many(x).sort(dim=-2).values
     n = ordered.shape[-2]
     return ordered[..., (u[:, 0] * n).long().clamp_max(n - 1), :]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Relative(Wrapper):
+class Relative(Affine):
     r"""The deviation is a share of the design.
 
     .. math:: x' = x \, (1 + \delta)
@@ -333,32 +354,12 @@ class Relative(Wrapper):
                 f"The share in Relative must be the same for all designs, got {self.share}."
             )
 
-    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
-        # x' = x (1 + δ)
-        share = self.share.perturb(torch.zeros_like(X[..., :1, :]), base)  # (..., 1, s, d)
-        return X.unsqueeze(-2) * (1 + share)
-
-    def _mean(self, X: Tensor) -> Tensor:
-        # E x' = x (1 + E δ)
-        return X * (1 + self.share.mean(torch.zeros_like(X)))
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # Cov x' = diag(x) Cov δ diag(x)
-        return X.unsqueeze(-1) * X.unsqueeze(-2) * self.share.covariance(torch.zeros_like(X))
-
-    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        # x (1 + δ) < t: δ < s for x > 0 and δ > s for x < 0, with s = t/x - 1
-        s = t / torch.where(X == 0, 1.0, X) - 1
-        # P(δ > s) = 1 - P(δ <= s), which is P(δ < the next number after s)
-        s = torch.where(X < 0, s.nextafter(torch.full_like(s, torch.inf)), s)
-        F = self.share.cdf(torch.zeros_like(X), s)
-        return torch.where(X == 0, as_step(t), torch.where(X > 0, F, 1 - F))
+    def _terms(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # x' = x + x δ, with δ around the design 0
+        return torch.zeros_like(X), X, X
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        # x' = x + x δ
-        shares = self.share.gaussians(X, r.coarser)
-        own = [X[..., list(share.columns)].unsqueeze(-2) for share in shares]  # (..., n, 1, b)
-        return [share.affine(x, x) for share, x in zip(shares, own, strict=True)]
+        return super()._gaussians(X, r.coarser)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -380,6 +381,7 @@ class Clipped(Wrapper):
             self.uncertainty.check_dim(self.dim)
 
     def _limits(self) -> dict[str, Numbers]:
+        # a limit that is None holds for no column
         both = {"low": self.low, "high": self.high}
         return {name: limit for name, limit in both.items() if limit is not None}
 
@@ -392,8 +394,7 @@ class Clipped(Wrapper):
         # x' = min(max(x̃, l), h) with x̃ from the uncertainty inside
         samples = self.uncertainty.perturb(X, base)
         for name, limit in self._limits().items():
-            bound = per_design(limit, X, name, 1)
-            bound = bound.unsqueeze(-2) if bound.ndim > 1 else bound
+            bound = beside_samples(per_design(limit, X, name, 1))
             samples = (torch.maximum if name == "low" else torch.minimum)(samples, bound)
         return samples
 
@@ -438,6 +439,7 @@ class Rounded(Wrapper):
     def _limits(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return which columns are rounded, and limits for all; infinite where they are not."""
         d = X.shape[-1]
+        # l_j = -∞ and h_j = ∞ in columns that are not rounded
         own = torch.zeros(d, dtype=torch.bool, device=X.device)
         own[list(range(d) if self.columns is None else self.columns)] = True
         low, high = X.new_full((d,), -torch.inf), X.new_full((d,), torch.inf)
@@ -452,10 +454,8 @@ class Rounded(Wrapper):
         whole = torch.minimum(torch.maximum((landed + 0.5).floor(), low), high)
         return torch.where(own, whole, landed) + (X - inside).unsqueeze(-2)
 
-    def landings(
-        self, X: Float[Tensor, "*batch n d"]
-    ) -> tuple[Float[Tensor, "*batch n k"], Float[Tensor, "*batch n k"]] | None:
-        """Return the values that one column can land on, and how likely each is.
+    def landings(self, X: Float[Tensor, "*batch n d"]) -> Mixture | None:
+        """Return the values that one column can land on, with how likely each is.
 
         None: there are several columns, or too many values.
         """
@@ -470,24 +470,11 @@ class Rounded(Wrapper):
         edges = self.uncertainty.cdf(inside, values[:-1] + 0.5)  # (..., n, k - 1)
         ends = torch.zeros_like(X), torch.ones_like(X)
         likely = torch.cat([ends[0], edges, ends[1]], dim=-1).diff(dim=-1)
-        return values + (X - inside), likely
+        return Mixture((0,), likely, (values + (X - inside)).unsqueeze(-1))
 
-    def _mean(self, X: Tensor) -> Tensor:
-        # E x' = Σ_v v P(x' = v)
-        found = self.landings(X)
-        if found is None:
-            return super()._mean(X)
-        values, likely = found
-        return (values * likely).sum(dim=-1, keepdim=True)
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # Var x' = Σ_v (v - E x')² P(x' = v)
-        found = self.landings(X)
-        if found is None:
-            return super()._covariance(X)
-        values, likely = found
-        away = values - (values * likely).sum(dim=-1, keepdim=True)
-        return (away.square() * likely).sum(dim=-1)[..., None, None]
+    def _finest(self, X: Tensor) -> list[Mixture]:
+        # samples, where Gaussians do not show the steps
+        return [self.landings(X) or self._in_cells(X, FINEST)]
 
     def is_bounded(self, d: int) -> bool:
         return self.columns is None or self.uncertainty.is_bounded(d)
@@ -505,10 +492,8 @@ class Rounded(Wrapper):
         return torch.where(t <= low, 0.0, torch.where(t > high, 1.0, F))
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        found = self.landings(X)
-        if found is not None:
-            values, likely = found
-            return [Mixture((0,), likely, values.unsqueeze(-1))]
+        if found := self.landings(X):
+            return [found]
         if self.columns is not None or not (self.independent_columns or X.shape[-1] == 1):
             return [self._in_cells(X, r)]
         # so many values that no model sees the steps between them
@@ -516,7 +501,7 @@ class Rounded(Wrapper):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scaled(Wrapper):
+class Scaled(Affine):
     """Another uncertainty, with every deviation x' - x times a factor.
 
     ``scaled`` makes one only where the kind inside has no parameter that says the same.
@@ -528,30 +513,10 @@ class Scaled(Wrapper):
     factor: float | int
     """The factor: 0.5 is twice as precise, 0 is exact."""
 
-    def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
-        # x' = x + c (x̃ - x)
-        x = X.unsqueeze(-2)
-        return x + self.factor * (self.uncertainty.perturb(X, base) - x)
-
-    def _mean(self, X: Tensor) -> Tensor:
-        # E x' = x + c (E x̃ - x)
-        return X + self.factor * (self.uncertainty.mean(X) - X)
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # Cov x' = c² Cov x̃
-        return self.factor**2 * self.uncertainty.covariance(X)
+    def _terms(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # x' = x + c (x̃ - x) = (1 - c) x + c x̃
+        return X, (1 - self.factor) * X, torch.full_like(X, self.factor)
 
     def _scaled(self, factor: float) -> InputUncertainty:
         # c₂ (c₁ δ) = (c₁ c₂) δ
         return Scaled(self.uncertainty, self.factor * factor)
-
-    def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        # x + c (x̃ - x) < t: x̃ < x + (t - x) / c
-        if self.factor == 0:
-            return as_step(t - X)
-        return self.uncertainty.cdf(X, X + (t - X) / self.factor)
-
-    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        # x' = (1 - c) x + c x̃
-        c, parts = X.new_full((1,), self.factor), self.uncertainty.landing(X, r)
-        return [p.affine(c, (1 - c) * X[..., list(p.columns)].unsqueeze(-2)) for p in parts]

@@ -59,6 +59,7 @@ def conditional(
     """
     d = len(design)
     uncertainty.check_dim(d)
+    # x'_m by column; without any, x' ~ P_x as it is
     unknown = sorted(set(executed) - set(range(d)))
     if unknown:
         raise ValueError(f"executed names the columns {unknown}; the design has {d}, from 0.")

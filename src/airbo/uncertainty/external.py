@@ -47,6 +47,7 @@ class SciPy(InputUncertainty):
 
     @property
     def _shape(self) -> tuple[int, ...]:
+        # numbers (), or one per column (d)
         parameters = (*self.frozen.args, *self.frozen.kwds.values())
         return np.broadcast_shapes(*(np.shape(p) for p in parameters))
 

@@ -193,6 +193,7 @@ def joined(mixtures: Sequence[Mixture], columns: tuple[int, ...]) -> Mixture:
 
 def by_column(mixture: Mixture) -> list[Mixture]:
     """Split one point, or one Gaussian whose columns are independent wherever the design is."""
+    # N(m, C) with a diagonal C is Π_c N(m_c, C_cc)
     C = mixture.spread
     return [
         replace(
@@ -251,6 +252,7 @@ def _times(a: Mixture, b: Mixture) -> Mixture:
 
 def padded(mixture: Mixture, n: int) -> Mixture:
     """Add components of weight 0: copies of the first, so that gradients stay finite."""
+    # w_j = 0 for the copies, so the sum stays what it is
     missing = n - mixture.n_components
     if missing == 0:
         return mixture
@@ -283,6 +285,7 @@ def around(
     """Put the same weighted Gaussians around every design."""
     if spread is not None:
         spread = spread.expand(*X.shape[:-1], *spread.shape)
+    # x + δ_j ~ N(x + m_j, C_j), with the same w_j, m_j and C_j for every x
     return with_same_weights(range(X.shape[-1]), weights, X.unsqueeze(-2) + deviations, spread)
 
 
@@ -297,6 +300,7 @@ def by_gauss_rules(
 ) -> list[Mixture]:
     """Give every column the Gauss rule of its own deviation."""
     found = []
+    # x'_c = x_c + b_j with the probability w_j, for the nodes b and weights w of the column
     for c, column in enumerate(deviations.detach().double().cpu().numpy().T):
         nodes, weights = gauss_rule(column, n)
         points = X.new_tensor(nodes).unsqueeze(-1)
@@ -337,17 +341,13 @@ def in_cells(samples: Float[Tensor, "*batch n s d"], cells: Int64[Tensor, "j c"]
 # -- few points, or cells, in place of many samples
 
 
-def gauss_rule(
-    samples: NDArray[np.float64], n: int, weights: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float64], ...]:
+def gauss_rule(samples: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], ...]:
     """Compress one-dimensional samples into the ``n`` nodes and weights of their Gauss rule.
 
     Polynomials up to degree ``2 n - 1`` have the same mean under the rule as over the samples
     (Lanczos tridiagonalization); fewer distinct samples than ``n`` are returned as they are.
-    Samples count alike unless ``weights`` are given.
     """
-    values, which = np.unique(samples, return_inverse=True)
-    counts = np.bincount(which, weights)
+    values, counts = np.unique(samples, return_counts=True)
     if len(values) <= n:
         return values, counts / counts.sum()
     # in units in which the samples lie between -1 and 1
@@ -390,6 +390,7 @@ def compress(samples: Float[Tensor, "s d"], n: int) -> tuple[Tensor, Tensor, Ten
 
 def bisect(points: Float[Tensor, "s r"], n: int) -> Int64[Tensor, "j c"]:
     """Split points into ``n`` cells of equal size, each time across the widest column."""
+    # n = 2^k cells of equal weight after k rounds, each cut at a median
     cells = [torch.arange(len(points), device=points.device)]
     while len(cells) < n:
         halves: list[Tensor] = []

@@ -24,8 +24,9 @@ from airbo.space import Space
 from airbo.space.cube import Axes, Cube
 from airbo.uncertainty.base import InputUncertainty, base_draws
 from airbo.uncertainty.columns import LogNormal
-from airbo.uncertainty.composed import Product, Rounded, Wrapper, with_exact_rest
+from airbo.uncertainty.composed import Affine, Product, Rounded, with_exact_rest
 from airbo.uncertainty.gaussians import Mixture, Resolution
+from airbo.uncertainty.kinds import group
 from airbo.uncertainty.normal import Normal
 
 ByName = (
@@ -56,7 +57,7 @@ def by_columns(space: Space, given: NamedUncertainty) -> InputUncertainty:
             uncertainty = _product(whole, {space.names: given} | laws) if around else given
     elif given is None or isinstance(given, Mapping):
         named: dict[Any, Any] = dict(given or {})
-        own = {n for names in named for n in ([names] if isinstance(names, str) else names)}
+        own = {name for names in named for name in group(names)}
         others = {name: law for name, law in laws.items() if name not in own}
         uncertainty = _product(whole, named | others)
     else:
@@ -82,11 +83,13 @@ def _check_laws(space: Space, uncertainty: InputUncertainty, X: Float[Tensor, "n
     """Refuse a law that takes the environment out of its bounds, or depends on the design."""
     if not space.environment:
         return
+    # x and the environment e are independent: no group of dependent columns has both
     whole, own = space.whole, set(range(space.d, space.whole.d))
-    for group in uncertainty.independent_groups(whole.d):
-        if own & set(group) and not own.issuperset(group):
-            names = [whole.names[c] for c in group]
+    for columns in uncertainty.independent_groups(whole.d):
+        if own & set(columns) and not own.issuperset(columns):
+            names = [whole.names[c] for c in columns]
             raise ValueError(f"No design changes the environment: {names} cannot vary together.")
+    # P(e outside its bounds), counted over 512 draws
     executed = uncertainty.perturb(X[:1], base_draws(512, uncertainty.n_base(whole.d)))[0]
     for c, (name, e) in enumerate(space.environment.items(), start=space.d):
         share = ((executed[:, c] < e.low) | (executed[:, c] > e.high)).double().mean().item()
@@ -99,6 +102,7 @@ def _check_laws(space: Space, uncertainty: InputUncertainty, X: Float[Tensor, "n
 
 def without_law(space: Space, uncertainty: InputUncertainty) -> list[str]:
     """Return what of the environment has no law: nobody can say what it will be."""
+    # a column of the environment without a law, and without an uncertainty that was named
     known = uncertainty.uncertain_columns(space.whole.d) if space.environment else ()
     around = enumerate(space.environment.items(), start=space.d)
     return [name for c, (name, e) in around if e.law is None and c not in known]
@@ -110,6 +114,7 @@ def given_columns(
     """Return an uncertainty under which some columns are known exactly, independently of others."""
     if not columns:
         return uncertainty
+    # P(x' | x'_known) = P(x') of the other blocks, if no block has columns of both kinds
     known, blocks, rest = set(columns), [], []
     for block, own in uncertainty.independent_blocks(len(names)):
         if known.isdisjoint(own) and not block.is_exact:
@@ -139,6 +144,7 @@ def _round_integers(
     whole = tuple(i for i, c in enumerate(own) if c in integers)
     if not whole or isinstance(block, Rounded):
         return block
+    # ⌊x̃ + ½⌋ within the bounds of each whole number; the other columns stay as they are
     low, high = (tuple(ends[own[i]] for i in whole) for ends in space.bounds)
     if len(whole) == 1:
         return Rounded(block, low[0], high[0], None if len(own) == 1 else whole)
@@ -147,6 +153,7 @@ def _round_integers(
 
 def _check_rows(uncertainty: InputUncertainty, X: Float[Tensor, "n d"]) -> None:
     """Refuse a broken function, and one that does not look at every design by itself."""
+    # the samples of a design are the same, alone and among others
     base = base_draws(4, uncertainty.n_base(X.shape[-1]))
     together = uncertainty.perturb(X, base)
     alone = torch.cat([uncertainty.perturb(x, base) for x in X.split(1)])
@@ -198,8 +205,13 @@ def _product(space: Space, given: ByName) -> InputUncertainty:
     blocks, columns = [], []
     named: set[int] = set()
     for names, uncertainty in given.items():
-        group = (names,) if isinstance(names, str) else tuple(names)
-        own = tuple(_column(space, name) for name in group)
+        own_names = group(names)
+        for name in own_names:
+            if name not in space.names:
+                raise ValueError(
+                    f"uncertainty names an unknown parameter {name!r}{space.hint(name)}"
+                )
+        own = tuple(map(space.names.index, own_names))
         if not isinstance(uncertainty, InputUncertainty):
             raise TypeError(
                 f"The uncertainty of {names!r} must be an airbo.uncertainty, got {uncertainty!r}."
@@ -214,12 +226,6 @@ def _product(space: Space, given: ByName) -> InputUncertainty:
         blocks.append(uncertainty)
         columns.append(own)
     return with_exact_rest(blocks, columns, space.d)
-
-
-def _column(space: Space, name: str) -> int:
-    if name not in space.names:
-        raise ValueError(f"uncertainty names an unknown parameter {name!r}{space.hint(name)}")
-    return space.names.index(name)
 
 
 # -- the unit cube
@@ -250,6 +256,7 @@ def _translate(
     uncertainty: InputUncertainty, axes: Axes, position: Sequence[int], m: int
 ) -> InputUncertainty:
     """Translate block by block; column c of a design is column ``position[c]`` of ``m``."""
+    # P in the cube is Π_b InCube(P_b), each block at its own columns of the cube
     blocks: list[InputUncertainty] = []
     columns: list[tuple[int, ...]] = []
     for block, own in uncertainty.independent_blocks(len(position)):
@@ -260,7 +267,7 @@ def _translate(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class InCube(Wrapper):
+class InCube(Affine):
     """An uncertainty in user units, seen in the unit cube: z' = cube(x'), x' ~ P_x, x = cube⁻¹(z).
 
     The uncertainty keeps its own units, whatever it is: a constant shift of x is not a constant
@@ -288,18 +295,17 @@ class InCube(Wrapper):
         # z' = cube(x') with x' ~ P_x at x = cube⁻¹(z)
         return self.axes.from_columns(self.uncertainty.perturb(self.axes.to_columns(X), base))
 
+    def _terms(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # on linear scales, z' = (x' - low) / width
+        low, width = X.new_tensor(self.axes.low), X.new_tensor(self.axes.widths)
+        return self.axes.to_columns(X), (-low / width).expand_as(X), (1 / width).expand_as(X)
+
     def _mean(self, X: Tensor) -> Tensor:
-        # E z' = cube(E x') where the cube is linear
-        if not self.axes.is_linear:
-            return super()._mean(X)
-        return self.axes.from_columns(self.uncertainty.mean(self.axes.to_columns(X)))
+        return super()._mean(X) if self.axes.is_linear else InputUncertainty._mean(self, X)
 
     def _covariance(self, X: Tensor) -> Tensor:
-        if not self.axes.is_linear:
-            return super()._covariance(X)
-        # Cov z' = W⁻¹ Cov x' W⁻¹ with W = diag(widths)
-        width = X.new_tensor(self.axes.widths)
-        return self.uncertainty.covariance(self.axes.to_columns(X)) / width.outer(width)
+        linear = self.axes.is_linear
+        return super()._covariance(X) if linear else InputUncertainty._covariance(self, X)
 
     def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
         inside = self.uncertainty.on_columns(columns)
@@ -313,13 +319,7 @@ class InCube(Wrapper):
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         axes = self.axes
         if axes.is_linear:
-            # z = (x - low) / width
-            width, low = X.new_tensor(axes.widths), X.new_tensor(axes.low)
-            parts = self.uncertainty.landing(axes.to_columns(X), r)
-            own = [list(part.columns) for part in parts]
-            return [
-                p.affine(1 / width[c], -low[c] / width[c]) for p, c in zip(parts, own, strict=True)
-            ]
+            return super()._gaussians(X, r)
         if self.is_additive and isinstance(self.uncertainty, LogNormal):
             # log x' = log x + δ: normal on the log scale
             ends = zip(axes.low, axes.high, strict=True)
@@ -331,7 +331,7 @@ class InCube(Wrapper):
             if all(part.spread is None for part in parts):  # points go where the axes take them
                 return [_points(part, axes.of(part.columns)) for part in parts]
         # strata and cells are cut on the log scale, where a Gaussian stands for each of them
-        return super()._gaussians(X, r)
+        return InputUncertainty._gaussians(self, X, r)
 
 
 def _points(part: Mixture, axes: Axes) -> Mixture:

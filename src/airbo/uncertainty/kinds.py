@@ -59,6 +59,7 @@ class Place:
 
 def _width(fields: Fields) -> int | None:
     """Return the number of columns that vectors among the fields agree on."""
+    # the last dimension of every vector is the number of columns
     sizes = {name: shape_of(v)[-1] for name, v in fields.items() if shape_of(v)}
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{name} has {size}" for name, size in sizes.items())
@@ -172,6 +173,7 @@ def _one_of_std_and_cov(fields: Fields) -> Fields:
 
 def _in_order(fields: Fields) -> Fields:
     low, high = fields.get("low"), fields.get("high")
+    # l_j <= h_j in every column; tensors that change with the design are not compared
     if low is None or high is None or hasattr(low, "detach") or hasattr(high, "detach"):
         return fields
     n = _width({"low": low, "high": high}) or 1
@@ -183,6 +185,7 @@ def _in_order(fields: Fields) -> Fields:
 
 def _one_per_component(fields: Fields) -> Fields:
     """Give every component its own matrix and weight."""
+    # m (k d), C (d d) or (k d d), w (k) or 1/k each
     means, covs = fields["means"], fields["covs"]
     if len(shape_of(means)) < 2:
         raise ValueError("means must have one row per component: shape (k, d).")
@@ -295,6 +298,7 @@ def _as_number(cell: str) -> float | None:
 
 def _by_parameter(given: Fields, place: Place) -> Fields:
     """Turn the parameter that decides into its column."""
+    # the column of the parameter among those that the uncertainty is about
     by = given.get("by", place.names[0])
     if by not in place.names:
         there = ", ".join(map(repr, place.names))
@@ -480,6 +484,7 @@ def _times_100(numbers: Any) -> Any:
     plain = numbers.tolist() if hasattr(numbers, "tolist") else numbers
     if isinstance(plain, list | tuple):
         return [_times_100(v) for v in plain]
+    # 12 digits: 100 · 0.07 is 7, not 7.000000000000001
     return float(f"{100 * plain:.12g}")
 
 
@@ -737,6 +742,7 @@ def _class_of_program(description: Any) -> Any:
     """Return the class that a program defined and a description names; None: it is ours."""
     from airbo.uncertainty.base import InputUncertainty
 
+    # all subclasses, those of subclasses too; of two with one name, the later one
     known = [InputUncertainty]
     for found in known:
         known += found.__subclasses__()

@@ -2,7 +2,7 @@
 
 Notation: C a covariance matrix (d d), R a root of it, R Rᵀ = C; z standard normal (s d), made from
 base draws; w, m, C the weights (k), means (k d) and covariances (k d d) of a mixture; δ_i row i of
-a log (N d), each with the probability 1/N, and δ̄ their mean (d).
+a log (N d), each with the probability 1/N.
 """
 
 import math
@@ -20,6 +20,7 @@ from airbo.uncertainty.base import (
     InputUncertainty,
     Numbers,
     as_tensor,
+    beside_samples,
     is_varying,
     normal_cdf,
     per_design,
@@ -61,14 +62,9 @@ class Normal(InputUncertainty):
         # x' = x + σ z, or x + R z with R Rᵀ = C
         z = torch.special.ndtri(base)
         if self.cov is None:
-            std = self._get("std", X)
-            return X.unsqueeze(-2) + (std.unsqueeze(-2) if std.ndim > 1 else std) * z
+            return X.unsqueeze(-2) + beside_samples(self._get("std", X)) * z
         self._get("cov", X)  # refuses a shape that does not fit
         return X.unsqueeze(-2) + torch.einsum("...ij,sj->...si", square_root(self.cov).to(X), z)
-
-    def _mean(self, X: Tensor) -> Tensor:
-        # E x' = x
-        return X
 
     def _covariance(self, X: Tensor) -> Tensor:
         # Cov x' = C, or diag(σ²)
@@ -110,6 +106,7 @@ class GaussianMixture(InputUncertainty):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_covariance(self.covs, "covs")
+        # k components: m (k d), C (k d d) and w (k), which sum to 1
         means, covs, weights = map(as_tensor, (self.means, self.covs, self.weights))
         k, d = means.shape[-2:]
         if covs.shape[-3:] != (k, d, d) or weights.shape[-1:] != (k,):
@@ -138,20 +135,6 @@ class GaussianMixture(InputUncertainty):
         z = torch.special.ndtri(base[:, 1:])
         spread = torch.einsum("...kij,sj->...ski", square_root(self.covs).to(X), z)
         return X.unsqueeze(-2) + (chosen.unsqueeze(-1) * (means.unsqueeze(-3) + spread)).sum(-2)
-
-    def _mean(self, X: Tensor) -> Tensor:
-        # E x' = x + m̄ with m̄ = Σ_k w_k m_k
-        return X + self._centre(X)
-
-    def _centre(self, X: Tensor) -> Tensor:
-        return torch.einsum("...k,...kd->...d", self._get("weights", X), self._get("means", X))
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # Σ w (C + m mᵀ) - m̄ m̄ᵀ, with m measured from m̄
-        away = self._get("means", X) - self._centre(X).unsqueeze(-2)
-        second = self._get("covs", X) + away.unsqueeze(-1) * away.unsqueeze(-2)
-        total = torch.einsum("...k,...kij->...ij", self._get("weights", X), second)
-        return total.expand(*X.shape, X.shape[-1])
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) = Σ_k w_k Φ((t - x - m_k) / s_k)
@@ -194,19 +177,7 @@ class Ring(InputUncertainty):
         # x' = x + ϱ (cos 2πu, sin 2πu)
         angle = 2 * math.pi * base
         unit = torch.cat([angle.cos(), angle.sin()], dim=-1)  # (s, 2)
-        radius = self._radius(X)
-        return X.unsqueeze(-2) + (radius.unsqueeze(-2) if radius.ndim else radius) * unit
-
-    def _mean(self, X: Tensor) -> Tensor:
-        # E x' = x, since all angles are equally likely
-        return X
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # E cos² = E sin² = ½ and E sin cos = 0, so Cov x' = ϱ²/2 I
-        return torch.diag_embed((self._radius(X) ** 2 / 2).expand(X.shape))
-
-    def _radius(self, X: Tensor) -> Tensor:
-        return per_design(self.radius, X, "radius", 1)
+        return X.unsqueeze(-2) + beside_samples(per_design(self.radius, X, "radius", 1)) * unit
 
     def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
         # equal weights at equal angles: exact for all polynomials of a degree below their number
@@ -253,15 +224,6 @@ class Empirical(InputUncertainty):
         # in order where that is possible: u picks the u-quantile
         rows = as_tensor(self.deviations)
         return rows.sort(dim=0).values if self.dim == 1 else rows
-
-    def _mean(self, X: Tensor) -> Tensor:
-        # E x' = x + Σ_i δ_i / N
-        return X + self._rows.mean(dim=0).to(X)
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # Cov x' = Σ_i (δ_i - δ̄)(δ_i - δ̄)ᵀ / N
-        centred = self._rows - self._rows.mean(dim=0)
-        return (centred.mT @ centred / len(centred)).to(X).expand(*X.shape, X.shape[-1])
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t): the share of δ_i < t - x

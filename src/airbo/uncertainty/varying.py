@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from airbo.uncertainty.base import InputUncertainty, Numbers, seed_from
+from airbo.uncertainty.base import InputUncertainty, Numbers
 from airbo.uncertainty.composed import Wrapper
 from airbo.uncertainty.gaussians import Mixture, Resolution, choose, coarsest, joined, parts_within
 from airbo.uncertainty.kinds import Show, numbers
-
-NumpyFunction = Callable[[np.ndarray, int, np.random.Generator], Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +61,7 @@ class Varying(InputUncertainty):
         return uncertainty
 
     def n_base(self, d: int) -> int:
+        # r of fn(x) at one design; it is the same at all of them
         if d not in self._n_base_by_d:
             self._n_base_by_d[d] = self._at_probe(d).n_base(d)
         return self._n_base_by_d[d]
@@ -134,9 +132,6 @@ class Piecewise(Wrapper):
     def is_additive(self) -> bool:
         return not self.edges and self.pieces[0].is_additive
 
-    def on_columns(self, columns: Sequence[int]) -> InputUncertainty | None:
-        return None  # one column decides for all
-
     def check_dim(self, d: int) -> None:
         if self.column >= d:
             raise ValueError(f"Piecewise looks at column {self.column}, the design has {d}.")
@@ -149,32 +144,15 @@ class Piecewise(Wrapper):
         return torch.bucketize(X[..., self.column].detach().contiguous(), edges, right=True)
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
-        return self._by_piece(
-            X, (base.shape[0], X.shape[-1]), lambda piece, part: piece.perturb(part, base)
-        )
-
-    def _mean(self, X: Tensor) -> Tensor:
-        return self._by_piece(X, X.shape[-1:], lambda piece, part: piece.mean(part))
-
-    def _covariance(self, X: Tensor) -> Tensor:
-        # Cov x' is that of the piece that holds at x
-        return self._by_piece(X, X.shape[-1:] * 2, lambda piece, part: piece.covariance(part))
-
-    def _by_piece(
-        self,
-        X: Tensor,
-        tail: Sequence[int],
-        compute: Callable[[InputUncertainty, Tensor], Tensor],
-    ) -> Tensor:
-        """Let each piece compute its own designs only, and put the results in order."""
+        # the rows of each piece are computed by themselves, and go back to where they came from
         designs = X.reshape(-1, X.shape[-1])
         selected = self.select(designs)
-        result = X.new_zeros(len(designs), *tail)
+        samples = X.new_zeros(len(designs), len(base), X.shape[-1])
         for i, piece in enumerate(self.pieces):
             (rows,) = torch.nonzero(selected == i, as_tuple=True)
             if len(rows):
-                result = result.index_copy(0, rows, compute(piece, designs[rows]))
-        return result.reshape(*X.shape[:-1], *tail)
+                samples = samples.index_copy(0, rows, piece.perturb(designs[rows], base))
+        return samples.reshape(*X.shape[:-1], *samples.shape[1:])
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) of the piece that holds at x
@@ -198,7 +176,7 @@ class Sampler(InputUncertainty):
 
     ``fn(X, base)`` maps designs (*batch n d) and base draws (s r) to samples (*batch n s d). It has
     no randomness of its own: sample i of every design is made from row i of ``base``. Gradients
-    are those of ``fn``. ``Sampler.from_numpy`` takes an ordinary random function instead.
+    are those of ``fn``.
     """
 
     fn: Callable[[Tensor, Tensor], Tensor]
@@ -231,16 +209,6 @@ class Sampler(InputUncertainty):
         object.__setattr__(self, "n_columns", dim)
         object.__setattr__(self, "additive", additive)
 
-    @classmethod
-    def from_numpy(cls, fn: NumpyFunction, additive: bool = False) -> "Sampler":
-        """Wrap ``fn(x, size, rng)``, which draws executed inputs (size d) for one design (d).
-
-        ``fn`` is called once per design, every time with a NumPy generator in the same state, which
-        is derived from the base draws. Its samples move along with the design: the gradient is that
-        of a shift, x + (samples - x), with the bracket held constant.
-        """
-        return cls(_FromNumpy(fn), n_base=1, additive=additive)
-
     @property
     def dim(self) -> int | None:
         return self.n_columns
@@ -253,6 +221,7 @@ class Sampler(InputUncertainty):
         return d if self.n_uniform is None else self.n_uniform
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
+        # x' = fn(x, u); what comes back has to be finite and (*batch n s d)
         samples = self.fn(X, base)
         expected = (*X.shape[:-1], base.shape[0], X.shape[-1])
         if not isinstance(samples, Tensor):
@@ -274,33 +243,3 @@ class Sampler(InputUncertainty):
             "Sampler holds a callable, which cannot be saved. Keep the function in your code and "
             "rebuild the Sampler after loading, or log its deviations in an Empirical."
         )
-
-
-@dataclass(frozen=True)
-class _FromNumpy:
-    """The contract of ``perturb`` around a random NumPy function of one design."""
-
-    fn: NumpyFunction
-
-    def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise TypeError(f"from_numpy needs a function fn(x, size, rng), got {self.fn!r}.")
-
-    def __call__(self, X: Tensor, base: Tensor) -> Tensor:
-        # x' = x + (drawn - x), with the bracket held constant for gradients
-        seed, size, d = seed_from(base), base.shape[0], X.shape[-1]
-        rows = X.detach().double().cpu().numpy().reshape(-1, d)
-        drawn = np.empty((len(rows), size, d))
-        for i, x in enumerate(rows):
-            drawn[i] = self._draw(x, size, seed)
-        samples = torch.from_numpy(drawn).to(X).reshape(*X.shape[:-1], size, d)
-        designs = X.unsqueeze(-2)
-        return designs + (samples - designs).detach()
-
-    def _draw(self, x: np.ndarray, size: int, seed: int) -> np.ndarray:
-        drawn = np.asarray(self.fn(x.copy(), size, np.random.default_rng(seed)), dtype=np.float64)
-        if drawn.shape != (size, len(x)):
-            raise ValueError(
-                f"The sampler must return samples of shape {(size, len(x))}, got {drawn.shape}."
-            )
-        return drawn

@@ -388,8 +388,8 @@ class OutcomeFindings:
         """What further experiments can bring, and what the recommendation is based on."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TooLittleDataWarning)  # ``is_doubtful`` says it
-            one = self.findings.optimizer.of_outcome(self.name)
-            return look_ahead(one, given=self.findings.given)
+            one, given = self.findings.optimizer, self.findings.given
+            return look_ahead(one, given=given, outcome=self.name)
 
     @property
     def capability(self) -> Capability | None:
