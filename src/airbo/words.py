@@ -149,6 +149,17 @@ def percent(share: float) -> str:
     return "below 0.01%" if 0 < share < 1e-4 else text
 
 
+NORMAL_90 = 1.6449
+"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
+
+
+def share(estimate: MeanAndStd) -> str:
+    """Write a share and the part of its 90% interval (model uncertainty) that a share can have."""
+    mean, away = float(estimate.mean), NORMAL_90 * float(estimate.std)
+    low, high = (percent(min(max(end, 0.0), 1.0)) for end in (mean - away, mean + away))
+    return f"{percent(mean)} ({low} to {high})"
+
+
 def ppm(value: float) -> str:
     """Write parts per million with two digits, which is more than any model knows.
 

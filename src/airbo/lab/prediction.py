@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 FAR = 0.25
 """Where the nearest experiment is farther away, in ranges, a prediction rests on nothing nearby."""
 N_NEAREST = 3
-NORMAL_90 = 1.6449
-"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
 
 Interval = tuple[float, float]
 """What holds 90 of 100 cases."""
@@ -146,7 +144,7 @@ def single_run(
         return None
     posterior = model.model.posterior(model.surrogate.points.of([design]), observation_noise=True)
     mean, std = (model.factor * v.item() for v in (posterior.mean, posterior.variance.sqrt()))
-    return mean - NORMAL_90 * abs(std), mean + NORMAL_90 * abs(std)
+    return mean - words.NORMAL_90 * abs(std), mean + words.NORMAL_90 * abs(std)
 
 
 # -- in words
