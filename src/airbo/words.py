@@ -87,7 +87,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """Say which known word is near an unknown one; where none is, list them."""
     known = list(known)
     near = closest(word, known)
-    return f"; did you mean {near!r}?" if near else f"; there are {quoted(known)}."
+    return f"; did you mean {near!r}?" if near else f"; there are {quoted(known) or 'none'}."
 
 
 def quoted(words: Iterable[Any]) -> str:

@@ -114,9 +114,15 @@ class Change:
         """The experiments in short, such as ``3-5, 8``."""
         return in_short(self.numbers)
 
+    @property
+    def said(self) -> str:
+        """What was done, and what it changed."""
+        return f"{self.what}: {self.text}" if self.text else self.what
+
     def __str__(self) -> str:
         experiments = "experiment" if len(self.numbers) == 1 else "experiments"
-        return f"{self.what} ({experiments} {self.about}): {self.text}"
+        about = f"{self.what} ({experiments} {self.about})"
+        return f"{about}: {self.text}" if self.text else about
 
 
 def in_short(numbers: Sequence[int]) -> str:
