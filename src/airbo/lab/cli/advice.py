@@ -240,6 +240,7 @@ def report(
             numbers=[e.number for e in campaign.modelled(record)],
             record=record,
             given=known,
+            plausible=settings.plausible,
         )
         out.show(f"Wrote {path}.")
         out.result({"file": path})

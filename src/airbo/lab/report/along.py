@@ -30,8 +30,6 @@ N_PER_SIDE, N_SHOWN = 17, 49
 MAX_MAPS = 3
 """Maps of each objective: those of the pairs that matter most."""
 N_LANDED = 200
-EXPLAINED = ("out of spec too often", "operating window", "where it lands")
-"""What the text above the maps explains, once for all of them."""
 PROBABILITIES = (0.5, 0.8, 0.95)
 """Lines of equal P(in spec) on a map."""
 N_DAYS = 25
@@ -238,12 +236,11 @@ def map_figure(outcome: OutcomeFindings, horizontal: str, vertical: str) -> go.F
     if findings.level is not None:
         _add_specification(figure, over, findings.level)
     _add_designs(figure, outcome, over.names)
-    for name in EXPLAINED:
-        figure.update_traces(showlegend=False, selector={"name": name})
     style.styled(figure, height=460)
     return figure.update_layout(
         xaxis=style.axis(horizontal, findings.parameter(horizontal)),
         yaxis=style.axis(vertical, findings.parameter(vertical)),
+        showlegend=False,  # the text above explains the signs, once for all maps
     )
 
 
