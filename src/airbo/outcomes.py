@@ -21,7 +21,7 @@ from airbo.measures.kinds import (
 )
 from airbo.observed import LARGEST, VALUE, Direction, check_value
 from airbo.space.parameters import finite_number
-from airbo.words import MeanAndStd, nearest, number, percent, plus_minus, with_unit
+from airbo.words import MeanAndStd, nearest, number, plus_minus, share, with_unit
 
 FEASIBLE = "feasible"
 """The outcome that is 0 where a design cannot be used and 1 where it can."""
@@ -319,7 +319,7 @@ def expected_words(want: Want | None, estimate: MeanAndStd, unit: str | None = N
     """Write what to expect of an outcome; a share in spec and a squared distance have no unit."""
     measure = want.measure if isinstance(want, Aim) else None
     if isinstance(measure, InSpec):
-        return f"{percent(estimate.mean)} ± {percent(estimate.std)} in spec"
+        return f"{share(estimate)} in spec"
     if isinstance(measure, Target):
         away = with_unit(number(max(0.0, -estimate.mean) ** 0.5, 3), unit)
         return f"typically {away} away from {measure.value:g}"

@@ -87,7 +87,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """Say which known word is near an unknown one; where none is, list them."""
     known = list(known)
     near = closest(word, known)
-    return f"; did you mean {near!r}?" if near else f"; there are {quoted(known)}."
+    return f"; did you mean {near!r}?" if near else f"; there are {quoted(known) or 'none'}."
 
 
 def quoted(words: Iterable[Any]) -> str:
@@ -147,6 +147,17 @@ def percent(share: float) -> str:
     few, more, most = (f"{100 * share:.{n}g}%" for n in (3, 4, 5))
     text = next((text for text in (few, more) if share == 1 or text != "100%"), most)
     return "below 0.01%" if 0 < share < 1e-4 else text
+
+
+NORMAL_90 = 1.6449
+"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
+
+
+def share(estimate: MeanAndStd) -> str:
+    """Write a share and the part of its 90% interval (model uncertainty) that a share can have."""
+    mean, away = float(estimate.mean), NORMAL_90 * float(estimate.std)
+    low, high = (percent(min(max(end, 0.0), 1.0)) for end in (mean - away, mean + away))
+    return f"{percent(mean)} ({low} to {high})"
 
 
 def ppm(value: float) -> str:

@@ -146,6 +146,15 @@ def test_what_was_measured_survives_corrections_undo_and_a_new_process(tmp_path)
     assert "measured humidity 63 → 60" in texts
 
 
+def test_a_run_may_be_about_a_day_that_is_known(tmp_path):
+    path = write(tmp_path, OVEN)
+    options = ["--command", "echo 1.5", "--budget", "2", "-f", path, "--json"]
+    airbo_("run", *options, "--given", "humidity=63", "--given", "tool=A")
+    with Campaign.open(path) as c:
+        assert [dict(e.executed) for e in c.experiments] == [{"humidity": 63.0}] * 2
+        assert {e.design["tool"] for e in c.experiments} == {"A"}
+
+
 def test_what_was_given_counts_unless_another_value_was_measured(tmp_path):
     c = campaign(tmp_path, OVEN)
     c.ask(3, given={"humidity": 63.0})

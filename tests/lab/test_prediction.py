@@ -88,6 +88,15 @@ def test_nine_of_ten_single_runs_lie_where_they_are_said_to(tmp_path):
     assert statistics.fmean(inside) == pytest.approx(0.9, abs=0.06)
 
 
+@pytest.mark.parametrize("told", [SEVERAL], indirect=True)
+def test_single_runs_reach_at_least_as_far_as_what_is_expected(told):
+    for x in (0.1, 5.2, 9.9):
+        for tool in "AB":  # nobody has tried B
+            for p in told.predict({"x": x, "tool": tool}).outcomes.values():
+                (low, high), (least, most) = p.single_run, p.interval
+                assert low <= least < most <= high
+
+
 @pytest.mark.parametrize("told", [SPEC], indirect=True)
 def test_a_share_in_spec_is_that_of_the_recommendation(told):
     best = told.recommend()

@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from airbo.lab.events import (
-    Abandoned,
     Asked,
     Begun,
     Event,
     Excluded,
-    Failed,
-    Included,
     Noted,
     Told,
     Undone,
@@ -41,11 +38,9 @@ def facts(number=NUMBERS):
     return st.one_of(
         st.builds(Asked, number, design),
         st.builds(Told, number, design, st.fixed_dictionaries({"value": VALUES})),
-        st.builds(Failed, number, design, infeasible=st.booleans()),
-        st.builds(Abandoned, number),
+        st.builds(Told, number, design, infeasible=st.booleans(), gave_up=st.booleans()),
         st.builds(Noted, number, texts),
-        st.builds(Excluded, number, texts),
-        st.builds(Included, number),
+        st.builds(Excluded, number, st.none() | texts),
     )
 
 

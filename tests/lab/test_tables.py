@@ -169,7 +169,7 @@ def test_every_digit_survives_the_table(rows):
     table = pd.DataFrame([{"x": x, "value": value} for x, value in rows])
     reader = EntryReader(campaign_file(LINE), Record([], []))
     parsed = read_experiments(reader, table, False, {}, {}).rows
-    assert [(r.entry.design["x"], r.entry.outcomes["value"]) for r in parsed] == rows
+    assert [(r.entry.told.design["x"], r.entry.told.outcomes["value"]) for r in parsed] == rows
     assert [r.line for r in parsed] == list(range(2, len(rows) + 2))
 
 

@@ -414,7 +414,7 @@ class Campaign:
                 found.append(Told(now, "already told"))
             elif before is None:
                 found.append(Told(now, "added"))
-            elif not before.has_outcome and entry.design == before.design:
+            elif not before.has_outcome and entry.told.design == before.design:
                 found.append(Told(now, "told"))
             else:
                 is_correction = before.has_outcome and not adds_to(before, now)
@@ -507,7 +507,7 @@ class Campaign:
         def take_in(known: Experiment) -> events.Fact:
             if known.excluded is None:
                 raise CampaignError(f"Experiment {number} is not excluded.")
-            return events.Included(number)
+            return events.Excluded(number, None)
 
         return self._say_of(number, take_in, key)
 

@@ -4,18 +4,18 @@ import contextlib
 import json
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airbo import words
 from airbo.lab.advice import optimizer_from
 from airbo.lab.errors import AlreadyTold, CampaignError, Doubtful
-from airbo.lab.events import Abandoned, Failed, Told
+from airbo.lab.events import Told
 from airbo.lab.file import Settings
 from airbo.lab.limits import check_place
-from airbo.lab.record import Experiment, Record
+from airbo.lab.record import Experiment, Record, adds_to, answered
 from airbo.measures.kinds import bounds_words
 from airbo.observed import check_executed, check_noise_of
 from airbo.outcomes import check_values
@@ -66,77 +66,38 @@ class Report:
 class Entry:
     """A report that was understood and checked."""
 
-    design: Design
-    outcomes: Mapping[str, float]
-    """What was measured, by name; nothing, if it failed or was given up."""
-    executed: Mapping[str, Any]
-    uncertainty: Any = None
-    """Description of what it was made under, where that was said; None: nothing was."""
-    noise: Mapping[str, float] = field(default_factory=dict)
-    """Known standard deviations of the noise, by outcome."""
+    told: Told
+    """What it says, with all that is known of its experiment and that it does not speak of."""
     experiment: Experiment | None = None
     """What it is about; None: a design that nobody asked for."""
     correct: bool = False
     """Whether it may replace another outcome."""
-    gave_up: bool = False
-    """Whether the experiment was not run and will not be."""
-    infeasible: bool = False
-    """Whether it failed because its design cannot be used."""
 
     @property
     def is_known(self) -> bool:
-        """Whether its experiment has this outcome already."""
+        """Whether its experiment has this outcome already; the file may have got a unit since."""
         known = self.experiment
-        return known is not None and not known.is_pending and self.agrees(known, self.correct)
-
-    def agrees(self, known: Experiment, fully: bool = False) -> bool:
-        """Say whether an experiment has this outcome already.
-
-        Args:
-            known: What was told before.
-            fully: Whether a report without a measured input says that there is none; otherwise it
-                says nothing about it.
-        """
-        said, own = (json.dumps(u, sort_keys=True) for u in (self.uncertainty, known.uncertainty))
-        silent = not self.executed and not fully
-        outcome = "given up" if self.gave_up else "ok" if self.outcomes else "failed"
         return (
-            (known.outcome, dict(known.outcomes)) == (outcome, dict(self.outcomes))
-            and known.infeasible == self.infeasible
-            and (self.experiment is None or dict(known.design) == dict(self.design))
-            and (self.uncertainty is None or said == own)
-            and (silent or dict(self.executed) == dict(known.executed))
-            and (not self.noise or dict(self.noise) == dict(known.noise))
+            known is not None
+            and not known.is_pending
+            and replace(answered(known, self.told), units=known.units) == known
         )
 
     def check_free(self, units: Mapping[str, str | None]) -> None:
         """Refuse a report that contradicts an earlier one, unless it is a correction."""
         known = self.experiment
-        if known is None or not known.has_outcome or self.correct or self.agrees(known):
+        if known is None or not known.has_outcome or self.correct or self.is_known:
             return
-        is_more = known.outcomes and known.outcomes.items() < self.outcomes.items()
-        if is_more and self.agrees(replace(known, outcomes=self.outcomes)):
-            return  # what was measured later contradicts nothing
-        said = words.result(known, units)
-        raise AlreadyTold(f"Experiment {known.number} was told before: {said}.")
+        if not adds_to(known, answered(known, self.told)):
+            said = words.result(known, units)
+            raise AlreadyTold(f"Experiment {known.number} was told before: {said}.")
 
-    def fact(self, number: int, settings: Settings, **more: Any) -> Told | Failed | Abandoned:
-        """Return the event that stores it."""
-        if self.gave_up:
-            return Abandoned(number)
-        common = {"executed": dict(self.executed), "uncertainty": self.uncertainty, **more}
-        if not self.outcomes:
-            return Failed(number, dict(self.design), infeasible=self.infeasible, **common)
-        kept = {} if self.experiment is None else self.experiment.units
-        units = {n: settings.units.get(n) or kept.get(n) for n in self.outcomes}
-        return Told(
-            number,
-            dict(self.design),
-            {settings.event_name(name): value for name, value in self.outcomes.items()},
-            noise={settings.event_name(name): std for name, std in self.noise.items()},
-            units={settings.event_name(name): unit for name, unit in units.items() if unit},
-            **common,
-        )
+    def fact(self, number: int, settings: Settings, **more: Any) -> Told:
+        """Return the event that stores it; it calls outcomes as all events do."""
+        told, called = self.told, settings.event_name
+        for field in ("outcomes", "noise", "units"):
+            more[field] = {called(name): value for name, value in getattr(told, field).items()}
+        return replace(told, number=number, **more)
 
 
 @dataclass(frozen=True)
@@ -148,26 +109,24 @@ class EntryReader:
 
     def entry(self, report: Report) -> Entry:
         """Find out what is meant, and check it."""
-        what, known = report.what, None
+        what = report.what
         if isinstance(what, Mapping):
             if report.gave_up:
                 raise CampaignError("Only an experiment that has a number can be given up.")
             said = self._said(report, self._checked(what, report.allow_outside))
-            known = self._experiment_with(said, report.again)
+            found = self._about_same(said, report) or Entry(said)
         else:
             known = self.record.get(what)
-            said = self._said(report, self._moved(known, report))
-        if known is not None:
-            said = _about(said, known, report)
+            found = self._about(self._said(report, self._moved(known, report)), known, report)
         if not report.gave_up:
-            self._check(said)
-        said.check_free(self.settings.units)
-        return said
+            self._check(found)
+        found.check_free(self.settings.units)
+        return found
 
     def added(self, report: Report) -> Entry:
         """Check what is said about a design that is another experiment in any case."""
         assert isinstance(report.what, Mapping)
-        entry = self._said(report, self._checked(report.what, report.allow_outside))
+        entry = Entry(self._said(report, self._checked(report.what, report.allow_outside)))
         self._check(entry)
         return entry
 
@@ -197,7 +156,7 @@ class EntryReader:
             raise CampaignError(str(error)) from None
         return {**known, **moved}
 
-    def _said(self, report: Report, design: Design) -> Entry:
+    def _said(self, report: Report, design: Design) -> Told:
         """Read plain values, as the optimizer writes them."""
         space, executed = self.settings.space, report.executed or {}
         for name in executed:
@@ -215,58 +174,77 @@ class EntryReader:
                 "infeasible=True is for experiments that failed; this one has outcomes: "
                 f"{words.quoted(outcomes)}."
             )
-        return Entry(
+        return Told(
+            -1,
             design,
             outcomes,
             measured,
             _description(report.uncertainty),
             noise,
-            correct=report.correct,
-            gave_up=report.gave_up,
+            self._units(outcomes, {}),
             infeasible=report.infeasible,
+            gave_up=report.gave_up,
         )
 
-    def _experiment_with(self, said: Entry, again: bool) -> Experiment | None:
-        """Return the experiment that a design without a number is about, if there is one."""
+    def _units(self, names: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
+        """Return the units of outcomes: those of the file, or as told before."""
+        units = self.settings.units
+        return {name: unit for name in names if (unit := units.get(name) or known.get(name))}
+
+    def _about_same(self, said: Told, report: Report) -> Entry | None:
+        """Return what is said as about the experiment with this design, if there is one."""
         away = self.settings.space.distance
         alike = [e for e in self.record.experiments if away(e.design, said.design) < SAME_DESIGN]
-        pending = [e for e in alike if e.is_pending]
-        known = [e for e in alike if e.has_outcome and not again and said.agrees(e)]
+        about = [self._about(said, e, report) for e in alike if e.is_pending or e.has_outcome]
+        pending = [entry for entry in about if entry.experiment and entry.experiment.is_pending]
+        known = [entry for entry in about if entry.is_known and not report.again]
         return next(iter([*pending, *known]), None)
+
+    def _about(self, said: Told, known: Experiment, report: Report) -> Entry:
+        """Complete what is said with what is known: a correction keeps what nobody speaks of."""
+        keeps = report.executed != {} and not report.gave_up
+        kept = (known.executed if known.has_outcome else known.given) if keeps else {}
+        more: dict[str, Any] = {"executed": {**kept, **said.executed}}
+        if said.outcomes:
+            outcomes = more["outcomes"] = {**known.outcomes, **said.outcomes}
+            more["noise"] = {**known.noise, **said.noise}
+            more["units"] = self._units(outcomes, known.units)
+        design = said.design if report.design else known.design
+        return Entry(replace(said, design=design, **more), known, report.correct)
 
     # -- what no model could use
 
     def _check(self, entry: Entry) -> None:
         """Refuse it; PyTorch is asked only where plain numbers cannot tell."""
-        parameters = self.settings.space.whole.parameters
-        for name, value in {**entry.design, **entry.executed}.items():
-            if parameters[name].log and value <= 0:
+        told, space = entry.told, self.settings.space
+        for name, value in {**told.design, **told.executed}.items():
+            if space.whole.parameters[name].log and value <= 0:
                 raise CampaignError(
                     f"Parameter {name!r} is logarithmic and must be > 0, got {float(value)}."
                 )
         known = None if entry.experiment is None else entry.experiment.uncertainty
-        said = (entry.uncertainty, known, self.settings.described_uncertainty)
+        said = (told.uncertainty, known, self.settings.described_uncertainty)
         under = next(each for each in said if each is not None)
         groups = [set(row["parameters"]) for row in under]
-        for name in self.settings.space.environment if entry.outcomes or entry.infeasible else ():
-            if name not in entry.executed and not any(name in own for own in groups):
+        for name in space.environment if told.outcomes or told.infeasible else ():
+            if name not in told.executed and not any(name in own for own in groups):
                 raise CampaignError(
                     f"{name!r} has no law, so every experiment has to measure it: say what it was, "
                     f"as in {name}=50, or write a law into the file."
                 )
-        is_partly_measured = any(0 < len(own & set(entry.executed)) < len(own) for own in groups)
-        is_inside = entry.experiment is not None and entry.design == entry.experiment.design
+        is_partly_measured = any(0 < len(own & set(told.executed)) < len(own) for own in groups)
+        is_inside = entry.experiment is not None and told.design == entry.experiment.design
         if not is_inside:
             with contextlib.suppress(ValueError):
-                self.settings.space.check(entry.design)
+                space.check(told.design)
                 is_inside = True
         if under in self._usable and is_inside and not is_partly_measured:
             return
         try:
             self._optimizer.tell(
-                entry.design,
-                entry.outcomes or None,
-                entry.executed,
+                told.design,
+                told.outcomes or None,
+                told.executed,
                 read_uncertainty(under),
                 allow_outside=True,
             )
@@ -292,25 +270,11 @@ def _description(uncertainty: Any) -> Any:
     if not isinstance(uncertainty, Mapping):
         raise CampaignError("The uncertainty of an experiment is given by parameter name.")
     try:
-        return describe_uncertainty(uncertainty)
+        return json.loads(json.dumps(describe_uncertainty(uncertainty)))  # as events are read
     except AttributeError:
         raise CampaignError(
             f"Each uncertainty must be an airbo.uncertainty, got {uncertainty!r}."
         ) from None
-
-
-def _about(said: Entry, known: Experiment, report: Report) -> Entry:
-    """Complete what is said with what is known: a correction keeps what nobody speaks of."""
-    keeps = report.executed != {} and not report.gave_up
-    kept = (known.executed if known.has_outcome else known.given) if keeps else {}
-    return replace(
-        said,
-        experiment=known,
-        design=said.design if report.design else known.design,
-        outcomes={**known.outcomes, **said.outcomes} if said.outcomes else {},
-        executed={**kept, **said.executed},
-        noise={**known.noise, **said.noise} if said.outcomes else {},
-    )
 
 
 def check_once(entries: Sequence[Entry]) -> None:
@@ -346,11 +310,12 @@ def check_plausible(
     doubts = [(i, text) for i, entry in new for text in _about_input(settings, entry)]
     own = {entry.experiment.number for _, entry in new if entry.experiment is not None}
     told = [e.outcomes for e in record.experiments if e.counts and e.number not in own]
+    told += [entry.told.outcomes for _, entry in new]
     for name in settings.outcomes:
-        values = [v[name] for v in (*told, *(entry.outcomes for _, entry in new)) if name in v]
+        values = [outcomes[name] for outcomes in told if name in outcomes]
         far = far_values(values)
         for i, entry in new:
-            value = entry.outcomes.get(name)
+            value = entry.told.outcomes.get(name)
             if value is not None and (text := _about_value(settings, name, value, values, far)):
                 doubts.append((i, text))
     if doubts:
@@ -362,7 +327,7 @@ def check_plausible(
 
 def _about_input(settings: Settings, entry: Entry) -> Iterator[str]:
     known = {} if entry.experiment is None else entry.experiment.executed
-    for name, value in entry.executed.items():
+    for name, value in entry.told.executed.items():
         parameter = settings.space.whole.parameters[name]
         if known.get(name) == value or isinstance(parameter, Categorical):
             continue

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from airbo.space import Design
 
@@ -58,12 +58,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Told:
-    """What an experiment gave; it holds all that is known of the experiment then."""
+    """What came of an experiment; it holds all that is known of the experiment then.
+
+    Without outcomes it was tried and failed, or nobody will run it.
+    """
 
     kind: ClassVar[str] = "told"
     number: int
     design: Design
-    outcomes: Mapping[str, float]
+    outcomes: Mapping[str, float] = field(default_factory=dict)
     """What was measured, by name; ``value`` where the file has one value."""
     executed: Mapping[str, Any] = field(default_factory=dict)
     """Parameters of the executed input, and of the environment, where they were measured."""
@@ -72,6 +75,10 @@ class Told:
     noise: Mapping[str, float] = field(default_factory=dict)
     """Standard deviations of the noise of what was measured, where they are known."""
     units: Mapping[str, str] = field(default_factory=dict)
+    infeasible: bool = False
+    """Whether it failed because its design cannot be used."""
+    gave_up: bool = False
+    """Whether it was not run and will not be."""
     source: str | None = None
     """The file or study that it was imported from."""
     by: str | None = None
@@ -80,31 +87,6 @@ class Told:
     """When it was told, in the same way."""
     asked: str | None = None
     """When it was asked for, in the same way."""
-
-
-@dataclass(frozen=True)
-class Failed:
-    """An experiment was tried and gave no value."""
-
-    kind: ClassVar[str] = "failed"
-    number: int
-    design: Design
-    executed: Mapping[str, Any] = field(default_factory=dict)
-    uncertainty: Sequence[Mapping[str, Any]] | None = None
-    infeasible: bool = False
-    """Whether it failed because its design cannot be used."""
-    source: str | None = None
-    by: str | None = None
-    at: str | None = None
-    asked: str | None = None
-
-
-@dataclass(frozen=True)
-class Abandoned:
-    """An experiment was not run and will not be."""
-
-    kind: ClassVar[str] = "abandoned"
-    number: int
 
 
 @dataclass(frozen=True)
@@ -118,19 +100,12 @@ class Noted:
 
 @dataclass(frozen=True)
 class Excluded:
-    """An experiment is left out of the model."""
+    """An experiment is left out of the model, or counts again."""
 
     kind: ClassVar[str] = "excluded"
     number: int
-    why: str
-
-
-@dataclass(frozen=True)
-class Included:
-    """An experiment that was left out counts again."""
-
-    kind: ClassVar[str] = "included"
-    number: int
+    why: str | None
+    """None: it counts again."""
 
 
 @dataclass(frozen=True)
@@ -142,15 +117,10 @@ class Undone:
     """Their positions in the campaign."""
 
 
-Fact = Begun | Changed | Asked | Told | Failed | Abandoned | Noted | Excluded | Included | Undone
-AboutExperiment = Asked | Told | Failed | Abandoned | Noted | Excluded | Included
+AboutExperiment = Asked | Told | Noted | Excluded
 """Events that are about one experiment, which they name by its number."""
-KINDS: dict[str, type[Fact]] = {
-    kind.kind: kind
-    for kind in (
-        Begun, Changed, Asked, Told, Failed, Abandoned, Noted, Excluded, Included, Undone,
-    )
-}  # fmt: skip
+Fact = Begun | Changed | AboutExperiment | Undone
+KINDS: dict[str, type[Fact]] = {kind.kind: kind for kind in get_args(Fact)}
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 FAR = 0.25
 """Where the nearest experiment is farther away, in ranges, a prediction rests on nothing nearby."""
 N_NEAREST = 3
-NORMAL_90 = 1.6449
-"""Half-width, in standard deviations, of the central 90% of a normal distribution."""
 
 Interval = tuple[float, float]
 """What holds 90 of 100 cases."""
@@ -133,7 +131,10 @@ def _outcome(
 def single_run(
     optimizer: "Optimizer", design: Design, name: str, given: Mapping[str, Any] | None = None
 ) -> Interval | None:
-    """Return where 9 of 10 single runs in use lie, with noise, and with what is not known."""
+    """Return where 9 of 10 single runs in use lie, with noise, and with what is not known.
+
+    They scatter around the expected value, so they reach at least as far as it may lie.
+    """
     from airbo.models.draws import has_function
     from airbo.models.noise import unseen_input_noise
 
@@ -141,12 +142,14 @@ def single_run(
     is_noise_known = unseen_input_noise(model.model.likelihood) is not None  # apart from P_x
     if is_noise_known and has_function(model.model):
         noisy = optimizer.outcome_model(name, Mean(), noise="product", given=given)
-        return middle_90(noisy.values(design).flatten())
+        low, high = middle_90(noisy.values(design).flatten())  # by a few hundred draws of f
+        least, most = model.evaluate(design).interval
+        return min(low, least), max(high, most)
     if optimizer.deployment != optimizer.uncertainty:
         return None
     posterior = model.model.posterior(model.surrogate.points.of([design]), observation_noise=True)
     mean, std = (model.factor * v.item() for v in (posterior.mean, posterior.variance.sqrt()))
-    return mean - NORMAL_90 * abs(std), mean + NORMAL_90 * abs(std)
+    return mean - words.NORMAL_90 * abs(std), mean + words.NORMAL_90 * abs(std)
 
 
 # -- in words

@@ -13,15 +13,12 @@ from typing import Any, Literal
 from airbo import words
 from airbo.lab.errors import CampaignError
 from airbo.lab.events import (
-    Abandoned,
     AboutExperiment,
     Asked,
     Begun,
     Changed,
     Event,
     Excluded,
-    Failed,
-    Included,
     Noted,
     Told,
     Undone,
@@ -117,9 +114,15 @@ class Change:
         """The experiments in short, such as ``3-5, 8``."""
         return in_short(self.numbers)
 
+    @property
+    def said(self) -> str:
+        """What was done, and what it changed."""
+        return f"{self.what}: {self.text}" if self.text else self.what
+
     def __str__(self) -> str:
         experiments = "experiment" if len(self.numbers) == 1 else "experiments"
-        return f"{self.what} ({experiments} {self.about}): {self.text}"
+        about = f"{self.what} ({experiments} {self.about})"
+        return f"{about}: {self.text}" if self.text else about
 
 
 def in_short(numbers: Sequence[int]) -> str:
@@ -356,34 +359,33 @@ def _applied(e: Experiment | None, event: Event, under: Any) -> Experiment | Non
             return Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under,
                               run=fact.run, reason=fact.reason, given=fact.given)  # fmt: skip
         return replace(e, run=fact.run) if e.is_pending else e
-    if isinstance(fact, Told | Failed):
-        told, by = _moment(fact.at, event), fact.by or event.by
-        measured = fact if isinstance(fact, Told) else Told(fact.number, fact.design, {})
-        now: dict[str, Any] = {
-            "design": fact.design,
-            "outcome": "ok" if isinstance(fact, Told) else "failed",
-            "outcomes": measured.outcomes,
-            "units": measured.units,
-            "noise": measured.noise,
-            "executed": fact.executed,
-            "infeasible": isinstance(fact, Failed) and fact.infeasible,
-        }
-        own = under if e is None else e.uncertainty
-        now["uncertainty"] = own if fact.uncertainty is None else fact.uncertainty
-        if e is None:
-            asked = told if fact.asked is None else datetime.fromisoformat(fact.asked)
-            return Experiment(fact.number, asked=asked, told=told, by=by, **now)
-        return replace(e, **now) if e.has_outcome else replace(e, told=told, by=by, **now)
+    if isinstance(fact, Told):
+        asked = _moment(fact.asked or fact.at, event)
+        new = Experiment(fact.number, fact.design, "pending", asked=asked, uncertainty=under)
+        after = answered(e or new, fact)
+        if e is not None and e.has_outcome:
+            return after
+        return replace(after, told=_moment(fact.at, event), by=fact.by or event.by)
     if e is None:
         return None
-    if isinstance(fact, Abandoned):
-        e = replace(e, outcomes={}, units={}, noise={}, executed={}, infeasible=False)
-        return replace(e, outcome="given up", told=event.at, by=event.by)
     if isinstance(fact, Noted):
         return replace(e, notes=(*e.notes, fact.text))
-    if isinstance(fact, Excluded | Included):
-        return replace(e, excluded=fact.why if isinstance(fact, Excluded) else None)
-    return e
+    return replace(e, excluded=fact.why) if isinstance(fact, Excluded) else e
+
+
+def answered(e: Experiment, told: Told) -> Experiment:
+    """Return what an experiment is after a report; who told it first, and when, stays."""
+    return replace(
+        e,
+        design=told.design,
+        outcome="ok" if told.outcomes else "given up" if told.gave_up else "failed",
+        outcomes=told.outcomes,
+        executed=told.executed,
+        uncertainty=e.uncertainty if told.uncertainty is None else told.uncertainty,
+        noise=told.noise,
+        units=told.units,
+        infeasible=told.infeasible,
+    )
 
 
 def _moment(text: str | None, event: Event) -> datetime:
@@ -401,33 +403,38 @@ def _described(
         design = words.pairs(fact.design)
         design += f", given {words.pairs(fact.given)}" if fact.given else ""
         return "asked", design if before is None else "another process runs it", False
-    if isinstance(fact, Told | Failed):
-        assert after is not None
-        if fact.source is not None:
-            return "imported", f"1 row of {fact.source}", True
-        if before is not None and before.has_outcome and not adds_to(before, after):
-            changed = ", ".join(differences(before, after, units)) or "nothing"
-            return "corrected", changed, True
-        measured = words.pairs(after.executed)
-        text = words.result(after, units) + (f", measured {measured}" if measured else "")
-        if before is None:
-            return "added", text, True
-        what = "failed" if after.outcome == "failed" else "told"
-        return what, ", ".join([text, *_moved(before, after)]), True
-    if isinstance(fact, Abandoned):
-        return "given up", "", True
     if isinstance(fact, Noted):
         return "noted", fact.text, True
+    if isinstance(fact, Excluded) and fact.why is None:
+        return "included", "the model knows it again", True
     if isinstance(fact, Excluded):
-        return "excluded", fact.why, True
-    return "included", "the model knows it again", True
+        return "excluded", fact.why or "", True
+    assert after is not None
+    if fact.source is not None:
+        return "imported", f"1 row of {fact.source}", True
+    if (
+        before is not None
+        and before.has_outcome
+        and not fact.gave_up
+        and not adds_to(before, after)
+    ):
+        return "corrected", ", ".join(differences(before, after, units)) or "nothing", True
+    if fact.gave_up:
+        return "given up", "", True
+    measured = words.pairs(after.executed)
+    text = words.result(after, units) + (f", measured {measured}" if measured else "")
+    if before is None:
+        return "added", text, True
+    what = "failed" if after.outcome == "failed" else "told"
+    return what, ", ".join([text, *_moved(before, after)]), True
 
 
 def adds_to(before: Experiment, after: Experiment) -> bool:
     """Say whether an outcome was measured later, and nothing that was known has changed."""
     more = replace(before, outcomes=after.outcomes, units=after.units, noise=after.noise)
     is_more = before.outcomes.items() < after.outcomes.items()
-    return bool(before.outcomes) and is_more and more == after
+    keeps_noise = before.noise.items() <= after.noise.items()
+    return bool(before.outcomes) and is_more and keeps_noise and more == after
 
 
 def differences(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from airbo.lab.advice import Given
 from airbo.lab.campaign import Campaign
 from airbo.lab.errors import AlreadyTold, CampaignError
 from airbo.lab.record import Experiment
@@ -223,6 +224,7 @@ def run_unattended(
     budget: int,
     *,
     max_failures: int = 5,
+    given: Given = None,
     on_step: Callable[[Experiment, CommandResult, int], object] = lambda *step: None,
 ) -> list[Done]:
     """Do experiments until the campaign has ``budget`` of them; return those done here.
@@ -235,6 +237,7 @@ def run_unattended(
         command: What does an experiment.
         budget: Total number of experiments with an outcome.
         max_failures: After so many failed ones in a row the command itself is taken for broken.
+        given: What is known of today, as for ``Campaign.ask``.
         on_step: Called after each experiment, with what came of it and the number of experiments
             that have an outcome by now.
 
@@ -242,7 +245,7 @@ def run_unattended(
         CampaignError: After too many failures.
     """
     steps: list[Done] = []
-    while (experiment := _next(campaign, budget)) is not None:
+    while (experiment := _next(campaign, budget, given)) is not None:
         try:
             result = command.run(experiment)
         except BaseException:
@@ -261,13 +264,13 @@ def run_unattended(
     return steps
 
 
-def _next(campaign: Campaign, budget: int) -> Experiment | None:
+def _next(campaign: Campaign, budget: int, given: Given) -> Experiment | None:
     """Return an experiment that was left behind, or a new one while the budget allows."""
     process = this_process()
     for left_behind in filter(is_orphan, campaign.record().pending):
         if campaign.claim(left_behind.number, process, instead_of=left_behind.run):
             return campaign.experiment(left_behind.number)
-    return next(iter(campaign.ask(run=process, budget=budget)), None)
+    return next(iter(campaign.ask(run=process, budget=budget, given=given)), None)
 
 
 def _tell(campaign: Campaign, experiment: Experiment, result: CommandResult) -> None:

@@ -104,10 +104,9 @@ class ExperimentTable:
     @property
     def digest(self) -> str:
         """A short text that differs for tables that differ."""
-        entries = (row.entry for row in self.rows)
         content = [
-            [e.design, e.outcomes, e.executed, e.infeasible, *([e.noise] if e.noise else [])]
-            for e in entries
+            [t.design, t.outcomes, t.executed, t.infeasible, *([t.noise] if t.noise else [])]
+            for t in (row.entry.told for row in self.rows)
         ]
         text = json.dumps(_rounded(content), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -134,7 +133,7 @@ class ExperimentTable:
         for row, number in zip(self.rows, self._numbers(record), strict=True):
             asked, told = row.moment(ASKED), row.moment(TOLD)
             if row.pending:
-                found.append(events.Asked(number, dict(row.entry.design), at=asked))
+                found.append(events.Asked(number, row.entry.told.design, at=asked))
                 continue
             origin = {"source": self.name, "by": row.kept.get(BY), "at": told, "asked": asked}
             found.append(row.entry.fact(number, settings, **origin))

@@ -11,6 +11,8 @@ from airbo.words import fixed, percent, ppm
 
 CERTAINTY = 0.9
 """Probability that a number lies in its interval."""
+IF_SKEWED = 0.98
+"""The same on a side where draws are so skewed that their mean lies outside."""
 COUNTED = 10
 """Values out of spec that are counted; where there are fewer, their share comes from the tail."""
 TAIL = 2.0
@@ -34,8 +36,8 @@ class Capability:
     model does not know makes p larger, and so it lowers share and Cpk alike. The worse limit is
     that of each draw: averaged over draws, both would look better than either is.
 
-    Near 0 and 1, draws of a share are so skewed that their mean may lie outside the middle 90. The
-    interval then reaches as far as the mean.
+    Near 0 and 1, draws of a share are so skewed that their mean may lie outside the middle 90. On
+    that side the interval then ends as the middle 98 do, or at the mean if that lies farther out.
     """
 
     share: float
@@ -57,15 +59,13 @@ class Capability:
         share = (1 - p.sum(0)).clamp(0, 1)  # (S,)
         low, high = around_mean(share)
         worse = p.amax(0)
-        cpk = _cpk(worse.mean())
-        lowest, highest = middle_90(_cpk(worse))
-        mean = share.mean().item()
+        mean, cpk = share.mean().item(), _cpk(worse.mean()).item()
         return cls(
             mean,
             share.std().item(),
             (low, high),
-            cpk.item(),
-            (min(lowest, cpk.item()), max(highest, cpk.item())),
+            cpk,
+            around(cpk, _cpk(worse)),
             1e6 * (1 - mean),
             (1e6 * (1 - high), 1e6 * (1 - low)),
         )
@@ -126,14 +126,20 @@ class Likely:
         return cls(factor * draws.mean().item(), factor * low, factor * high)
 
 
-def middle_90(draws: Float[Tensor, " S"]) -> tuple[float, float]:
-    """Return what holds the middle 90 of 100 draws."""
-    tail = (1 - CERTAINTY) / 2
+def middle_90(draws: Float[Tensor, " S"], share: float = CERTAINTY) -> tuple[float, float]:
+    """Return what holds the middle 90 of 100 draws, or another share of them."""
+    tail = (1 - share) / 2
     low, high = draws.quantile(draws.new_tensor([tail, 1 - tail])).tolist()
     return low, high
 
 
 def around_mean(draws: Float[Tensor, " S"]) -> tuple[float, float]:
     """Return what holds the middle 90 of 100 draws, and their mean, however skewed they are."""
-    (low, high), mean = middle_90(draws), draws.mean().item()
-    return min(low, mean), max(high, mean)
+    return around(draws.mean().item(), draws)
+
+
+def around(value: float, draws: Float[Tensor, " S"]) -> tuple[float, float]:
+    """Return what holds the middle 90 of 100 draws, and a value, however skewed they are."""
+    (low, high), (least, most) = middle_90(draws), middle_90(draws, IF_SKEWED)
+    low = low if low <= value else min(value, least)
+    return low, high if high >= value else max(value, most)

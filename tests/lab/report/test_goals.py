@@ -180,6 +180,14 @@ def test_the_red_area_is_the_share_out_of_spec(opt, bounds):
         assert lines == [limit for limit in own if limit is not None]
 
 
+def test_no_value_is_drawn_where_none_can_be():
+    opt = several(LIMITED)
+    free = Findings(opt).parts[1].in_use
+    low = free.median().item()
+    assert (Findings(opt, plausible={"leak": (low, None)}).parts[1].in_use >= low).all()
+    assert Findings(opt, plausible={"leak": (None, None)}).parts[1].in_use.equal(free)
+
+
 @pytest.mark.parametrize("bounds", [(0.0, None), (None, 5.0), (-1e6, 1e6)])
 def test_values_that_never_differ_have_a_picture(bounds):
     figure = in_spec_figure(torch.zeros(4, 1, dtype=torch.float64), bounds, "leak (<b>)")

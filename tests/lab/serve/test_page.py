@@ -279,6 +279,14 @@ def test_corrections_keep_what_was_measured_and_say_what_changed(ann, live, file
     assert dict(Campaign.open(file).experiment(0).executed) == {}
 
 
+def test_a_card_takes_the_known_noise_of_a_value(ann, live, file):
+    ask(ann, live)
+    page = ann.send("/tell/0", value="1", **{"noise:roughness": "about 0.1"})
+    assert page.said("mistake") == ["roughness must be a number, got 'about 0.1'."]
+    ann.send("/tell/0", value="1", **{"noise:roughness": "0,1 µm"})
+    assert dict(Campaign.open(file).experiment(0).noise) == {"roughness": 0.1}
+
+
 def test_leaving_out_needs_a_reason_and_can_be_taken_back(ann, live, file):
     ask(ann, live)
     ann.send("/tell/0", value="1")

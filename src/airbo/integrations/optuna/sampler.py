@@ -196,14 +196,11 @@ class AIRBOSampler(BaseSampler):
             fixed = fixed_design(trial, space)
             design = space.space.mended(design | fixed, keep=fixed) or design | fixed
 
-            # another process may have chosen the same during this search
+            # another process may have chosen the same during this search, or at the same moment
             known = {trial.number, *trials.pending}
-            if more_tries and has_rival(study, space, design, known):
-                continue
             params = space.params(design)
             publish(study, trial.number, params)
-            # or at the same moment
-            if not has_rival(study, space, design, known):
+            if not more_tries or not has_rival(study, space, design, known):
                 break
         return params
 
@@ -236,10 +233,9 @@ class AIRBOSampler(BaseSampler):
             return trials, self._optimizer(trials)
 
     def _read(self, study: Study, space: SearchSpace, leave_out: int | None = None) -> Trials:
-        def outcomes(study: Study, trials: Sequence[FrozenTrial]) -> Mapping[str, Want]:
-            return study_outcomes(study, trials, self._outcomes, self._measure, self._probability)
-
-        return Trials.of(study, space, outcomes, leave_out)
+        trials = study.get_trials(deepcopy=False)
+        wanted = study_outcomes(study, trials, self._outcomes, self._measure, self._probability)
+        return Trials.of(study, trials, space, wanted, leave_out)
 
     def _optimizer(self, trials: Trials) -> Optimizer:
         """Return an optimizer that knows these trials and that the caller may change.

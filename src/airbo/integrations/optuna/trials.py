@@ -266,20 +266,20 @@ class Trials:
     def of(
         cls,
         study: Study,
+        trials: Sequence[FrozenTrial],
         space: SearchSpace,
-        outcomes: Callable[[Study, Sequence[FrozenTrial]], Mapping[str, Want]],
+        wanted: Mapping[str, Want],
         leave_out: int | None = None,
     ) -> "Trials":
         """Read the trials; those that lack a parameter of the search space are left out.
 
         Args:
             study: The study.
+            trials: Its trials.
             space: The parameters of the designs.
-            outcomes: Says what the study wants.
+            wanted: What the study wants of each outcome.
             leave_out: Number of the trial that is just being created.
         """
-        trials = study.get_trials(deepcopy=False)
-        wanted = outcomes(study, trials)
         names = list(objectives(wanted))
         told = []
         for trial in trials:

@@ -15,24 +15,19 @@ from airbo.lab.cli.command import (
     Outside,
     WithGiven,
     one_thread,
+    option,
     read_given,
     working_on,
 )
 from airbo.lab.errors import CampaignError
+from airbo.lab.fields import FIELDS
 from airbo.words import assignments, listed, plural
 
 if TYPE_CHECKING:
     from airbo.lab import Campaign, Settings
     from airbo.lab.advice import Answer
 
-Anywhere = Annotated[
-    bool | None,
-    typer.Option(
-        "--anywhere/--tried",
-        help="Recommend any design, or only one that was tried. Default: one that was tried, "
-        "unless another one is clearly better.",
-    ),
-]
+Anywhere = Annotated[bool | None, option("anywhere", "--anywhere/--tried")]
 _MEANS = (
     "Values are averages over where the design lands, unless another measure is named (± one "
     "standard deviation, model uncertainty)."
@@ -48,10 +43,7 @@ def policy_of(anywhere: bool | None) -> Literal["observed", "anywhere"] | None:
 
 def recommend(
     anywhere: Anywhere = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(help="A difference of values that does not matter to you.", min=0),
-    ] = None,
+    tolerance: Annotated[float | None, option("tolerance")] = None,
     given: WithGiven = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -157,7 +149,7 @@ def front_(
 def predict(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="Settings; the others stay as recommended."),
+        typer.Argument(metavar="[NAME=VALUE]...", help=FIELDS["settings"].says),
     ] = None,
     table: Annotated[
         Path | None,
@@ -248,6 +240,7 @@ def report(
             numbers=[e.number for e in campaign.modelled(record)],
             record=record,
             given=known,
+            plausible=settings.plausible,
         )
         out.show(f"Wrote {path}.")
         out.result({"file": path})

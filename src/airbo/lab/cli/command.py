@@ -17,22 +17,27 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from airbo.lab.errors import CampaignError, Doubtful, FileError
+from airbo.lab.fields import FIELDS
 from airbo.words import typed_value
 
 if TYPE_CHECKING:
     from airbo.lab import Campaign, Settings
 
+
+def option(name: str, *flags: str, **more: Any) -> Any:
+    """Return the option for a field of ``airbo.lab.fields``."""
+    field = FIELDS[name]
+    limits = {"min": field.least, "max": field.most} if field.kind in ("integer", "number") else {}
+    flags = flags or (f"--{name.replace('_', '-')}",)
+    return typer.Option(*flags, help=field.says, **{**limits, **more})
+
+
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
 Yes = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask about numbers that look like typing errors.")
 ]
-WithGiven = Annotated[
-    list[str] | None,
-    typer.Option("--given", help="A value known for today, or a parameter to hold: NAME=VALUE."),
-]
-Outside = Annotated[
-    bool, typer.Option("--allow-outside", help="Designs may lie outside the ranges.")
-]
+WithGiven = Annotated[list[str] | None, option("given")]
+Outside = Annotated[bool, option("allow_outside")]
 Under = Annotated[
     str | None,
     typer.Option(help="The uncertainty of what you report, as TOML, if not that of the file."),

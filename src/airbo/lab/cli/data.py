@@ -16,6 +16,7 @@ from airbo.lab.cli.command import (
     Yes,
     insisting,
     open_campaign,
+    option,
     read_under,
     reporting,
     working_on,
@@ -37,7 +38,7 @@ def import_(
         tuple[str, str] | None,
         typer.Option(help="An Optuna study instead: the URL of its storage, and its name."),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Count the same table again.")] = False,
+    again: Annotated[bool, option("again")] = False,
     allow_outside: Outside = False,
     ignore_others: Annotated[
         bool, typer.Option("--ignore-others", help="Skip columns with other names.")

@@ -19,11 +19,13 @@ from airbo.lab.cli.command import (
     Yes,
     insisting,
     one_thread,
+    option,
     read_given,
     read_under,
     working_on,
 )
 from airbo.lab.errors import CampaignError
+from airbo.lab.fields import FIELDS
 from airbo.words import (
     assignments,
     measured,
@@ -41,14 +43,13 @@ if TYPE_CHECKING:
     from airbo.lab.run import CommandResult
     from airbo.space import Space
 
-Correct = Annotated[
-    bool, typer.Option("--correct", help="Replace the earlier report; the rest stays as it was.")
-]
-Number = Annotated[int, typer.Argument(help="The number of the experiment.", min=0)]
+Correct = Annotated[bool, option("correct")]
+Number = Annotated[int, typer.Argument(help=FIELDS["trial"].says, min=0)]
+Why = Annotated[str | None, option("why")]
 
 
 def ask(
-    n: Annotated[int, typer.Option("-n", help="How many designs.", min=1)] = 1,
+    n: Annotated[int, option("n", "-n", max=None)] = 1,
     given: WithGiven = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -83,27 +84,16 @@ def tell(
             "... What you measured of the environment is named in the same way: humidity=63."
         ),
     ],
-    executed: Annotated[
-        list[str] | None, typer.Option(help="A measured executed input: NAME=VALUE.")
-    ] = None,
-    noise: Annotated[
-        list[str] | None,
-        typer.Option(help="The known standard deviation of the value; of outcomes: NAME=VALUE."),
-    ] = None,
+    executed: Annotated[list[str] | None, option("executed")] = None,
+    noise: Annotated[list[str] | None, option("noise")] = None,
     not_measured: Annotated[
         bool, typer.Option("--not-measured", help="Drop the executed inputs that you reported.")
     ] = False,
     uncertainty: Under = None,
     correct: Correct = False,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again",
-            help="Count it as another experiment, although design and value are the same.",
-        ),
-    ] = False,
+    again: Annotated[bool, option("again")] = False,
     allow_outside: Outside = False,
-    note: Annotated[str | None, typer.Option(help="Something to remember about it.")] = None,
+    note: Annotated[str | None, option("note")] = None,
     yes: Yes = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -130,15 +120,9 @@ def tell(
 
 def fail(
     numbers: Annotated[list[int], typer.Argument(help="Numbers of experiments.", min=0)],
-    gave_up: Annotated[
-        bool, typer.Option("--gave-up", help="The experiment was not run and will not be.")
-    ] = False,
-    infeasible: Annotated[
-        bool, typer.Option("--infeasible", help="It failed because the design cannot be used.")
-    ] = False,
-    why: Annotated[
-        str | None, typer.Option(help="The reason, as a note on the experiments.")
-    ] = None,
+    gave_up: Annotated[bool, option("gave_up")] = False,
+    infeasible: Annotated[bool, option("infeasible")] = False,
+    why: Why = None,
     correct: Correct = False,
     file: File = DEFAULT,
     as_json: AsJson = False,
@@ -225,7 +209,7 @@ def undo(file: File = DEFAULT, as_json: AsJson = False) -> None:
 
 def exclude(
     number: Number,
-    why: Annotated[str, typer.Option(help="The reason, for the history.")],
+    why: Annotated[str, option("why")],
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -286,6 +270,7 @@ def run(
     max_failures: Annotated[
         int, typer.Option(help="Stop after this many failures in a row.", min=1)
     ] = 5,
+    given: WithGiven = None,
     file: File = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -300,6 +285,7 @@ def run(
         from airbo.lab.run import Command, run_unattended
 
         settings = campaign.settings
+        known = read_given(settings, given)
         one_thread()
 
         def show(e: "Experiment", result: "CommandResult", n_done: int) -> None:
@@ -312,7 +298,9 @@ def run(
             if number := getattr(signal, name, None):
                 out.until_end.callback(signal.signal, number, signal.signal(number, _interrupt))
         doing = Command(command, settings.space, timeout, tuple(settings.outcomes))
-        steps = run_unattended(campaign, doing, budget, max_failures=max_failures, on_step=show)
+        steps = run_unattended(
+            campaign, doing, budget, max_failures=max_failures, given=known, on_step=show
+        )
         n_failed = sum(result.value is None for _, result in steps)
         out.show(f"Done: {plural(len(steps), 'experiment')} here, {n_failed} of them failed.")
         done = [

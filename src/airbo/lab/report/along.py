@@ -240,6 +240,7 @@ def map_figure(outcome: OutcomeFindings, horizontal: str, vertical: str) -> go.F
     return figure.update_layout(
         xaxis=style.axis(horizontal, findings.parameter(horizontal)),
         yaxis=style.axis(vertical, findings.parameter(vertical)),
+        showlegend=False,  # the text above explains the signs, once for all maps
     )
 
 

@@ -117,7 +117,7 @@ def _ends(write: Callable[[float], str], ends: tuple[float, float]) -> str:
 def _mean_tiles(outcome: OutcomeFindings) -> list[Tile]:
     """Show, where the mean of one outcome decides, where single runs lie and what is left."""
     findings, outlook, unit = outcome.findings, outcome.outlook, outcome.unit
-    ends = single_run(findings.optimizer, findings.best.design, outcome.name)
+    ends = single_run(findings.optimizer, findings.best.design, outcome.name, findings.given)
     found = []
     if ends is not None:  # else the model cannot say
         runs = words.with_unit(words.between(*ends), unit)

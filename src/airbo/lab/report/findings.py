@@ -29,7 +29,7 @@ from airbo.observed import INFEASIBLE, OK, STATUS, VALUE
 from airbo.optimizer import Optimizer, Recommendation, TooLittleDataWarning
 from airbo.optimizer.goal import OutcomeModel
 from airbo.optimizer.recommendation import OutcomeEstimate
-from airbo.outcomes import Aim, objectives
+from airbo.outcomes import Aim, Bounds, objectives
 from airbo.space import Design
 from airbo.space.cube import Cube, Section
 from airbo.space.parameters import Categorical, Parameter
@@ -67,6 +67,7 @@ class Findings:
         numbers: Sequence[int] | None = None,
         given: Mapping[str, Any] | None = None,
         design: Design | None = None,
+        plausible: Mapping[str, Bounds] | None = None,
     ) -> None:
         """Look at an optimizer.
 
@@ -77,6 +78,7 @@ class Findings:
                 default they are counted from 1.
             given: What is known of the environment, by name.
             design: What to look around at; by default the recommended design.
+            plausible: Between which values outcomes can lie, by name.
         """
         self.optimizer, self._design = optimizer, design
         self.space, self.outcomes = optimizer.space, optimizer.outcomes
@@ -86,7 +88,7 @@ class Findings:
         self.given = dict(given or {})
         self.section = Section(optimizer.space, self.given)
         """The designs inside the cube that models see, which has the environment, too."""
-        self.units = dict(units or {})
+        self.units, self.plausible = dict(units or {}), dict(plausible or {})
         n = len(optimizer.observations)
         self.numbers = list(range(1, n + 1)) if numbers is None else list(numbers)
         if len(self.numbers) != n:
@@ -380,8 +382,13 @@ class OutcomeFindings:
 
     @property
     def in_use(self) -> Array[Tensor, "S s"]:
-        """Draws of the values at the recommended design, over where it lands."""
-        return self.model.values(self.findings.best.design)
+        """Draws of the values at the recommended design, over where it lands.
+
+        The model does not know what is impossible: such values stand at the end of what is not.
+        """
+        low, high = self.findings.plausible.get(self.name, (None, None))
+        values = self.model.values(self.findings.best.design)
+        return values.clamp(-math.inf if low is None else low, math.inf if high is None else high)
 
     @cached_property
     def outlook(self) -> Outlook:

@@ -24,6 +24,7 @@ from airbo.lab.tables import write_whole
 from airbo.measures.capability import CPK_IS
 from airbo.observed import OK, STATUS
 from airbo.optimizer import Optimizer
+from airbo.outcomes import Bounds
 
 if TYPE_CHECKING:
     from airbo.lab import Record
@@ -43,6 +44,7 @@ def write_report(
     numbers: Sequence[int] | None = None,
     record: "Record | None" = None,
     given: Mapping[str, Any] | None = None,
+    plausible: Mapping[str, Bounds] | None = None,
 ) -> Path:
     """Write one HTML page that says what was found; it works offline and needs no other file.
 
@@ -56,6 +58,7 @@ def write_report(
             default they are counted from 1.
         record: What people recorded in a campaign: failures, notes and every change.
         given: What is known of the environment, by name: the report is about such a day.
+        plausible: Between which values outcomes can lie, by name.
 
     Returns:
         The path.
@@ -68,7 +71,8 @@ def write_report(
         raise StorageError(f"A report is a file, but {str(target)!r} is a folder.")
     if not target.parent.is_dir():
         raise StorageError(f"There is no folder {str(target.parent)!r} to write a report to.")
-    found = sections(Findings(optimizer, units, numbers, given), record)
+    findings = Findings(optimizer, units, numbers, given, plausible=plausible)
+    found = sections(findings, record)
     write_whole(target, whole_page(optimizer, (html for _, html in found), title, date))
     return target
 

@@ -1,8 +1,9 @@
 """The verbs of a campaign as JSON, for programs: LabVIEW, MATLAB, a PLC.
 
-A verb takes a JSON object and answers with the one that ``airbo ... --json`` prints. Each field is
-declared once below; the declaration checks what is sent, and becomes the OpenAPI document. The
-guard stands before it as before the forms; a token comes as ``Authorization: Bearer TOKEN``.
+A verb takes a JSON object and answers with the one that ``airbo ... --json`` prints. The fields are
+those of the command line (``airbo.lab.fields``); they check what is sent, and become the OpenAPI
+document. The guard stands before it as before the forms; a token comes as ``Authorization: Bearer
+TOKEN``.
 """
 
 import functools
@@ -21,17 +22,13 @@ from airbo.lab import AlreadyTold, CampaignError, Settings, StorageError
 from airbo.lab.advice import check_given
 from airbo.lab.campaign import user
 from airbo.lab.data import experiment_data, status_data, told_data
+from airbo.lab.fields import FIELDS, Field, Schema
 from airbo.lab.serve.guard import VISIT, Visit
 from airbo.lab.serve.jobs import JobError, advise, expect
 from airbo.lab.serve.live import LiveCampaign
 from airbo.lab.serve.view import environment
-from airbo.space.parameters import Categorical, Integer
 from airbo.words import nearest, typed_value
 
-MOST_AT_ONCE = 20
-"""Designs that one call can ask for."""
-
-Schema = dict[str, Any]
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "integer": int, "number": (int, float), "boolean": bool, "string": str, "object": dict,
 }  # fmt: skip
@@ -44,7 +41,7 @@ class Verb:
     """One verb: what it does, and what it takes."""
 
     says: str
-    fields: Mapping[str, Schema]
+    takes: Mapping[str, Field]
     """The fields of the object that it takes."""
     changes: bool = False
     """Whether it changes the campaign; what does not may be asked by GET, too."""
@@ -52,86 +49,30 @@ class Verb:
     named: str = ""
     """The field that takes the names and values of a query."""
 
-
-def verbs(settings: Settings) -> dict[str, Verb]:
-    """Return all verbs, with the names, units and ranges of a campaign file."""
-    inputs, designs = settings.space.whole.parameters, settings.space.parameters
-    numbers = {n: p for n, p in inputs.items() if not isinstance(p, Categorical)}
-    of_value = {"value": _one("number", f"The {settings.value_name}.")}
-    outside = _one("boolean", "The design may lie outside the ranges.")
-    trial = _one("integer", "The number of the experiment.", minimum=0)
-    correct = _one("boolean", "Replace what was told before.")
-    given = _values(settings, inputs, "What is known, or has to be so.")
-    signed = {
-        "key": _one("string", "The same key twice counts once.", minLength=1, maxLength=100),
-        "by": _one("string", "Who signs the change.", maxLength=40),
-    }
-    ask = {
-        "n": _one("integer", "How many designs.", minimum=1, maximum=MOST_AT_ONCE, default=1),
-        "given": given,
-        **signed,
-    }
-    set_whole = "A whole design; with a trial, what you set otherwise."
-    tell = {
-        "trial": trial,
-        "design": _values(settings, designs, set_whole),
-        **(of_value if settings.is_single else {}),
-        "outcomes": _outcomes(settings, "What was measured, by name."),
-        "executed": _values(settings, numbers, "What was measured of inputs and environment."),
-        "noise": _outcomes(settings, "Known standard deviations of what was measured."),
-        "correct": correct,
-        "again": _one("boolean", "Another run with the same design and value."),
-        "allow_outside": outside,
-        "sure": _one("boolean", "The numbers are right, even if they look wrong."),
-        "note": _one("string", "Something to remember about it.", minLength=1),
-        **signed,
-    }
-    fail = {
-        "trial": trial,
-        "infeasible": _one("boolean", "It failed because the design cannot be used."),
-        "gave_up": _one("boolean", "It was not run and will not be."),
-        "why": _one("string", "The reason, as a note.", minLength=1),
-        "correct": correct,
-        **signed,
-    }
-    recommend = {
-        "given": given,
-        "anywhere": _one("boolean", "Look at all designs, or (false) only at those tried."),
-        "tolerance": _one("number", "A difference that does not matter to you.", minimum=0),
-    }
-    set_part = "Settings; the others stay as recommended. It may name the environment."
-    predict = {"design": _values(settings, inputs, set_part), "allow_outside": outside}
-    return {
-        "ask": Verb("Choose the next designs; they are then pending.", ask, True),
-        "tell": Verb("Report what an experiment gave.", tell, True),
-        "fail": Verb("Report that an experiment gave no value.", fail, True, ("trial",)),
-        "recommend": Verb("Say which design to use.", recommend, named="given"),
-        "predict": Verb("Say what to expect at a design.", predict, named="design"),
-        "status": Verb("Say where the campaign stands.", {}),
-    }
+    def fields(self, settings: Settings) -> dict[str, Schema]:
+        """Describe the fields with the names, units and ranges of a campaign file."""
+        several = () if settings.is_single else ("value",)
+        return {n: f.schema(settings) for n, f in self.takes.items() if n not in several}
 
 
-def _one(kind: str, says: str, **more: Any) -> Schema:
-    return {"type": kind, "description": says, **more}
+def _fields(names: str) -> dict[str, Field]:
+    return {name: FIELDS[name] for name in names.split()}
 
 
-def _values(settings: Settings, names: Mapping[str, Any], says: str) -> Schema:
-    """Describe an object of parameters, or of the environment, in the units of the file."""
-    known: dict[str, Schema] = {}
-    for name, parameter in names.items():
-        unit = {"description": settings.unit(name)} if settings.unit(name) else {}
-        if isinstance(parameter, Categorical):
-            known[name] = {"enum": list(parameter.choices)}
-        else:
-            kind = "integer" if isinstance(parameter, Integer) else "number"
-            low, high = parameter.range
-            known[name] = {"type": kind, "minimum": low, "maximum": high, **unit}
-    return _one("object", says, properties=known, additionalProperties=False)
-
-
-def _outcomes(settings: Settings, says: str) -> Schema:
-    known = {name: {"type": "number"} for name in settings.outcomes}
-    return _one("object", says, properties=known, additionalProperties=False)
+VERBS: Mapping[str, Verb] = {
+    "ask": Verb("Choose the next designs; they are then pending.",
+                _fields("n given key by"), changes=True),
+    "tell": Verb("Report what an experiment gave.",
+                 _fields("trial design value outcomes executed noise correct again allow_outside "
+                         "sure note key by"), changes=True),
+    "fail": Verb("Report that an experiment gave no value.",
+                 _fields("trial infeasible gave_up why correct key by"), True, ("trial",)),
+    "recommend": Verb("Say which design to use.",
+                      _fields("given anywhere tolerance"), named="given"),
+    "predict": Verb("Say what to expect at a design.",
+                    {"design": FIELDS["settings"], **_fields("allow_outside")}, named="design"),
+    "status": Verb("Say where the campaign stands.", {}),
+}  # fmt: skip
 
 
 # -- what a verb does
@@ -155,7 +96,7 @@ class Api:
                     functools.partial(self._endpoint, name),
                     methods=["POST"] if verb.changes else ["GET", "POST"],
                 )
-                for name, verb in verbs(self._settings).items()
+                for name, verb in VERBS.items()
             ),
         ]
 
@@ -166,13 +107,14 @@ class Api:
     def page(self, request: Request) -> Response:
         """Show what can be asked, for people."""
         settings, place = self._settings, f"{request.url.scheme}://{request.headers['host']}"
+        shown = [(name, verb, verb.fields(settings)) for name, verb in VERBS.items()]
         template = environment().get_template("api.html")
-        return HTMLResponse(template.render(settings=settings, verbs=verbs(settings), place=place))
+        return HTMLResponse(template.render(settings=settings, verbs=shown, place=place))
 
     def _endpoint(self, name: str, request: Request) -> Response:
         visit: Visit = request.scope[VISIT]
         try:
-            said = self._said(request, verbs(self._settings)[name], visit)
+            said = self._said(request, VERBS[name], visit)
             by = said.pop("by", None) or visit.name or f"{user()}, JSON"
             return answer(getattr(self, name)(said, by))
         except CampaignError as error:
@@ -191,7 +133,7 @@ class Api:
             except ValueError as error:
                 raise CampaignError(str(error)) from None
             return {verb.named: named} if named and verb.named else {}
-        found, fields = visit.body, verb.fields
+        found, fields = visit.body, verb.fields(self._settings)
         if not isinstance(found, dict):
             raise CampaignError(f"Send a JSON object with some of the fields {[*fields]}.")
         if "key" in fields and "key" not in found and "idempotency-key" in request.headers:
@@ -301,24 +243,24 @@ _CODES = {
 
 def openapi(settings: Settings) -> dict[str, Any]:
     """Describe all verbs of one campaign, with the names and ranges of its file."""
-    found = verbs(settings).items()
     return {
         "openapi": "3.1.0",
         "info": {"title": f"airbo: {settings.name}", "version": airbo.__version__},
-        "paths": {f"/api/{name}": _path(name, verb) for name, verb in found},
+        "paths": {f"/api/{name}": _path(name, verb, settings) for name, verb in VERBS.items()},
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}, {}],
     }
 
 
-def _path(name: str, verb: Verb) -> dict[str, Any]:
+def _path(name: str, verb: Verb, settings: Settings) -> dict[str, Any]:
+    fields = verb.fields(settings)
     failed = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
     responses = {code: _content(failed, description=text) for code, text in _CODES.items()}
     prints = f"As airbo {name} --json prints it."
     responses["200"] = _content({"type": "object"}, description=prints)
-    body = {"type": "object", "properties": {**verb.fields}, "additionalProperties": False}
+    body = {"type": "object", "properties": fields, "additionalProperties": False}
     body |= {"required": list(verb.needed)} if verb.needed else {}
-    query = verb.fields.get(verb.named, {}).get("properties", {})
+    query = fields.get(verb.named, {}).get("properties", {})
     taken: dict[str, Schema] = {
         "get": {"parameters": [{"name": n, "in": "query", "schema": s} for n, s in query.items()]},
         "post": {"requestBody": _content(body, required=True)},

@@ -1,13 +1,13 @@
 """What people type into forms, and how it is read; all mistakes are named at once."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from airbo.lab import Settings
 from airbo.words import typed_number, typed_value
 
 EXECUTED_FIELD, SET_FIELD, DESIGN_FIELD, GIVEN_FIELD = "executed:", "set:", "design:", "given:"
-OUTCOME_FIELD = "outcome:"
+OUTCOME_FIELD, NOISE_FIELD = "outcome:", "noise:"
 """How the names of fields begin; the name of a parameter or of an outcome follows."""
 
 
@@ -22,56 +22,42 @@ class EntryError(Exception):
 
 def read_values(settings: Settings, form: Mapping[str, str]) -> dict[str, float]:
     """Read what an experiment gave: those outcomes that were measured."""
-    units = settings.units
-    found = _read(form, OUTCOME_FIELD, units, lambda n, text: typed_number(text, n, units[n]))
+    found = read(settings, form, OUTCOME_FIELD)
     if not found:
         what = f"the {settings.value_name}" if settings.is_single else "what was measured"
         text = f"Enter {what}. If there is none, say that it failed."
-        raise EntryError({OUTCOME_FIELD + next(iter(units)): text})
+        raise EntryError({OUTCOME_FIELD + settings.value_name: text})
     return found
-
-
-def read_numbers(settings: Settings, form: Mapping[str, str], prefix: str) -> dict[str, float]:
-    """Read numbers of input and environment that were measured, or are given; empty: neither."""
-    names, unit = settings.space.whole.names, settings.unit
-    return _read(form, prefix, names, lambda n, text: typed_number(text, n, unit(n)))
-
-
-def read_set(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
-    """Read what was set otherwise than asked; what is empty is as asked."""
-    space = settings.space
-    return _read(form, SET_FIELD, space.names, lambda n, text: typed_value(space, n, text))
-
-
-def read_design(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
-    """Read a part of a design, and of the environment."""
-    space = settings.space.whole
-    return _read(form, DESIGN_FIELD, space.names, lambda n, text: typed_value(space, n, text))
 
 
 def read_whole_design(settings: Settings, form: Mapping[str, str]) -> dict[str, Any]:
     """Read a design that nobody asked for."""
     fields = {name: DESIGN_FIELD + name for name in settings.space.names}
     [design, *_] = read_all(
-        lambda: read_design(settings, form),
+        lambda: read(settings, form, DESIGN_FIELD),
         *(lambda n=n: read_text(form, fields[n], f"Enter {n}.") for n in fields),
     )
     return dict(design)
 
 
-def _read(
-    form: Mapping[str, str], prefix: str, known: Collection[str], read: Callable[[str, str], Any]
-) -> dict[str, Any]:
-    """Read all fields with a prefix that are filled in."""
+def read(settings: Settings, form: Mapping[str, str], prefix: str) -> dict[str, Any]:
+    """Read all fields with a prefix that are filled in, by the names that follow it."""
+    space, units = settings.space.whole, settings.units
     mistakes, found = {}, {}
     for field, text in form.items():
         name = field.removeprefix(prefix)
         if not field.startswith(prefix) or not text.strip():
             continue
         try:
-            if name not in known:
+            is_outcome = prefix in (OUTCOME_FIELD, NOISE_FIELD)
+            if name not in (units if is_outcome else space.names):
                 raise ValueError(f"There is no {name!r} any more.")
-            found[name] = read(name, text)
+            if is_outcome:
+                found[name] = typed_number(text, name, units[name])
+            elif prefix == EXECUTED_FIELD:  # a whole number may land between two
+                found[name] = typed_number(text, name, settings.unit(name))
+            else:
+                found[name] = typed_value(space, name, text)
         except ValueError as error:
             mistakes[field] = str(error)
     if mistakes:

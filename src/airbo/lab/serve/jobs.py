@@ -205,10 +205,11 @@ def find(path: Path, report: Deliver) -> None:
     from airbo.lab.report import Findings, sections
 
     with opened(path) as campaign:
-        check_given(campaign.settings, None)
-        record = campaign.record()
+        settings, record = campaign.settings, campaign.record()
+        check_given(settings, None)
         numbers = [e.number for e in campaign.modelled(record)]
-        findings = Findings(campaign.optimizer(record), campaign.settings.units, numbers)
+        optimizer = campaign.optimizer(record)
+        findings = Findings(optimizer, settings.units, numbers, plausible=settings.plausible)
         for found in sections(findings, record):
             report(found)
 

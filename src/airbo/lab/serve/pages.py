@@ -31,17 +31,18 @@ from airbo.lab.advice import check_given
 from airbo.lab.campaign import user
 from airbo.lab.data import told_words
 from airbo.lab.events import is_key
-from airbo.lab.serve.api import MOST_AT_ONCE, Api
+from airbo.lab.fields import MOST_AT_ONCE
+from airbo.lab.serve.api import Api
 from airbo.lab.serve.forms import (
+    DESIGN_FIELD,
     EXECUTED_FIELD,
     GIVEN_FIELD,
+    NOISE_FIELD,
     OUTCOME_FIELD,
     SET_FIELD,
     EntryError,
+    read,
     read_all,
-    read_design,
-    read_numbers,
-    read_set,
     read_text,
     read_values,
     read_whole_design,
@@ -134,11 +135,11 @@ class Form:
 
     def tell(self) -> str:
         """Store what an experiment gave."""
-        values, executed, moved = read_all(
+        values, executed, moved, noise = read_all(
             lambda: read_values(self.settings, self.entries),
-            lambda: read_numbers(self.settings, self.entries, EXECUTED_FIELD),
-            lambda: read_set(self.settings, self.entries),
-        )
+            *(lambda p=p: read(self.settings, self.entries, p)
+              for p in (EXECUTED_FIELD, SET_FIELD, NOISE_FIELD)),
+        )  # fmt: skip
         is_whole = self._is_ticked("whole")  # the form shows all that was told before
         if is_whole:
             self._check_kept(values)
@@ -149,6 +150,7 @@ class Form:
             values,
             design=moved or None,
             executed=executed if executed or is_whole else None,
+            noise=noise or None,
             correct=self._is_ticked("correct"),
             sure=self._is_ticked("sure"),
             allow_outside=self._is_ticked("sure"),
@@ -180,7 +182,7 @@ class Form:
         design, values, executed = read_all(
             lambda: read_whole_design(self.settings, self.entries),
             lambda: read_values(self.settings, self.entries),
-            lambda: read_numbers(self.settings, self.entries, EXECUTED_FIELD),
+            lambda: read(self.settings, self.entries, EXECUTED_FIELD),
         )
         if not self._is_ticked("again"):
             self._check_new(design, values)
@@ -333,7 +335,7 @@ class Refusal:
     @property
     def has_details(self) -> bool:
         """Whether something is filled in that is not seen at first."""
-        names = (EXECUTED_FIELD, SET_FIELD, "note")
+        names = (EXECUTED_FIELD, SET_FIELD, NOISE_FIELD, "note")
         return any(text for name, text in self.entries.items() if name.startswith(names))
 
 
@@ -454,7 +456,7 @@ class Site:
         if not snapshot.n_known:
             return None, None
         try:
-            design = read_design(snapshot.settings, entries)
+            design = read(snapshot.settings, entries, DESIGN_FIELD)
             return self.live.profile(snapshot, design), None
         except EntryError as error:
             return None, Refusal("profile", "", error.mistakes, entries)
@@ -484,7 +486,7 @@ class Site:
         """Begin to choose designs."""
         settings = self.live.snapshot().settings
         n, given = read_all(
-            lambda: how_many(visit.form), lambda: read_numbers(settings, visit.form, GIVEN_FIELD)
+            lambda: how_many(visit.form), lambda: read(settings, visit.form, GIVEN_FIELD)
         )
         given = check_given(settings, given)
         self.live.ask(n, _signature(visit), key_of(visit.form), given)

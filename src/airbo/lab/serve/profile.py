@@ -149,11 +149,10 @@ def profile(adviser: "Adviser", design: Mapping[str, Any]) -> Profile:
 
 
 def _curve(outcome: "OutcomeFindings", name: str) -> Curve:
-    from airbo.lab.prediction import NORMAL_90
     from airbo.lab.report import Slice
     from airbo.lab.report.along import on_days
     from airbo.space.parameters import Categorical
-    from airbo.words import value
+    from airbo.words import NORMAL_90, value
 
     findings = outcome.findings
     parameter = findings.parameter(name)

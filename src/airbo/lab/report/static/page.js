@@ -18,16 +18,20 @@ unpackPlotly().then(
   () => document.querySelectorAll(".no-charts").forEach((p) => { p.hidden = false; }),
 );
 
-// Paper has its own width, half of it where charts stand side by side, and less room below.
+// Paper has its own width, a half or a third of it where charts stand side by side, and less room.
 const plots = () => document.querySelectorAll(".plot.js-plotly-plot");
 function fit(plot, height, layout) {
   plot.style.height = `${height}px`;
   Plotly.relayout(plot, { ...layout, height });
 }
 addEventListener("beforeprint", () => plots().forEach((plot) => {
-  plot.dataset.height = plot.dataset.height || parseFloat(plot.style.height);
-  const width = plot.closest(".grid") ? 335 : 680;
-  fit(plot, 0.7 * plot.dataset.height, { width, autosize: false, "margin.b": 36 });
+  const before = { height: parseFloat(plot.style.height), font: plot.layout.font.size, left: plot.layout.margin.l };
+  plot.onScreen = plot.onScreen || before;
+  const [width, font] = plot.closest(".three") ? [220, 9] : plot.closest(".grid") ? [335, 11] : [680, 13];
+  fit(plot, 0.7 * plot.onScreen.height,
+    { width, autosize: false, "font.size": font, "margin.b": 36, "margin.l": 44 });
 }));
-addEventListener("afterprint", () => plots().forEach((plot) =>
-  fit(plot, plot.dataset.height, { width: null, autosize: true, "margin.b": 48 })));
+addEventListener("afterprint", () => plots().forEach((plot) => {
+  const { height, font, left } = plot.onScreen;
+  fit(plot, height, { width: null, autosize: true, "font.size": font, "margin.b": 48, "margin.l": left });
+}));
