@@ -4,6 +4,11 @@ from airbo import Campaign
 from tests.lab.common import write
 
 
+@pytest.fixture(autouse=True)
+def quick(quick_search):
+    """Campaigns ask for designs as optimizers do: how good these are is tested there."""
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def storage(request):
     """A line of a campaign file that names its storage; none for the SQLite file."""
