@@ -50,19 +50,36 @@ def as_without_shape_checks(_shapes_are_checked_near_the_numerics):
 
 
 @pytest.fixture
+def quick_search(monkeypatch):
+    """Search with few starts: for tests of what is promised, not of how good it is."""
+    from airbo.optimizer import search, within
+
+    starts = {"N_RESTARTS": 2, "N_RAW": 32, "N_RESTARTS_MEASURED": 2, "N_RAW_MEASURED": 64}
+    replace_all(monkeypatch, {search: starts, within: {"N_CLIMBS": 2, "N_DRAWN": 16}})
+
+
+@pytest.fixture
 def few_draws(monkeypatch):
     """Look at few designs and futures, with few draws, where a test is about what is shown."""
     from airbo.analysis import budget, outlook, window
     from airbo.measures.posterior import Effort
     from airbo.optimizer import goal
 
-    monkeypatch.setattr(goal, "FINE", Effort(64, 128))
-    monkeypatch.setattr(window, "EFFORT_OF_WINDOW", Effort(32, 64))
-    few = {window: {"N_VALUES": 5, "N_INSIDE": 2, "N_CONFIRMED": 4}, budget: {"N_EXECUTED": 128},
-           outlook: {"N_FUTURES": 16, "N_TRUTHS": 256}}  # fmt: skip
-    for module, numbers in few.items():
-        for name, n in numbers.items():
-            monkeypatch.setattr(module, name, n)
+    inside = {"N_VALUES": 5, "N_HALVINGS": 2, "N_INSIDE": 2, "N_CONFIRMED": 4}
+    few = {
+        goal: {"FINE": Effort(64, 128)},
+        window: {"EFFORT_OF_WINDOW": Effort(16, 32), **inside},
+        budget: {"N_EXECUTED": 128},
+        outlook: {"N_FUTURES": 16, "N_TRUTHS": 256},
+    }
+    replace_all(monkeypatch, few)
+
+
+def replace_all(monkeypatch, settings):
+    """Replace settings of modules."""
+    for module, own in settings.items():
+        for name, value in own.items():
+            monkeypatch.setattr(module, name, value)
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,7 @@ LINE = {"x": (0.0, 1.0)}
 QUICK = {"surrogate": "nominal", "n_initial": 3}
 
 
-@pytest.fixture(autouse=True)
-def quick_search(monkeypatch):
-    monkeypatch.setattr("airbo.optimizer.search.N_RESTARTS", 2)
-    monkeypatch.setattr("airbo.optimizer.search.N_RAW", 32)
+pytestmark = pytest.mark.usefixtures("quick_search")
 
 
 def parabola(design):

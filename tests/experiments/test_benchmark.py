@@ -22,6 +22,8 @@ from experiments.subjects.cases import CASES, find_case, slip_case
 from experiments.subjects.landscapes import LANDSCAPES, landscape
 from experiments.subjects.loops import BoTorchLoop, RandomLoop, StandardLoop
 
+pytestmark = pytest.mark.usefixtures("quick_search")
+
 N_STEPS = 1_000
 CANDIDATES = list(plan.CANDIDATES)
 FOUR_SIGMA = 4 / math.sqrt(N_STEPS - 1)

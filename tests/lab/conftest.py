@@ -1,17 +1,12 @@
 import pytest
 
 from airbo import Campaign
-from tests.lab import postgres
 from tests.lab.common import write
 
 
-@pytest.fixture(scope="session")
-def postgres_url():
-    """The URL of a PostgreSQL database that all tests share."""
-    if postgres.MISSING:
-        pytest.skip(f"No PostgreSQL server: {postgres.MISSING}.")
-    with postgres.server() as url:
-        yield url
+@pytest.fixture(autouse=True)
+def quick(quick_search):
+    """Campaigns ask for designs as optimizers do: how good these are is tested there."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,13 +1,6 @@
 import pytest
 
-from airbo.optimizer import search
-
 
 @pytest.fixture(autouse=True)
-def quick_search(monkeypatch, as_without_shape_checks):
-    """Search with few starts: these tests are about what is promised, not about how good it is.
-
-    Shapes are checked where the optimizer is tested.
-    """
-    monkeypatch.setattr(search, "N_RESTARTS", 2)
-    monkeypatch.setattr(search, "N_RAW", 32)
+def quick(quick_search, as_without_shape_checks):
+    """These tests are about what is promised; shapes are checked where the optimizer is tested."""

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from airbo.lab.cli.app import app
-from airbo.optimizer import search
 from airbo.optimizer.surrogate import SURROGATES
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -48,11 +47,9 @@ def words_of(text):
     return " ".join(re.sub(r"[│┃┏┓┡┩└┘━─╇┳┴]", " ", text).split())
 
 
-@pytest.mark.usefixtures("as_without_shape_checks", "few_draws")
+@pytest.mark.usefixtures("as_without_shape_checks", "few_draws", "quick_search")
 def test_the_day_goes_as_the_page_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(search, "N_RESTARTS", 1)
-    monkeypatch.setattr(search, "N_RAW", 16)
     # what is printed does not depend on the model
     monkeypatch.setitem(SURROGATES, "default", SURROGATES["nominal"])
     found = sessions()

@@ -1,17 +1,14 @@
 import pytest
 
 from airbo.lab.report import along, findings
-from airbo.optimizer import search
 
 
 @pytest.fixture(autouse=True)
-def coarse(request, monkeypatch, few_draws):
+def coarse(request, monkeypatch, quick_search, few_draws):
     """Draw with few points: most tests are about what is shown, not about how smooth it is."""
     if "fine" in request.fixturenames:
         return
     monkeypatch.setattr(along, "N_PER_SIDE", 5)
-    monkeypatch.setattr(search, "N_RESTARTS", 1)
-    monkeypatch.setattr(search, "N_RAW", 16)
     monkeypatch.setattr(findings, "N_ALONG", 7)
 
 
