@@ -139,6 +139,10 @@ BROKEN = {
 }
 
 
+def test_limits_that_hold_nearly_always_break_no_law():
+    check_uncertainty(unc.Relative(unc.Normal(0.1)).clipped(-0.3, 0.4))
+
+
 def test_a_kind_of_ones_own_keeps_the_laws():
     check_uncertainty(Shift())
     check_uncertainty(Shift(), d=1)

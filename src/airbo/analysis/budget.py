@@ -11,6 +11,9 @@ with executed inputs a and b, and with group i exchanged between them, a⁽ⁱ�
 and Rosati, 2021). One group alone has a⁽ⁱ⁾ = b and b⁽ⁱ⁾ = a, and so a share of exactly 1. A linear
 f with slopes a and independent errors of standard deviations s has
 :math:`S_i = a_i^2 s_i^2 / \sum_j a_j^2 s_j^2`.
+
+Notation: g groups of parameters; N executed inputs in each of the rows a, b, a⁽ⁱ⁾, b⁽ⁱ⁾ and those
+with halved errors; values (S rows N), by S draws of f.
 """
 
 from collections.abc import Mapping, Sequence
@@ -94,6 +97,7 @@ def tolerance_budget(
         model = optimizer.outcome_model(outcome, measure, given=given)
         section, uncertainty = model.surrogate.points.cube, model.surrogate.deployment
         cube = section.whole
+        # x' in rows, f(x') by S draws of f, then variances over the N of each row
         draws = model.draws(EFFORT_OF_BUDGET)
         limits = draws.measure if isinstance(draws.measure, InSpec) else None
 
@@ -150,6 +154,7 @@ class _ExecutedInputs:
 
     def values(self, measured: MeasureModel, cube: Cube) -> Float[Tensor, "S rows N"]:
         """Return draws of the values."""
+        # f at all rows in one draw, so that their differences are those of one function
         rows, N, _ = self.X.shape
         flat = cube.from_columns(self.X.flatten(0, 1))
         values = measured.at_executed(flat, self.n_of_P * N, self.z.repeat(rows))

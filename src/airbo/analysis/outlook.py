@@ -10,6 +10,9 @@ conditioned on this value:
 
 The gain of n experiments is the best posterior mean after them, averaged over the futures, minus
 the best posterior mean of today.
+
+Notation: μ (j) and C (j j) posterior mean and covariance of g, first at n designs as experiments
+see them, then as they are in use where that differs; s² (n) the variance of single experiments.
 """
 
 import math
@@ -284,6 +287,7 @@ class _Joint:
 
 
 def _joint(today: _Today, Z: Float[Tensor, "n m"], tried: Bool[Tensor, " n"]) -> _Joint:
+    # one Gaussian vector of the expected values in experiments and in use
     model, surrogate = today.model, today.surrogate
     noise = _noise(today, Z)
     same = surrogate.experiments_in_cube == surrogate.deployment_in_cube

@@ -8,6 +8,9 @@ for all limits together. The outer probability runs over draws of f: what the mo
 counts against a design. A box is inside where *all* its designs are so in the same draw, with the
 same probability: on average over draws, the worst of many corners would look better than it is.
 ICH Q8 calls the range of one parameter, with all others as they are, its proven acceptable range.
+
+Notation: F (n d) settings in the folded cube; shares (S n) of executed inputs in spec, by S draws
+of f; a box (2 d) its lower and upper corner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -134,6 +137,7 @@ class Specification:
         return Capability.of(limit.measure, values).share
 
     def _portion(self, F: Float[Tensor, "n d"]) -> Float[Tensor, "S n"]:
+        # 1[f(x') is within limit 1] · 1[within limit 2] · ..., in the same draw of f
         within: Tensor | None = None
         for limit in self.limits:
             assert isinstance(limit.measure, InSpec)
@@ -217,6 +221,7 @@ def _limited(
 
 def _tied(space: Space) -> tuple[str, ...]:
     """Return the parameters that stand in an equality constraint."""
+    # w_c ≠ 0 in some equality
     equalities = [limit.weights for limit in space.limits if limit.is_equality]
     return tuple(n for c, n in enumerate(space.names) if any(own[c] != 0 for own in equalities))
 
@@ -251,6 +256,7 @@ class _Search:
         return torch.cat([own, self.at[[column]]]).unique()
 
     def _line(self, column: int, values: Tensor) -> Float[Tensor, "k d"]:
+        # the setting itself, moved along one column
         F = self.at.repeat(len(values), 1)
         F[:, column] = values
         return F
@@ -263,6 +269,7 @@ class _Search:
 
     def along(self, column: int) -> Along:
         """Return what is known along one parameter."""
+        # mean over draws of f, and the quantile that 90% of them exceed
         values = self._decoded(column, self._grids[column])
         shares = self._found[column]
         lower = shares.quantile(1 - CONFIDENCE, dim=0)

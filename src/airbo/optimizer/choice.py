@@ -171,6 +171,7 @@ class Choice:
 
     def _shortlist(self, designs: list[Design]) -> list[Design]:
         """Return the designs to look at closely: all, unless draws of one measure rank them."""
+        # argsort of the measure by COARSE draws; its best N_FINALISTS are looked at closely
         only = self.outcomes[0]
         if len(self.outcomes) > 1 or only.is_mean or len(designs) <= N_FINALISTS:
             return designs

@@ -235,6 +235,7 @@ class OutcomeModel:
             An estimate of each design and, of a limit, in which draws of f each design keeps it
             with the required probability.
         """
+        # of an objective its measure; of a limit its mean, and whether it is kept
         want = self.goal.want
         if not isinstance(want, Limit):
             means, stds = self.predict(Z)
@@ -332,6 +333,7 @@ def margin(limit: Limit, values: Float[Tensor, "*draws s"], unit: float) -> Floa
 
 def farthest_level(values: Float[Tensor, "*draws s"]) -> float:
     """Return the largest level of a quantile that s executed inputs show."""
+    # IN_TAIL of s executed inputs have to lie beyond the quantile
     s = values.shape[-1]
     return 1.0 if s == 1 else max(1 - IN_TAIL / s, 0.75)
 
@@ -347,6 +349,7 @@ def effort_for(limits: Sequence[Limit]) -> Effort | None:
 
 def _scale(draws: MeasureModel) -> float:
     """Return the standard deviation of the observed values of a model, in its units."""
+    # margins of different outcomes are compared in standard deviations of their values
     transform: Any = draws.model.outcome_transform
     return float(transform.stdvs.squeeze())
 

@@ -1,4 +1,8 @@
-"""What was asked and what came back, remembered."""
+"""What was asked and what came back, remembered.
+
+Notation: Z (n m) points of the unit cube; X (n d) columns in the user's units; x_j the requested
+value of parameter j, x'_j the executed one where it was measured.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

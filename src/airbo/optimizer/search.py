@@ -104,6 +104,7 @@ def next_design(
     that of the experiments, the maximum is the design to learn about, and what is returned is the
     experiment that teaches most about it.
     """
+    # all outcomes have the same points, P and Q: those of the first serve
     points, surrogate = history.points, outcomes[0].surrogate
     # P of the experiments and Q in use, both in the unit cube
     waiting = points.landed(history.waiting[-MOST_ROWS:])
@@ -321,6 +322,7 @@ def _starts(function: AcquisitionFunction, box: Float[Tensor, "2 d"]) -> Float[T
 
 def _is_small(cube: Section) -> bool:
     """Return whether all designs can be listed."""
+    # Π_c n_c designs, if every column has finitely many values
     counts = cube.space.n_values
     return len(counts) == cube.space.d and math.prod(counts.values()) <= MAX_ENUMERATED
 

@@ -181,6 +181,7 @@ class Surrogate:
 
     def _known_noise(self, known: Sequence[Observation], unit: float) -> dict[str, Tensor]:
         """Return the variances of observed values, as far as they are known; NaN: learned."""
+        # what is not known is NaN, and learned as one number for all
         stds = [math.nan if o.value_noise is None else o.value_noise for o in known]
         if all(map(math.isnan, stds)):
             return {}
@@ -278,6 +279,7 @@ def fit_hyperparameters(model: GPyTorchModel) -> None:
 
     A model without free hyper-parameters is not changed.
     """
+    # a model whose parameters are all fixed is ready
     if not any(p.requires_grad for p in model.parameters()):
         model.eval()
         return

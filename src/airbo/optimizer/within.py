@@ -88,6 +88,7 @@ class Within:
 
     def drawn(self, n: int) -> Float[Tensor, "n d"]:
         """Return about ``n`` random points, from torch's generator."""
+        # uniform points that meet the constraints; if these are few, points from inside them too
         F = self.accepted(torch.rand(N_BLOCK, self.cube.space.d, dtype=torch.float64))[:n]
         if len(F) >= min(n, N_DRAWN):
             return F
@@ -215,6 +216,7 @@ class Within:
         return self._folded(np.array(found).reshape(-1, len(x)))
 
     def _values_beside(self, column: int, n: int, value: float) -> list[float]:
+        # value k of n is low + k (high - low) / (n - 1)
         low, high = (end[column] for end in self.cube.space.bounds)
         step = (high - low) / (n - 1)
         k = round((value - low) / step)

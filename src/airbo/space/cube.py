@@ -1,6 +1,11 @@
 """The unit cube: columns in the user's units, scaled to what models and searches see.
 
-The words *design*, *columns* and *unit cube* are explained in :mod:`airbo.space`.
+The words *design*, *columns* and *unit cube* are explained in :mod:`airbo.space`. Notation:
+
+    X (n d)    rows of columns, in the user's units
+    Z (n m)    the same in the unit cube: z = (x - low) / width, or in logarithms; a category has
+               one column per choice
+    F (n d)    the same in the folded cube, where a category is one column
 """
 
 import math
@@ -44,6 +49,8 @@ class Axes:
 
     def of(self, columns: Sequence[int]) -> "Axes":
         """Return the axes of some of the columns."""
+        if tuple(columns) == tuple(range(len(self.names))):
+            return self  # with its tensors, which are made once
         fields: tuple[Any, ...] = (self.names, self.low, self.high, self.log)
         return Axes(*(tuple(field[c] for c in columns) for field in fields))
 

@@ -202,19 +202,19 @@ class InputUncertainty(ABC):
     def _mean(self, X: Tensor) -> Tensor:
         # E x' of every block stands in its columns
         result = torch.empty_like(X)
-        for own, mean in self._of_blocks(X, InputUncertainty.mean, 0):
+        for own, mean in self._block_moments(X, InputUncertainty.mean, 0):
             result[..., own] = mean
         return result
 
     def _covariance(self, X: Tensor) -> Tensor:
         # Cov x' is block diagonal: blocks are independent
         result = X.new_zeros(*X.shape, X.shape[-1])
-        for own, covariance in self._of_blocks(X, InputUncertainty.covariance, 1):
+        for own, covariance in self._block_moments(X, InputUncertainty.covariance, 1):
             rows, columns = torch.meshgrid(torch.tensor(own), torch.tensor(own), indexing="ij")
             result[..., rows, columns] = covariance
         return result
 
-    def _of_blocks(
+    def _block_moments(
         self, X: Tensor, moment: Callable[["InputUncertainty", Tensor], Tensor], order: int
     ) -> Iterator[tuple[list[int], Tensor]]:
         """Yield a moment of every independent block; of a single one, that of its Gaussians."""
@@ -224,14 +224,14 @@ class InputUncertainty(ABC):
             for block, own in blocks:
                 yield list(own), moment(block, X[..., list(own)])
         else:
-            for part in self._finest(X):
+            for part in self._moment_sums(X):
                 yield list(part.columns), part.moments()[order]
 
-    def _finest(self, X: Tensor) -> list[Mixture]:
+    def _moment_sums(self, X: Tensor) -> list[Mixture]:
         """Return the sums of Gaussians that moments are read off."""
         return self.landing(X, FINEST)
 
-    def _many(self, X: Tensor) -> Tensor:
+    def _cdf_samples(self, X: Tensor) -> Tensor:
         """Return samples that distribution functions are counted from."""
         return self.perturb(X, base_draws(_N_DRAWS, self.n_base(X.shape[-1])))
 
@@ -248,7 +248,7 @@ class InputUncertainty(ABC):
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) ≈ the share of samples below t, by bisection in the sorted samples
-        samples = self._many(X).squeeze(-1)  # (..., n, s)
+        samples = self._cdf_samples(X).squeeze(-1)  # (..., n, s)
         ordered = samples.detach().sort(dim=-1).values
         return torch.searchsorted(ordered, t.detach().contiguous()).to(X) / _N_DRAWS
 

@@ -57,7 +57,7 @@ class Wrapper(InputUncertainty):
         """Return the columns of each part, for designs with ``d`` columns: all of them."""
         return (tuple(range(d)),) * len(self.parts)
 
-    def _laid_out(self, d: int) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
+    def _parts_with_columns(self, d: int) -> Iterator[tuple[InputUncertainty, tuple[int, ...]]]:
         return zip(self.parts, self.layout(d), strict=True)
 
     @property
@@ -70,15 +70,15 @@ class Wrapper(InputUncertainty):
 
     def n_base(self, d: int) -> int:
         """Return the largest number that a part takes; all use the first of them."""
-        return max(part.n_base(len(own)) for part, own in self._laid_out(d))
+        return max(part.n_base(len(own)) for part, own in self._parts_with_columns(d))
 
     def check_dim(self, d: int) -> None:
         super().check_dim(d)
-        for part, own in self._laid_out(d):
+        for part, own in self._parts_with_columns(d):
             part.check_dim(len(own))
 
     def is_bounded(self, d: int) -> bool:
-        return all(part.is_bounded(len(own)) for part, own in self._laid_out(d))
+        return all(part.is_bounded(len(own)) for part, own in self._parts_with_columns(d))
 
     def _scaled(self, factor: float) -> InputUncertainty:
         # deviations inside are scaled; limits and everything else stay where they are
@@ -192,19 +192,19 @@ class Product(Wrapper):
 
     def check_dim(self, d: int) -> None:
         super().check_dim(d)
-        for block, own in self._laid_out(d):
+        for block, own in self._parts_with_columns(d):
             if not own:
                 raise ValueError(f"Product leaves no column of {d} for its block {block}.")
 
     def n_base(self, d: int) -> int:
         if self.independent_columns:
             return d
-        return sum(block.n_base(len(own)) for block, own in self._laid_out(d))
+        return sum(block.n_base(len(own)) for block, own in self._parts_with_columns(d))
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # x'_b = perturb_b(x_b, u_b) for every block b of columns
         result, start = X.new_empty(*X.shape[:-1], *base.shape[:1], X.shape[-1]), 0
-        for block, own in self._laid_out(X.shape[-1]):
+        for block, own in self._parts_with_columns(X.shape[-1]):
             n, mine = block.n_base(len(own)), list(own)
             numbers = mine if self.independent_columns else list(range(start, start + n))
             result[..., mine] = block.perturb(X[..., mine], base[:, numbers])
@@ -214,7 +214,7 @@ class Product(Wrapper):
     def independent_blocks(self, d: int) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
         return [
             (part, tuple(own[c] for c in some))
-            for block, own in self._laid_out(d)
+            for block, own in self._parts_with_columns(d)
             for part, some in block.independent_blocks(len(own))
         ]
 
@@ -325,7 +325,7 @@ def _quantiles(
     # a column that takes one number is its own quantile function; others are sorted samples
     if marginal.independent_columns:
         return marginal.perturb(x, u)
-    ordered = marginal._many(x).sort(dim=-2).values
+    ordered = marginal._cdf_samples(x).sort(dim=-2).values
     n = ordered.shape[-2]
     return ordered[..., (u[:, 0] * n).long().clamp_max(n - 1), :]
 
@@ -472,7 +472,7 @@ class Rounded(Wrapper):
         likely = torch.cat([ends[0], edges, ends[1]], dim=-1).diff(dim=-1)
         return Mixture((0,), likely, (values + (X - inside)).unsqueeze(-1))
 
-    def _finest(self, X: Tensor) -> list[Mixture]:
+    def _moment_sums(self, X: Tensor) -> list[Mixture]:
         # samples, where Gaussians do not show the steps
         return [self.landings(X) or self._in_cells(X, FINEST)]
 

@@ -1,6 +1,6 @@
 """P_x from the names of parameters to the unit cube that models see.
 
-Names, in the user's units -> columns of the space -> the unit cube:
+Notation, from names in the user's units to columns of the space and on to the unit cube:
 
     x   a row of columns in the user's units (d); whole numbers and categories are columns, too
     z   the same in the cube (m): every column scaled to [0, 1], linearly or on a log scale

@@ -144,15 +144,32 @@ class Piecewise(Wrapper):
         return torch.bucketize(X[..., self.column].detach().contiguous(), edges, right=True)
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
+        return self._by_piece(
+            X, (base.shape[0], X.shape[-1]), lambda piece, part: piece.perturb(part, base)
+        )
+
+    def _mean(self, X: Tensor) -> Tensor:
+        return self._by_piece(X, X.shape[-1:], InputUncertainty.mean)
+
+    def _covariance(self, X: Tensor) -> Tensor:
+        return self._by_piece(X, X.shape[-1:] * 2, InputUncertainty.covariance)
+
+    def _by_piece(
+        self,
+        X: Tensor,
+        tail: Sequence[int],
+        compute: Callable[[InputUncertainty, Tensor], Tensor],
+    ) -> Tensor:
+        """Let each piece compute its own designs only, and put the results in order."""
         # the rows of each piece are computed by themselves, and go back to where they came from
         designs = X.reshape(-1, X.shape[-1])
         selected = self.select(designs)
-        samples = X.new_zeros(len(designs), len(base), X.shape[-1])
+        result = X.new_zeros(len(designs), *tail)
         for i, piece in enumerate(self.pieces):
             (rows,) = torch.nonzero(selected == i, as_tuple=True)
             if len(rows):
-                samples = samples.index_copy(0, rows, piece.perturb(designs[rows], base))
-        return samples.reshape(*X.shape[:-1], *samples.shape[1:])
+                result = result.index_copy(0, rows, compute(piece, designs[rows]))
+        return result.reshape(*X.shape[:-1], *tail)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
         # P(x' < t) of the piece that holds at x

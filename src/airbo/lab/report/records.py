@@ -132,7 +132,7 @@ def setting_rows(findings: Findings) -> list[list[str]]:
         ["pending", str(len(optimizer.pending))],
         ["surrogate", style.code(surrogate)],
         ["acquisition", style.code(optimizer.acquisition)],
-        ["initial designs", f"{optimizer.n_initial}, {optimizer.initial}"],
+        ["initial designs", str(optimizer.n_initial)],
         ["seed", str(optimizer.seed)],
         ["airbo", version("airbo")],
     ]
