@@ -55,7 +55,7 @@ def value(design):
 
 def experiments(setting):
     """Return the first designs of the library with made-up values, to be told to every version."""
-    optimizer = airbo.Optimizer(**setting, initial="random", n_initial=N_TOLD, seed=1)
+    optimizer = airbo.Optimizer(**setting, n_initial=N_TOLD, seed=1)
     told = []
     for _ in range(N_TOLD):
         told.append(optimizer.ask())

@@ -47,14 +47,6 @@ def test_initial_designs_are_a_scrambled_sobol_sequence():
     torch.testing.assert_close(Cube(Space(SQUARE)).columns(designs), points)
 
 
-def test_random_initial_designs_differ_from_sobol_and_fill_the_space():
-    designs = Optimizer(LINE, initial="random", n_initial=100).ask(100)
-    x = np.array([d["x"] for d in designs])
-    assert designs[:5] != Optimizer(LINE).ask(5)
-    assert abs(x.mean() - 0.5) < 0.1
-    assert abs(x.std() - 12**-0.5) < 0.05
-
-
 def test_log_parameters_are_spread_evenly_over_their_logarithm():
     designs = Optimizer({"d": Float(1e-3, 1e3, log=True)}, n_initial=64).ask(64)
     assert 28 <= sum(d["d"] < 1 for d in designs) <= 36
