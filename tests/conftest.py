@@ -16,6 +16,23 @@ settings.register_profile("airbo", derandomize=True, deadline=None, max_examples
 settings.load_profile("airbo")
 
 torch.set_num_threads(1)
+
+
+def of_modules_and_classes(jaxtyped):
+    """Check the shapes of functions that are made once.
+
+    The import hook decorates every `def`. One inside another function would be compiled anew in
+    each call, which took a third of the time of all tests.
+    """
+
+    def decorated(*, typechecker):
+        checked = jaxtyped(typechecker=typechecker)
+        return lambda made: made if "<locals>" in made.__qualname__ else checked(made)
+
+    return decorated
+
+
+jaxtyping.jaxtyped = of_modules_and_classes(jaxtyping.jaxtyped)
 # BoTorch would compile a kernel for its hypervolume acquisitions, for a minute: it has another one
 logei._load_attempted = True
 
