@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -33,29 +34,57 @@ def blocks(page: Path) -> list[tuple[str, str | None]]:
 WITH_CODE = [page for page in PAGES if not {MADE, LANDING} & {page, *page.parents} and blocks(page)]
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
+LONG = {"howto-limit.md": ("range(30)", "range(14)")}
+"""Pages with many experiments, and how they have fewer; the slow tier has them all."""
+
+
+@pytest.mark.parametrize("page", [p for p in WITH_CODE if p.name in LONG], ids=lambda p: p.name)
+@pytest.mark.usefixtures("as_without_shape_checks", "quick_search", "few_draws")
+def test_a_long_page_prints_its_words_after_fewer_experiments(page, tmp_path, monkeypatch):
+    many, few = LONG[page.name]
+    assert many in page.read_text(encoding="utf-8")
+    for found, shown in printed(page, tmp_path, monkeypatch, lambda code: code.replace(many, few)):
+        assert words_of(found) == words_of(shown), found
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.slow if p.name in LONG else ()) for p in WITH_CODE],
+    ids=lambda page: page.name,
+)
 @pytest.mark.usefixtures("as_without_shape_checks")
 def test_python_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    for found, shown in printed(page, tmp_path, monkeypatch):
+        if page.name == "README.md":
+            assert found == shown  # what everybody sees first is exact
+        else:
+            assert_alike(found, shown)
+
+
+def printed(page, folder, monkeypatch, changed=str) -> Iterator[tuple[str, str]]:
+    """Run the blocks of a page; yield what they print, and what the page says."""
+    monkeypatch.chdir(folder)
     matplotlib.use("agg")
     namespace = {"__name__": "__main__"}
-    for block, printed in blocks(page):
+    for block, shown in blocks(page):
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            exec(compile(block, str(page), "exec"), namespace)
-        if page.name == "README.md":
-            assert out.getvalue() == printed  # what everybody sees first is exact
-        elif printed is not None:
-            assert_alike(out.getvalue(), printed)
+            exec(compile(changed(block), str(page), "exec"), namespace)
+        if shown is not None or page.name == "README.md":
+            yield out.getvalue(), shown
 
 
 def assert_alike(found: str, shown: str) -> None:
     """Compare words exactly, numbers to 5%, two units of the last decimal, or one if whole."""
-    assert NUMBER.sub("#", found).split() == NUMBER.sub("#", shown).split(), found
+    assert words_of(found) == words_of(shown), found
     for ours, theirs in zip(NUMBER.findall(found), NUMBER.findall(shown), strict=True):
         decimals = len(theirs.partition(".")[2])
         slack = 2 * 10.0**-decimals if decimals else 1.0
         number, same = (float(text.replace(",", "")) for text in (ours, theirs))
         assert number == pytest.approx(same, rel=0.05, abs=slack), found
+
+
+def words_of(text: str) -> list[str]:
+    return NUMBER.sub("#", text).split()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
