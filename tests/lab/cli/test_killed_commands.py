@@ -99,19 +99,14 @@ def do(folder, words, monkeypatch):
 
 EVERY_STEP = ("tell", "import")
 """What is killed at every step, not at every third one."""
-ON_SERVER = ("ask", "tell", "import", "backup")
-"""What is also tried on PostgreSQL in the fast tests: every way in which events are written."""
+WAYS = ("ask", "tell", "import", "export", "backup")
+"""Every way in which a command writes; others write as `tell` does, and are in the slow tier."""
 
 
+@pytest.mark.parametrize("storage", ["sqlite", "postgresql"], indirect=True)
 @pytest.mark.parametrize(
-    ("storage", "command"),
-    [
-        pytest.param(storage, command, marks=() if is_fast else pytest.mark.slow)
-        for storage in ("sqlite", "postgresql")
-        for command in COMMANDS
-        for is_fast in [storage == "sqlite" or command in ON_SERVER]
-    ],
-    indirect=["storage"],
+    "command",
+    [pytest.param(c, marks=() if c in WAYS else pytest.mark.slow) for c in COMMANDS],
 )
 def test_a_killed_command_was_done_or_was_not(laboratory, monkeypatch, command):
     words, done = COMMANDS[command], laboratory.copy()

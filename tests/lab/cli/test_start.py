@@ -58,11 +58,6 @@ def test_telling_and_looking_need_no_model(tmp_path):
     run(commands, MODELS, tmp_path)
 
 
-def test_asking_needs_no_tables_and_no_charts(tmp_path):
-    begun(tmp_path)
-    run([["ask"]], {"pandas", "plotly", "matplotlib"}, tmp_path)
-
-
 def test_what_finds_designs_knows_neither_optuna_nor_the_command_line():
     root = Path(airbo.__file__).parent
     above = ("integrations", "lab")  # what is below does not import these: lint-imports
@@ -100,12 +95,12 @@ def test_without_what_windows_lacks_campaigns_and_commands_work(tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=tmp_path)
 
 
-def test_campaigns_need_no_optuna_and_a_study_says_what_to_install(tmp_path):
+def test_campaigns_need_no_optuna_and_asking_no_tables_and_no_charts(tmp_path):
     begun(tmp_path)
-    commands = [["ask"], ["tell", "1", "1.5"], ["recommend"], ["export"], ["undo"], ["status"]]
-    code = "import sys\nsys.modules['optuna'] = None\n" + CODE.format(
-        commands=commands, heavy=set()
-    )
+    code = "import sys\nsys.modules['optuna'] = None\n"
+    code += CODE.format(commands=[["ask"]], heavy={"pandas", "plotly", "matplotlib"})
+    others = [["tell", "1", "1.5"], ["recommend"], ["export"], ["undo"], ["status"]]
+    code += CODE.format(commands=others, heavy=set())
     code += """
 result = CliRunner().invoke(app, ["import", "--study", "sqlite:///study.db", "mill"])
 assert result.exit_code == 1, result.output
