@@ -38,9 +38,9 @@ SAMPLE_KINDS = [
 ]
 """One uncertainty per way in which features are made."""
 
-SURROGATES_AND_WAYS = [(MMDGP, u, d) for u, d in SAMPLE_KINDS]
+SURROGATES_AND_WAYS = [(ExpectationGP, u, d) for u, d in SAMPLE_KINDS]
 SURROGATES_AND_WAYS += [
-    (kind, u, d) for kind in (UGP, ExpectationGP, SKLGP, ERBFGP) for u, d in SAMPLE_KINDS[1::2]
+    (kind, u, d) for kind in (UGP, MMDGP, SKLGP, ERBFGP) for u, d in SAMPLE_KINDS[1::2]
 ]
 SURROGATES_AND_WAYS += [(NominalGP, *SAMPLE_KINDS[0])]  # it does not look at the uncertainty
 SURROGATES_AND_WAYS = [case(*each) for each in SURROGATES_AND_WAYS]

@@ -10,7 +10,7 @@ from linear_operator.utils.warnings import NumericalWarning
 
 from airbo import uncertainty as unc
 from airbo.embeddings import Empirical, Nystrom
-from airbo.models import MMDGP, SKLGP, UGP, RelevanceGP
+from airbo.models import MMDGP, SKLGP, UGP, ExpectationGP, RelevanceGP
 from airbo.problems import DoublePeak
 from tests.surrogates import ALL_SURROGATES, box, case, designs, every_surrogate, values
 
@@ -85,11 +85,12 @@ WIDTHS = {
 
 @pytest.mark.parametrize(
     ("kind", "width"),
-    [(MMDGP, width) for width in WIDTHS]
+    [(ExpectationGP, width) for width in WIDTHS]
     + [
         case(kind, width)
-        for kind in ALL_SURROGATES[1:]
+        for kind in ALL_SURROGATES
         for width in ("normal 0", "beta 40", "varying from 0")
+        if kind is not ExpectationGP
     ],
 )
 def test_uncertainty_of_no_width_and_of_ten_times_the_domain(kind, width):
