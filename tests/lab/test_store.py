@@ -97,12 +97,6 @@ def test_times_are_utc_and_never_run_backwards(tmp_path, monkeypatch):
     assert Campaign.open(path).record() == record
 
 
-def test_a_file_that_holds_another_campaign_is_refused(tmp_path):
-    told(written(tmp_path), [1.0])
-    with pytest.raises(StorageError, match="belongs to another campaign"):
-        Campaign.open(written(tmp_path))  # another name, the same file
-
-
 def test_an_optuna_study_is_not_a_campaign(tmp_path):
     path = written(tmp_path)
     with sqlite3.connect(tmp_path / "campaign.db") as database:

@@ -1,32 +1,8 @@
 """Campaigns that the tests of the page share."""
 
-MILL = """\
-name = "milling"
-direction = "minimize"
-value = { name = "roughness", unit = "µm" }
-surrogate = "nominal"
-n_initial = 4
-seed = 3
-[parameters.speed]
-low = 50.0
-high = 200.0
-unit = "m/min"
-uncertainty = { kind = "normal", std = 2.0 }
+from tests.lab.common import MILL, edited
 
-[parameters.depth]
-low = 0.1
-high = 2.0
-log = true
-
-[parameters.passes]
-type = "integer"
-low = 1
-high = 5
-
-[parameters.tool]
-choices = ["A", "B"]
-"""
-QUICK = MILL.replace("n_initial = 4", "n_initial = 1000")
+QUICK = edited(MILL, "n_initial = 4", "n_initial = 1000")
 """Its designs need no model."""
 TWO = """\
 name = "seam"
@@ -41,10 +17,3 @@ unit = "MPa"
 [outcomes.leak]
 goal = "minimize"
 """
-
-
-def write(folder, text):
-    """Write a campaign file."""
-    path = folder / "campaign.toml"
-    path.write_text(text, encoding="utf-8")
-    return path

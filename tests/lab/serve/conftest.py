@@ -6,8 +6,9 @@ from airbo.lab.serve.guard import Access
 from airbo.lab.serve.jobs import JobError, in_words
 from airbo.lab.serve.live import LiveCampaign
 from airbo.lab.serve.pages import make_app
+from tests.lab.common import write
 from tests.lab.serve.client import Visitor
-from tests.lab.serve.common import QUICK, write
+from tests.lab.serve.common import QUICK
 
 
 def here(work, args, report):

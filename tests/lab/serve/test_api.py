@@ -12,8 +12,9 @@ from airbo.lab import Campaign
 from airbo.lab.serve.guard import Access
 from airbo.lab.serve.pages import make_app
 from tests.lab.cli.common import data
+from tests.lab.common import write
 from tests.lab.serve.client import Visitor
-from tests.lab.serve.common import QUICK, write
+from tests.lab.serve.common import QUICK
 from tests.lab.serve.processes import serving
 
 OVEN = (

@@ -3,7 +3,7 @@
 import pytest
 
 from airbo.lab import Campaign
-from tests.lab.serve.common import write
+from tests.lab.common import write
 from tests.lab.serve.test_api import DESIGN, OVEN
 
 

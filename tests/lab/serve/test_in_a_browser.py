@@ -7,7 +7,8 @@ import pytest
 
 from airbo.lab import Campaign
 from tests.browser import CHROMIUM, MISSING, Browser
-from tests.lab.serve.common import MILL, TWO, write
+from tests.lab.common import MILL, write
+from tests.lab.serve.common import TWO
 from tests.lab.serve.processes import serving
 
 pytestmark = [

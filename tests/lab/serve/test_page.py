@@ -10,6 +10,7 @@ import pytest
 from airbo.lab import Campaign, CampaignError
 from airbo.lab.serve.view import clock
 from airbo.lab.store import Store
+from tests.lab.common import edited
 from tests.lab.serve.client import Visitor
 
 VALUE = "outcome:roughness"
@@ -405,8 +406,8 @@ def test_nothing_in_a_name_a_note_or_a_text_becomes_markup(ann, live, file, page
 
 
 def test_a_password_of_the_storage_is_on_no_page(app, ann, live, file):
-    storage = 'storage = "postgresql://ann:s3cret@127.0.0.1:1/lab"\n'
-    file.write_text(storage + file.read_text())
+    server = "postgresql://ann:s3cret@127.0.0.1:1/lab"
+    file.write_text(edited(file.read_text(), "sqlite:///campaign.db", server))
     page = ann.get()
     assert page.status == 503
     assert "must not hold a password" in page.words

@@ -9,7 +9,7 @@ from airbo.lab import Campaign
 from airbo.lab.prediction import sentences
 from airbo.lab.serve.jobs import JobError
 from airbo.lab.serve.profile import profile
-from tests.lab.serve.common import MILL, write
+from tests.lab.common import MILL, write
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 

@@ -14,8 +14,9 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from airbo.lab import Campaign
+from tests.lab.common import edited, write
 from tests.lab.serve.client import Answer
-from tests.lab.serve.common import QUICK, write
+from tests.lab.serve.common import QUICK
 from tests.lab.serve.processes import serving
 
 N = 40
@@ -102,7 +103,7 @@ def test_what_a_killed_server_acknowledged_is_in_the_storage(tmp_path):
 def test_a_server_killed_again_and_again_loses_and_doubles_nothing(tmp_path, request, storage):
     text = QUICK.replace('"milling"', f'"{tmp_path.name}"')
     if storage == "server":
-        text = f'storage = "{request.getfixturevalue("postgres_url")}"\n{text}'
+        text = edited(text, "sqlite:///campaign.db", request.getfixturevalue("postgres_url"))
     file = write(tmp_path, text)
     with Campaign.open(file) as campaign:
         campaign.ask(N)

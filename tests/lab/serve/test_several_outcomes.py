@@ -5,7 +5,8 @@ import re
 import pytest
 
 from airbo.lab import Campaign
-from tests.lab.serve.common import TWO, write
+from tests.lab.common import write
+from tests.lab.serve.common import TWO
 
 MEASURED = 'measure = "in-spec:1.5..3"\nvalue = { unit = "mm" }\n' + TWO[: TWO.index("[outcomes")]
 ONE = TWO[: TWO.index("[outcomes.leak")]
