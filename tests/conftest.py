@@ -80,12 +80,16 @@ def few_draws(monkeypatch):
     """Look at few designs and futures, with few draws, where a test is about what is shown."""
     from airbo.analysis import budget, outlook, window
     from airbo.measures.posterior import Effort
-    from airbo.optimizer import goal
+    from airbo.optimizer import choice, goal, search
 
+    rough, fine = Effort(8, 16, smooth=True), Effort(64, 128)
+    shares = {"FOR_SHARES": Effort(64, 256)}
     inside = {"N_VALUES": 5, "N_HALVINGS": 2, "N_INSIDE": 2, "N_CONFIRMED": 4}
     few = {
-        goal: {"FINE": Effort(64, 128)},
-        window: {"EFFORT_OF_WINDOW": Effort(16, 32), **inside},
+        search: {"SEARCH": rough},
+        choice: {"RECOMMEND": rough, "FINE": fine},
+        goal: {"FINE": fine, **shares},
+        window: {"EFFORT_OF_WINDOW": Effort(16, 32), **shares, **inside},
         budget: {"N_EXECUTED": 128},
         outlook: {"N_FUTURES": 16, "N_TRUTHS": 256},
     }

@@ -20,7 +20,10 @@ def test_steps_are_kept():
             assert row["family"] == "steps", name
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if i % 3 else ()) for i, name in enumerate(LOGS)],
+)
 def test_the_table_is_what_learn_gives(name):
     value, family = proposal(name, seed=0)
     assert value == pytest.approx(float(TABLE[name, 0]["now"]), abs=2e-3)

@@ -10,12 +10,9 @@ from airbo import uncertainty as unc
 from airbo.embeddings import Nystrom, Quadrature, RationalQuadraticSum, default_base_kernel
 from airbo.uncertainty import base_draws
 from tests.surrogates import box, designs
+from tests.uncertainties import wavy_beta
 
 N_PAIRS = 2**17
-
-
-def wavy_beta(x):
-    return unc.Beta(0.5, 0.5, scale=0.09 * (torch.sin(4 * math.pi * x) + 1))
 
 
 ROBOT_COV = [[0.09, -0.01, 0.0], [-0.01, 0.09, 0.0], [0.0, 0.0, 1.0]]

@@ -1,6 +1,5 @@
 """What a posterior works out, how often and how large: structure, never seconds."""
 
-import math
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -14,13 +13,10 @@ from airbo.embeddings.kernels import MMDKernel
 from airbo.models import MMDGP
 from tests.operations import Operations
 from tests.surrogates import box, designs, values
+from tests.uncertainties import wavy_beta
 
 N_OBSERVATIONS = 12
 BETA = unc.Beta(0.4, 0.2, scale=0.1)
-
-
-def wavy_beta(x):
-    return unc.Beta(0.5, 0.5, scale=0.09 * (torch.sin(4 * math.pi * x) + 1))
 
 
 def widening_normal(x):

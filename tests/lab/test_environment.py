@@ -11,6 +11,8 @@ from airbo.optimizer import TooLittleDataWarning
 from tests.lab.cli.common import airbo_, data
 from tests.lab.common import campaign, edited, settings, told, write
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 OVEN = """\
 name = "oven"
 value = { name = "gloss", unit = "GU" }

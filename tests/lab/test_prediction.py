@@ -10,7 +10,7 @@ from airbo.lab import CampaignError
 from airbo.lab.prediction import FAR, nearest_words, sentences
 from tests.lab.common import write
 
-pytestmark = pytest.mark.usefixtures("as_without_shape_checks")
+pytestmark = pytest.mark.usefixtures("as_without_shape_checks", "few_draws")
 
 FILE = """
 name = "line"
@@ -51,9 +51,10 @@ def campaign_of(folder, goal, n=24, seed=0):
     return campaign
 
 
-@pytest.fixture
-def told(request, tmp_path):
-    with campaign_of(tmp_path, request.param) as campaign:
+@pytest.fixture(scope="module")
+def told(request, tmp_path_factory):
+    """A campaign that nobody changes."""
+    with campaign_of(tmp_path_factory.mktemp("told"), request.param) as campaign:
         yield campaign
 
 

@@ -14,20 +14,15 @@ from airbo import AtLeast, AtMost, Between, Maximize, Minimize, Optimizer, measu
 from airbo import uncertainty as unc
 from airbo.analysis import look_ahead, operating_window
 from airbo.measures.posterior import Effort
-from airbo.optimizer import choice, goal, search
+from airbo.optimizer import choice, goal
 from airbo.optimizer.surrogate import Surrogate
 from tests.optimizer.common import LINE, SQUARE, hill, recommend, run
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 P = {"x": unc.Normal(0.05)}
 STRONG_AND_TIGHT = {"strength": Maximize(), "leak": AtMost(0.5, probability=0.9)}
 TWO = {"strength": Maximize(), "weight": Minimize()}
-
-
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch):
-    for module, name in ((search, "SEARCH"), (choice, "RECOMMEND")):
-        monkeypatch.setattr(module, name, Effort(8, 16, smooth=True))
-    monkeypatch.setattr(goal, "FINE", Effort(64, 128))
 
 
 def grid(n=9):

@@ -185,7 +185,9 @@ needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at pro
 
 
 @needs_proc
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_jobs_end_with_the_server_and_nothing_appears_afterwards(tmp_path, how):
     slow = QUICK.replace("n_initial = 1000", "n_initial = 2")
     file = write(tmp_path, slow)
@@ -212,7 +214,7 @@ def test_jobs_end_with_the_server_and_nothing_appears_afterwards(tmp_path, how):
 
 
 @needs_proc
-@pytest.mark.parametrize("seconds", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("seconds", [0.0, pytest.param(0.5, marks=pytest.mark.slow), 2.0])
 def test_ctrl_c_ends_everything_without_a_traceback(tmp_path, seconds):
     file = begun(tmp_path, 1)
     with serving(file) as (process, url):
