@@ -3,6 +3,7 @@
 import pytest
 
 from airbo.lab import Campaign
+from airbo.lab.serve.models import profile
 from tests.lab.common import write
 from tests.lab.serve.test_api import DESIGN, OVEN
 
@@ -67,7 +68,7 @@ def test_the_profile_has_a_curve_and_a_slider_for_it(ann, live, file):
     assert 'data-for="design:humidity"' in page.text
     over_all_days = ann.get("/predict")
     assert over_all_days.forms["/predict"]["design:humidity"] == ""
-    at = live.profile(live.snapshot(), {**DESIGN, "humidity": 60.0})
+    at = live.ask_models(profile, {**DESIGN, "humidity": 60.0})
     curve = next(c for c in at.curves if c.parameter == "humidity")
     expected = c.predict({**DESIGN, "humidity": 60.0}).outcomes["roughness"].mean
     near = min(range(len(curve.mean)), key=lambda i: abs(curve.positions[i] - curve.here))

@@ -24,8 +24,9 @@ from airbo.lab.campaign import user
 from airbo.lab.data import experiment_data, status_data, told_data
 from airbo.lab.fields import FIELDS, Field, Schema
 from airbo.lab.serve.guard import VISIT, Visit
-from airbo.lab.serve.jobs import JobError, advise, expect
+from airbo.lab.serve.jobs import JobError
 from airbo.lab.serve.live import LiveCampaign
+from airbo.lab.serve.models import advise, expect
 from airbo.lab.serve.view import environment
 from airbo.words import nearest, typed_value
 
@@ -184,13 +185,13 @@ class Api:
         """Say which design to use."""
         anywhere = said.get("anywhere")
         policy = None if anywhere is None else "anywhere" if anywhere else "observed"
-        return self.live.work_out(advise, policy, said.get("tolerance"), said.get("given"))
+        found = self.live.ask_models(advise, policy, said.get("tolerance"), said.get("given"))
+        return dict(found)
 
     def predict(self, said: dict[str, Any], by: str) -> dict[str, Any]:
         """Say what to expect."""
-        return self.live.work_out(
-            expect, said.get("design") or {}, said.get("allow_outside", False)
-        )
+        allow_outside = said.get("allow_outside", False)
+        return dict(self.live.ask_models(expect, said.get("design") or {}, allow_outside))
 
     def status(self, said: dict[str, Any], by: str) -> dict[str, Any]:
         """Say where the campaign stands."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess, parent_process
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airbo.lab import Campaign
@@ -176,27 +176,6 @@ def choose_designs(
             own = None if key is None else f"{key}:{i}"
             [asked] = campaign.signed(by).ask(key=own, given=given)
             report(asked.number)
-
-
-def advise(
-    path: Path,
-    policy: Literal["observed", "anywhere"] | None,
-    tolerance: float | None,
-    given: Mapping[str, Any] | None,
-    report: Deliver,
-) -> None:
-    """Report which design to use, as plain data."""
-    from airbo.lab.data import answer_data
-
-    with opened(path) as campaign:
-        answer = campaign.adviser().answer(policy, tolerance, given)
-        report(answer_data(campaign.settings, answer))
-
-
-def expect(path: Path, design: Mapping[str, Any], allow_outside: bool, report: Deliver) -> None:
-    """Report what to expect at a design, as plain data."""
-    with opened(path) as campaign:
-        report(campaign.predict(design, allow_outside=allow_outside).to_dict())
 
 
 def find(path: Path, report: Deliver) -> None:

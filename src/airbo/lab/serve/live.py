@@ -17,7 +17,7 @@ from airbo.lab import Campaign, Record, Settings, Status
 from airbo.lab.advice import Given
 from airbo.lab.events import new_key
 from airbo.lab.serve.jobs import JobError, Runner, choose_designs, find, make_report, make_table
-from airbo.lab.serve.profile import Profile, Profiler
+from airbo.lab.serve.models import Models
 
 _T = TypeVar("_T")
 
@@ -100,14 +100,14 @@ class LiveCampaign:
         """Tell apart what this server showed from what another one did, or this one earlier."""
         self._askers = ThreadPoolExecutor(1, "ask")
         self._finders = ThreadPoolExecutor(1, "find")
-        self._profiler = Profiler(self.path, run)
+        self._models = Models(self.path, run)
         self.snapshot()
 
     def close(self) -> None:
         """Close the storage, when what is under way has ended."""
         self._askers.shutdown(cancel_futures=True)
         self._finders.shutdown(cancel_futures=True)
-        self._profiler.close()
+        self._models.close()
         with self._lock:
             if self._campaign is not None:
                 self._campaign.close()
@@ -246,9 +246,9 @@ class LiveCampaign:
             self._found = found
             self._n_shown += 1
 
-    def profile(self, snapshot: Snapshot, design: Mapping[str, Any]) -> Profile:
-        """Return what to expect at a design; see ``Profiler.ask``."""
-        return self._profiler.ask(snapshot.known, design)
+    def ask_models(self, find: Callable[..., Any], *about: Any) -> Any:
+        """Return what the models say; see ``Models.ask``."""
+        return self._models.ask(self.snapshot().known, find, *about)
 
     # -- files to save
 

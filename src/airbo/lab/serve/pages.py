@@ -50,7 +50,7 @@ from airbo.lab.serve.forms import (
 from airbo.lab.serve.guard import POLICY_FOR_CHARTS, VISIT, Access, Guard, Visit, is_api
 from airbo.lab.serve.jobs import JobError
 from airbo.lab.serve.live import LiveCampaign, Snapshot
-from airbo.lab.serve.profile import Profile
+from airbo.lab.serve.models import Profile, profile
 from airbo.lab.serve.view import STATIC, asset_bytes, environment
 from airbo.words import plural, result
 
@@ -457,7 +457,7 @@ class Site:
             return None, None
         try:
             design = read(snapshot.settings, entries, DESIGN_FIELD)
-            return self.live.profile(snapshot, design), None
+            return self.live.ask_models(profile, design), None
         except EntryError as error:
             return None, Refusal("profile", "", error.mistakes, entries)
         except JobError as error:

@@ -8,7 +8,7 @@ import pytest
 from airbo.lab import Campaign
 from airbo.lab.prediction import sentences
 from airbo.lab.serve.jobs import JobError
-from airbo.lab.serve.profile import profile
+from airbo.lab.serve.models import profile
 from tests.lab.common import MILL, write
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -82,6 +82,6 @@ def test_a_process_that_fails_is_said_and_begun_again(ann, live, monkeypatch):
         raise JobError("It broke.")
 
     with monkeypatch.context() as patched:
-        patched.setattr("airbo.lab.serve.profile.answer_questions", broken)
+        patched.setattr("airbo.lab.serve.models.answer_questions", broken)
         assert "went wrong inside airbo" in ann.get("/predict").words
     assert "What to expect" in ann.get("/predict").words

@@ -1,11 +1,11 @@
-"""What to expect at settings of a visitor's choice, and curves through them along each parameter.
+"""Questions to the models: which design to use, what to expect at others, and curves through them.
 
 A process holds the fitted models, so that an answer takes a moment. It ends when the experiments
 change, with the server, and when nobody has asked for a while.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import Pipe
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airbo.lab.serve.jobs import Deliver, JobError, Runner
 
 if TYPE_CHECKING:
-    from airbo.lab.advice import Adviser
+    from airbo.lab.advice import Adviser, Given, Policy
     from airbo.lab.report import OutcomeFindings
 
 MOST_KEPT = 100
@@ -52,8 +52,8 @@ class Profile:
     curves: Sequence[Curve]
 
 
-class Profiler:
-    """Answers questions about one campaign, one at a time."""
+class Models:
+    """Answers questions to the models of one campaign, one at a time."""
 
     def __init__(self, path: Path, run: Runner) -> None:
         """Take a campaign file, and how work that takes seconds is done."""
@@ -62,27 +62,28 @@ class Profiler:
         self._known = ""
         self._ours: Connection | None = None
         self._job: Future[None] | None = None
-        self._kept: dict[str, Profile] = {}
-        self._threads = ThreadPoolExecutor(1, "profile")
+        self._kept: dict[str, Any] = {}
+        self._threads = ThreadPoolExecutor(1, "models")
 
-    def ask(self, known: str, design: Mapping[str, Any]) -> Profile:
-        """Return what to expect at a design; parameters that it lacks are as recommended.
+    def ask(self, known: str, find: Callable[..., Any], *about: Any) -> Any:
+        """Return what a function of an ``Adviser`` finds.
 
         Args:
             known: Changes whenever the models would.
-            design: In the user's units.
+            find: One of the functions below.
+            about: Its other arguments.
 
         Raises:
             JobError: If there is no answer; the message says why.
         """
-        question = repr(sorted(design.items()))
+        question = f"{find.__name__}{about!r}"
         with self._lock:
             if known != self._known or self._job is None or self._job.done():
                 self._begin(known)
             if question not in self._kept:
                 if len(self._kept) >= MOST_KEPT:
                     self._kept.clear()
-                self._kept[question] = self._answer(design)
+                self._kept[question] = self._answer(find, *about)
             return self._kept[question]
 
     def _begin(self, known: str) -> None:
@@ -94,18 +95,17 @@ class Profiler:
             self._run, answer_questions, (self._path, theirs), lambda nothing: None
         )
 
-    def _answer(self, design: Mapping[str, Any]) -> Profile:
+    def _answer(self, *question: Any) -> Any:
         assert self._ours is not None
         assert self._job is not None
-        self._ours.send(dict(design))
+        self._ours.send(question)
         while not self._ours.poll(0.1):
             if self._job.done():
                 self._job.result()  # raises what went wrong
                 raise JobError("The process that worked on this was ended. Try again.")
         found = self._ours.recv()
-        if isinstance(found, str):
-            raise JobError(found)
-        assert isinstance(found, Profile)
+        if isinstance(found, JobError):
+            raise found
         return found
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class Profiler:
 
 
 def answer_questions(path: Path, pipe: Connection, report: Deliver) -> None:
-    """Fit the models, and then answer with a ``Profile``, or with why there is none."""
+    """Fit the models, and then answer questions, or say why there is no answer."""
     from airbo.lab.errors import CampaignError
     from airbo.lab.serve.jobs import opened
 
@@ -128,13 +128,27 @@ def answer_questions(path: Path, pipe: Connection, report: Deliver) -> None:
         adviser = campaign.adviser()
         while True:
             try:
-                design = pipe.recv()
+                find, *about = pipe.recv()
             except (EOFError, OSError):  # the other end is closed
                 return
             try:
-                pipe.send(profile(adviser, design))
+                pipe.send(find(adviser, *about))
             except CampaignError as error:
-                pipe.send(str(error))
+                pipe.send(JobError(str(error), is_refused=True))
+
+
+def advise(
+    adviser: "Adviser", policy: "Policy | None", tolerance: float | None, given: "Given"
+) -> dict[str, Any]:
+    """Say which design to use, as plain data."""
+    from airbo.lab.data import answer_data
+
+    return answer_data(adviser.settings, adviser.answer(policy, tolerance, given))
+
+
+def expect(adviser: "Adviser", design: Mapping[str, Any], allow_outside: bool) -> dict[str, Any]:
+    """Say what to expect at a design, as plain data."""
+    return adviser.predict(design, allow_outside).to_dict()
 
 
 def profile(adviser: "Adviser", design: Mapping[str, Any]) -> Profile:
