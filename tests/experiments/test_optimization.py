@@ -15,7 +15,7 @@ from experiments.paper import optimizations, pushes
 from experiments.paper.optimizations import ABLATION, CLAIMS, EI, FIVE, MAIN, PAPER, verdict
 from experiments.subjects.cases import CASES, Case
 from experiments.subjects.literal import LiteralKernel, LiteralLoop
-from experiments.subjects.methods import GP, SKL
+from experiments.subjects.methods import ERBF, GP, SKL
 
 CASE = CASES["double-peak"]
 
@@ -162,6 +162,14 @@ def made(ours, theirs, n=12):
 )
 def test_a_claim_is_refuted_only_by_the_papers_own_method_in_all_repeats(ours, theirs, n, word):
     assert verdict(made(ours, theirs, n), CLAIM)[0] == word
+
+
+def test_a_rival_that_is_not_the_papers_refutes_nothing():
+    results = made(2.0, 2.0)
+    for task, result in results:
+        if task.config["method"] == ERBF.label:
+            result["regret"][-1] -= 1.0
+    assert verdict(results, CLAIM)[0] == "not tested as in the paper"
 
 
 def test_pushes_that_were_found_are_counted_by_quadrant_and_drawn(tmp_path):
