@@ -182,7 +182,12 @@ class Paper(Experiment):
     def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
         """Return the claims with their verdicts, and expected improvement."""
         link = "[All regrets](../experiments/results/paper.md)"
-        parts = [_verdicts(results), "Expected improvement:", _improvement(results), link]
+        cases = {task.config["case"]: FIVE[task.config["case"]] for task, _ in results}
+        pictures = [f"![{p.title}](images/paper/paper-{name}.png)" for name, p in cases.items()]
+        if "push" in cases:
+            pictures.append("![Pushes that were found](images/paper/paper-push-designs.png)")
+        ei = ["Expected improvement:", _improvement(results)]
+        parts = [_verdicts(results), *pictures, *ei, link]
         return {"paper": (pages.PAPER, "\n\n".join(parts))}
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
@@ -200,7 +205,9 @@ class Paper(Experiment):
                 paths.append(draw_regrets(problem.title, curves, evaluations[:n], path))
         found = pushes.found(results, "push: ")
         if found:
-            paths += pushes.draw_pushes(CASES["push"].problem, found, folder)
+            paths.append(
+                pushes.draw_designs(CASES["push"].problem, found, folder / "paper-push-designs.png")
+            )
         return paths
 
 
