@@ -292,8 +292,9 @@ def _score(scores: Mapping[str, np.ndarray], method: str, best: str) -> list[str
 
 # -- slips
 
-Lost = dict[tuple[str, float, bool], dict[str, list[tuple[float, float]]]]
-"""Regret along the way and of the deployed design, as shares of the gain, by landscape."""
+Lost = dict[tuple[str, float, bool], dict[tuple[str, int], np.ndarray]]
+"""Regret along the way and of the deployed design, as shares of the gain: by method, slip and
+whether it is logged, and then by landscape and repeat."""
 
 
 def slips(results: Results) -> str:
@@ -330,18 +331,23 @@ def _lost(results: Results) -> Lost:
     for task, result in results:
         config = task.config
         gain = slip_case(config["case"], 0.0).gain
-        pair = (result["along"] / gain, result["regret"][-1] / gain)
+        pair = np.array([result["along"], result["regret"][-1]]) / gain
         key = (config["method"], config["slip"], config["logged"])
-        lost.setdefault(key, {}).setdefault(config["case"], []).append(pair)
+        lost.setdefault(key, {})[config["case"], task.seed] = pair
     return lost
 
 
 def excess(lost: Lost, key: tuple[str, float, bool], reference: str) -> list[np.ndarray]:
-    """Return what slips cost, along the way and deployed, one number per landscape."""
+    """Return what slips cost, along the way and deployed, one number per landscape.
+
+    As in the study, a run is compared with the run without slips of the same repeat.
+    """
     clean = lost.get((reference, 0.0, False), {})
-    both = [case for case in lost[key] if case in clean]
-    each = [np.mean(lost[key][c], axis=0) - np.mean(clean[c], axis=0) for c in both]
-    return list(np.array(each).reshape(-1, 2).T)
+    apart: dict[str, list[np.ndarray]] = defaultdict(list)
+    for run, pair in lost[key].items():
+        if run in clean:
+            apart[run[0]].append(pair - clean[run])
+    return list(np.array([np.mean(each, axis=0) for each in apart.values()]).reshape(-1, 2).T)
 
 
 def _percent(values: np.ndarray) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from airbo import uncertainty as unc
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
-from experiments.subjects.uncertainties import BY_NAME
+from experiments.subjects.push import two_modes
 
 WIND = unc.Product([unc.ChiSquared(2.0, scale=0.03), unc.Normal(0.03)])
 """A gust carries the drone to the right, now and then far."""
@@ -95,7 +95,7 @@ def _draw_formulation(ax: Axes) -> None:
 
 def draw_mixture(folder: Path) -> None:
     """Draw figure 10: the mixture of the robot push, and the Gaussian that replaces it."""
-    mixture = BY_NAME["push mixture"].uncertainty
+    mixture = two_modes()
     origin = torch.zeros(1, 3, dtype=torch.float64)
     samples = mixture.perturb(origin, unc.base_draws(1500, mixture.n_base(3), seed=0))[0]
     mean, covariance = mixture.mean(origin)[0], mixture.covariance(origin)[0]

@@ -15,9 +15,9 @@ from experiments.harness import pages, table
 from experiments.harness.draw import COLOURS, FUNCTION, TRUTH, picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.subjects.redrawn import fresh
-from experiments.subjects.uncertainties import BY_NAME
+from experiments.subjects.uncertainties import PAPERS
 
-BETA = BY_NAME["beta"].uncertainty
+BETA = PAPERS["beta"]
 TRUE = "beta(0.4, 0.2, 0.1), the true one"
 N_MESH, N_SAMPLES = 1000, 500
 """How the published program finds an optimum: designs of a mesh, samples at each."""

@@ -22,7 +22,7 @@ from experiments.harness.palette import style
 from experiments.paper import posteriors as post
 from experiments.subjects.internals import without_numerical_warnings
 from experiments.subjects.methods import ESTIMATORS, Method, surrogate
-from experiments.subjects.uncertainties import BY_NAME
+from experiments.subjects.uncertainties import PAPERS
 
 ESTIMATED = (
     Method("Empirical(20)", "mmd", Empirical(20)),
@@ -158,7 +158,7 @@ def exact_mmd2(uncertainty: InputUncertainty, shifts: np.ndarray, lengthscale: f
 
 
 def _estimate(config: dict[str, Any], seed: int) -> dict[str, Any]:
-    uncertainty = BY_NAME[config["case"]].uncertainty
+    uncertainty = PAPERS[config["case"]]
     shifts = np.linspace(0, config["largest_shift"], config["n_shifts"])
     generator = torch.Generator().manual_seed(seed)
     found = np.array([estimates(uncertainty, c, config, generator) for c in shifts])

@@ -11,7 +11,6 @@ from torch import Tensor
 from airbo.embeddings import Empirical, Nystrom
 from airbo.models import MMDGP
 from experiments.harness import pages, table
-from experiments.harness.draw import COLOURS, picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.statistics import interval_of_mean
 from experiments.paper import posteriors as post
@@ -97,31 +96,6 @@ class InferenceTime(Experiment):
         """Return the time of every method, one number per repeat."""
         found = [result["seconds"] for result in results.of("time")]
         return {method: np.array([f[method] for f in found]) for method in found[0]}
-
-    def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw the times next to those of the paper, both relative to Empirical(100)."""
-        path = folder / f"{self.name}.png"
-        seconds = self.seconds(results)
-        names = list(seconds)[::-1]
-        with picture(path, 8, 3.6) as figure:
-            ax = figure.subplots()
-            for i, name in enumerate(names):
-                here = (seconds[name] / seconds[REFERENCE]).mean()
-                ax.plot(here, i, "o", color=COLOURS[0], ms=7, label="here, one CPU thread")
-                if name in PAPER:
-                    there = PAPER[name] / PAPER[REFERENCE]
-                    ax.plot([here, there], [i, i], color="0.8", zorder=0)
-                    ax.plot(there, i, "s", color=COLOURS[1], ms=6, label="paper, GPU")
-            ax.set_xscale("log")
-            ax.set_yticks(range(len(names)), names)
-            ax.set(
-                xlabel="time of a posterior, in units of Empirical(100)",
-                title="Time of a posterior at 512 designs",
-            )
-            handles, labels = ax.get_legend_handles_labels()
-            different = dict(zip(labels, handles, strict=True))
-            ax.legend(different.values(), different, loc="lower right")
-        return [path]
 
 
 def _seconds(config: dict[str, Any], seed: int) -> dict[str, float]:

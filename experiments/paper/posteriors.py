@@ -18,7 +18,7 @@ from experiments.harness.experiment import Results, Task
 from experiments.harness.statistics import interval_of_mean
 from experiments.subjects.internals import without_numerical_warnings
 from experiments.subjects.methods import fit, surrogate
-from experiments.subjects.uncertainties import BY_NAME
+from experiments.subjects.uncertainties import PAPERS
 
 TITLES = {
     "normal": "N(0, 0.01²)",
@@ -54,7 +54,7 @@ class Belief:
 
 def problem(case: str) -> RKHS:
     """Return the RKHS function under the uncertainty of that name."""
-    return RKHS(BY_NAME[case].uncertainty)
+    return RKHS(PAPERS[case])
 
 
 def grid(n: int) -> np.ndarray:

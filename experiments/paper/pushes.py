@@ -4,22 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from airbo.uncertainty import base_draws
 from experiments.harness import draw, table
 from experiments.harness.experiment import Results
 from experiments.harness.palette import shown
-from experiments.subjects.push import GOALS, QUADRANTS
-
-HAND = (0.3, 1.0)
-"""Half the sides of the rectangle that pushes."""
-N_PUSHES = 6
-"""Number of executed inputs drawn for every design that was found."""
+from experiments.subjects.push import QUADRANTS
 
 
 def found(results: Results, prefix: str) -> dict[str, Tensor]:
@@ -57,23 +50,18 @@ def tables(problem: Any, designs: Mapping[str, Tensor]) -> str:
     )
 
 
-def draw_pushes(problem: Any, designs: Mapping[str, Tensor], folder: Path) -> list[Path]:
-    """Draw the designs that were found, and what they do."""
-    maps, hands = folder / "paper-push-designs.png", folder / "paper-push-pushes.png"
+def draw_designs(problem: Any, designs: Mapping[str, Tensor], path: Path) -> Path:
+    """Draw the designs that were found; crosses are the best ones by quadrant."""
     columns = (len(designs) + 1) // 2
-    with draw.picture(maps, 10.5, 6.6) as figure:
+    with draw.picture(path, 10.5, 6.6) as figure:
         axes = figure.subplots(2, columns, sharex=True, sharey=True, squeeze=False)
         for ax, (label, each) in zip(axes.flat, designs.items(), strict=False):
             points = _draw_designs(problem, ax, each)
             ax.set_title(shown(label), fontsize=8)
+        for ax in axes.flat[len(designs) :]:
+            ax.remove()
         figure.colorbar(points, ax=axes, label="push duration r_t", shrink=0.7)
-    with draw.picture(hands, 10.5, 7.2) as figure:
-        axes = figure.subplots(2, columns, sharex=True, sharey=True, squeeze=False)
-        for ax, (label, each) in zip(axes.flat, designs.items(), strict=False):
-            _draw_hands(problem, ax, each)
-            ax.set_title(shown(label), fontsize=8)
-        axes[0, 0].legend(loc="lower right", fontsize=7)
-    return [maps, hands]
+    return path
 
 
 def _balls(problem: Any, designs: Tensor, n: int) -> Tensor:
@@ -91,32 +79,6 @@ def _draw_designs(problem: Any, ax: Axes, designs: Tensor) -> Any:
     ax.axvline(0, color="#DDDDDD", linewidth=0.8, zorder=0)
     ax.set(xlim=(-5.6, 5.6), ylim=(-5.6, 5.6), aspect="equal", xlabel="$r_x$", ylabel="$r_y$")
     return ax.scatter(x, y, c=t, vmin=0, vmax=30, cmap="viridis", s=45, edgecolors="black")
-
-
-def _draw_hands(problem: Any, ax: Axes, designs: Tensor) -> None:
-    """Draw the hand of every outcome, and where the ball ends when it is executed."""
-    for x, y, t in designs.tolist():
-        angle = np.arctan2(y, x)
-        ax.add_patch(
-            Rectangle(
-                (x - HAND[0], y - HAND[1]), 2 * HAND[0], 2 * HAND[1], angle=np.degrees(angle),
-                rotation_point="center", fill=False, linewidth=0.7, alpha=0.6,
-            )
-        )  # fmt: skip
-        ax.annotate(
-            "", xy=(x - t / 10 * np.cos(angle), y - t / 10 * np.sin(angle)), xytext=(x, y),
-            arrowprops={"arrowstyle": "->", "color": "#888888", "linewidth": 0.8},
-        )  # fmt: skip
-    balls = _balls(problem, designs, N_PUSHES).flatten(0, 1)
-    x, y = balls.T
-    ax.scatter(x, y, s=14, color="#0072B2", alpha=0.6, linewidths=0, label="ball")
-    for squared, marker in ((False, "*"), (True, "P")):
-        goals = [g for g in GOALS[problem.goals] if g.squared == squared]
-        ax.scatter(
-            [g.x for g in goals], [g.y for g in goals], marker=marker, s=70, color="#D55E00",
-            zorder=3, label="goal, squared distance" if squared else "goal",
-        )  # fmt: skip
-    ax.set(xlim=(-8, 8), ylim=(-8, 8), aspect="equal")
 
 
 def _quadrant(x: float, y: float) -> str:

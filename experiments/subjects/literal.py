@@ -41,6 +41,8 @@ EXPONENTS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """a_i of the five rational quadratics."""
 N_PAIRS = 2_048
 """Pairs of designs that are compared at a time: 160 samples with 10 landmarks need 26 MB."""
+N_KEPT = 512
+"""Up to so many pairs, what a gradient needs is kept (200 MB); else it is worked out again."""
 CUTOFF = 1e-6
 """Singular values below this share of the largest one are zero to the pseudo-inverse."""
 FITTED_EVERY, N_FIT = 10, 15
@@ -116,7 +118,7 @@ class LiteralKernel(Kernel):
             u.split(N_PAIRS), u.split(N_PAIRS) if v is None else v.split(N_PAIRS), strict=True
         )
         estimate = self._own if v is None else self._mixed
-        if not torch.is_grad_enabled():
+        if not torch.is_grad_enabled() or len(u) <= N_KEPT:
             return torch.cat([estimate(a, b) for a, b in parts])
         # memory for one part at a time: the others are worked out again for the gradient
         return torch.cat([checkpoint(estimate, a, b, use_reentrant=False) for a, b in parts])

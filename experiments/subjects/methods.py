@@ -10,7 +10,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
 from airbo.embeddings import Empirical, Estimator, Nystrom, default_base_kernel
-from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, ExpectationGP, NominalGP, RelevanceGP
+from airbo.models import ERBFGP, MMDGP, SKLGP, UGP, NominalGP
 from experiments.subjects.internals import without_numerical_warnings
 from experiments.subjects.redrawn import redrawn
 
@@ -20,10 +20,6 @@ MODELS: dict[str, Callable[..., Any]] = {
     "nominal": NominalGP,
     "skl": SKLGP,
     "erbf": ERBFGP,
-    "expectation": ExpectationGP,
-    "relevance": RelevanceGP,
-    "mmd, the library's prior": MMDGP,
-    "ugp, the library's prior": UGP,
 }
 NARROW = ("mmd", "ugp")
 """Surrogates that get a narrower prior than the library's if they have no estimator."""
@@ -90,4 +86,3 @@ UGP_160 = Method("uGP(160)", "ugp", Empirical(160))
 GP = Method("GP", "nominal")
 SKL = Method("SKL", "skl")
 ERBF = Method("ERBF", "erbf")
-EXPECTATION = Method("ExpectationGP", "expectation")

@@ -17,30 +17,18 @@ SPEED = 5.0
 """Speed that the hand tries to reach."""
 GAIN = 30.0
 """Force of the drive per mass and per missing speed."""
-MANY = 5000
-"""Number of pushes from which starting several processes pays off."""
-BATCH = 64
-"""Pushes that a process gets at a time."""
 
 
-def push(
-    starts: Float[Tensor, "n 2"], n_steps: Int[Tensor, " n"], n_processes: int | None = None
-) -> Float[Tensor, "n 2"]:
+def push(starts: Float[Tensor, "n 2"], n_steps: Int[Tensor, " n"]) -> Float[Tensor, "n 2"]:
     """Return where the ball ends, for each start of the hand and number of steps.
 
     The ball starts at the origin, and the hand moves straight towards it. The result depends on the
-    arguments only. By default a single process simulates all pushes; from ``MANY`` pushes on, there
-    is one process per core.
+    arguments only.
     """
     if not starts.isfinite().all():
         raise ValueError("The start of the hand must be finite, got nan or inf.")
-    _box2d()  # report a missing simulator from here, not from another process
-    from joblib import Parallel, delayed
-
-    n_jobs = n_processes or (1 if len(starts) < MANY else -1)
     pushes = zip(starts.tolist(), n_steps.clamp(min=0).tolist(), strict=True)
-    parallel = Parallel(n_jobs=n_jobs, batch_size=BATCH)
-    ends = parallel(delayed(push_once)(x, y, n) for (x, y), n in pushes)
+    ends = [push_once(x, y, n) for (x, y), n in pushes]
     return starts.new_tensor(ends).reshape(-1, 2)
 
 

@@ -16,6 +16,7 @@ from airbo import Optimizer, Space
 from airbo.acquisition import UCB, TheoryUCB
 from airbo.models import UGP
 from airbo.problems import Optimum, Problem
+from airbo.seeds import stream
 from airbo.uncertainty import Normal
 from experiments.subjects.internals import Cube, best_point
 
@@ -136,18 +137,12 @@ METHODS = (
 
 def search(problem: Drawn, method: Searcher, seed: int, n: int) -> Optimizer:
     """Run one search; what happens in experiment i depends only on seed and i."""
-    settings = method.settings(problem) if method.settings else {"initial": "random"}
-    n_initial = N_INITIAL if method.settings else n
-    optimizer = Optimizer(
-        Space({"x": (0.0, 1.0)}),
-        problem.uncertainty,
-        seed=seed,
-        n_initial=n_initial,
-        **settings,
-    )
-    generator = torch.Generator().manual_seed(1000 + seed)
+    settings = method.settings(problem) if method.settings else {}
+    space = Space({"x": (0.0, 1.0)})
+    optimizer = Optimizer(space, problem.uncertainty, seed=seed, n_initial=N_INITIAL, **settings)
+    generator, random = torch.Generator().manual_seed(1000 + seed), stream(seed, "random designs")
     for _ in range(n):
-        design = optimizer.ask()
+        design = optimizer.ask() if method.settings else {"x": random.random()}
         X = torch.tensor([list(design.values())], dtype=torch.float64)
         value = problem.observe(X, generator).item()
         value += NOISE * torch.randn((), generator=generator, dtype=torch.float64).item()

@@ -1,4 +1,4 @@
-"""Bounds on the error of the model and on the cumulative regret."""
+"""Bounds on the cumulative regret."""
 
 import math
 from dataclasses import dataclass
@@ -11,29 +11,6 @@ from torch import Tensor
 from airbo.problems import Problem
 from airbo.theory import information_gains, rkhs_norm, ucb_beta
 from experiments.subjects.internals import training
-from experiments.theory.samples import posterior_errors
-
-
-def confidence_width(
-    std: float, beta: float, n: int, kernel_error: float = 0.0, largest_value: float = 0.0
-) -> float:
-    r"""Bound :math:`|\tilde\mu_n(P_x) - \mathbb E_{P_x} f|` for estimated kernels (theorem 4).
-
-    .. math:: \beta_n \tilde\sigma_n(P_x) + \beta_n (1 + n) \sqrt e + (n + n^2)(M + A)\,e
-
-    The bound holds with probability :math:`1 - \delta - n\varepsilon`, for all designs at once. As
-    in the theorem, the noise variance is at least 1 and the kernel at most 1.
-
-    Args:
-        std: :math:`\tilde\sigma_n(P_x)`, the model's own standard deviation.
-        beta: :math:`\beta_n`, see ``ucb_beta``.
-        n: Number of observations.
-        kernel_error: e, the largest error of one kernel value.
-        largest_value: M + A: largest value of the function plus largest noise.
-    """
-    errors = posterior_errors(n, kernel_error, largest_value)
-    # σ̂ ≤ √(σ̃² + (1 + n)² e) ≤ σ̃ + (1 + n) √e
-    return beta * (std + math.sqrt(errors.variance)) + errors.mean
 
 
 def regret_bound(

@@ -1,4 +1,4 @@
-"""Errors of sampled embeddings, and their effect on a model."""
+"""Errors of sampled embeddings, and the sample sizes that keep them small."""
 
 import math
 from dataclasses import dataclass
@@ -153,41 +153,3 @@ def sample_sizes(
     mmd_error = e / math.sqrt(2 * alpha / math.e)
     m = samples_for(mmd_error, epsilon, phi)
     return SampleSizes(epsilon, e, m, landmarks_for(m, epsilon, phi=phi))
-
-
-@dataclass(frozen=True)
-class PosteriorErrors:
-    """How far a model with estimated kernels is from the same model with exact ones."""
-
-    mean: float
-    variance: float
-    gain: float
-    """Error of the information gain of its observations."""
-
-
-def posterior_errors(
-    n: int,
-    kernel_error: float,
-    largest_value: float,
-    noise_variance: float = 1.0,
-    largest_variance: float = 1.0,
-) -> PosteriorErrors:
-    r"""Bound the effect of the kernel error e on mean, variance and gain (theorem 3).
-
-    .. math:: |\hat\mu - \tilde\mu|
-              \le \Big(\frac{n}{\sigma^2} + \frac{n^2 v}{\sigma^4}\Big)(M + A)\,e,
-              \quad |\hat\sigma^2 - \tilde\sigma^2| \le \Big(1 + \frac{n v}{\sigma^2}\Big)^2 e,
-              \quad |\hat I - \tilde I| \le \frac{n^{3/2}}{2\sigma^2}\,e
-
-    In the paper v = 1. Terms in e² are left out, as in the paper.
-
-    Args:
-        n: Number of observations.
-        kernel_error: e, the largest error of one kernel value.
-        largest_value: M + A: largest value of the function plus largest noise.
-        noise_variance: The noise variance of the model, σ².
-        largest_variance: Largest value of the kernel, v.
-    """
-    e, sigma2, v = kernel_error, noise_variance, largest_variance
-    mean = (n / sigma2 + n**2 * v / sigma2**2) * largest_value * e
-    return PosteriorErrors(mean, (1 + n * v / sigma2) ** 2 * e, n**1.5 / (2 * sigma2) * e)

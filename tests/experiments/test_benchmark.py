@@ -288,11 +288,11 @@ def test_intervals_are_counted_case_by_case():
     assert "2 of 2 cases are within 85% to 95%" in text
 
 
-def slip_result(method, slip, logged, along, deployed):
+def slip_result(method, slip, logged, along, deployed, repeat=0):
     gain = slip_case("levy", 0.0).gain
     config = {"case": "levy", "method": method, "slip": slip, "logged": logged, "budget": 50}
     result = {"along": along * gain, "regret": [deployed * gain], "seconds": 1.0}
-    return Task("slip", f"{method}, {slip}", 0, config), result
+    return Task("slip", f"{method}, {slip}", repeat, config), result
 
 
 def test_what_slips_cost_is_beyond_the_same_method_without_slips():
@@ -300,6 +300,7 @@ def test_what_slips_cost_is_beyond_the_same_method_without_slips():
         slip_result("airbo", 0.0, False, 0.3, 0.2), slip_result("airbo", 0.15, False, 0.4, 0.25),
         slip_result(plan.STANDARD, 0.0, False, 0.2, 0.1),
         slip_result(plan.STANDARD, 0.15, False, 0.5, 0.6),
+        slip_result("airbo", 0.0, False, 0.9, 0.9, repeat=1),  # its run with slips is missing
     ])  # fmt: skip
     lines = report.slips(results).splitlines()
     airbo = next(line for line in lines if line.startswith("| airbo"))

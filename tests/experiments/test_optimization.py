@@ -13,9 +13,10 @@ from experiments.harness.experiment import Results, Task
 from experiments.harness.store import Store
 from experiments.paper import optimizations, pushes
 from experiments.paper.optimizations import ABLATION, CLAIMS, EI, FIVE, MAIN, PAPER, verdict
+from experiments.subjects import literal as literal_module
 from experiments.subjects.cases import CASES, Case
 from experiments.subjects.literal import LiteralKernel, LiteralLoop
-from experiments.subjects.methods import GP, SKL
+from experiments.subjects.methods import ERBF, GP, SKL
 
 CASE = CASES["double-peak"]
 
@@ -73,6 +74,18 @@ def test_observations_keep_their_samples_and_candidates_do_not(h):
         once, again = (literal(candidate, X).to_dense() for _ in range(2))
     assert not torch.equal(once, again)
     assert torch.equal(literal(X[:1], X).to_dense()[0, 0], torch.tensor(1.0).double())
+
+
+@pytest.mark.parametrize("h", [None, 5])
+def test_a_gradient_is_the_same_whether_its_parts_are_kept_or_worked_out_again(h, monkeypatch):
+    slopes = []
+    for n_kept in (0, 512):
+        monkeypatch.setattr(literal_module, "N_KEPT", n_kept)
+        X, literal = kernel(n=6, m=8, h=h)
+        candidate = torch.full((1, 2), 0.5, dtype=torch.float64, requires_grad=True)
+        literal(candidate, X).to_dense().sum().backward()
+        slopes.append(candidate.grad)
+    assert torch.equal(*slopes)
 
 
 @pytest.mark.parametrize("h", [None, 5])
@@ -164,12 +177,20 @@ def test_a_claim_is_refuted_only_by_the_papers_own_method_in_all_repeats(ours, t
     assert verdict(made(ours, theirs, n), CLAIM)[0] == word
 
 
+def test_a_rival_that_is_not_the_papers_refutes_nothing():
+    results = made(2.0, 2.0)
+    for task, result in results:
+        if task.config["method"] == ERBF.label:
+            result["regret"][-1] -= 1.0
+    assert verdict(results, CLAIM)[0] == "not tested as in the paper"
+
+
 def test_pushes_that_were_found_are_counted_by_quadrant_and_drawn(tmp_path):
     pytest.importorskip("Box2D")
     designs = {"GP": torch.tensor([[5.0, 4.1, 25.5], [-4.2, -4.1, 30.0]], dtype=torch.float64)}
     problem = CASES["push"].problem
     assert "| plain GP | 1 | 0 | 1 | 0 |" in pushes.tables(problem, designs)
-    assert all(path.is_file() for path in pushes.draw_pushes(problem, designs, tmp_path))
+    assert pushes.draw_designs(problem, designs, tmp_path / "designs.png").is_file()
 
 
 # -- commands

@@ -26,7 +26,7 @@ def test_a_small_version_of_everything_runs_and_is_drawn(tmp_path):
         tasks = experiment.tasks(min(2, experiment.repeats), quick=True)
         assert all(map(Store(tmp_path).has, tasks))
         assert (tmp_path / f"{name}.md").read_text(encoding="utf-8").startswith("# ")
-        assert list(tmp_path.glob(f"{name}*.png"))
+    assert len(list(tmp_path.glob("*.png"))) > len(PAPERS)
 
 
 @pytest.mark.slow

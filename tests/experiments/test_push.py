@@ -64,12 +64,6 @@ def test_the_same_push_ends_in_the_same_place_to_the_last_bit(executed, ends):
     assert torch.equal(PAPER.simulate(executed[:50].flip(0)).flip(0), ends[:50])
 
 
-@with_box2d
-def test_processes_agree_with_one_process_to_the_last_bit(executed, ends):
-    few = executed[:130]
-    assert torch.equal(push(few[:, :2], n_steps(few), n_processes=2), ends[:130])
-
-
 @pytest.mark.parametrize("angle", [0.1, pi / 2, 2.0, pi, 5.0])
 @pytest.mark.parametrize(("distance", "steps"), [(0.2, 50), (1.5, 200), (4.0, 45), (6.0, 300)])
 @with_box2d

@@ -8,6 +8,7 @@ import torch
 
 from experiments.theory.regret_growth import (
     LENGTHSCALE,
+    METHODS,
     N_INITIAL,
     NOISE,
     NORM,
@@ -66,3 +67,11 @@ def test_the_model_of_the_theorem_has_the_kernel_of_expected_values_and_is_not_f
     assert noise == pytest.approx(problem.total_noise**2)
     values = torch.tensor(optimizer.observations["value"].to_numpy())
     torch.testing.assert_close(optimizer.model.train_targets, values)
+
+
+def test_random_designs_need_no_model():
+    optimizer = search(Drawn.draw(0), METHODS[-1], 0, 40)
+    X = designs_of(optimizer)
+    assert len(X.unique()) == 40
+    assert 0 <= X.min() < 0.2
+    assert 0.8 < X.max() <= 1

@@ -2,9 +2,6 @@
 
 from experiments.speed import __main__ as bench
 from experiments.speed import asks, timing
-from experiments.subjects.uncertainties import BY_NAME
-
-LINE = BY_NAME["beta"]
 
 
 def test_the_plain_loop_and_ours_see_the_same_data_and_the_same_box():

@@ -50,14 +50,6 @@ def test_every_repeat_is_written_with_where_it_comes_from(tmp_path):
     assert {"commit", "versions", "date"} <= set(content["provenance"])
 
 
-@pytest.mark.slow
-def test_processes_give_what_one_process_gives(tmp_path):
-    for jobs in (1, 2):
-        runner.run(Toy(), TASKS, Store(tmp_path / str(jobs)), jobs, console=SILENT)
-    one, two = (values(Store(tmp_path / str(jobs))) for jobs in (1, 2))
-    assert one == two
-
-
 def test_what_is_there_is_not_run_again(tmp_path):
     store, toy = Store(tmp_path), Toy()
     runner.run(toy, TASKS[:2], store, console=SILENT)
@@ -163,22 +155,6 @@ def test_a_result_of_code_that_is_in_no_commit_is_not_packed(tmp_path):
         store.pack()
     assert not store.packed_path("toy").exists()
     assert len(values(store)) == 4
-
-
-def test_one_experiment_is_packed_though_another_cannot_be(tmp_path):
-    store = filled(tmp_path)
-    store.spool_path("other").write_text(
-        store.spool_path("toy").read_text().replace("toy", "other")
-    )
-    assert store.pack("toy") == {"toy": (4, 4)}
-    assert store.spool_path("other").exists()
-
-
-def test_missing_runs_cost_what_finished_ones_of_their_label_did(tmp_path):
-    store = Store(tmp_path)
-    assert store.hours(TASKS) == (0, 0.0, None)
-    store.write(TASKS[0], {"value": 0}, {"processor_seconds": 3600})
-    assert store.hours(TASKS) == (1, 1.0, len(TASKS) - 1)
 
 
 def test_a_stopped_run_packs_what_is_finished_and_goes_on(tmp_path, monkeypatch):

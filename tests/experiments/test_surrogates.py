@@ -13,9 +13,9 @@ from experiments.paper.dilemma import DILEMMA, ESTIMATED, estimates, exact_mmd2,
 from experiments.registry import PAPERS
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL
 from experiments.subjects.redrawn import Redrawn, fresh
-from experiments.subjects.uncertainties import BY_NAME
+from experiments.subjects.uncertainties import PAPERS as UNCERTAINTIES
 
-BETA = BY_NAME["beta"].uncertainty
+BETA = UNCERTAINTIES["beta"]
 
 
 def fitted(method, case, seed=1):
@@ -90,7 +90,7 @@ def test_redrawn_observations_keep_their_samples_and_candidates_of_a_search_get_
 
 def test_samples_that_move_with_the_design_are_not_redrawn():
     with pytest.raises(ValueError, match="additive"):
-        fresh(torch.zeros(1, 1).double(), BY_NAME["varying beta"].uncertainty, 3, torch.Generator())
+        fresh(torch.zeros(1, 1).double(), UNCERTAINTIES["varying beta"], 3, torch.Generator())
 
 
 def test_held_draws_answer_the_same_question_twice_alike_and_redrawn_ones_do_not():

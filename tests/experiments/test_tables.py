@@ -7,13 +7,6 @@ from experiments.harness.store import SUFFIX, Store
 from experiments.registry import KNOWN
 
 STORE = Store()
-QUICK = (
-    "modelling",
-    "surrogates",
-    "regret-growth",
-    "inference-time",
-    "in-spec",
-)
 STORED = sorted(path.name.removesuffix(SUFFIX) for path in STORE.folder.glob(f"*{SUFFIX}"))
 
 
@@ -24,9 +17,7 @@ def test_every_experiment_that_was_run_is_published():
         assert (STORE.folder / f"{name}.md").exists()
 
 
-@pytest.mark.parametrize(
-    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in STORED]
-)
+@pytest.mark.parametrize("name", STORED)
 def test_stored_results_give_the_published_table(name):
     experiment = KNOWN[name]
     tasks = experiment.tasks(experiment.repeats)
