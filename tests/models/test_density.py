@@ -5,7 +5,7 @@ import torch
 from gpytorch.distributions import MultivariateNormal
 from linear_operator import to_linear_operator
 
-from airbo.models.gp import Observed
+from airbo.models.density import Observed
 
 N = 6
 

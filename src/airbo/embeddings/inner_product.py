@@ -44,12 +44,14 @@ from airbo.embeddings.base_kernels import GaussianSum, gaussian_sum
 from airbo.embeddings.dependent import Quadratics, over_pairs_of_components
 from airbo.embeddings.features import PORTION, Embedding
 from airbo.embeddings.waves import (
+    MARGIN,
     Grid,
     characteristic,
     landing_waves,
     n_waves,
     narrowest,
     shifted,
+    widest,
 )
 from airbo.uncertainty import InputUncertainty
 from airbo.uncertainty.gaussians import (
@@ -74,6 +76,8 @@ SIGMAS = 6.0
 INVISIBLE = {1: 1e-7, 2: 1e-5, 3: 1e-4}
 """Error of g, which is at most 1, that counts as none, by the number of columns: less than waves of
 one column leave, and than dependent columns lose by being cut into cells."""
+N_PERIODS = 64
+"""Periods to choose from: a step between two of them is 2% of a period."""
 MOST_KINDS = 4
 """Uncertainties under which designs are compared block by block. With more, every design brings its
 own Gaussians."""
@@ -126,6 +130,8 @@ class Group:
             and n == 1
             and not any(bool(x.means.any() or x.variances.any()) for x in options)
         )
+        # P_x of several columns that is the same around all designs: t = z - z' says all
+        self.is_compared_by_place = additive and self.b > 1
         self._between: dict[tuple[int, int], Difference] = {}
 
     def __deepcopy__(self, memo: Any) -> "Group":
@@ -174,6 +180,27 @@ class Difference:
         """Return g as a function of the difference of designs."""
         mixture = self.normal if as_normal else self.whole
         return Quadratics.of([mixture] * len(lam), lam)
+
+    def period(self, lam: Float[Tensor, " b"], reach: Float[Tensor, " b"]) -> Float[Tensor, " b"]:
+        r"""Return the shortest periods with which repetitions of a Gaussian stay invisible.
+
+        Waves of period p show a Gaussian again at the distance p. Designs are at most ``reach``
+        apart; there the next Gaussian has the value :math:`E e^{-\lambda (p - r - |s|)^2 / 2}` for
+        s = δ - δ', a sum of Gaussian integrals.
+        """
+        w, m, V = (
+            v[0].to(lam) for v in (self.whole.weights, self.whole.means, self.whole.variances)
+        )
+        # Σ_j w_j (1 + λ V_j)^-½ exp(-½ λ (p - r - |m_j|)² / (1 + λ V_j)) for many p
+        widened = 1 + lam * V
+        last = m.abs().amax(0) + SIGMAS * (V.amax(0) + 1 / lam).sqrt()
+        beyond = torch.linspace(0, 1, N_PERIODS).to(lam).unsqueeze(-1) * last  # p - r, (p, b)
+        away = (beyond.unsqueeze(-2) - m.abs()).clamp_min(0)  # (p, j, b)
+        terms = (-0.5 * lam / widened * away.square()).exp() * widened.rsqrt()
+        again = (w.unsqueeze(-1) * terms).sum(-2)
+        # it falls with p: the first that cannot be seen
+        first = (again > INVISIBLE[len(lam)]).sum(0, keepdim=True).clamp_max(N_PERIODS - 1)
+        return reach + beyond.gather(0, first).squeeze(0)
 
     @cached_property
     def normal(self) -> Mixture:
@@ -732,13 +759,17 @@ class GaussianEmbedding(Embedding):
         return [tuple(longer * r for r in own) for own in inside]
 
     def _extent(self, g: Group, every: Sequence[Designs]) -> tuple[float, ...]:
-        """Return the distances between the outermost executed inputs, by column of a group."""
+        """Return the distances between the outermost executed inputs, or designs, by column."""
         lows, highs = [], []
         for some, _ in [pair for designs in every for pair in designs.by_kind]:
-            landing = self.landing(g, some).clamped(-FARTHEST, 1 + FARTHEST)
-            reach = SIGMAS * landing.variances.clamp_min(0).sqrt()
-            lows.append((landing.means - reach).flatten(0, 1).amin(0))
-            highs.append((landing.means + reach).flatten(0, 1).amax(0))
+            if g.is_compared_by_place:
+                ends = some.f[:, g.columns].clamp(-FARTHEST, 1 + FARTHEST), 0.0
+            else:
+                landing = self.landing(g, some).clamped(-FARTHEST, 1 + FARTHEST)
+                sigmas = SIGMAS * landing.variances.clamp_min(0).sqrt()
+                ends = landing.means.flatten(0, 1), sigmas.flatten(0, 1)
+            lows.append((ends[0] - ends[1]).amin(0))
+            highs.append((ends[0] + ends[1]).amax(0))
         # the largest u - v over all executed inputs, up to SIGMAS standard deviations
         extent = torch.stack(highs).amax(0) - torch.stack(lows).amin(0)
         return tuple(extent.clamp_max(1 + 4 * FARTHEST).tolist())
@@ -755,15 +786,20 @@ def grid_of(
 ) -> Grid:
     """Return the frequencies of a group, for Gaussians that are not narrower than 1 / ``roots``."""
     like = torch.empty(0, dtype=dtype, device=device)
-    grid = Grid.of(like.new_tensor(roots), like.new_tensor(reach))
-    if g.b == 1 or g.deviations is None:
-        return grid
-    # the terms of g are at most |a_k| |φ_P(ω_k)| |φ_Q(ω_k)|: leave out waves that deviations damp;
-    # together, these stay below INVISIBLE
+    narrow, r = like.new_tensor(roots), like.new_tensor(reach)
+    if not g.is_compared_by_place:
+        # at the distance r the next Gaussian has fallen to exp(-½ margin²)
+        margin = MARGIN[g.b]
+        return Grid.of(narrow, r + margin / widest(narrow), margin)
+    between = g.between(*kinds)
+    grid = Grid.of(narrow, between.period(widest(narrow)[0].square(), r), MARGIN[1])
+    # g = Σ_k a_k |φ_P(ω_k)| |φ_Q(ω_k)| cos(...): leave out the smallest terms, as many as together
+    # stay invisible
     height = grid.bounds()[0]
     for kind in kinds:
         height = height * characteristic(g.deviations[kind], grid.frequencies)[0][0]
-    return grid.only(height > INVISIBLE[g.b] / len(height))
+    ordered, order = height.sort()
+    return grid.only(order[ordered.cumsum(0) > INVISIBLE[g.b]])
 
 
 def _shifted_normals(

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from airbo.uncertainty.gaussians import Mixture
@@ -38,9 +38,10 @@ MARGIN = {1: 5.0, 2: 4.5, 3: 3.75}
 """Standard deviations at which a Gaussian counts as 0, by the number of columns. What lies beyond 5
 is 6e-7 of it. In three columns, 3.75 makes g wrong by up to 4e-4, where cutting a log of 1,000 rows
 into 16 cells costs between 1e-4 and 2e-3; it takes about a third of the waves of 5."""
-PER_OCTAVE = 2
-"""Widths per factor of 2 that have a grid of frequencies of their own. Features then stay the same
-while a fit moves the width a little; twice as many grids would save 10% of the waves."""
+PER_OCTAVE = {1: 2, 2: 4, 3: 8}
+"""Widths per factor of 2 that have a grid of frequencies of their own, by the number of columns.
+Features then stay the same while a fit moves the width a little. Twice as many grids would save 10%
+of the waves of one column. In three columns, two per octave would take twice as many waves."""
 NARROWEST = 4e4
 """Largest precision that waves follow, a standard deviation of 1/200 of the range."""
 PORTION = 400_000
@@ -78,14 +79,19 @@ class Grid:
         return 2 * self.counts.numel()
 
     @classmethod
-    def of(cls, narrow: Float[Tensor, "q b"], reach: Float[Tensor, " b"]) -> "Grid":
-        """Choose frequencies for √λ up to ``narrow``; in several columns, for one Gaussian."""
-        # √λ ∈ (narrow / 2^(1/PER_OCTAVE), narrow]: the widest of them sets the period, because
-        # Σ repeats itself with period 2π/Δ and at 2π/Δ - t the next Gaussian must be 0;
-        # the narrowest sets the last frequency
-        narrow, margin = narrow.clamp_max(math.sqrt(NARROWEST)), MARGIN[narrow.shape[-1]]
-        wide = narrow * 2 ** (-1 / PER_OCTAVE)
-        steps = 2 * math.pi / (reach + margin / wide)
+    def of(
+        cls, narrow: Float[Tensor, "q b"], period: Float[Tensor, "*q b"], margin: float
+    ) -> "Grid":
+        """Choose frequencies for √λ up to ``narrow``; in several columns, for one Gaussian.
+
+        Args:
+            narrow: The largest √λ. It sets the last frequency.
+            period: Where waves repeat themselves.
+            margin: Standard deviations of a Gaussian's spectrum beyond which it counts as 0.
+        """
+        # ω = k Δ with Δ = 2π / period, up to margin √λ
+        narrow = narrow.clamp_max(math.sqrt(NARROWEST))
+        steps = (2 * math.pi / period).expand_as(narrow)
         sizes = torch.ceil(margin * narrow / steps)  # (q, b)
         if narrow.shape[-1] == 1:
             k = torch.arange(int(sizes.max()) + 1).to(steps).reshape(1, -1, 1)
@@ -115,9 +121,14 @@ class Grid:
         """Return what the amplitudes stay below while the grid is the same."""
         return self.amplitudes(self.widest)[..., : self.counts.shape[-1]]
 
-    def only(self, kept: Bool[Tensor, " w"]) -> "Grid":
-        """Leave out waves of a grid for one Gaussian."""
+    def only(self, kept: Int64[Tensor, " kept"]) -> "Grid":
+        """Return some of the waves of a grid for one Gaussian, by their numbers."""
         return Grid(self.frequencies[:, kept], self.steps, self.counts[:, kept], self.widest)
+
+
+def widest(narrow: Float[Tensor, "q b"]) -> Float[Tensor, "q b"]:
+    """Return the smallest √λ of the coarse steps that end at ``narrow``: it sets the period."""
+    return narrow.clamp_max(math.sqrt(NARROWEST)) * 2 ** (-1 / PER_OCTAVE[narrow.shape[-1]])
 
 
 def narrowest(lam: Float[Tensor, "q b"]) -> tuple[tuple[float, ...], ...]:
@@ -126,7 +137,8 @@ def narrowest(lam: Float[Tensor, "q b"]) -> tuple[tuple[float, ...], ...]:
     The first Gaussian sets the step, and the grids of all change with it.
     """
     root = lam.detach().clamp_min(1e-12).sqrt()
-    up = torch.exp2(torch.ceil(PER_OCTAVE * root[0].log2()) / PER_OCTAVE)
+    per_octave = PER_OCTAVE[lam.shape[-1]]
+    up = torch.exp2(torch.ceil(per_octave * root[0].log2()) / per_octave)
     rows: list[list[float]] = (root / root[0] * up).tolist()
     return tuple(tuple(float(f"{value:.5g}") for value in row) for row in rows)
 

@@ -9,7 +9,6 @@ an exact Gaussian process. Notation, in the units of the model:
 - the observations have the covariance K + Σ, with a diagonal Σ (:mod:`noise`).
 """
 
-import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,12 +29,12 @@ from gpytorch.mlls import AddedLossTerm
 from gpytorch.priors import Prior
 from jaxtyping import Float
 from linear_operator import to_linear_operator
-from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
 from airbo.embeddings import Embedding, Estimator, Quadrature
 from airbo.embeddings.features import Features
 from airbo.models import rows
+from airbo.models.density import Observed
 from airbo.models.noise import MeanNoise, WithinRows, observe, unseen_input_noise
 from airbo.uncertainty import Exact, InputUncertainty
 
@@ -189,47 +188,6 @@ def _standardize(Y: Float[Tensor, "*batch n 1"]) -> Standardize:
     # (y - mean) / std, where std is at least what rounding makes of equal values
     least = max(1e-12 * Y.abs().max().item(), 1e-300)
     return Standardize(m=1, batch_shape=Y.shape[:-2], min_stdv=least)
-
-
-class Observed(MultivariateNormal):
-    """The distribution of observations during a fit.
-
-    Its log density is that of any normal distribution. Only the gradient is worked out in another
-    way: automatic differentiation of a Cholesky factorization takes several times as long.
-    """
-
-    def log_prob(self, value: Float[Tensor, "*#batch n"]) -> Float[Tensor, "*batch"]:
-        """Return the log density of values."""
-        K = self.lazy_covariance_matrix.to_dense()
-        difference = value - self.loc
-        batch = torch.broadcast_shapes(K.shape[:-2], difference.shape[:-1])
-        y = difference.expand(*batch, -1).unsqueeze(-1)
-        log_density: Tensor = _LogDensity.apply(K.expand(*batch, -1, -1), y)
-        return log_density
-
-
-class _LogDensity(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, K: Float[Tensor, "*batch n n"], y: Float[Tensor, "*batch n 1"]
-    ) -> Float[Tensor, "*batch"]:
-        L = psd_safe_cholesky(K)
-        whitened = torch.linalg.solve_triangular(L, y, upper=False)
-        ctx.save_for_backward(K, y, L, torch.linalg.solve_triangular(L.mT, whitened, upper=True))
-        # -½ (yᵀ K⁻¹ y + log |K| + n log 2π), where yᵀ K⁻¹ y = |L⁻¹ y|²
-        half_log_det = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        constant = 0.5 * y.shape[-2] * math.log(2 * math.pi)
-        return -0.5 * whitened.square().sum((-1, -2)) - half_log_det - constant
-
-    @staticmethod
-    def backward(ctx: Any, outer: Float[Tensor, "*batch"]) -> tuple[Tensor, Tensor]:
-        K, y, L, a = ctx.saved_tensors
-        if torch.is_grad_enabled():  # somebody wants second derivatives
-            L = psd_safe_cholesky(K)
-            a = torch.cholesky_solve(y, L)  # K⁻¹ y
-        outer = outer[..., None, None]
-        # ∂/∂K = ½ (a aᵀ - K⁻¹),  ∂/∂y = -a
-        return 0.5 * outer * (a * a.mT - torch.cholesky_inverse(L)), -outer * a
 
 
 class _Summed:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import ScaleKernel
 from gpytorch.likelihoods import Likelihood
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
@@ -24,6 +25,7 @@ from torch import Tensor
 
 from airbo.embeddings.features import Features
 from airbo.models import rows
+from airbo.models.density import Observed
 
 
 class NoiseOfRows(Noise, ABC):
@@ -40,7 +42,8 @@ class NoiseOfRows(Noise, ABC):
         Args:
             *params: Rows, as in ``train_inputs``, or designs; by default the observations.
             shape: Shape of the variances.
-            **kwargs: ``noise``, as BoTorch passes it, holds variances to use instead.
+            **kwargs: ``noise``, as BoTorch passes it, holds variances to use instead; ``expected``
+                the prior variances of the expected values, where they are known already.
         """
         if kwargs.get("noise") is not None:
             return DiagLinearOperator(kwargs["noise"])
@@ -53,12 +56,14 @@ class NoiseOfRows(Noise, ABC):
             )
         if self.observed and len(inputs) == 1 and inputs[0] is self.observed[0]:
             inputs = self.observed
-        total = self.variance(inputs)
+        total = self.variance(inputs, kwargs.get("expected"))
         return DiagLinearOperator(total if shape is None else total.expand(shape))
 
     @abstractmethod
-    def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
-        """Return the noise variances of rows."""
+    def variance(
+        self, inputs: Sequence[Tensor], expected: Float[Tensor, "*batch n"] | None = None
+    ) -> Float[Tensor, "*batch n"]:
+        """Return the noise variances of rows; ``expected`` as for ``forward``."""
 
 
 class UnseenInputNoise(NoiseOfRows):
@@ -85,10 +90,13 @@ class UnseenInputNoise(NoiseOfRows):
         """The observation noise alone."""
         return self.observation_noise.noise
 
-    def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+    def variance(
+        self, inputs: Sequence[Tensor], expected: Float[Tensor, "*batch n"] | None = None
+    ) -> Float[Tensor, "*batch n"]:
         """Return the observation noise plus the variance due to unseen executed inputs."""
         # Var(f(x') - E f) + σ², with Var E f = s k̂(P_x, P_x)
-        expected = self.kernel(self.features(rows.packed(inputs)), diag=True)
+        if expected is None:
+            expected = self.kernel(self.features(rows.packed(inputs)), diag=True)
         return self.beyond(expected) + known_or(self.noise, inputs)
 
     def beyond(self, expected: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
@@ -128,16 +136,20 @@ class MeanNoise(NoiseOfRows):
         """The raw parameter of the noise of one observation."""
         return self.of_one.raw_noise
 
-    def variance(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+    def variance(
+        self, inputs: Sequence[Tensor], expected: Float[Tensor, "*batch n"] | None = None
+    ) -> Float[Tensor, "*batch n"]:
         """Divide by the number of observations that a row stands for."""
         # Var of the mean of c observations: σ² / c
-        c, each = rows.counts(inputs), self.each(inputs)
+        c, each = rows.counts(inputs), self.each(inputs, expected)
         return each if c is None else each / c
 
-    def each(self, inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n"]:
+    def each(
+        self, inputs: Sequence[Tensor], expected: Float[Tensor, "*batch n"] | None = None
+    ) -> Float[Tensor, "*batch n"]:
         """Return the noise variance of a single observation of every row."""
         # σ²(x), with what unseen inputs add, or the σ_i² that is known
-        noise = self.of_one([*inputs], shape=inputs[0].shape[:-1])
+        noise = self.of_one([*inputs], shape=inputs[0].shape[:-1], expected=expected)
         variance: Tensor = noise.diagonal(dim1=-2, dim2=-1)
         if isinstance(self.of_one, UnseenInputNoise):  # it knows σ_i² and adds to it
             return variance
@@ -175,6 +187,15 @@ class UnseenInputLikelihood(_GaussianLikelihoodBase):
     ) -> None:
         """Take the observation noise from ``likelihood``."""
         super().__init__(UnseenInputNoise(likelihood.noise_covar, features, kernel))
+
+    def marginal(
+        self, function_dist: MultivariateNormal, *params: Any, **kwargs: Any
+    ) -> MultivariateNormal:
+        """Add the noise; during a fit, the diagonal of K has all prior variances already."""
+        if isinstance(function_dist, Observed):
+            K = function_dist.lazy_covariance_matrix
+            kwargs["expected"] = K.diagonal(dim1=-2, dim2=-1)
+        return super().marginal(function_dist, *params, **kwargs)
 
     @property
     def noise(self) -> Tensor:
