@@ -198,14 +198,20 @@ def _gradients(s: _Subject) -> Iterator[str]:
 # -- one distribution, said in several ways
 
 
-def _has_moments(s: _Subject) -> bool:
+def _is_possible(attempt: Callable[[], object], refusal: str) -> bool:
+    """Say whether something works; a refusal with other words is an error."""
     try:
-        s.u.covariance(s.X)
-    except ValueError as error:
-        if "no finite" in str(error):  # such as a Cauchy distribution
+        attempt()
+    except (ValueError, TypeError) as error:
+        if refusal in str(error):
             return False
         raise
     return True
+
+
+def _has_moments(s: _Subject) -> bool:
+    # a Cauchy distribution, for example, has none
+    return _is_possible(lambda: s.u.covariance(s.X), "no finite")
 
 
 def _moments(s: _Subject) -> Iterator[str]:
@@ -363,19 +369,9 @@ def _has_limits(value: Any) -> bool:
     return any(_has_limits(getattr(value, name)) for name in held)
 
 
-def _is_saveable(u: InputUncertainty) -> bool:
-    try:
-        u.to_json()
-    except TypeError as error:
-        if "cannot be saved" in str(error):
-            return False
-        raise
-    return True
-
-
 def _copies(s: _Subject) -> Iterator[str]:
     found = {"a deep copy": copy.deepcopy(s.u)}
-    if _is_saveable(s.u):
+    if _is_possible(s.u.to_json, "cannot be saved"):
         found["what JSON gives back"] = from_json(s.u.to_json())
         own = type(s.u)
         if getattr(sys.modules.get(own.__module__), own.__name__, None) is own:  # can be imported

@@ -190,7 +190,7 @@ def test_every_surrogate_knows_it(surrogate):
         (
             (pd.DataFrame({"x": [0.5], "value": [1.0]}), "value", 0.1),
             ValueError,
-            "columns noise_<outcome>",
+            "columns .* noise_<outcome>",
         ),
     ],
 )

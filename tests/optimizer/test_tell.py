@@ -109,7 +109,7 @@ def test_a_table_tells_what_single_calls_tell():
 
 
 def test_a_name_for_the_column_of_values_is_refused():
-    with pytest.raises(TypeError, match="columns with their names"):
+    with pytest.raises(ValueError, match="columns with their names"):
         Optimizer(LINE).tell(pd.DataFrame({"x": [0, 1], "yield": [1, 2]}), value="yield")
 
 

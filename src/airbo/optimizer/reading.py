@@ -100,14 +100,12 @@ class Reader:
         if isinstance(told, list | tuple) and (len(told) != 1 or hasattr(value, "__len__")):
             return _listed(told, value, executed, noise, status)
         if not isinstance(told, Mapping) and hasattr(told, "columns"):
-            if executed is not None:
-                raise ValueError("In a table, put executed inputs into columns executed_<name>.")
-            if noise is not None:
-                raise ValueError("In a table, put known noise into columns noise_<outcome>.")
-            if status == INFEASIBLE:
-                raise ValueError(f"In a table, the column {STATUS!r} says what is {INFEASIBLE!r}.")
-            if value is not NOT_GIVEN:
-                raise TypeError("In a table, the outcomes stand in columns with their names.")
+            beside = value is not NOT_GIVEN or executed is not None or noise is not None
+            if beside or status != OK:
+                raise ValueError(
+                    "A table says everything itself: outcomes in columns with their names, and "
+                    "others in columns executed_<name>, noise_<outcome> and status."
+                )
             return self._table_rows(told)
         if value is NOT_GIVEN:
             raise TypeError(

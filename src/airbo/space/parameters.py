@@ -24,9 +24,10 @@ class Parameter(ABC):
     log: bool = False
 
     @property
-    @abstractmethod
     def range(self) -> tuple[float, float]:
         """Smallest and largest number, in user units."""
+        this: Any = self  # numbers have bounds, and categories say it themselves
+        return float(this.low), float(this.high)
 
     @property
     @abstractmethod
@@ -69,10 +70,6 @@ class Float(Parameter):
         if self.step is not None:
             object.__setattr__(self, "step", finite_number(self.step, "step"))
             _check_step(self.low, self.high, self.step, self.log)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return self.low, self.high
 
     @property
     def n_values(self) -> int | None:
@@ -127,10 +124,6 @@ class Integer(Parameter):
             object.__setattr__(self, name, int(_whole(getattr(self, name), name)))
         _check_bounds(self)
         _check_step(self.low, self.high, self.step, self.log and self.step != 1)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return float(self.low), float(self.high)
 
     @property
     def n_values(self) -> int:
