@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from airbo.acquisition.gain import ExpectedGain
-from airbo.acquisition.improvement import LogImprovement, MeasureDraws
+from airbo.acquisition.improvement import AT_A_TIME, LogImprovement, MeasureDraws
 from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
@@ -188,16 +188,23 @@ class TheoryUCB:
 class EI:
     """Expected improvement on the best posterior mean so far; noisy EI if designs are pending.
 
-    A measure other than the mean is compared draw by draw: its improvement is over the best of the
-    known designs, and of those pending, in the same draw of f.
+    A measure other than the mean is compared draw by draw. Its improvement is over the known design
+    with the best expected measure, and over those pending, in the same draw of f. The known design
+    that is best in each draw would be no rival: nobody knows which draw is true, so a design that
+    may be better than the best one is worth another experiment.
     """
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build LogEI, or qLogNEI."""
         if isinstance(model, MeasureModel):
-            # log E (m_s(x) - max_i m_s(x_i))₊ over draws s
-            known = [X for X in (situation.X_observed, situation.X_pending) if X is not None]
-            return LogImprovement(MeasureDraws(model), torch.cat(known))
+            # log E (m_s(x) - max_i m_s(x_i))₊ over draws s, with i the best design, or pending
+            X, pending = situation.X_observed, situation.X_pending
+            with torch.no_grad():
+                means = torch.cat([model.posterior(some).mean for some in X.split(AT_A_TIME)])
+            rivals = X[[int(means.argmax())]]
+            if pending is not None:
+                rivals = torch.cat([rivals, pending])
+            return LogImprovement(MeasureDraws(model), rivals)
         # log E (F(x) - max_i μ_i)₊
         if situation.X_pending is None:
             return LogExpectedImprovement(model, best_f=_best_mean(model, situation))
