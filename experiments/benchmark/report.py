@@ -168,13 +168,14 @@ def sentences(found: Finals) -> str:
     """Say by name where another method is ahead, and how often the aim is reached."""
     surely: dict[str, list[str]] = defaultdict(list)
     perhaps: dict[str, list[str]] = defaultdict(list)
-    n_few = 0
+    n_few = n_enough = 0
     for case, by_method in found.items():
         for other, values in by_method.items():
             if other == AIRBO or AIRBO not in by_method:
                 continue
             lead = leads(by_method[AIRBO], values)
             n_few += len(lead) < plan.FEWEST
+            n_enough += len(lead) >= plan.FEWEST
             if len(lead) >= plan.FEWEST and lead.mean() < -FLOOR:
                 _, high = interval_of_mean(lead)
                 (surely if high < 0 else perhaps)[case].append(shown(other))
@@ -185,8 +186,13 @@ def sentences(found: Finals) -> str:
     few = (
         f"{n_few} comparisons have fewer than {plan.FEWEST} repeats, too few to say who is ahead. "
     )
+    chance = (
+        f" If all were equally good, {0.025 * n_enough:.0f} of {n_enough} comparisons would be so "
+        "by chance."
+    )
     return (
-        f"{few if n_few else ''}Another method is ahead beyond chance (95%) on {_by_case(surely)}. "
+        f"{few if n_few else ''}Another method is ahead beyond chance (95%) on {_by_case(surely)}."
+        f"{chance if n_enough else ''} "
         f"Another is ahead, within chance, on {_by_case(perhaps)}. Where the error varies, is wide "
         f"or differs between experiments and use, airbo has less than half of the best other "
         f"regret on {len(halved)} of {len(pays)} cases: {_listed(halved)}."

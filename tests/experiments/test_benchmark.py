@@ -261,7 +261,7 @@ def test_cases_on_which_another_is_ahead_are_named():
     })  # fmt: skip
     text = report.sentences(report.finals(results))
     assert text.startswith("2 comparisons have fewer than 6 repeats, too few to say who is ahead.")
-    assert "ahead beyond chance (95%) on rkhs (BoTorch)." in text
+    assert "ahead beyond chance (95%) on rkhs (BoTorch). If all were equally good, 0 of 2 " in text
     assert "within chance, on cliff (BoTorch)." in text
     assert "on 1 of 2 cases: golem-2d-growing." in text
     # ratios 1.909, 1.2, 0.4 and 0.6: their geometric mean, median and maximum

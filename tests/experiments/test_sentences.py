@@ -6,7 +6,7 @@ import pytest
 from airbo.problems import DoublePeak
 from airbo.theory import information_gain_bound
 from airbo.uncertainty import base_draws
-from experiments.benchmark import plan
+from experiments.benchmark import plan, report
 from experiments.harness.places import DOCS
 from experiments.harness.statistics import interval_of_mean
 from experiments.harness.store import Store
@@ -15,6 +15,7 @@ from experiments.measures.loops import AIRBO, METHODS
 from experiments.paper.dilemma import ESTIMATED, SEARCHED
 from experiments.paper.inference_time import INFERENCE_TIME, PAPER, PLAIN
 from experiments.registry import KNOWN
+from experiments.subjects.cases import find_case
 from experiments.subjects.landscapes import LANDSCAPES
 from experiments.theory.drawn import METHODS as SEARCHERS
 from experiments.theory.gain_growth import SMOOTHNESS
@@ -42,6 +43,20 @@ def test_three_runs_in_four_overshoot_the_peak():
     landed = problem.uncertainty.perturb(peak.design.unsqueeze(0), base_draws(4096, 1))
     lost = problem(landed) < 0.2 * peak.value
     assert lost.double().mean().item() == pytest.approx(3 / 4, abs=0.02)
+
+
+def test_knowing_the_error_pays_most_where_it_changes_has_two_modes_or_differs_in_use():
+    assert says("index.md", "pays most if it changes with the setting, has two modes, or differs")
+    found = report.finals(results("benchmark"))
+    if min(len(repeats) for case in found.values() for repeats in case.values()) < plan.FEWEST:
+        pytest.skip(f"There are fewer than {plan.FEWEST} repeats.")
+    pays, others = [], []
+    for name, case in found.items():
+        means = [report.floored(case[method].values()) for method in (plan.AIRBO, plan.NOTHING)]
+        kind = find_case(name).kind
+        named = kind in ("varies", "two modes", "exact now", "used otherwise")
+        (pays if named else others).append(means[0] / means[1])
+    assert report.geometric(pays) < report.geometric(others)
 
 
 def test_ten_of_twenty_landscapes_confirm():
