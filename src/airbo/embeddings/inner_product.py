@@ -763,13 +763,16 @@ class GaussianEmbedding(Embedding):
         lows, highs = [], []
         for some, _ in [pair for designs in every for pair in designs.by_kind]:
             if g.is_compared_by_place:
-                ends = some.f[:, g.columns].clamp(-FARTHEST, 1 + FARTHEST), 0.0
+                m, reach = (
+                    some.f[:, g.columns].clamp(-FARTHEST, 1 + FARTHEST),
+                    self.low.new_zeros(1),
+                )
             else:
                 landing = self.landing(g, some).clamped(-FARTHEST, 1 + FARTHEST)
-                sigmas = SIGMAS * landing.variances.clamp_min(0).sqrt()
-                ends = landing.means.flatten(0, 1), sigmas.flatten(0, 1)
-            lows.append((ends[0] - ends[1]).amin(0))
-            highs.append((ends[0] + ends[1]).amax(0))
+                m, V = landing.means.flatten(0, 1), landing.variances.flatten(0, 1)
+                reach = SIGMAS * V.clamp_min(0).sqrt()
+            lows.append((m - reach).amin(0))
+            highs.append((m + reach).amax(0))
         # the largest u - v over all executed inputs, up to SIGMAS standard deviations
         extent = torch.stack(highs).amax(0) - torch.stack(lows).amin(0)
         return tuple(extent.clamp_max(1 + 4 * FARTHEST).tolist())
@@ -787,7 +790,8 @@ def grid_of(
     """Return the frequencies of a group, for Gaussians that are not narrower than 1 / ``roots``."""
     like = torch.empty(0, dtype=dtype, device=device)
     narrow, r = like.new_tensor(roots), like.new_tensor(reach)
-    if not g.is_compared_by_place:
+    deviations = g.deviations
+    if g.b == 1 or deviations is None:
         # at the distance r the next Gaussian has fallen to exp(-½ margin²)
         margin = MARGIN[g.b]
         return Grid.of(narrow, r + margin / widest(narrow), margin)
@@ -797,7 +801,7 @@ def grid_of(
     # stay invisible
     height = grid.bounds()[0]
     for kind in kinds:
-        height = height * characteristic(g.deviations[kind], grid.frequencies)[0][0]
+        height = height * characteristic(deviations[kind], grid.frequencies)[0][0]
     ordered, order = height.sort()
     return grid.only(order[ordered.cumsum(0) > INVISIBLE[g.b]])
 

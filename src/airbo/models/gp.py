@@ -517,7 +517,8 @@ class UncertainInputGP(SingleTaskGP):
         if not others and x is self.train_inputs[0]:
             inputs = [*self.train_inputs]
         # K_ij = k̂(P_i, P_j)
-        covariance = self.covar_module(self.features(rows.packed(inputs))).to_dense()
+        with settings.lazily_evaluate_kernels(False):
+            covariance = self.covar_module(self.features(rows.packed(inputs))).to_dense()
         kind = Observed if self.training else MultivariateNormal
         return kind(self.mean_module(x), to_linear_operator(covariance))
 

@@ -101,10 +101,14 @@ class UnseenInputNoise(NoiseOfRows):
 
     def beyond(self, expected: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
         """Return the variance due to unseen executed inputs, from that of expected values."""
-        at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
         # s (k(x', x') - k̂(P_x, P_x))
-        added: Tensor = (at_a_point - expected).clamp_min(0)
-        return added
+        return (self.at_a_point - expected).clamp_min(0)
+
+    @property
+    def at_a_point(self) -> Float[Tensor, ""]:
+        """The variance of f at a point of P_x, s k(x', x')."""
+        variance: Tensor = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
+        return variance
 
 
 def known_or(learned: Tensor, inputs: Sequence[Tensor]) -> Tensor:
