@@ -54,6 +54,7 @@ class NoiseOfRows(Noise, ABC):
                 "The noise of this likelihood differs from design to design: call it with the "
                 "designs, as likelihood(distribution, [X])."
             )
+        # GPyTorch passes designs alone where it means the observations, with all their parts
         if self.observed and len(inputs) == 1 and inputs[0] is self.observed[0]:
             inputs = self.observed
         total = self.variance(inputs, kwargs.get("expected"))
@@ -145,6 +146,7 @@ class MeanNoise(NoiseOfRows):
     ) -> Float[Tensor, "*batch n"]:
         """Divide by the number of observations that a row stands for."""
         # Var of the mean of c observations: σ² / c
+        # c observations of one row: y_1, ..., y_c
         c, each = rows.counts(inputs), self.each(inputs, expected)
         return each if c is None else each / c
 
@@ -209,6 +211,7 @@ class UnseenInputLikelihood(_GaussianLikelihoodBase):
 
 def observe(likelihood: Likelihood, inputs: Sequence[Tensor]) -> None:
     """Hand the training rows to a likelihood."""
+    # σ²(x) of rows depends on all their parts, and GPyTorch passes designs only
     for module in likelihood.modules():
         if isinstance(module, NoiseOfRows):
             module.observed = tuple(inputs)
@@ -216,6 +219,7 @@ def observe(likelihood: Likelihood, inputs: Sequence[Tensor]) -> None:
 
 def unseen_input_noise(likelihood: Likelihood) -> UnseenInputNoise | None:
     """Return the part of a likelihood that depends on features, if there is one."""
+    # it may be inside the noise of means of replicates
     for module in likelihood.modules():
         if isinstance(module, UnseenInputNoise):
             return module
