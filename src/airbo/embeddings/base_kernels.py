@@ -79,6 +79,7 @@ def gaussian_sum(kernel: Kernel) -> GaussianSum | None:
     Known are airbo's own base kernels, the squared exponential, and Matérn kernels with ν = 3/2 and
     5/2, with one length scale or one per column.
     """
+    # airbo's own kernels know c₀, c_q and λ_q; others by their family
     own = getattr(kernel, "gaussian_sum", None)
     if own is not None:
         result: GaussianSum | None = own()
@@ -284,6 +285,7 @@ def register_scale(
 
 def get_scale(kernel: Kernel, name: str) -> Tensor:
     """Return positive hyper-parameters."""
+    # θ = softplus(raw) + its lower bound
     constraint = getattr(kernel, f"raw_{name}_constraint")
     learned: Tensor = constraint.transform(getattr(kernel, f"raw_{name}"))
     return learned

@@ -5,7 +5,6 @@ Q sums of ``j`` and ``l`` Gaussians with weights w, means m and covariances C; t
 difference of two designs, or of two means; V = C_j + C_l.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,61 +14,48 @@ from torch import Tensor
 from airbo.uncertainty.gaussians import Mixture
 
 
-def widened(
-    precisions: Float[Tensor, "q b"], covariances: Float[Tensor, "*j b b"]
-) -> tuple[Float[Tensor, "*j q b b"], Float[Tensor, "*j q"]]:
-    r"""Return what a Gaussian base kernel becomes by integrating over a normal deviation.
-
-    .. math:: (\Lambda^{-1} + V)^{-1} \quad\text{and}\quad |I + \Lambda V|^{-1/2}
-    """
-    # with R = Λ^½: (Λ⁻¹ + V)⁻¹ = R (I + R V R)⁻¹ R
-    root = precisions.sqrt()
-    RR = root.unsqueeze(-1) * root.unsqueeze(-2)
-    eye = torch.eye(precisions.shape[-1]).to(RR)
-    L = torch.linalg.cholesky(eye + RR * covariances.unsqueeze(-3))  # (*j, q, b, b)
-    return RR * torch.cholesky_inverse(L), 1 / L.diagonal(dim1=-2, dim2=-1).prod(-1)
-
-
 @dataclass(frozen=True)
 class Quadratics:
-    r"""Sums of Gaussian functions of a difference, as one matrix product and one exponential.
+    r"""A Gaussian base kernel between designs that deviate alike: a function of their difference.
 
-    .. math:: \sum_k h_k \exp\left(-\tfrac12 (t + s_k)^\top A_k (t + s_k)\right)
+    With P - Q a sum of Gaussians with weights :math:`w_j`, means :math:`s_j` and covariances V_j,
 
-    The exponents are linear in the products of two entries of t, and in t.
+    .. math:: g(t) = \sum_j w_j |I + \Lambda V_j|^{-1/2}
+              \exp\left(-\tfrac12 (t + s_j)^\top (\Lambda^{-1} + V_j)^{-1} (t + s_j)\right)
+
+    The exponents are linear in the products of two entries of t, and in t: one matrix product.
     """
 
-    coefficients: Float[Tensor, "k f"]
-    offsets: Float[Tensor, "k 1"]
-    heights: Float[Tensor, "q k"]
+    coefficients: Float[Tensor, "q j f"]
+    offsets: Float[Tensor, "q j"]
+    heights: Float[Tensor, "q j"]
 
     @classmethod
-    def of(cls, deviations: Sequence[Mixture], precisions: Float[Tensor, "q b"]) -> "Quadratics":
-        """Integrate every Gaussian base kernel over its own view of the difference."""
-        rows, heights = [], []
-        for deviation, precision in zip(deviations, precisions.split(1), strict=True):
-            own = deviation.to(precisions)
-            A, h = (v.squeeze(1) for v in widened(precision, own.covariances[0]))
-            rows.append(_row(A, own.means[0]))
-            heights.append(own.weights[0] * h)
-        coefficients, offsets = (torch.cat(v) for v in zip(*rows, strict=True))
-        return cls(coefficients, offsets, torch.block_diag(*(h.unsqueeze(0) for h in heights)))
+    def of(cls, difference: Mixture, precisions: Float[Tensor, "q b"]) -> "Quadratics":
+        """Integrate every Gaussian base kernel over the difference of two deviations."""
+        own = difference.to(precisions)
+        w, s, V = own.weights[0], own.means[0], own.covariances[0]
+        # with R = Λ^½ and L Lᵀ = I + R V R: (Λ⁻¹ + V)⁻¹ = R (L Lᵀ)⁻¹ R and |I + Λ V| = |L|²
+        R = precisions.sqrt().unsqueeze(1)
+        RR = (R.unsqueeze(-1) * R.unsqueeze(-2)).expand(-1, len(w), -1, -1)  # (q, j, b, b)
+        L = torch.linalg.cholesky(torch.eye(s.shape[-1]).to(RR) + RR * V)
+        A = RR * torch.cholesky_inverse(L)
+        heights = w / L.diagonal(dim1=-2, dim2=-1).prod(-1)
+        # -½ (t + s)ᵀ A (t + s) = -½ tᵀ A t - (A s)ᵀ t - ½ sᵀ A s
+        i, k = torch.triu_indices(s.shape[-1], s.shape[-1])
+        quadratic = A[..., i, k] * torch.where(i == k, -0.5, -1.0).to(A)
+        linear = -(A @ s.unsqueeze(-1)).squeeze(-1)
+        return cls(torch.cat([quadratic, linear], dim=-1), 0.5 * (linear * s).sum(-1), heights)
 
     def __call__(self, t: Float[Tensor, "b *pairs"]) -> Float[Tensor, "q *pairs"]:
         """Evaluate all sums."""
-        i, j = torch.triu_indices(len(t), len(t))
+        i, k = torch.triu_indices(len(t), len(t))
         flat = t.flatten(1)
-        rows = torch.cat([flat[i] * flat[j], flat])  # (f, pairs)
-        exponents = torch.addmm(self.offsets, self.coefficients, rows)
-        return (self.heights @ exponents.exp()).unflatten(-1, t.shape[1:])
-
-
-def _row(A: Float[Tensor, "j b b"], s: Float[Tensor, "j b"]) -> tuple[Tensor, Tensor]:
-    # -½ (t + s)ᵀ A (t + s) = -½ tᵀ A t - (A s)ᵀ t - ½ sᵀ A s
-    i, j = torch.triu_indices(A.shape[-1], A.shape[-1])
-    quadratic = A[:, i, j] * torch.where(i == j, -0.5, -1.0)
-    linear = -(A @ s.unsqueeze(-1)).squeeze(-1)
-    return torch.cat([quadratic, linear], dim=-1), 0.5 * (linear * s).sum(-1, keepdim=True)
+        rows = torch.cat([flat[i] * flat[k], flat])  # (f, pairs)
+        linear, offsets = self.coefficients.flatten(0, 1), self.offsets.reshape(-1, 1)
+        terms = torch.addmm(offsets, linear, rows).exp().unflatten(0, self.heights.shape)
+        # Σ_j h_j exp(...)
+        return (self.heights.unsqueeze(1) @ terms).squeeze(1).unflatten(-1, t.shape[1:])
 
 
 def over_pairs_of_components(

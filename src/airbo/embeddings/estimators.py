@@ -226,6 +226,7 @@ class SampledEmbedding(Embedding):
         return weights, points.unflatten(-1, (self.n_points, self.d))
 
     def _by_pairs(self, f1: Tensor, f2: Tensor, diag: bool) -> Tensor:
+        # P = Σ_j w_j at u_j, Q = Σ_k v_k at x_k
         (w, u), (v, x) = self._unpack(f1), self._unpack(f2)
         if diag:
             # Σ_jk w_j v_k k(u_j, x_k), design by design
@@ -242,6 +243,7 @@ def draw(
     Z: Float[Tensor, "*batch n d"], uncertainty: InputUncertainty, n_samples: int, seed: int
 ) -> Float[Tensor, "*batch n s d"]:
     """Draw samples of P_x: a fixed function of the designs."""
+    # x' = perturb(x, base), with the same base draws for all designs and all calls
     n_base = uncertainty.n_base(Z.shape[-1])
     base = base_draws(n_samples, n_base, seed, dtype=Z.dtype, device=Z.device)
     return uncertainty.perturb(Z, base)

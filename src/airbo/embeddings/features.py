@@ -102,6 +102,7 @@ class Features(Module, ABC):
         An uncertainty that changes with the design is not asked about other designs: it may be
         undefined there.
         """
+        # f_i = compute(x_i, number of i), for one number after the other
         chosen: Tensor | None = None
         for number in choice.unique().tolist():
             # designs under other uncertainties are replaced by one under this
@@ -142,6 +143,7 @@ class Nominal(Features):
         self, X: Float[Tensor, "*batch n d"], choice: Int64[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch n d"]:
         """Scale designs to the unit cube."""
+        # z = (x - low) / width
         return (X - self.low) / self.width
 
 
@@ -166,6 +168,7 @@ class Moments(Features):
         self, features: Float[Tensor, "*batch n f"]
     ) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch n d d"]]:
         """Split features into means and covariances."""
+        # f = (m, C_11, C_12, ..., C_dd)
         mean, cov = features.split([self.d, self.d**2], dim=-1)
         return mean, cov.unflatten(-1, (self.d, self.d))
 

@@ -141,6 +141,7 @@ class Group:
     def between(self, one: int, two: int) -> "Difference":
         """Return the difference of two deviations, by the numbers of their uncertainties."""
         assert self.deviations is not None
+        # δ - δ' for δ under uncertainty one and δ' under uncertainty two
         if (one, two) not in self._between:
             self._between[one, two] = Difference(self.deviations[one], self.deviations[two])
         return self._between[one, two]
@@ -178,8 +179,9 @@ class Difference:
 
     def seen(self, lam: Float[Tensor, "q b"], as_normal: bool) -> Quadratics:
         """Return g as a function of the difference of designs."""
+        # g_q(t) = E exp(-½ (t + s)ᵀ Λ_q (t + s)), s = δ - δ'
         mixture = self.normal if as_normal else self.whole
-        return Quadratics.of([mixture] * len(lam), lam)
+        return Quadratics.of(mixture, lam)
 
     def period(self, lam: Float[Tensor, " b"], reach: Float[Tensor, " b"]) -> Float[Tensor, " b"]:
         r"""Return the shortest periods with which repetitions of a Gaussian stay invisible.
@@ -205,6 +207,7 @@ class Difference:
     @cached_property
     def normal(self) -> Mixture:
         """The normal distribution with the same mean and covariance."""
+        # N(E (δ - δ'), Cov (δ - δ'))
         one = self.mean.new_ones(1, 1)
         mean, covariance = self.mean[None, None], self.covariance[None, None]
         return Mixture(self.one.columns, one, mean, covariance, additive=True)
@@ -272,6 +275,7 @@ class Designs:
         """Whether all designs lie in the box, or hardly outside."""
         if self.whole is not None and self.whole.is_within:
             return True
+        # min and max over all columns of z
         low, high = self.f.detach()[:, : self.d].aminmax()
         return bool(low >= BOX[0]) and bool(high <= BOX[1])
 
@@ -295,6 +299,7 @@ class Designs:
         self, place: tuple[int, ...], grid: Grid, compute: Callable[["Designs", Grid], Tensor]
     ) -> Float[Tensor, "q n v"]:
         """Return waves on a grid; of a ``place``, a group and some Gaussians, the last are kept."""
+        # Φ of some rows are rows of Φ
         whole = self.whole
         if whole is not None and len(whole.distinct) == 1 and whole.keeps(grid):
             return whole.waves(place, grid, compute)[:, self.chosen]
@@ -364,7 +369,7 @@ class GaussianEmbedding(Embedding):
         rows = [Z, choice.unsqueeze(-1).to(Z)]
         changing = [g for g in self.groups if g.deviations is None]
 
-        def brought(own: Tensor, number: int) -> Tensor:
+        def numbers_of(own: Tensor, number: int) -> Tensor:
             # P_x = Σ_j w_j N(m_j, C_j) in the columns of each group
             parts, numbers = self.in_cube[number].gaussians(own, self.resolution), []
             for g in changing:
@@ -375,7 +380,7 @@ class GaussianEmbedding(Embedding):
             return torch.cat(numbers, dim=-1)
 
         if changing:
-            rows.append(self.under_own(Z, choice, brought))
+            rows.append(self.under_own(Z, choice, numbers_of))
         return torch.cat(rows, dim=-1)
 
     def landing(self, group: Group, designs: Designs) -> Mixture:
@@ -461,6 +466,7 @@ class GaussianEmbedding(Embedding):
         """Compare matching designs, group by group of uncertainties."""
         if len(self.uncertainties) == 1 or not any(g.deviations for g in self.groups):
             return self._compared(one, two, matching=True)
+        # pairs (a, b) of uncertainties, as one number
         kinds = one.kinds * len(self.uncertainties) + two.kinds
         found = kinds.unique().tolist()
         if len(found) == 1:
@@ -499,6 +505,7 @@ class GaussianEmbedding(Embedding):
         if known is not None and not fitted and torch.equal(key, now):
             found: Spectrum = known
             return found
+        # c₀, c_q and Λ_q as the hyper-parameters make them now
         base = gaussian_sum(self.base_kernel)
         assert base is not None
         spectrum = Spectrum(base, self.d)
@@ -589,6 +596,7 @@ class GaussianEmbedding(Embedding):
             start = stop
         if len(one) <= size:
             return [(one, two, portions)]
+        # rows i to i + size of K; of a symmetric matrix only what is right of the diagonal
         found = []
         for i in range(0, len(one), size):
             rows = one.take(slice(i, i + size))
@@ -633,6 +641,8 @@ class GaussianEmbedding(Embedding):
                     found[q].append((PAIRS, r))
                     numbers = n_pairs * (1 if between or g.are_points else g.b**2)
                     per_pair[q] = max(per_pair[q], numbers)
+        # few designs: if one Gaussian needs waves in a column, all take them; g is then the same up
+        # to INVISIBLE, and all Gaussians are one product
         if few:
             columns = zip(self.groups, zip(*found, strict=True), strict=True)
             same = [max(each) if g.b == 1 else None for g, each in columns]
@@ -652,6 +662,7 @@ class GaussianEmbedding(Embedding):
     ) -> Float[Tensor, "q ..."]:
         """Return Π_b g_qb for some Gaussians and pairs of designs."""
         kinds = one.distinct[0], two.distinct[0]
+        # single columns with the same V for all designs share one exponential
         factors, columns = [], []
         for i, (g, (way, reach)) in enumerate(zip(self.groups, ways, strict=True)):
             own = base.lam[q][:, g.columns]
@@ -700,6 +711,7 @@ class GaussianEmbedding(Embedding):
         matching: bool,
     ) -> Float[Tensor, "q ..."]:
         """Return Φ₁ diag(a) Φ₂ᵀ for group number ``i``."""
+        # g_q = Φ diag(a_q) Φ'ᵀ, for some q at a time
         g = self.groups[i]
         place, lam = (i, *base.numbers[q]), base.lam[q][:, g.columns]
         kinds = (0, 0) if g.deviations is None else (one.distinct[0], two.distinct[0])
@@ -717,6 +729,7 @@ class GaussianEmbedding(Embedding):
         return (weighted * other).sum(-1) if matching else weighted @ other.mT
 
     def _new_waves(self, g: Group, designs: Designs, grid: Grid) -> Float[Tensor, "q n v"]:
+        # P_x = Σ_j w_j N(m_j, C_j) of every design, or x + δ with the same δ for all
         if g.deviations is None:
             landing = self.landing(g, designs).clamped(-FARTHEST, 1 + FARTHEST)
             return landing_waves(landing, grid)
@@ -732,6 +745,7 @@ class GaussianEmbedding(Embedding):
         For designs of the box these are constants. Others need waves of a longer period, in this
         comparison only.
         """
+        # r = max |u - v|, doubled until it covers designs outside of the box
         reach = self.reach
         if one.is_within and two.is_within:
             return reach
@@ -763,13 +777,16 @@ class GaussianEmbedding(Embedding):
         lows, highs = [], []
         for some, _ in [pair for designs in every for pair in designs.by_kind]:
             if g.is_compared_by_place:
-                ends = some.f[:, g.columns].clamp(-FARTHEST, 1 + FARTHEST), 0.0
+                m, reach = (
+                    some.f[:, g.columns].clamp(-FARTHEST, 1 + FARTHEST),
+                    self.low.new_zeros(1),
+                )
             else:
                 landing = self.landing(g, some).clamped(-FARTHEST, 1 + FARTHEST)
-                sigmas = SIGMAS * landing.variances.clamp_min(0).sqrt()
-                ends = landing.means.flatten(0, 1), sigmas.flatten(0, 1)
-            lows.append((ends[0] - ends[1]).amin(0))
-            highs.append((ends[0] + ends[1]).amax(0))
+                m, V = landing.means.flatten(0, 1), landing.variances.flatten(0, 1)
+                reach = SIGMAS * V.clamp_min(0).sqrt()
+            lows.append((m - reach).amin(0))
+            highs.append((m + reach).amax(0))
         # the largest u - v over all executed inputs, up to SIGMAS standard deviations
         extent = torch.stack(highs).amax(0) - torch.stack(lows).amin(0)
         return tuple(extent.clamp_max(1 + 4 * FARTHEST).tolist())
@@ -787,7 +804,8 @@ def grid_of(
     """Return the frequencies of a group, for Gaussians that are not narrower than 1 / ``roots``."""
     like = torch.empty(0, dtype=dtype, device=device)
     narrow, r = like.new_tensor(roots), like.new_tensor(reach)
-    if not g.is_compared_by_place:
+    deviations = g.deviations
+    if g.b == 1 or deviations is None:
         # at the distance r the next Gaussian has fallen to exp(-½ margin²)
         margin = MARGIN[g.b]
         return Grid.of(narrow, r + margin / widest(narrow), margin)
@@ -797,7 +815,7 @@ def grid_of(
     # stay invisible
     height = grid.bounds()[0]
     for kind in kinds:
-        height = height * characteristic(g.deviations[kind], grid.frequencies)[0][0]
+        height = height * characteristic(deviations[kind], grid.frequencies)[0][0]
     ordered, order = height.sort()
     return grid.only(order[ordered.cumsum(0) > INVISIBLE[g.b]])
 
@@ -817,6 +835,7 @@ def _shifted_normals(
     The exponents of all pairs are one product of matrices. A column comes with the mean and the
     variance V of δ - δ'.
     """
+    # t_c = z_c + E (δ - δ')_c - z'_c
     numbers = [c for c, _, _ in columns]
     shift, V = (lam.new_tensor(v) for v in list(zip(*columns, strict=True))[1:])
     own = lam[:, numbers]
@@ -832,6 +851,7 @@ def _shifted_normals(
 
 def _mirrored(blocks: list[Tensor]) -> Float[Tensor, "... n n"]:
     """Return a symmetric matrix from rows of its upper triangle."""
+    # K = U + (U - diag U)ᵀ
     n = blocks[0].shape[-1]
     upper = torch.cat([pad(block, (n - block.shape[-1], 0)) for block in blocks], dim=-2)
     return upper.triu() + upper.triu(1).mT

@@ -49,6 +49,7 @@ class IntegralKernel(Kernel):
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""
+        # ⟨ψ_P, ψ_Q⟩
         return self.embedding.inner(x1, x2, diag)
 
 
@@ -147,6 +148,7 @@ class SKLKernel(Kernel):
         super().__init__(**kwargs)
         self.moments = moments
         with torch.no_grad():
+            # v = mean of the diagonal of Cov P_x, for x in the middle of the box
             center = (moments.low + 0.5 * moments.width).unsqueeze(0)
             _, covariance = moments.unpack(moments(center))
         variance = covariance.diagonal(dim1=-2, dim2=-1).mean() + SKL_FLOOR
@@ -154,6 +156,7 @@ class SKLKernel(Kernel):
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
         """Compare features, all pairs or matching ones."""
+        # A = C⁻¹; the floor keeps exact inputs at a finite distance
         mean1, mean2, C1, C2 = _pairs(self.moments, x1, x2, diag, SKL_FLOOR)
         A1, A2 = torch.linalg.inv(C1), torch.linalg.inv(C2)
 
@@ -179,5 +182,6 @@ def _pairs(
 
 def _if_constant(cov: Float[Tensor, "*batch n d d"]) -> Float[Tensor, "... d d"]:
     """Keep one row where all designs have the same covariance, as under additive uncertainty."""
+    # one Cholesky factorization instead of n k
     rows = cov.flatten(0, -3)
     return cov if bool((rows != rows[:1]).any()) else rows[0].expand(*[1] * (cov.dim() - 2), -1, -1)

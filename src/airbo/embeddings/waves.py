@@ -32,6 +32,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from airbo.embeddings.features import PORTION
 from airbo.uncertainty.gaussians import Mixture
 
 MARGIN = {1: 5.0, 2: 4.5, 3: 3.75}
@@ -44,8 +45,6 @@ Features then stay the same while a fit moves the width a little. Twice as many 
 of the waves of one column. In three columns, two per octave would take twice as many waves."""
 NARROWEST = 4e4
 """Largest precision that waves follow, a standard deviation of 1/200 of the range."""
-PORTION = 400_000
-"""Waves of single Gaussians of P_x that are worked out at a time: 3 MB, which fits in a cache."""
 
 
 def n_waves(lam: Sequence[float], reach: Sequence[float]) -> float:
@@ -70,7 +69,7 @@ class Grid:
     """Δ."""
     counts: Float[Tensor, "q w"]
     """How often a wave counts: 1 for the frequency 0, 2 for the others, 0 for padding."""
-    widest: Float[Tensor, "q b"]
+    largest: Float[Tensor, "q b"]
     """The largest λ of the coarse step, for bounds on amplitudes."""
 
     @property
@@ -94,6 +93,7 @@ class Grid:
         steps = (2 * math.pi / period).expand_as(narrow)
         sizes = torch.ceil(margin * narrow / steps)  # (q, b)
         if narrow.shape[-1] == 1:
+            # k = 0, 1, ..., as many for all Gaussians as the narrowest needs
             k = torch.arange(int(sizes.max()) + 1).to(steps).reshape(1, -1, 1)
             counts = torch.where(k.squeeze(-1) > sizes, 0.0, 2.0).to(steps)
             counts[:, 0] = 1.0
@@ -119,11 +119,12 @@ class Grid:
 
     def bounds(self) -> Float[Tensor, "q w"]:
         """Return what the amplitudes stay below while the grid is the same."""
-        return self.amplitudes(self.widest)[..., : self.counts.shape[-1]]
+        return self.amplitudes(self.largest)[..., : self.counts.shape[-1]]
 
     def only(self, kept: Int64[Tensor, " kept"]) -> "Grid":
         """Return some of the waves of a grid for one Gaussian, by their numbers."""
-        return Grid(self.frequencies[:, kept], self.steps, self.counts[:, kept], self.widest)
+        # Σ_k over some k
+        return Grid(self.frequencies[:, kept], self.steps, self.counts[:, kept], self.largest)
 
 
 def widest(narrow: Float[Tensor, "q b"]) -> Float[Tensor, "q b"]:
@@ -136,6 +137,7 @@ def narrowest(lam: Float[Tensor, "q b"]) -> tuple[tuple[float, ...], ...]:
 
     The first Gaussian sets the step, and the grids of all change with it.
     """
+    # 2^(⌈k log₂ √λ⌉ / k), with k steps per octave
     root = lam.detach().clamp_min(1e-12).sqrt()
     per_octave = PER_OCTAVE[lam.shape[-1]]
     up = torch.exp2(torch.ceil(per_octave * root[0].log2()) / per_octave)

@@ -103,6 +103,7 @@ def check_data(
         raise ValueError(
             f"train_X must have shape (n, d), n and d >= 1, got {tuple(train_X.shape)}."
         )
+    # X (*batch n d), Y and Yvar (*batch n 1), all of one dtype; a variance of NaN is learned
     *batch, d = train_X.shape
     for name, given in data.items():
         if name == "bounds":
@@ -149,6 +150,7 @@ def number_uncertainties(
             "uncertainty must be an airbo.uncertainty, a list with one per observation, or None, "
             f"got {uncertainty!r}."
         )
+    # P_i of every observation; None: set exactly
     if uncertainty is None or isinstance(uncertainty, InputUncertainty):
         each = [uncertainty or Exact()] * n
     else:
@@ -168,6 +170,7 @@ def number_uncertainties(
     count = Counter(own)
     distinct = sorted(kinds.values(), key=lambda u: -count[id(u)])
     known = [*distinct, deployment] if deployment and deployment not in distinct else distinct
+    # rows (x_i, number of P_i); one uncertainty needs no numbers
     if len(distinct) == 1:
         return (train_X,), known
     number = {id(u): i for i, u in enumerate(distinct)}
@@ -197,6 +200,7 @@ class _Summed:
         self.prior = prior
 
     def log_prob(self, value: Tensor) -> Float[Tensor, ""]:
+        # log p(θ) = Σ_i log p(θ_i)
         return self.prior.log_prob(value).sum()
 
 
@@ -340,6 +344,7 @@ class UncertainInputGP(SingleTaskGP):
         Returns:
             A BoTorch posterior in the units of the observed values.
         """
+        # rows (x, number of its uncertainty), of a model that knows them all
         if isinstance(uncertainty, Sequence):
             model = self.including(*uncertainty)
             numbered = model._each_numbered(X, uncertainty)
@@ -373,6 +378,7 @@ class UncertainInputGP(SingleTaskGP):
             uncertainty: The uncertainty of these observations, if it is not the model's.
             **kwargs: As in BoTorch.
         """
+        # K and Σ get rows and columns for the new observations; GPyTorch updates L Lᵀ = K + Σ
         known = self if uncertainty is None else self.including(uncertainty)
         X = known._numbered(X, uncertainty)
         if known.prediction_strategy is None:
@@ -396,6 +402,7 @@ class UncertainInputGP(SingleTaskGP):
             return self
         if new not in self._larger:
             # a copy that shares data and hyper-parameters, with features of more uncertainties
+            # deepcopy keeps what its memo holds: tensors by their identity
             shared = [*self.parameters(), *self.buffers(), *self.train_inputs, self.train_targets]
             memo: dict[int, Any] = {id(t): t for t in shared}
             memo[id(self.features)] = self.features.including(*new)
@@ -456,6 +463,7 @@ class UncertainInputGP(SingleTaskGP):
         """
         if uncertainty is not None and uncertainty not in self.features.uncertainties:
             return self.including(uncertainty).noise_variance(X, uncertainty)
+        # Σ(x) = σ² + s (k(x', x') - k̂(P_x, P_x)), or σ² alone
         X = self._numbered(X, uncertainty)
         noise: Tensor = self.likelihood.noise_covar([X], shape=X.shape[:-1]).diagonal(
             dim1=-2, dim2=-1
@@ -466,6 +474,7 @@ class UncertainInputGP(SingleTaskGP):
     @property
     def units(self) -> tuple[Float[Tensor, "*batch 1"], Float[Tensor, "*batch 1"]]:
         """Scale and shift from the values of the model to those that were observed."""
+        # y = shift + scale · y_model
         transform: Any = getattr(self, "outcome_transform", None)
         if transform is None:
             one = self.train_targets.new_ones(1)
@@ -476,9 +485,11 @@ class UncertainInputGP(SingleTaskGP):
         return transform.stdvs.squeeze(-1), transform.means.squeeze(-1)
 
     def _numbered(self, X: Tensor, uncertainty: InputUncertainty | None) -> Tensor:
+        # x becomes (x, number of P), or stays x where there is one P
         d = self.features.d
         if X.dim() < 2 or X.shape[-1] != d:
             raise ValueError(f"The designs must have {d} columns, got shape {tuple(X.shape)}.")
+        # number 0 is the uncertainty of most observations
         if uncertainty is None:
             uncertainty = self.features.uncertainties[0]
         if not isinstance(uncertainty, InputUncertainty):
@@ -496,6 +507,7 @@ class UncertainInputGP(SingleTaskGP):
                 f"There are {len(uncertainties)} uncertainties for designs of shape "
                 f"{tuple(X.shape)}."
             )
+        # design i under uncertainty i
         rows = X.split(1, dim=-2)
         numbered = [self._numbered(row, u) for row, u in zip(rows, uncertainties, strict=True)]
         return torch.cat(numbered, dim=-2)
@@ -517,12 +529,14 @@ class UncertainInputGP(SingleTaskGP):
         if not others and x is self.train_inputs[0]:
             inputs = [*self.train_inputs]
         # K_ij = k̂(P_i, P_j)
-        covariance = self.covar_module(self.features(rows.packed(inputs))).to_dense()
+        with settings.lazily_evaluate_kernels(False):
+            covariance = self.covar_module(self.features(rows.packed(inputs))).to_dense()
         kind = Observed if self.training else MultivariateNormal
         return kind(self.mean_module(x), to_linear_operator(covariance))
 
     def __call__(self, *args: Any, **kwargs: Any) -> MultivariateNormal:
         """Return the prior at the observations during a fit, otherwise a prediction."""
+        # a fit asks for the prior at its own rows, a prediction for the posterior at others
         if not self.training:
             with settings.debug(False):  # rows may lack parts that the observations have
                 return super().__call__(rows.packed(args), **kwargs)
@@ -532,6 +546,7 @@ class UncertainInputGP(SingleTaskGP):
 
     def added_loss_terms(self) -> Iterator[AddedLossTerm]:
         """Add the likelihood of the scatter within rows to that of their means."""
+        # log p(y_1 ... y_c) = log p(ȳ) + what the scatter around ȳ adds
         yield from super().added_loss_terms()
         noise = self.likelihood.noise_covar
         if isinstance(noise, MeanNoise):
@@ -556,6 +571,7 @@ class UncertainInputGP(SingleTaskGP):
             targets: Their values, in the units of the model.
             **kwargs: As in GPyTorch.
         """
+        # new rows get as many parts as the old ones have, or the old ones as the new ones need
         X, known, d = rows.packed(rows.given([inputs])), self.train_inputs, self.features.d
         noise, n_inputs = kwargs.get("noise"), len(known)
         # BoTorch means the whole variance around E f; train_Yvar is that of the noise alone
@@ -587,6 +603,7 @@ class UncertainInputGP(SingleTaskGP):
 
     def _know_rows(self) -> None:
         """Let the likelihood look at rows: σ² / c of c observations, and known variances."""
+        # rows of five parts have a count c: their noise is σ²(x) / c
         noise = self.likelihood.noise_covar
         if len(self.train_inputs) > 2 and not isinstance(noise, MeanNoise):
             self.likelihood.noise_covar = MeanNoise(noise)
@@ -637,6 +654,7 @@ class UncertainInputGP(SingleTaskGP):
         GPyTorch lists a prior once for every path to its module, and here features, kernel and
         noise share modules.
         """
+        # log p(θ) counts once in log p(y | θ) + log p(θ)
         listed = set()
         for name, module, prior, *closures in super().named_priors():
             if (module, prior) not in listed:
@@ -661,6 +679,7 @@ class UncertainInputGP(SingleTaskGP):
 
     def _train_features(self, X: Tensor) -> Tensor:
         """Return the features of the observations; they are computed again only after changes."""
+        # f(X) depends on hyper-parameters only for landmarks; a prediction changes neither
         strategy = self.prediction_strategy
         known = getattr(strategy, "train_features", None)
         if known is None:

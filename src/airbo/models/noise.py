@@ -54,6 +54,7 @@ class NoiseOfRows(Noise, ABC):
                 "The noise of this likelihood differs from design to design: call it with the "
                 "designs, as likelihood(distribution, [X])."
             )
+        # GPyTorch passes designs alone where it means the observations, with all their parts
         if self.observed and len(inputs) == 1 and inputs[0] is self.observed[0]:
             inputs = self.observed
         total = self.variance(inputs, kwargs.get("expected"))
@@ -101,10 +102,14 @@ class UnseenInputNoise(NoiseOfRows):
 
     def beyond(self, expected: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
         """Return the variance due to unseen executed inputs, from that of expected values."""
-        at_a_point = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
         # s (k(x', x') - k̂(P_x, P_x))
-        added: Tensor = (at_a_point - expected).clamp_min(0)
-        return added
+        return (self.at_a_point - expected).clamp_min(0)
+
+    @property
+    def at_a_point(self) -> Float[Tensor, ""]:
+        """The variance of f at a point of P_x, s k(x', x')."""
+        variance: Tensor = self.kernel.outputscale * self.kernel.base_kernel.at_a_point
+        return variance
 
 
 def known_or(learned: Tensor, inputs: Sequence[Tensor]) -> Tensor:
@@ -141,6 +146,7 @@ class MeanNoise(NoiseOfRows):
     ) -> Float[Tensor, "*batch n"]:
         """Divide by the number of observations that a row stands for."""
         # Var of the mean of c observations: σ² / c
+        # c observations of one row: y_1, ..., y_c
         c, each = rows.counts(inputs), self.each(inputs, expected)
         return each if c is None else each / c
 
@@ -205,6 +211,7 @@ class UnseenInputLikelihood(_GaussianLikelihoodBase):
 
 def observe(likelihood: Likelihood, inputs: Sequence[Tensor]) -> None:
     """Hand the training rows to a likelihood."""
+    # σ²(x) of rows depends on all their parts, and GPyTorch passes designs only
     for module in likelihood.modules():
         if isinstance(module, NoiseOfRows):
             module.observed = tuple(inputs)
@@ -212,6 +219,7 @@ def observe(likelihood: Likelihood, inputs: Sequence[Tensor]) -> None:
 
 def unseen_input_noise(likelihood: Likelihood) -> UnseenInputNoise | None:
     """Return the part of a likelihood that depends on features, if there is one."""
+    # it may be inside the noise of means of replicates
     for module in likelihood.modules():
         if isinstance(module, UnseenInputNoise):
             return module

@@ -19,6 +19,7 @@ from torch import Tensor
 
 def packed(inputs: Sequence[Tensor]) -> Float[Tensor, "*batch n c"]:
     """Return designs with the column of uncertainty numbers, if there is one."""
+    # (x, number of P)
     return inputs[0] if len(inputs) == 1 else torch.cat([*inputs[:2]], dim=-1)
 
 
@@ -39,6 +40,7 @@ def unpacked(
     noise: Float[Tensor, "*batch n"] | None = None,
 ) -> list[Tensor]:
     """Return single observations in the form of training data with ``n_inputs`` tensors."""
+    # (x, number, c = 1, S = 0, σ² or -1)
     zero = torch.zeros_like(X[..., :1])
     numbers = X[..., d:] if X.shape[-1] > d else zero
     known = zero - 1 if noise is None else noise.expand(X.shape[:-1]).unsqueeze(-1)
@@ -59,6 +61,7 @@ def folded(
         The distinct rows in the order of their first appearance, and their mean values. If all rows
         differ and no noise is known, the arguments are returned unchanged.
     """
+    # rows are equal if x, the number of P and the known σ² are
     inputs = tuple(inputs)
     known = torch.full_like(Y, -1.0) if Yvar is None else Yvar
     alike = torch.cat([packed(inputs), known], dim=-1)
@@ -66,6 +69,7 @@ def folded(
     m = int(group.max()) + 1
     if m == len(Y) and Yvar is None:
         return inputs, Y
+    # row g stands where its first observation stood: first_g = min {i: group_i = g}
     first = torch.full((m,), len(Y)).scatter_reduce(0, group, torch.arange(len(Y)), "amin")
     first, order = first.sort()
     group = order.argsort()[group]

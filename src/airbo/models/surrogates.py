@@ -72,11 +72,13 @@ def observation_noise(
     for this scatter can pass a smaller ``typical`` and a larger ``spread``. If the variances of all
     observations are ``known``, nothing is learned: a new one has their mean.
     """
+    # Σ_ii = σ_i²; GPyTorch's own σ² is that of new observations
     if known is not None and bool((known >= 0).all()):
         likelihood = GaussianLikelihood(noise_constraint=GreaterThan(0.0))
         likelihood.noise = known.mean()
         likelihood.raw_noise.requires_grad_(False)
         return likelihood
+    # not known: learned, with a prior that knows the size of noise relative to that of the values;
     # log σ² ~ N(log typical, spread²), σ² ≥ 1e-6 of the variance of the values
     prior = LogNormalPrior(math.log(typical), spread)
     likelihood = GaussianLikelihood(noise_prior=prior, noise_constraint=GreaterThan(1e-6))
@@ -128,6 +130,7 @@ class UGP(UncertainInputGP):
 
     @classmethod
     def _base_kernel(cls, given: Given) -> Kernel:
+        # start and prior grow with d, as distances in the cube grow
         d = given.d
         if not cls.knows_unseen_inputs:
             return default_base_kernel(d)
@@ -182,6 +185,7 @@ class NominalGP(UncertainInputGP):
     @classmethod
     def parts(cls, given: Given) -> Parts:
         """Compare designs, with BoTorch's kernel and noise."""
+        # k̂(P_x, P_x') = k(x, x')
         kernel = given.base_kernel or get_covar_module_with_dim_scaled_prior(given.d)
         known = given.known_noise
         is_learned = known is None or bool((known < 0).any())
@@ -231,6 +235,7 @@ class SKLGP(UncertainInputGP):
     @classmethod
     def parts(cls, given: Given) -> Parts:
         """Compare moments in closed form."""
+        # k̂ = s exp(-v (KL(P|Q) + KL(Q|P)) / 2 ℓ²)
         prior, moments = lengthscale_prior(given.d), _moments(cls, given)
         kernel = SKLKernel(moments, lengthscale_prior=prior, lengthscale_constraint=positive())
         kernel.lengthscale = prior.mode
@@ -266,6 +271,7 @@ class SKLGP(UncertainInputGP):
         GPyTorch would update its factorization, but for a shifted covariance this update need not
         exist.
         """
+        # rows of old and new data below each other: (n + k, ...)
         model = deepcopy(self)
         shape = torch.broadcast_shapes(self.train_inputs[0].shape[:-2], inputs[0].shape[:-2])
         shape = torch.broadcast_shapes(self.train_targets.shape[:-1], targets.shape[:-1], shape)

@@ -18,7 +18,6 @@ from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.exceptions.warnings import BotorchWarning
 from botorch.models.model import Model
 from botorch.optim.optimize import optimize_acqf
-from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from botorch.utils.sampling import draw_sobol_samples
 from jaxtyping import Bool, Float
 from linear_operator.utils.warnings import NumericalWarning
@@ -32,6 +31,7 @@ from airbo.embeddings.features import Nominal
 from airbo.measures.posterior import SEARCH, MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.optimizer.goal import OutcomeDraws, OutcomeModel
+from airbo.optimizer.mixed import search_mixed
 from airbo.optimizer.record import SAME, History
 from airbo.optimizer.surrogate import MOST_ROWS
 from airbo.optimizer.within import Within, best_of, values_at
@@ -260,41 +260,24 @@ def _search(
 
 def _search_folded(function: AcquisitionFunction, cube: Section) -> Float[Tensor, "1 d"]:
     """Let BoTorch search the folded cube."""
-    # categories and few steps are searched by exchange; many steps like floats, and rounded
     space = cube.space
-    categories = {c: cube.values(c) for c in space.categorical_columns}
-    few = [c for c, n in space.n_values.items() if n <= MAX_STEPPED and c not in categories]
-    numbers = {c: cube.values(c) for c in few}
-    box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d)
-    settings: dict[str, Any] = {"q": 1, "num_restarts": N_RESTARTS, "raw_samples": N_RAW}
-    n_steps: int | None = getattr(function, "n_steps", None)
-    if isinstance(function.model, MeasureModel):
-        settings |= {"num_restarts": N_RESTARTS_MEASURED, "raw_samples": N_RAW_MEASURED}
-        n_steps = N_STEPS_MEASURED
-    mixed = bool(categories or numbers)
-    options: dict[str, Any] = {}
-    if n_steps is not None:
-        steps = ["maxiter_continuous"] if mixed else ["maxiter", "maxfun"]
-        options = dict.fromkeys(steps, n_steps)
-    if mixed:
-        # starts are the best of random designs; climbing between whole numbers first takes twice
-        # as long, and found no better design in ten asks with uncertain integers
-        options["initialization_strategy"] = "random"
-    if options:
-        settings["options"] = options
     folded = function if cube.m == space.d else _OfFolded(function, cube)
-    if mixed:
-        F, _ = optimize_acqf_mixed_alternating(
-            folded,
-            box,
-            discrete_dims=numbers,
-            cat_dims=categories,
-            **settings,
-        )
-    else:
-        if isinstance(function.model, MeasureModel):
-            settings["batch_initial_conditions"] = _starts(folded, box)
-        F, _ = optimize_acqf(folded, box, **settings)
+    measured = isinstance(function.model, MeasureModel)
+    n_starts, n_raw = (N_RESTARTS_MEASURED, N_RAW_MEASURED) if measured else (N_RESTARTS, N_RAW)
+    # categories and few steps are searched by exchange; many steps like floats, and rounded
+    categories = space.categorical_columns
+    few = [c for c, n in space.n_values.items() if n <= MAX_STEPPED or c in categories]
+    if few:
+        levels = {c: torch.tensor(cube.values(c), dtype=torch.float64) for c in few}
+        return search_mixed(folded, levels, categories, space.d, n_starts, n_raw)
+    box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, space.d)
+    settings: dict[str, Any] = {"q": 1, "num_restarts": n_starts, "raw_samples": n_raw}
+    n_steps = N_STEPS_MEASURED if measured else getattr(function, "n_steps", None)
+    if n_steps is not None:
+        settings["options"] = {"maxiter": n_steps, "maxfun": n_steps}
+    if measured:
+        settings["batch_initial_conditions"] = _starts(folded, box)
+    F, _ = optimize_acqf(folded, box, **settings)
     return F.detach()
 
 
