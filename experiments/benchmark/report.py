@@ -294,7 +294,7 @@ def slips(results: Results) -> str:
     return (
         "Percent of the achievable gain, with 95% intervals over landscapes. *Lost*: the regret "
         "less that of the same method without slips, as the study defines it. *Along the way*: the "
-        "best executed value so far, averaged over the evaluations. *Deployed*: the design that is "
+        "best executed value so far, averaged over all evaluations. *Deployed*: the design that is "
         "used, exactly. A method that is worse without slips would lose less: the next columns "
         "compare with the standard process without slips. *Published*: the study's standard "
         f"process, on all twenty landscapes.\n\n{table.markdown(header, rows)}"

@@ -304,8 +304,11 @@ CASES: dict[str, Case] = {
 """By the name under which their results are stored."""
 
 
-def slip_case(name: str, slip: float, n_evaluations: int = 55) -> Case:
-    """Return a landscape whose experiments slip, and whose answer is used exactly."""
+def slip_case(name: str, slip: float, n_evaluations: int = 50) -> Case:
+    """Return a landscape whose experiments slip, and whose answer is used exactly.
+
+    As in the study there are 50 evaluations, the first five among them, and all of them slip.
+    """
     problem = landscape(name)
     low, high = problem.bounds
     slipping = unc.Normal((slip * (high - low)).tolist()).clipped(low.tolist(), high.tolist())

@@ -15,7 +15,7 @@ from airbo.seeds import reproducible, stream_seed
 from airbo.uncertainty import Normal, base_draws
 from experiments.__main__ import app
 from experiments.benchmark import plan, report
-from experiments.benchmark.runs import BENCHMARK, optimize
+from experiments.benchmark.runs import BENCHMARK, SLIP, along, optimize
 from experiments.harness.experiment import Results, Task
 from experiments.harness.store import Store
 from experiments.subjects.cases import CASES, find_case, slip_case
@@ -287,7 +287,7 @@ def test_intervals_are_counted_case_by_case():
 
 def slip_result(method, slip, logged, along, deployed):
     gain = slip_case("levy", 0.0).gain
-    config = {"case": "levy", "method": method, "slip": slip, "logged": logged, "budget": 55}
+    config = {"case": "levy", "method": method, "slip": slip, "logged": logged, "budget": 50}
     result = {"along": along * gain, "regret": [deployed * gain], "seconds": 1.0}
     return Task("slip", f"{method}, {slip}", 0, config), result
 
@@ -302,6 +302,14 @@ def test_what_slips_cost_is_beyond_the_same_method_without_slips():
     airbo = next(line for line in lines if line.startswith("| airbo"))
     numbers = [cell.strip().split(" ")[0] for cell in airbo.strip("|").split("|")[2:]]
     assert numbers == ["10.0", "5.0", "20.0", "15.0", "11.5", "34.3"]
+
+
+def test_a_run_with_slips_is_as_long_as_those_of_the_study_and_judged_from_the_first_evaluation():
+    assert {task.config["budget"] for task in SLIP.tasks(1)} == {50}
+    case = slip_case("levy", 0.15)
+    assert (case.n_initial, case.truth["value"]) == (5, 0.0)
+    # gaps of the best value so far: 4, 3, 3 and 1, so (3.5 + 3 + 2) / 3
+    assert along(case, [-4.0, -3.0, -5.0, -1.0]) == pytest.approx(8.5 / 3)
 
 
 # -- commands
