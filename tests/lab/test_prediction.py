@@ -105,6 +105,19 @@ def test_a_share_in_spec_is_that_of_the_recommendation(told):
     assert found.outcomes["Ra"].decides.capability == best.capability
 
 
+@pytest.mark.parametrize("told", [MEAN, SPEC, SEVERAL], indirect=True)
+def test_what_is_recommended_is_said_of_the_design_that_the_machine_can_hold(told):
+    best = told.recommend("anywhere")
+    assert best.design["x"] == round(best.design["x"], 2)
+    found = told.predict(best.design).outcomes
+    for name, estimate in best.outcomes.items():
+        decides = found[name].decides
+        if decides is not None and decides.capability is not None:
+            assert estimate.capability == decides.capability
+        else:
+            assert (estimate.mean, estimate.std) == (found[name].mean, found[name].std)
+
+
 @pytest.mark.parametrize("told", [SEVERAL], indirect=True)
 def test_a_limit_says_whether_it_is_kept(told):
     safe, unsafe = (told.predict({"x": x, "tool": "A"}) for x in (2.0, 9.0))
