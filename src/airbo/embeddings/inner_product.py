@@ -89,10 +89,10 @@ FEW_PAIRS = 8
 """Pairs of Gaussians that cost less than waves."""
 MAX_KEPT = 24_000_000
 """Numbers of a step of a fit that are kept for its gradient; else they are worked out again."""
-N_BLOCKS, SMALLEST_BLOCK = 6, 100
+N_BLOCKS, SMALLEST_BLOCK = 6, 120
 """Rows of blocks into which a symmetric matrix is divided, of which the upper triangle is worked
-out. Two blocks of 100 make a step of a fit a fifth shorter than one matrix, smaller ones no more;
-without blocks, an ask after 500 observations takes a fifth longer."""
+out. Smaller blocks cost more than they save: with blocks of 60, an ask after 200 observations of
+six beta parameters takes a third longer; without blocks, one after 500 takes a fifth longer."""
 NEGLIGIBLE = 1e-10
 """Share of the base kernel below which a Gaussian is left out."""
 MOST_KEPT = 1_000_000
