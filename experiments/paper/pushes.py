@@ -58,9 +58,10 @@ def draw_designs(problem: Any, designs: Mapping[str, Tensor], path: Path) -> Pat
         for ax, (label, each) in zip(axes.flat, designs.items(), strict=False):
             points = _draw_designs(problem, ax, each)
             ax.set_title(shown(label), fontsize=8)
-        for ax in axes.flat[len(designs) :]:
+        used, free = axes.flat[: len(designs)], axes.flat[len(designs) :]
+        for ax in free:
             ax.remove()
-        figure.colorbar(points, ax=axes, label="push duration r_t", shrink=0.7)
+        figure.colorbar(points, ax=list(used), label="push duration r_t", shrink=0.7)
     return path
 
 
