@@ -154,7 +154,7 @@ class KnowledgeGradient:
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the gain over the best known designs."""
         if isinstance(model, MeasureModel):
-            # argmax E m(x) after an even number of values, argmax E (m(x) - max_i m(x_i))₊ after odd
+            # E m(x) where an even number of designs is known, otherwise E (m(x) - max_i m(x_i))₊
             confirms = situation.X_pending is None and len(situation.X_observed) % 2 == 0
             return PosteriorMean(model) if confirms else EI()(model, situation)
         if not isinstance(model, UncertainInputGP):
