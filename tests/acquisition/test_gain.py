@@ -154,10 +154,9 @@ def test_the_default_is_the_gain_of_means():
     assert isinstance(default(model, acquisition.Situation(X, uncertainty=P)), ExpectedGain)
 
 
-@pytest.mark.parametrize("measure", [measures.Quantile(0.9), measures.InSpec(0.0, 0.5)], ids=str)
-def test_by_a_measure_every_second_experiment_confirms_what_is_expected_to_be_best(measure):
+def test_within_two_limits_every_second_experiment_is_made_where_the_expected_share_is_largest():
     model, X = made()
-    measured = MeasureModel(model, measure, effort=SEARCH)
+    measured = MeasureModel(model, measures.InSpec(0.0, 0.5), effort=SEARCH)
     default = acquisition.find_acquisition("default")
     confirming = default(measured, acquisition.Situation(X, uncertainty=P))
     with torch.no_grad():
@@ -168,6 +167,17 @@ def test_by_a_measure_every_second_experiment_confirms_what_is_expected_to_be_be
     # one design is confirmed once: while others are under way, all of a batch improve
     waiting = default(measured, acquisition.Situation(X, X[:1], P))
     assert isinstance(waiting, LogImprovement)
+
+
+@pytest.mark.parametrize("measure", [measures.Quantile(0.9), measures.InSpec(low=0.0)], ids=str)
+@pytest.mark.parametrize("n", [11, 12])
+def test_by_other_measures_every_experiment_is_to_improve(measure, n):
+    model, X = made()
+    measured = MeasureModel(model, measure, effort=SEARCH)
+    default = acquisition.find_acquisition("default")
+    assert isinstance(
+        default(measured, acquisition.Situation(X[:n], uncertainty=P)), LogImprovement
+    )
 
 
 def test_pending_designs_lose_their_worth():

@@ -28,6 +28,7 @@ from torch import Tensor
 
 from airbo.acquisition.gain import ExpectedGain
 from airbo.acquisition.improvement import LogImprovement, MeasureDraws
+from airbo.measures import InSpec
 from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
@@ -145,18 +146,22 @@ class KnowledgeGradient:
     """The experiment that is expected to raise the best mean most: the default.
 
     It lies at a new design that may be better, or at a good one that is not known well. Measures
-    other than the mean, and models that are not airbo's, have no closed form of this gain. Models
-    are searched as with ``RandomizedUCB``. By a measure, every second experiment is made where its
-    expected value is largest, to know the best designs better, unless designs are pending. The
-    others look for an expected improvement, as with ``EI``.
+    other than the mean, and models that are not airbo's, have no closed form of this gain: measures
+    are searched by their expected improvement, as with ``EI``, and models as with
+    ``RandomizedUCB``.
+
+    A share within two limits falls to both sides of its best level, so the level has to be known
+    well. Every second experiment is made where the expected share is largest, unless designs are
+    pending.
     """
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the gain over the best known designs."""
         if isinstance(model, MeasureModel):
             # E m(x) where an even number of designs is known, otherwise E (m(x) - max_i m(x_i))₊
-            confirms = situation.X_pending is None and len(situation.X_observed) % 2 == 0
-            return PosteriorMean(model) if confirms else EI()(model, situation)
+            two_sided = isinstance(model.measure, InSpec) and len(model.measure.sides) == 2
+            is_even = situation.X_pending is None and len(situation.X_observed) % 2 == 0
+            return PosteriorMean(model) if two_sided and is_even else EI()(model, situation)
         if not isinstance(model, UncertainInputGP):
             return RandomizedUCB()(model, situation)
         # E max_i μ_i after one more experiment, over the best known designs and itself
