@@ -322,3 +322,24 @@ def test_a_prediction_leaves_out_gaussians_without_weight_and_nothing_else():
         with torch.no_grad():
             found.append(embedding.inner(others, f))
     torch.testing.assert_close(*found, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("b", [2, 3])
+@pytest.mark.parametrize("lengthscale", [0.1, 0.3])
+def test_waves_of_dependent_columns_miss_no_more_than_is_promised(b, lengthscale):
+    log = torch.randn(400, b, generator=torch.Generator().manual_seed(1)).double()
+    P = unc.Empirical(0.03 * (log.cumsum(-1) + log.square()))
+    bounds = torch.tensor([[0.0] * b, [1.0] * b], dtype=torch.float64)
+    kernel = RBFKernel().double().requires_grad_(False)
+    kernel.lengthscale = lengthscale
+    embedding = Quadrature().embed([P], kernel, bounds)
+    # corners, where the next period is nearest, and designs inside
+    X = torch.cat([torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * b), base_draws(20, b, 4)])
+    f = embedding(X.double())
+    [group] = embedding.groups
+    lam = torch.full((1, b), lengthscale**-2, dtype=torch.float64)
+    t = (X.unsqueeze(1) - X.unsqueeze(0)).double().movedim(-1, 0)
+    exact = group.between(0, 0).seen(lam, as_normal=False)(t)[0]
+    # once for frequencies that are left out, once for the next period
+    atol = 2 * inner_product.INVISIBLE[b]
+    torch.testing.assert_close(embedding.inner(f, f), exact, rtol=0, atol=atol)

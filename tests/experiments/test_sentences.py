@@ -11,6 +11,8 @@ from experiments.harness.places import DOCS
 from experiments.harness.statistics import interval_of_mean
 from experiments.harness.store import Store
 from experiments.measures.cases import CASES
+from experiments.measures.environment import CONTEXTUAL
+from experiments.measures.environment import KNOWN as KNOWN_OR_LEARNED
 from experiments.measures.loops import AIRBO, METHODS
 from experiments.paper.dilemma import ESTIMATED, SEARCHED
 from experiments.paper.inference_time import INFERENCE_TIME, PAPER, PLAIN
@@ -170,3 +172,19 @@ def test_airbo_has_the_least_regret_by_the_measure_in_seven_cases_of_eight():
         regrets = {m: np.mean([r["regret"][-1] for r in found.of(f"{case}: {m}")]) for m in METHODS}
         ahead += min(regrets, key=regrets.get) == AIRBO
     assert (ahead, len(CASES)) == (7, 8)
+
+
+def test_knowing_the_environment_of_today_halves_what_botorch_loses():
+    assert says("measures-evidence.md", "lost half as much as those of BoTorch's model with the")
+    found = results("context")
+    for problem in CONTEXTUAL:
+        ours, theirs = (mean(found, f"{problem}: {way}", "regret") for way in ("airbo", "BoTorch"))
+        assert ours <= 0.505 * theirs
+
+
+def test_known_noise_leaves_less_than_a_quarter_of_the_loss():
+    assert says("measures-evidence.md", "lost less than a quarter of what it lost with learned")
+    found = results("known-noise")
+    for problem in CONTEXTUAL:
+        known, learned = (mean(found, f"{problem}: {way}", "regret") for way in KNOWN_OR_LEARNED)
+        assert known < learned / 4

@@ -105,6 +105,23 @@ def test_a_share_in_spec_is_that_of_the_recommendation(told):
     assert found.outcomes["Ra"].decides.capability == best.capability
 
 
+@pytest.mark.parametrize("told", [MEAN, SPEC, SEVERAL], indirect=True)
+def test_what_is_recommended_is_said_of_the_design_that_the_machine_can_hold(told):
+    best = told.recommend("anywhere")
+    is_tried = any(e.design == best.design for e in told.experiments)
+    assert is_tried or best.design["x"] == round(best.design["x"], 2)
+    found = told.predict(best.design).outcomes
+    for name, estimate in best.outcomes.items():
+        decides = found[name].decides
+        if decides is not None and decides.capability is not None:
+            assert estimate.capability.words == decides.capability.words
+        else:
+            same = pytest.approx(
+                (found[name].mean, found[name].std), rel=1e-6
+            )  # rounding of a batch
+            assert (estimate.mean, estimate.std) == same
+
+
 @pytest.mark.parametrize("told", [SEVERAL], indirect=True)
 def test_a_limit_says_whether_it_is_kept(told):
     safe, unsafe = (told.predict({"x": x, "tool": "A"}) for x in (2.0, 9.0))

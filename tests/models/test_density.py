@@ -5,7 +5,10 @@ import torch
 from gpytorch.distributions import MultivariateNormal
 from linear_operator import to_linear_operator
 
+from airbo import uncertainty as unc
+from airbo.models import RelevanceGP
 from airbo.models.density import Observed
+from airbo.uncertainty import base_draws
 
 N = 6
 
@@ -43,3 +46,14 @@ def test_many_values_may_meet_one_covariance():
     one_by_one = torch.stack([log_density(Observed, A, mean, v) for v in many])
     distribution = Observed(mean, to_linear_operator(A @ A.mT + 0.1 * torch.eye(N).to(A)))
     torch.testing.assert_close(distribution.log_prob(many), one_by_one)
+
+
+@pytest.mark.parametrize("P", [unc.Uniform(-0.1, 0.1), unc.Relative(unc.Normal(0.1))])
+@pytest.mark.parametrize("fold", [False, True])
+def test_the_noise_of_a_fit_is_that_of_the_rows(P, fold):
+    X = base_draws(8, 2, seed=1).repeat(2, 1)
+    model = RelevanceGP(X, X.sum(-1, keepdim=True).sin(), P, fold_replicates=fold).train()
+    prior, rows = model(*model.train_inputs), [*model.train_inputs]
+    total = model.likelihood(prior, rows).covariance_matrix
+    noise = model.likelihood.noise_covar(rows, shape=rows[0].shape[:-1]).to_dense()
+    torch.testing.assert_close(total, prior.covariance_matrix + noise, rtol=0, atol=1e-12)

@@ -14,6 +14,7 @@ import torch
 from airbo import Optimizer
 from airbo import uncertainty as unc
 from airbo.acquisition import UCB, RandomizedUCB, TheoryUCB
+from tests.lab import processes
 from tests.optimizer.common import LINE, MILL, SQUARE, cheap, hill, recommend, run
 
 # -- reproducible
@@ -139,58 +140,51 @@ def test_a_mixed_space_survives_json():
     assert restored.ask(2) == optimizer.ask(2)
 
 
+def work(path, n, patience=0.0):
+    """Go on with an optimization, which is saved after every change."""
+    if path.exists():
+        optimizer = Optimizer.from_json(path.read_text())
+    else:
+        optimizer = cheap({"x": (0, 1)}, unc.Normal(0.1), surrogate="erbf")
+
+    def save():
+        new = path.with_suffix(".new")
+        new.write_text(optimizer.to_json())
+        os.replace(new, path)
+
+    while len(optimizer.observations) < n:
+        design = optimizer.pending[0] if optimizer.pending else optimizer.ask()
+        save()
+        time.sleep(patience if len(optimizer.observations) == n // 2 else 0)  # the experiment
+        optimizer.tell(design, hill(design))
+        save()
+
+
 SCRIPT = """
-import os, sys, time
+import sys
 from pathlib import Path
 import torch
-from airbo import Optimizer
 from airbo.optimizer import search
-from airbo import uncertainty as unc
-from tests.optimizer.common import cheap, hill
+from tests.optimizer.test_state import work
 
 torch.set_num_threads(1)
 search.N_RESTARTS, search.N_RAW = 2, 32
-path, n, patience = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-if path.exists():
-    optimizer = Optimizer.from_json(path.read_text())
-else:
-    optimizer = cheap({"x": (0, 1)}, unc.Normal(0.1), surrogate="erbf")
-
-
-def save():
-    new = path.with_suffix(".new")
-    new.write_text(optimizer.to_json())
-    os.replace(new, path)
-
-
-while len(optimizer.observations) < n:
-    design = optimizer.pending[0] if optimizer.pending else optimizer.ask()
-    save()
-    time.sleep(patience if len(optimizer.observations) == n // 2 else 0)  # the experiment
-    optimizer.tell(design, hill(design))
-    save()
+work(Path(sys.argv[1]), int(sys.argv[2]))
 """
-
-
-def start(path, n, patience):
-    root = Path(__file__).parents[2]
-    path_of_modules = f"{root}{os.pathsep}{root / 'src'}"
-    env = os.environ | {"PYTHONPATH": path_of_modules, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", SCRIPT, str(path), str(n), str(patience)]
-    return subprocess.Popen(command, env=env, cwd=root)
 
 
 def test_a_process_that_was_killed_goes_on_in_a_new_one_with_the_very_same_designs(tmp_path):
     n, path = 6, tmp_path / "state.json"
-    child = start(path, n, patience=600)
+    child = processes.start(lambda: work(path, n, patience=600))
     while not (path.exists() and n_observations(path) == n // 2):
-        assert child.poll() is None
         time.sleep(0.05)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
+    processes.kill(child)
+    assert processes.finish(child) == -signal.SIGKILL
     assert n_observations(path) == n // 2
 
-    assert start(path, n, patience=0).wait() == 0
+    root = Path(__file__).parents[2]
+    env = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}", "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", SCRIPT, path, str(n)], env=env, cwd=root, check=True)
     uninterrupted = cheap({"x": (0, 1)}, unc.Normal(0.1), surrogate="erbf")
     run(uninterrupted, n)
     assert Optimizer.from_json(path.read_text()).to_json() == uninterrupted.to_json()

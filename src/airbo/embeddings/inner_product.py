@@ -663,7 +663,7 @@ class GaussianEmbedding(Embedding):
         """Return Π_b g_qb for some Gaussians and pairs of designs."""
         kinds = one.distinct[0], two.distinct[0]
         # single columns with the same V for all designs share one exponential
-        factors, columns = [], []
+        factors, columns, changing = [], [], []
         for i, (g, (way, reach)) in enumerate(zip(self.groups, ways, strict=True)):
             own = base.lam[q][:, g.columns]
             if way == NORMAL and g.b == 1 and g.deviations is not None:
@@ -671,7 +671,7 @@ class GaussianEmbedding(Embedding):
             elif way == WAVES:
                 factors.append(self._waves(base, q, i, reach, one, two, matching))
             elif way == NORMAL and g.b == 1:
-                factors.append(self._normal(g, one, two, own[:, 0], matching))
+                changing.append(g)
             elif g.deviations is not None:
                 make = partial(g.between(*kinds).seen, own, way == NORMAL)
                 seen = base.known(("seen", i, q.start, q.stop, way, *kinds), make)
@@ -680,25 +680,36 @@ class GaussianEmbedding(Embedding):
             else:
                 landings = self.landing(g, one), self.landing(g, two)
                 factors.append(over_pairs_of_components(*landings, own, matching))
+        if changing:
+            factors.append(self._normals(changing, one, two, base.lam[q], matching))
         if columns:
             factors.append(_shifted_normals(columns, one, two, base.lam[q], matching))
         return math.prod(factors[1:], start=factors[0])
 
-    def _normal(
-        self, g: Group, one: Designs, two: Designs, lam: Float[Tensor, " q"], matching: bool
+    def _normals(
+        self,
+        groups: list[Group],
+        one: Designs,
+        two: Designs,
+        lam: Float[Tensor, "q d"],
+        matching: bool,
     ) -> Float[Tensor, "q ..."]:
-        r"""Return g for one column where every design brings one Gaussian.
+        r"""Multiply over single columns in which every design brings one Gaussian.
 
-        .. math:: (1 + \lambda V)^{-1/2} \exp\Big(-\frac{\lambda t^2}{2 (1 + \lambda V)}\Big),
-                  \quad V = v + v', \; t = m - m'
+        .. math:: \prod_c (1 + \lambda_c V_c)^{-1/2} \exp\Big(-\frac12 \sum_c
+                  \frac{\lambda_c t_c^2}{1 + \lambda_c V_c}\Big), \quad V = v + v', \; t = m - m'
         """
-        p, q = self.landing(g, one), self.landing(g, two)
-        t = _pairwise(p.means[..., 0], q.means[..., 0], torch.sub, matching).squeeze(-1)
-        V = _pairwise(p.variances[..., 0], q.variances[..., 0], torch.add, matching).squeeze(-1)
-        own = lam.reshape(-1, *[1] * V.dim())
-        # the Gaussian is widened from 1/λ to 1/λ + V: w = 1 + λ V
-        w = 1 + own * V
-        return (-0.5 * own * t.square() / w).exp() * w.rsqrt()
+        exponent, widened = torch.zeros(()).to(lam), torch.ones(()).to(lam)
+        for g in groups:
+            p, q = self.landing(g, one), self.landing(g, two)
+            t = _pairwise(p.means[..., 0], q.means[..., 0], torch.sub, matching).squeeze(-1)
+            V = _pairwise(p.variances[..., 0], q.variances[..., 0], torch.add, matching).squeeze(-1)
+            own = lam[:, g.columns].unflatten(-1, [1] * V.dim())
+            # the Gaussian is widened from 1/λ to 1/λ + V: w = 1 + λ V
+            w = 1 + own * V
+            exponent, widened = exponent + own * t.square() / w, widened * w
+        # one exponential for all columns
+        return (-0.5 * exponent).exp() * widened.rsqrt()
 
     def _waves(
         self,

@@ -10,8 +10,7 @@ from airbo.lab.errors import CampaignError
 from airbo.lab.file import Settings
 from airbo.lab.record import Experiment
 from airbo.measures import InSpec, Mean
-from airbo.observed import VALUE
-from airbo.outcomes import objectives
+from airbo.outcomes import FEASIBLE, objectives
 from airbo.space import Design
 from airbo.uncertainty.kinds import read_uncertainty
 from airbo.words import percent, quoted
@@ -78,7 +77,7 @@ class Adviser:
             best = self.optimizer.recommend(policy, given=known)
         except ValueError as error:  # no experiment has what is given
             raise CampaignError(str(error)) from None
-        return self._held(best, known)
+        return self._with_share(held(self.optimizer, best, known))
 
     def answer(
         self, policy: Policy | None = None, tolerance: float | None = None, given: Given = None
@@ -101,7 +100,7 @@ class Adviser:
                 )
             except ValueError as error:  # no experiment has what is given
                 raise CampaignError(str(error)) from None
-            best = self._held(outlook.recommendation, known)
+            best = self._with_share(held(self.optimizer, outlook.recommendation, known))
         else:
             best = self.recommend(policy, known)
         handover = Handover.of(self.optimizer, best.design, known)
@@ -112,7 +111,8 @@ class Adviser:
         """Return the designs that no other one beats by all objectives."""
         self._check_measured()
         known = check_given(self.settings, given)
-        return [self._held(best, known) for best in self.optimizer.front(policy, given=known)]
+        found = self.optimizer.front(policy, given=known)
+        return [self._with_share(held(self.optimizer, best, known, False)) for best in found]
 
     def _check_measured(self) -> None:
         """Refuse to recommend before every outcome was measured once."""
@@ -158,24 +158,43 @@ class Adviser:
             "of the whole range. Try it before you rely on it, or use --tried."
         )
 
-    def _held(self, best: "Recommendation", given: Given = None) -> "Recommendation":
-        best = self._named(best)
-        if any(e.counts and e.design == best.design for e in self.experiments):
-            return best
-        space = self.settings.space
-        digits = digits_of(space, self.settings.uncertainty)
-        return replace(best, design=as_held(space, digits, best.design, given or {}))
-
-    def _named(self, best: "Recommendation") -> "Recommendation":
-        """Give the only outcome its name, and a share in spec one number."""
+    def _with_share(self, best: "Recommendation") -> "Recommendation":
+        """Give a share in spec one number: that of its capability."""
         found = dict(best.outcomes)
-        if [*found] == [VALUE]:
-            found = {self.settings.value_name: found[VALUE]}
         for name, want in objectives(self.settings.outcomes).items():
             capability = found[name].capability
             if isinstance(want.measure, InSpec) and capability is not None:
                 found[name] = replace(found[name], mean=capability.share)
         return replace(best, mean=found[self.settings.value_name].mean, outcomes=found)
+
+
+def held(
+    optimizer: "Optimizer", best: "Recommendation", given: Mapping[str, Any], anew: bool = True
+) -> "Recommendation":
+    """Return a recommendation of the design that the machine can hold; one that was tried stays.
+
+    Args:
+        optimizer: It made the recommendation.
+        best: The recommendation.
+        given: What it was made with.
+        anew: Whether to work out what to expect of the rounded design.
+    """
+    space = optimizer.space
+    design = as_held(space, digits_of(space, optimizer.uncertainty), best.design, given)
+    tried = optimizer.observations[list(space.names)].to_dict("records")
+    if design == best.design or best.design in tried:
+        return best
+    if not anew:
+        return replace(best, design=design)
+    found = {}
+    for model in optimizer.outcome_models(given):
+        [estimate], _ = model.estimates(model.surrogate.points.of([design]))
+        own = estimate.with_capability(*model.capabilities([design]))
+        name = model.goal.name
+        found[name] = replace(own, capability=None) if name == FEASIBLE else own
+    main = found[next(iter(objectives(optimizer.outcomes)))]
+    best = replace(best, mean=main.mean, std=main.std, capability=main.capability)
+    return replace(best, design=design, outcomes=found)
 
 
 def check_given(settings: Settings, given: Given) -> dict[str, Any]:

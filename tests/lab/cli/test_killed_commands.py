@@ -11,7 +11,7 @@ from tests.lab.cli.common import airbo_
 from tests.lab.common import LINE, campaign, edited, value_of
 from tests.lab.processes import was_killed_at
 
-ROWS = 40
+ROWS = 12
 TABLE = "x,value\n" + "".join(f"{i / ROWS},{i}\n" for i in range(ROWS))
 AROUND = """
 [environment.humidity]

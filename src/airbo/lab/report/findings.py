@@ -21,6 +21,7 @@ from torch import Tensor
 from airbo import words
 from airbo.analysis import Handover, Outlook, look_ahead
 from airbo.analysis.window import Specification
+from airbo.lab.advice import held
 from airbo.lab.digits import Places, digits_of
 from airbo.measures import Mean
 from airbo.measures.capability import Capability
@@ -144,7 +145,7 @@ class Findings:
         for other in caught:
             if other not in doubts:
                 warnings.warn(other.message, stacklevel=2)
-        return best, bool(doubts)
+        return held(self.optimizer, best, self.given), bool(doubts)
 
     @property
     def best(self) -> Recommendation:
