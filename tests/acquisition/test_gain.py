@@ -14,7 +14,7 @@ from airbo import acquisition, measures
 from airbo import uncertainty as unc
 from airbo.acquisition.gain import ExpectedGain, gain_of_lines
 from airbo.acquisition.improvement import LogImprovement
-from airbo.measures.posterior import MeasureModel
+from airbo.measures.posterior import SEARCH, MeasureModel
 from airbo.models import ERBFGP, MMDGP, ExpectationGP, NominalGP
 
 BOUNDS = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
@@ -148,13 +148,36 @@ def test_gradients_are_those_of_differences():
     assert torch.autograd.gradcheck(function, x, eps=1e-5, atol=1e-6, rtol=1e-3)
 
 
-def test_the_default_is_the_gain_of_means_and_the_improvement_by_other_measures():
+def test_the_default_is_the_gain_of_means():
     model, X = made()
-    situation = acquisition.Situation(X, uncertainty=P)
     default = acquisition.find_acquisition("default")
-    assert isinstance(default(model, situation), ExpectedGain)
-    measured = MeasureModel(model, measures.Quantile(0.9))
-    assert isinstance(default(measured, situation), LogImprovement)
+    assert isinstance(default(model, acquisition.Situation(X, uncertainty=P)), ExpectedGain)
+
+
+def test_within_two_limits_every_second_experiment_is_made_where_the_expected_share_is_largest():
+    model, X = made()
+    measured = MeasureModel(model, measures.InSpec(0.0, 0.5), effort=SEARCH)
+    default = acquisition.find_acquisition("default")
+    confirming = default(measured, acquisition.Situation(X, uncertainty=P))
+    with torch.no_grad():
+        expected = measured.posterior(X).mean.squeeze(-1)
+        torch.testing.assert_close(confirming(X.unsqueeze(-2)), expected)
+    improving = default(measured, acquisition.Situation(X[:-1], uncertainty=P))
+    assert isinstance(improving, LogImprovement)
+    # one design is confirmed once: while others are under way, all of a batch improve
+    waiting = default(measured, acquisition.Situation(X, X[:1], P))
+    assert isinstance(waiting, LogImprovement)
+
+
+@pytest.mark.parametrize("measure", [measures.Quantile(0.9), measures.InSpec(low=0.0)], ids=str)
+@pytest.mark.parametrize("n", [11, 12])
+def test_by_other_measures_every_experiment_is_to_improve(measure, n):
+    model, X = made()
+    measured = MeasureModel(model, measure, effort=SEARCH)
+    default = acquisition.find_acquisition("default")
+    assert isinstance(
+        default(measured, acquisition.Situation(X[:n], uncertainty=P)), LogImprovement
+    )
 
 
 def test_pending_designs_lose_their_worth():

@@ -15,7 +15,11 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
-from botorch.acquisition.analytic import LogExpectedImprovement, UpperConfidenceBound
+from botorch.acquisition.analytic import (
+    LogExpectedImprovement,
+    PosteriorMean,
+    UpperConfidenceBound,
+)
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import Model
@@ -23,7 +27,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from airbo.acquisition.gain import ExpectedGain
-from airbo.acquisition.improvement import AT_A_TIME, LogImprovement, MeasureDraws
+from airbo.acquisition.improvement import LogImprovement, MeasureDraws
+from airbo.measures import InSpec
 from airbo.measures.posterior import MeasureModel
 from airbo.models import UncertainInputGP
 from airbo.theory import model_information_gain, rkhs_norm, ucb_beta
@@ -144,12 +149,19 @@ class KnowledgeGradient:
     other than the mean, and models that are not airbo's, have no closed form of this gain: measures
     are searched by their expected improvement, as with ``EI``, and models as with
     ``RandomizedUCB``.
+
+    A share within two limits falls to both sides of its best level, so the level has to be known
+    well. Every second experiment is made where the expected share is largest, unless designs are
+    pending.
     """
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build the gain over the best known designs."""
         if isinstance(model, MeasureModel):
-            return EI()(model, situation)
+            # E m(x) where an even number of designs is known, otherwise E (m(x) - max_i m(x_i))₊
+            two_sided = isinstance(model.measure, InSpec) and len(model.measure.sides) == 2
+            is_even = situation.X_pending is None and len(situation.X_observed) % 2 == 0
+            return PosteriorMean(model) if two_sided and is_even else EI()(model, situation)
         if not isinstance(model, UncertainInputGP):
             return RandomizedUCB()(model, situation)
         # E max_i μ_i after one more experiment, over the best known designs and itself
@@ -188,23 +200,16 @@ class TheoryUCB:
 class EI:
     """Expected improvement on the best posterior mean so far; noisy EI if designs are pending.
 
-    A measure other than the mean is compared draw by draw. Its improvement is over the known design
-    with the best expected measure, and over those pending, in the same draw of f. The known design
-    that is best in each draw would be no rival: nobody knows which draw is true, so a design that
-    may be better than the best one is worth another experiment.
+    A measure other than the mean is compared draw by draw: its improvement is over the best of the
+    known designs, and of those pending, in the same draw of f.
     """
 
     def __call__(self, model: Model, situation: Situation) -> AcquisitionFunction:
         """Build LogEI, or qLogNEI."""
         if isinstance(model, MeasureModel):
-            # log E (m_s(x) - max_i m_s(x_i))₊ over draws s, with i the best design, or pending
-            X, pending = situation.X_observed, situation.X_pending
-            with torch.no_grad():
-                means = torch.cat([model.posterior(some).mean for some in X.split(AT_A_TIME)])
-            rivals = X[[int(means.argmax())]]
-            if pending is not None:
-                rivals = torch.cat([rivals, pending])
-            return LogImprovement(MeasureDraws(model), rivals)
+            # log E (m_s(x) - max_i m_s(x_i))₊ over draws s
+            known = [X for X in (situation.X_observed, situation.X_pending) if X is not None]
+            return LogImprovement(MeasureDraws(model), torch.cat(known))
         # log E (F(x) - max_i μ_i)₊
         if situation.X_pending is None:
             return LogExpectedImprovement(model, best_f=_best_mean(model, situation))
