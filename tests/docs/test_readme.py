@@ -28,11 +28,11 @@ def found(seed, error, surrogate):
 
 
 @pytest.mark.slow
-def test_airbo_finds_the_best_setting_with_six_seeds_of_six_and_a_plain_gp_with_three():
-    assert "airbo finds this setting six times, and the plain Gaussian process three times" in (
-        README.read_text(encoding="utf-8")
-    )
-    known = [found(seed, ERROR, "default") for seed in range(6)]
-    plain = [found(seed, None, "nominal") for seed in range(6)]
-    assert sum(abs(x - 70) < 2 for x in known) == 6
-    assert sum(abs(x - 70) < 2 for x in plain) == 3
+def test_airbo_finds_the_best_setting_more_often_than_a_plain_gp():
+    said = "With twenty seeds airbo finds this setting 18 times, and the plain Gaussian process 11"
+    assert said in README.read_text(encoding="utf-8")
+    known = [found(seed, ERROR, "default") for seed in range(20)]
+    plain = [found(seed, None, "nominal") for seed in range(20)]
+    # rounding may move single runs
+    assert sum(abs(x - 70) < 3 for x in known) == pytest.approx(18, abs=1)
+    assert sum(abs(x - 70) < 3 for x in plain) == pytest.approx(11, abs=2)
