@@ -11,7 +11,7 @@ from experiments.harness.places import DOCS
 from experiments.harness.statistics import interval_of_mean
 from experiments.harness.store import Store
 from experiments.measures.cases import CASES
-from experiments.measures.environment import CONTEXTUAL
+from experiments.measures.environment import CONTEXTUAL, SEEN, STRUCTURES, TOLERATED
 from experiments.measures.environment import KNOWN as KNOWN_OR_LEARNED
 from experiments.measures.loops import AIRBO, METHODS
 from experiments.paper.dilemma import ESTIMATED, SEARCHED
@@ -188,3 +188,20 @@ def test_known_noise_leaves_less_than_a_quarter_of_the_loss():
     for problem in CONTEXTUAL:
         known, learned = (mean(found, f"{problem}: {way}", "regret") for way in KNOWN_OR_LEARNED)
         assert known < learned / 4
+
+
+def test_designs_keep_strict_limits_and_cost_much_more_if_nobody_sees_the_environment():
+    assert says("measures-evidence.md", "29 of 30 recommended designs kept all limits, and they")
+    assert says(
+        "measures-evidence.md", "cost 0.7% to 3% more than the best design (median by problem)"
+    )
+    assert says("measures-evidence.md", "all 30 kept them, but at 9% to 41% more")
+    found = results("reliability")
+    runs = {way: [found.of(f"{name}, {way}") for name in STRUCTURES] for way in SEEN}
+    kept = {
+        way: sum(r["missed"] <= 1 + TOLERATED for own in runs[way] for r in own) for way in SEEN
+    }
+    assert kept == {"seen": 29, "unseen": 30}
+    cost = {way: [np.median([r["more"] for r in own]) for own in runs[way]] for way in SEEN}
+    ends = [100 * end(cost[way]) for way in SEEN for end in (min, max)]
+    assert ends == pytest.approx([0.7, 3.0, 9.0, 41.0], abs=0.5)
