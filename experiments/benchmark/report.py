@@ -313,10 +313,11 @@ def slips(results: Results) -> str:
         own, standard = (excess(lost, (method, slip, logged), m) for m in (method, STANDARD))
         published = [PUBLISHED.get((what, word), {}).get(slip) for what in WHAT]
         rows.append(
-            [method, f"{slip:.0%}, {word}", *map(_percent, own), *map(_percent, standard),
+            [method, f"{slip:.0%}, {word}", str(len(own[0])),
+             *map(_percent, own), *map(_percent, standard),
              *("–" if p is None else f"{100 * p:.1f}" for p in published)]
         )  # fmt: skip
-    header = ["method", "slips", *(f"lost {w}" for w in WHAT),
+    header = ["method", "slips", "landscapes", *(f"lost {w}" for w in WHAT),
               *(f"to the standard process without slips: {w}" for w in WHAT),
               *(f"published: {w}" for w in WHAT)]  # fmt: skip
     return (
@@ -359,6 +360,8 @@ def excess(lost: Lost, key: tuple[str, float, bool], reference: str) -> list[np.
 def _percent(values: np.ndarray) -> str:
     if not len(values):
         return "–"
+    if len(values) == 1:
+        return f"{100 * values[0]:.1f}"
     low, high = interval_of_mean(100 * values)
     return f"{100 * values.mean():.1f} ({low:.1f} to {high:.1f})"
 

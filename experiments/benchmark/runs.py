@@ -204,8 +204,15 @@ class Slips(Comparison):
         return [report.draw_slips(results, folder / f"{self.name}.png")]
 
     def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
-        """Return what slips cost."""
-        text = f"![What slips cost](images/paper/slip.png)\n\n{report.slips(results)}"
+        """Return what slips cost, as soon as all landscapes have been run with every slip."""
+        done = {(task.config["case"], task.config["slip"]) for task, _ in results}
+        if len(done) < len(self.cases) * len(plan.SLIPS):
+            text = (
+                "These runs are not finished: a few landscapes say nothing about all. "
+                "[What there is](../experiments/results/slip.md)."
+            )
+        else:
+            text = f"![What slips cost](images/paper/slip.png)\n\n{report.slips(results)}"
         return {"slip": (pages.BENCHMARK, text)}
 
 

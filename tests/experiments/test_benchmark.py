@@ -305,7 +305,12 @@ def test_what_slips_cost_is_beyond_the_same_method_without_slips():
     lines = report.slips(results).splitlines()
     airbo = next(line for line in lines if line.startswith("| airbo"))
     numbers = [cell.strip().split(" ")[0] for cell in airbo.strip("|").split("|")[2:]]
-    assert numbers == ["10.0", "5.0", "20.0", "15.0", "11.5", "34.3"]
+    assert numbers == ["1", "10.0", "5.0", "20.0", "15.0", "11.5", "34.3"]
+
+
+def test_a_page_shows_what_slips_cost_only_when_all_landscapes_have_been_run():
+    one = Results([slip_result("airbo", slip, False, 0.4, 0.2) for slip in plan.SLIPS])
+    assert "not finished" in SLIP.excerpts(one)["slip"][1]
 
 
 def test_a_run_with_slips_is_as_long_as_those_of_the_study_and_judged_from_the_first_evaluation():
