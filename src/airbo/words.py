@@ -161,12 +161,15 @@ def share(estimate: MeanAndStd) -> str:
 
 
 def ppm(value: float) -> str:
-    """Write parts per million with two digits, which is more than any model knows.
+    """Write parts per million with two digits, and more where they would pass for all.
 
-    >>> ppm(382738.1), ppm(452.0), ppm(0.3), ppm(0.0)
-    ('380,000', '450', 'below 1', '0')
+    >>> ppm(382738.1), ppm(997580.0), ppm(452.0), ppm(0.3), ppm(0.0)
+    ('380,000', '998,000', '450', 'below 1', '0')
     """
-    return "below 1" if 0 < value < 1 else f"{float(f'{value:.2g}'):,.0f}"
+    if 0 < value < 1:
+        return "below 1"
+    rounded = (float(f"{value:.{n}g}") for n in (2, 3, 4))
+    return f"{next((r for r in rounded if r < 1e6), 1e6):,.0f}"
 
 
 def between(low: float, high: float) -> str:
