@@ -95,6 +95,6 @@ print(f"the same recipe all year: {same:.1f}, a recipe for each day: {adapted:.1
 # - **Without a law**, measure the environment in every experiment, and give it for every answer. `unc.learn` finds a law in a log.
 # - **Other questions** take `given` as well: `predict`, `evaluate`, `front`, `operating_window`, `tolerance_budget`. It also holds an ordinary parameter: `given={"tool": "A"}`.
 # - **Limits and measures** are over the law of the environment, and `deployment={"humidity": ...}` is another law in use.
-# - **Environments that vary together** have one law: `{("humidity", "heat"): unc.Joint([...], correlation=...)}`.
+# - **Environments that vary together** have one law: `{("humidity", "heat"): unc.Joint([...], correlation=...)}`. If you give one of them, the other follows.
 #
 # See also [campaigns](../campaign-details.md#what-nobody-sets), [Optuna](../optuna.md#what-nobody-sets), and [measurements](../measures-evidence.md#designs-that-go-into-use).

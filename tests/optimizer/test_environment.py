@@ -372,15 +372,32 @@ def test_other_surrogates_know_the_environment(surrogate):
     assert best.design["speed"] == pytest.approx(100.0, abs=20.0)
 
 
-def test_environments_that_vary_together_are_given_together():
-    space = {**SPACE, "heat": Environment(0.0, 40.0, typical=20.0)}
-    law = unc.Normal(cov=[[64.0, 10.0], [10.0, 9.0]])
+@pytest.mark.parametrize(
+    "law",
+    [
+        unc.Normal(cov=[[64.0, 15.0], [15.0, 9.0]]),
+        unc.Joint([unc.Normal(8.0), unc.Normal(3.0)], [[1.0, 0.625], [0.625, 1.0]]),
+    ],
+)
+def test_what_varies_with_what_is_given_follows_it(law):
+    # E[f | humidity] = E[E[f | humidity, heat] | humidity], by the Gauss rule of the outer one
+    space = {**SPACE, "heat": Environment(0.0, 60.0, typical=20.0)}
     optimizer = Optimizer(space, {("humidity", "heat"): law})
-    optimizer.tell({"speed": 100.0}, 1.0, executed={"humidity": 60.0})
-    optimizer.tell({"speed": 90.0}, 0.5)
-    with pytest.raises(ValueError, match=r"\['humidity', 'heat'\] vary together"):
-        optimizer.evaluate({"speed": 100.0}, Mean(), given={"humidity": 60.0})
-    optimizer.evaluate({"speed": 100.0}, Mean(), given={"humidity": 60.0, "heat": 21.0})
+    rows = [(60.0, 70.0, 31.0), (100.0, 45.0, 20.0), (140.0, 55.0, 12.0), (110.0, 62.0, 25.0)]
+    for speed, humidity, heat in rows:
+        value = math.sin(speed / 40) + heat / 30 + humidity / 90
+        optimizer.tell({"speed": speed}, value, executed={"humidity": humidity, "heat": heat})
+    design = {"speed": 110.0}
+    today = optimizer.evaluate(design, Mean(), given={"humidity": 62.0}).mean
+
+    typical = optimizer.space.environment["humidity"].typical
+    mean, std = 20.0 + 15.0 / 64.0 * (62.0 - typical), math.sqrt(9.0 - 15.0**2 / 64.0)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+    known = [{"humidity": 62.0, "heat": mean + std * float(z)} for z in nodes]
+    each = [optimizer.evaluate(design, Mean(), given=e).mean for e in known]
+    exact = isinstance(law, unc.Normal)
+    expected = float(np.dot(weights / weights.sum(), each))
+    assert today == pytest.approx(expected, abs=1e-6 if exact else 0.02)
 
 
 # -- without a law

@@ -38,7 +38,8 @@ from airbo.observed import Direction
 from airbo.optimizer.record import Observation, Points
 from airbo.space import Space
 from airbo.uncertainty import InputUncertainty, conditional
-from airbo.uncertainty.in_cube import check_logs, given_columns, in_cube, without_law
+from airbo.uncertainty.conditional import given_columns
+from airbo.uncertainty.in_cube import check_logs, in_cube, without_law
 
 SurrogateFactory = Callable[..., GPyTorchModel]
 
@@ -101,10 +102,11 @@ class Surrogate:
         """Return the same where designs and the environment have what points hold."""
         if points.cube.given == self.points.cube.given:
             return self
-        # P and Q given what is known: known columns are exact, the others as they were
-        names = self.space.names
-        columns = [names.index(name) for name in points.cube.known]
-        P, Q = (given_columns(u, columns, names) for u in (self.uncertainty, self.deployment))
+        # P and Q given what is known: known columns are exact; what varies with them follows
+        cube, names = points.cube, self.space.names
+        known = {names.index(name): value for name, value in cube.known.items()}
+        typical = [0.0] * cube.designs.d + cube.designs.typical
+        P, Q = (given_columns(u, typical, known) for u in (self.uncertainty, self.deployment))
         return replace(self, points=points, uncertainty=P, deployment=Q)
 
     def check_laws(self, points: Points) -> None:

@@ -69,12 +69,33 @@ def conditional(
     return _conditional(uncertainty, tuple(map(float, design)), measured)
 
 
+def given_columns(
+    uncertainty: InputUncertainty, typical: Sequence[float], known: Mapping[int, float]
+) -> InputUncertainty:
+    """Return the law of the executed inputs of all designs, given columns that no design changes.
+
+    Args:
+        uncertainty: P_x of all columns.
+        typical: Where these columns, and those that vary together with them, stand in all designs.
+        known: What is known, by the number of the column. It is hit exactly.
+    """
+    if not known:
+        return uncertainty
+    given = tuple(sorted((c, float(x)) for c, x in known.items()))
+    return _conditional(uncertainty, tuple(map(float, typical)), given, moves=False)[1]
+
+
 @lru_cache(maxsize=1024)
 def _conditional(
     uncertainty: InputUncertainty,
     design: tuple[float, ...],
     measured: tuple[tuple[int, float], ...],
+    moves: bool = True,
 ) -> tuple[tuple[float, ...], InputUncertainty]:
+    """Return a point with the measured columns in it, and the uncertainty around it.
+
+    The other columns of the point move to their mean, or stay where they are in the design.
+    """
     # blocks are independent: each is known, or untouched, or conditioned on its own columns
     x = torch.tensor(design, dtype=torch.float64)
     landed, known = x.clone(), dict(measured)
@@ -93,16 +114,20 @@ def _conditional(
             mine = [own[c] for c in part.columns]
             rest = [c for c in mine if c not in known]
             if rest:
-                landed[rest], around = _rest(part, [c in known for c in mine], landed[mine])
-                blocks.append(around)
+                weights, means, covs = _rest(part, [c in known for c in mine], landed[mine])
+                if moves:
+                    landed[rest] = weights @ means
+                is_normal = moves and len(weights) == 1
+                around = GaussianMixture(means - landed[rest], covs, weights)
+                blocks.append(Normal(cov=covs[0]) if is_normal else around)
                 columns.append(rest)
     return tuple(landed.tolist()), with_exact_rest(blocks, columns, len(x))
 
 
 def _rest(
     part: Mixture, known: list[bool], landed: Float[Tensor, " b"]
-) -> tuple[Tensor, InputUncertainty]:
-    """Return the mean of the columns that were not measured, and their uncertainty around it."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return weights, means and covariances of the columns that were not measured."""
     is_known = torch.tensor(known)
     m, r = is_known.nonzero().squeeze(-1), (~is_known).nonzero().squeeze(-1)
     w, mu, C = part.weights[0], part.means[0], part.covariances[0].clone()
@@ -129,8 +154,4 @@ def _rest(
     left = R[:, r][..., r] - R_rm @ inverse @ R_rm.mT
     values, V = torch.linalg.eigh((left + left.mT) / 2)
     covs = (V * torch.where(values > _FLOOR, values, 0.0).unsqueeze(-2)) @ V.mT
-    covs = covs * s[:, r].unsqueeze(-1) * s[:, r].unsqueeze(-2)
-    centre = weights @ means
-    if len(weights) == 1:
-        return centre, Normal(cov=covs[0])
-    return centre, GaussianMixture(means - centre, covs, weights)
+    return weights, means, covs * s[:, r].unsqueeze(-1) * s[:, r].unsqueeze(-2)

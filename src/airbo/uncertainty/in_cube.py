@@ -108,24 +108,6 @@ def without_law(space: Space, uncertainty: InputUncertainty) -> list[str]:
     return [name for c, (name, e) in around if e.law is None and c not in known]
 
 
-def given_columns(
-    uncertainty: InputUncertainty, columns: Sequence[int], names: Sequence[str]
-) -> InputUncertainty:
-    """Return an uncertainty under which some columns are known exactly, independently of others."""
-    if not columns:
-        return uncertainty
-    # P(x' | x'_known) = P(x') of the other blocks, if no block has columns of both kinds
-    known, blocks, rest = set(columns), [], []
-    for block, own in uncertainty.independent_blocks(len(names)):
-        if known.isdisjoint(own) and not block.is_exact:
-            blocks.append(block)
-            rest.append(own)
-        elif not known.issuperset(own) and not block.is_exact:
-            together = [names[c] for c in own]
-            raise ValueError(f"{together} vary together: give all of them, or none.")
-    return with_exact_rest(blocks, rest, len(names))
-
-
 def _on_whole_numbers(space: Space, uncertainty: InputUncertainty) -> InputUncertainty:
     """Let whole numbers land on whole numbers within their range; nothing else changes."""
     # a block with a whole number in it is rounded in these columns
