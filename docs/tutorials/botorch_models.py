@@ -1,8 +1,8 @@
 # %% [markdown]
 # # ExpectationGP against InputPerturbation
 #
-# This tutorial compares airbo's `ExpectationGP` with BoTorch's `InputPerturbation` on the same experiments. `InputPerturbation` averages a model of f over a perturbation. That is right if the model was trained where the experiments *landed*. If it was trained at the settings that were asked
-# for, its values are averaged already, and it smooths twice. `ExpectationGP` knows where the data came from.
+# This tutorial compares airbo's `ExpectationGP` with BoTorch's `InputPerturbation` on the same experiments. `InputPerturbation` averages a model of f over a perturbation. That is right if the model was trained where the experiments *landed*. If it was trained at the settings that you asked
+# for, the model is averaged already, and `InputPerturbation` smooths it twice. `ExpectationGP` knows where the data came from.
 
 # %%
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # An Optuna study: the lucky trial against the robust trial
 #
-# This tutorial finds the robust trial of an Optuna study, and then goes on with a sampler that knows the error. `study.best_trial` is the trial with the best value. If the machine misses its settings, that is the *luckiest* trial, not the best one.
+# This tutorial finds the robust trial of an Optuna study, and continues the study with a sampler that knows the error. `study.best_trial` is the trial with the best value. If the machine misses its settings, that is the *luckiest* trial, not the best one.
 
 # %%
 import math
@@ -39,7 +39,7 @@ study.optimize(objective, n_trials=40)
 # %% [markdown]
 # ## Two answers
 #
-# `robust_trial` is the trial whose *parameters* have the best expected value. It works for any study, if you say what the error is.
+# `robust_trial` returns the trial whose *parameters* have the best expected value. It works for any study if you declare the error.
 
 # %%
 sampler = AIRBOSampler(uncertainty={"temp": unc.Normal(6.0)}, seed=0)

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # The same recipe all year, or a recipe for today
 #
-# This tutorial finds the best setting over a whole year, the best setting for today, and what the difference is worth. It is for things that change the result and that you cannot set: humidity, raw material, load.
+# This tutorial is about things that change the result and that you cannot set: humidity, raw material, load. It finds the best setting over a whole year, the best setting for today, and what the difference is worth.
 #
 # ## 1. A dryer
 #
-# Ours is made up, so that we know the truth. The quality of what leaves a dryer depends on the speed of its belt and on the humidity of the air. The more humid the air, the slower the belt has to run.
-# The belt is off by 3 mm/s, and nobody sees by how much.
+# The quality of what leaves a dryer depends on the speed of its belt and on the humidity of the air. The more humid the air, the slower the belt has to run.
+# The speed is off by about 3 mm/s, and nobody sees by how much. The dryer is made up, so that we know the truth.
 
 # %%
 import matplotlib.pyplot as plt
@@ -46,7 +46,7 @@ for _ in range(20):
 print(optimizer.observations.tail(3).round(1).to_string())
 
 # %% [markdown]
-# If the humidity was measured afterwards, `tell(design, value, executed={"humidity": 57.0})` says so. If nobody measured it, leave it out: the law counts.
+# If the humidity was measured afterwards, pass it to `tell(design, value, executed={"humidity": 57.0})`. If nobody measured it, airbo uses the law.
 #
 # ## 3. Two answers
 
@@ -58,7 +58,7 @@ for humidity in (40.0, 60.0):
     print(f"at {humidity:.0f}%: {today.design['speed']:.0f} mm/s, quality {today.mean:.1f}")
 
 # %% [markdown]
-# The best setting over humidity, with the robust one:
+# The best setting for each humidity, and the one for all year:
 
 # %%
 air = np.linspace(32, 68, 13)
@@ -75,7 +75,7 @@ ax.legend()
 # %% [markdown]
 # ## 4. What is a recipe for today worth?
 #
-# The budget says where the scatter of the yearly recipe comes from, and the truth says what the daily recipe gains:
+# The tolerance budget says where the scatter of the yearly recipe comes from, and the truth says what the daily recipe gains:
 
 # %%
 budget = tolerance_budget(optimizer, all_year.design)
@@ -88,13 +88,12 @@ adapted = quality(np.interp(year, air, daily) + belt, year).mean()
 print(f"the same recipe all year: {same:.1f}, a recipe for each day: {adapted:.1f}")
 
 # %% [markdown]
-# Both together cause the rest. Reading the humidity every morning is worth the difference.
+# The interaction of both causes the rest. Reading the humidity every morning is worth the difference.
 #
 # ## 5. What else there is
 #
 # - **Without a law**, measure the environment in every experiment, and give it for every answer. `unc.learn` finds a law in a log.
-# - **Other questions** take `given` as well: `predict`, `evaluate`, `front`, `operating_window`, `tolerance_budget`. It also holds an ordinary parameter: `given={"tool": "A"}`.
-# - **Limits and measures** are over the law of the environment, and `deployment={"humidity": ...}` is another law in use.
-# - **Environments that vary together** have one law: `{("humidity", "heat"): unc.Joint([...], correlation=...)}`. If you give one of them, the other follows.
+# - **`given` works elsewhere, too**: in `predict`, `evaluate`, `front`, `operating_window` and `tolerance_budget`. It can also fix an ordinary parameter: `given={"tool": "A"}`.
+# - **Environments that vary together** have one law: `{("humidity", "heat"): unc.Joint([...], correlation=...)}`.
 #
 # See also [campaigns](../campaign-details.md#what-nobody-sets), [Optuna](../optuna.md#what-nobody-sets), and [measurements](../measures-evidence.md#designs-that-go-into-use).

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Simulate exactly, use imprecisely
 #
-# This tutorial is for you if you have a simulator, which hits every setting, and a machine, which does not. Describe both: `uncertainty` is that of the experiments (`None`: they are exact), and `deployment` that of the later use.
+# This tutorial is for you if you have a simulator, which hits every setting, and a machine, which does not. Describe both: `uncertainty` for the experiments (`None`: they are exact), and `deployment` for the later use.
 #
 # ## 1. The problem
 #

@@ -74,7 +74,7 @@ def test_the_same_report_twice_counts_once(tmp_path):
     c.tell(0, 1.5, executed={"x": 0.4})
     assert c.tell(0, 1.5).done == "already told"
     assert c.tell(0, 1.5, executed={"x": 0.4}).done == "already told"
-    with pytest.raises(AlreadyTold, match=r"told before: 1.5.*correct"):
+    with pytest.raises(AlreadyTold, match=r"reported before: 1.5.*correct"):
         c.tell(0, 1.6)
     with pytest.raises(AlreadyTold):
         c.tell(0, 1.5, executed={"x": 0.5})
@@ -128,7 +128,7 @@ def test_failed_is_not_given_up(tmp_path):
     assert list(c.optimizer().observations["status"]) == ["failed"]
     assert c.optimizer().pending == []
     assert c.give_up(1).done == "already told"
-    with pytest.raises(AlreadyTold, match="Experiment 0 was told before: failed"):
+    with pytest.raises(AlreadyTold, match="Experiment 0 was reported before: failed"):
         c.give_up(0)
     told = c.give_up(0, correct=True)
     assert (told.done, told.changes) == ("corrected", ["failed → given up"])

@@ -120,9 +120,9 @@ def window_verdict(window: OperatingWindow) -> str:
     here = percent(window.probability)
     if not window.alone:
         return (
-            f"There is no operating window: P(in spec) is {here} at this design; that it is at "
-            f"least {percent(window.level)} has the probability {window.confidence:.2f}, and "
-            f"{CONFIDENCE:g} is asked for."
+            f"There is no operating window: P(in spec) is {here} at this design. The probability "
+            f"that it is at least {percent(window.level)} is {window.confidence:.2f}, but "
+            f"{CONFIDENCE:g} is required."
         )
     fixed = ""
     if window.tied:

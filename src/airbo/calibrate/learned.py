@@ -172,10 +172,10 @@ def _prepare(sample: Sample, found: list[Finding], lag: int | None, keep_outlier
     late = logs.find_lag(sample)
     if late is not None:
         n, before, after = late
-        done = "are shifted so" if lag in (None, n) else "include it"
+        done = "are shifted" if lag in (None, n) else "include it"
         name(
             "lag",
-            f"actual follows asked {_rows(n)} later: so shifted, deviations shrink from "
+            f"actual follows asked {_rows(n)} later: after this shift, deviations shrink from "
             f"{_short(before)} to {_short(after)} on average. The rows of the proposal {done}.",
         )
     sample = logs.shift_rows(sample, (late[0] if late else 0) if lag is None else lag)

@@ -154,8 +154,8 @@ class Adviser:
             return ""
         return (
             f"No experiment is near this design: the nearest one, {number}, differs by "
-            f"{percent(away)} of a range. What is expected here rests on what the model believes "
-            "of the whole range. Try it before you rely on it, or use --tried."
+            f"{percent(away)} of a range. What is expected here rests on experiments "
+            "far away. Try it before you rely on it, or use --tried."
         )
 
     def _with_share(self, best: "Recommendation") -> "Recommendation":
@@ -213,7 +213,7 @@ def check_given(settings: Settings, given: Given) -> dict[str, Any]:
     for name in settings.space.environment:
         if name not in known and name not in lawful:
             raise CampaignError(
-                f"{name!r} has no law, so nobody knows what to expect of it. Say what it is today, "
+                f"{name!r} has no law, so airbo cannot know what to expect. Say what it is today, "
                 f"as in --given {name}=50, or write a law into the file."
             )
     return known

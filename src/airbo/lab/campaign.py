@@ -190,7 +190,7 @@ class Campaign:
                 continue
             self._remember(new)
             return call, self._record, True
-        raise StorageError(f"The storage {self.store} is too busy: others write all the time.")
+        raise StorageError(f"The storage {self.store} is too busy: others keep writing to it.")
 
     def _events(
         self, record: Record, facts: Sequence[events.Fact], call: str
@@ -481,7 +481,7 @@ class Campaign:
         def decide(record: Record) -> list[events.Fact]:
             taken_back[:] = record.last_change
             if not taken_back:
-                raise CampaignError("There is nothing to undo: nothing was told yet.")
+                raise CampaignError("There is nothing to undo: nothing was reported yet.")
             return [events.Undone(sorted(seq for c in taken_back for seq in c.events))]
 
         self._change(key, decide)

@@ -54,7 +54,7 @@ def told_words(settings: Settings, told: "Told") -> str:
     e, came = told.experiment, result(told.experiment, settings.units)
     return {
         "told": f"Experiment {e.number}: {came}.",
-        "already told": f"Experiment {e.number} was told before: {came}. Nothing changed.",
+        "already told": f"Experiment {e.number} was reported before: {came}. Nothing changed.",
         "corrected": f"Experiment {e.number} is corrected: {', '.join(told.changes)}.",
         "added": f"Added as experiment {e.number}: {came}.",
     }[told.done]

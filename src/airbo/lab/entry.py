@@ -90,7 +90,7 @@ class Entry:
             return
         if not adds_to(known, answered(known, self.told)):
             said = words.result(known, units)
-            raise AlreadyTold(f"Experiment {known.number} was told before: {said}.")
+            raise AlreadyTold(f"Experiment {known.number} was reported before: {said}.")
 
     def fact(self, number: int, settings: Settings, **more: Any) -> Told:
         """Return the event that stores it; it calls outcomes as all events do."""

@@ -209,9 +209,9 @@ def nearest_words(found: Prediction) -> str:
     listed = words.listed([f"{n} ({words.percent(d)})" for n, d in found.nearest])
     said = f"Nearest experiments, with their distance in ranges of the parameters: {listed}."
     if found.is_far:
-        said += " None is near: these numbers rest on what the model believes of the whole range."
+        said += " None is near: these numbers rest on experiments far away."
     if len(found.nearest) < N_NEAREST:
-        said += f" With fewer than {N_NEAREST} experiments nobody knows how much values vary: do "
+        said += f" With fewer than {N_NEAREST} experiments airbo cannot know how values vary: do "
         said += "not rely on the intervals."
     return said
 

@@ -413,11 +413,11 @@ def _event(row: Any, before: str | None) -> Event:
 # -- what is wrong with a storage, in words
 
 _REASONS = {
-    "database is locked": "It is locked: another program is writing to it and does not let go. "
+    "database is locked": "It is locked: another program is writing to it and keeps it locked. "
     "Close that program (a database browser, a copy in progress) and try again.",
     "readonly database": "It is read-only. Make the file and its folder writable.",
     "read-only": "It is read-only. Make the file and its folder writable.",
-    "disk is full": "The disk is full. Make room and try again; what was told before is kept.",
+    "disk is full": "The disk is full. Make room and try again; what was reported before is kept.",
     "unable to open database file": "The file cannot be opened: is the folder there, and writable?",
     "file name too long": "Its name is too long.",
     "disk i/o error": "The disk reports an error, or the folder is not writable.",

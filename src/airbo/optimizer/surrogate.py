@@ -115,7 +115,7 @@ class Surrogate:
         for name in without_law(points.cube.designs, self.deployment):
             if name not in points.cube.known:
                 raise ValueError(
-                    f"{name!r} has no law, so nobody knows what to expect of it. Say what it is, "
+                    f"{name!r} has no law, so airbo cannot know what to expect. Say what it is, "
                     f"as in given={{{name!r}: ...}}, or give the environment a law."
                 )
 

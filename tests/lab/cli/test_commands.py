@@ -283,7 +283,7 @@ def test_giving_up_several_gives_up_all_or_none(here):
     assert "no experiment 99" in airbo_("fail", 1, 99, "--gave-up", code=1).stderr
     assert len(data("status")["pending"]) == 2
     airbo_("tell", 1, 5)
-    assert "told before" in airbo_("fail", 1, "--gave-up", code=1).stderr
+    assert "reported before" in airbo_("fail", 1, "--gave-up", code=1).stderr
     assert "5 → given up" in airbo_("fail", 1, "--gave-up", "--correct").stdout
 
 

@@ -90,7 +90,7 @@ def test_the_same_key_twice_counts_once(ann, file):
 @pytest.mark.parametrize(
     ("verb", "said", "code", "match"),
     [
-        ("tell", {"trial": 0, "value": 9.0}, 409, "was told before: 1.25"),
+        ("tell", {"trial": 0, "value": 9.0}, 409, "was reported before: 1.25"),
         ("tell", {"trial": 7, "value": 1.0}, 422, "There is no experiment 7"),
         ("tell", {"trial": 0}, 422, "Send either value or outcomes"),
         ("tell", {"value": 1.0}, 422, "the number of the trial, or a design"),
@@ -200,5 +200,5 @@ def test_curl_takes_part(file):
         [asked] = curl("ask", *as_json, '{"key": "1"}')["asked"]
         told = {"trial": asked["trial"], "value": 1.5, "executed": {"humidity": 55}}
         assert curl("tell", *as_json, json.dumps(told))["told"][0]["value"] == 1.5
-        assert "was told before" in curl("tell", *as_json, '{"trial": 0, "value": 2}')["error"]
+        assert "was reported before" in curl("tell", *as_json, '{"trial": 0, "value": 2}')["error"]
         assert curl("status")["ok"] == 1

@@ -64,7 +64,7 @@ def test_nothing_measured_and_a_measured_outcome_that_is_emptied_are_refused(ann
     ann.send("/tell/0", **{"outcome:strength": "3", "outcome:leak": "1"})
     page = ann.send("/tell/0", "/experiment/0", **{"outcome:leak": ""})
     assert page.said("mistake") == [
-        "This was told before. Enter another value, or undo the report."
+        "This was reported before. Enter another value, or undo the report."
     ]
     assert dict(Campaign.open(file).experiment(0).outcomes) == {"strength": 3.0, "leak": 1.0}
 

@@ -122,7 +122,7 @@ def front_(
         settings = campaign.settings
         if len(objectives(settings.outcomes)) < 2:
             raise CampaignError(
-                f"The campaign has one objective, {settings.value_name}, so that one design is the "
+                f"The campaign has one objective, {settings.value_name}, so one design is the "
                 "best: airbo recommend. A front needs two or three outcomes with a goal."
             )
         with out.working("Fitting the models and looking for the front ..."):

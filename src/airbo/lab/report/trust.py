@@ -131,8 +131,8 @@ def trust_verdict(left: LeftOut | None) -> tuple[str, bool]:
     share = left.explained
     if share < 0.2:
         return (
-            "The model cannot predict yet: it does hardly better than the mean of all values. "
-            "It knows so, and its ± are wide.",
+            "The model cannot predict yet: it is hardly better than the mean of all values. "
+            "It knows this, and its ± are wide.",
             True,
         )
     how = "well" if share >= 0.7 else "roughly"

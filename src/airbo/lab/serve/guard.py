@@ -335,7 +335,7 @@ _UNKNOWN = (
     "another name of this machine."
 )
 _SESSION = re.compile(r"[\w-]{22}", re.ASCII)
-_PROXY = " If a proxy stands before this page, start it with: airbo serve --origin https://..."
+_PROXY = " If a proxy is in front of this page, start it with: airbo serve --origin https://..."
 _NEEDS_TOKEN = (
     "This page needs a token. Open the link that `airbo serve` printed: it ends with ?token=..."
 )

@@ -70,7 +70,7 @@ _ADDRESSES = {name: path for path, name in _PAGES.items()}
 _OURS = re.compile(r"/|/report|/experiments|/history|/experiment/[0-9]{1,9}")
 """Pages that have forms."""
 _QUESTIONS = {
-    "correct": "Replace what was told with this.",
+    "correct": "Replace the earlier report with this.",
     "sure": "The numbers are right.",
     "again": "It was another run.",
 }
@@ -162,7 +162,7 @@ class Form:
     def _check_kept(self, values: Mapping[str, float]) -> None:
         """Refuse a correction that would remove an outcome: what was measured earlier stays."""
         gone = [n for n in self.campaign.experiment(self.number).outcomes if n not in values]
-        text = "This was told before. Enter another value, or undo the report."
+        text = "This was reported before. Enter another value, or undo the report."
         if gone:
             raise EntryError({OUTCOME_FIELD + name: text for name in gone})
 
@@ -519,7 +519,7 @@ class Site:
             by = f" by {e.by}" if e.by else ""
             text = (
                 f"Experiment {about} has an outcome already: "
-                f"{result(e, snapshot.settings.units)}, told{by}. Nothing was changed."
+                f"{result(e, snapshot.settings.units)}, reported{by}. Nothing was changed."
             )
             return Refusal(part, text, {}, form, "correct", 409)
         return Refusal(part, str(error), {}, form)
