@@ -72,6 +72,15 @@ def test_a_larger_tolerance_is_kept_more_often():
     assert chances[-1] == 1.0
 
 
+def test_where_no_values_differ_nothing_is_called_negligible():
+    one = told({0.5: 1.0})
+    with pytest.warns(airbo.TooLittleDataWarning):
+        found = look_ahead(one)
+    verdict = outlook_sentences(found, one.space, "yield", "%")[0]
+    assert verdict.startswith("Keep going")
+    assert "0" not in verdict
+
+
 def test_gains_do_not_depend_on_the_direction():
     up, down = look_ahead(told(FEW)), look_ahead(told(FEW, direction="minimize"))
     assert up.gains == pytest.approx(down.gains)

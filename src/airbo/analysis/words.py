@@ -41,6 +41,8 @@ def outlook_verdict(outlook: Outlook, name: str, unit: str | None) -> str:
     """Say in one sentence whether to go on."""
     last = max(outlook.gains, default=0)
     tolerance = with_unit(number(outlook.tolerance, 2), unit)
+    if not outlook.tolerance:
+        return "Keep going: values have to differ before they tell what more experiments gain."
     if outlook.gains.get(last, 0.0) > outlook.tolerance:
         return f"Keep going: {last} more experiments should gain over {tolerance} of {name}."
     return f"You can stop: {last} more experiments should gain at most {tolerance} of {name}."
