@@ -28,7 +28,6 @@ from airbo.seeds import reproducible
 from airbo.uncertainty import Normal, Product, Relative, Uniform, base_draws
 from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Task
-from experiments.measures.loops import BETA, N_SAMPLES
 from experiments.subjects import tolerances
 from experiments.subjects.cases import Case, Design
 from experiments.subjects.internals import Capability
@@ -38,6 +37,8 @@ from experiments.subjects.loops import AirboLoop, BoTorchLoop, PerturbedLoop
 N_EXPERIMENTS = 40
 N_TRUE = 2**15
 """Executed inputs behind a true share."""
+BETA, N_SAMPLES = 2.0, 64
+"""Of the upper confidence bound of rivals: how far up it looks, and draws of the posterior."""
 MARGIN = 0.02
 """The window is asked for at this much below the lower end of the interval of the share."""
 SOFT = 0.05

@@ -1,15 +1,13 @@
 """Small versions of all experiments run, are kept, tabulated and drawn: ``make paper-quick``."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from experiments.harness.experiment import Results
 from experiments.harness.store import Store
-from experiments.registry import KNOWN, PAPERS
+from experiments.registry import PAPERS
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,17 +25,3 @@ def test_a_small_version_of_everything_runs_and_is_drawn(tmp_path):
         assert all(map(Store(tmp_path).has, tasks))
         assert (tmp_path / f"{name}.md").read_text(encoding="utf-8").startswith("# ")
     assert len(list(tmp_path.glob("*.png"))) > len(PAPERS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["measure-regret", "in-spec"])
-def test_a_small_version_of_what_is_beyond_the_paper_runs_and_is_drawn(name, tmp_path):
-    experiment = KNOWN[name]
-    tasks = experiment.tasks(min(2, experiment.repeats), quick=True)
-    each = [(task, experiment.run(task)) for task in tasks]
-    for _, result in each:
-        assert json.loads(json.dumps(result, allow_nan=False)) == result
-    text = experiment.summary(Results(each))
-    assert "| --- |" in text
-    assert "nan" not in text
-    assert all(path.is_file() for path in experiment.plot(Results(each), tmp_path))
