@@ -28,11 +28,11 @@ from airbo.seeds import reproducible
 from airbo.uncertainty import Normal, Product, Relative, Uniform, base_draws
 from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Task
-from experiments.subjects import tolerances
 from experiments.subjects.cases import Case, Design
 from experiments.subjects.internals import Capability
 from experiments.subjects.landscapes import Formula
 from experiments.subjects.loops import AirboLoop, BoTorchLoop, PerturbedLoop
+from experiments.subjects.tolerances import toleranced
 
 N_EXPERIMENTS = 40
 N_TRUE = 2**15
@@ -60,24 +60,15 @@ MILLING = Formula(
 )
 
 
-def measured(product: tolerances.Toleranced) -> Formula:
-    """Return the quantity itself, where the problem is its distance to a target."""
-    ranges = tuple((low, high) for low, high, _ in product.ranges.values())
-    return Formula(
-        product.name, lambda X: product.quantity(*X.unbind(-1)), ranges,
-        uncertainty=product.uncertainty,
-    )  # fmt: skip
-
-
 JOBS: dict[str, tuple[Problem, InSpec]] = {
     problem.name: (problem, spec)
     for problem, spec in (
         (MILLING, InSpec(1.4, 1.6)),
-        (measured(tolerances.Circuit()), InSpec(4.6, 5.4)),
-        (measured(tolerances.Spring()), InSpec(8.0, 12.0)),
-        (measured(tolerances.Cantilever()), InSpec(1.7, 2.3)),
-        (measured(tolerances.Controller()), InSpec(2.5, 3.5)),
-        (tolerances.Reactor(), InSpec(low=80.0)),
+        (toleranced("circuit", direction="maximize"), InSpec(4.6, 5.4)),
+        (toleranced("spring", direction="maximize"), InSpec(8.0, 12.0)),
+        (toleranced("cantilever", direction="maximize"), InSpec(1.7, 2.3)),
+        (toleranced("controller", direction="maximize"), InSpec(2.5, 3.5)),
+        (toleranced("reactor", direction="maximize"), InSpec(low=80.0)),
         (problems.Branin(), InSpec(high=20.0)),
         (problems.Hills(), InSpec(low=0.5)),
     )
