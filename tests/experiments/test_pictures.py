@@ -19,8 +19,7 @@ from experiments.harness import table
 from experiments.harness.experiment import Results, Task
 from experiments.harness.palette import OTHER, colour, shown, style
 from experiments.paper import posteriors as post
-from experiments.paper.optimizations import ABLATION, EI, MAIN
-from experiments.paper.regrets import draw_final_regrets
+from experiments.paper.optimizations import ABLATION, EI, MAIN, draw_final_regrets
 from experiments.subjects.cases import find_case
 
 ROOT = Path(__file__).parents[2]
