@@ -10,8 +10,7 @@ from experiments.benchmark import plan, report
 from experiments.harness.places import DOCS
 from experiments.harness.statistics import interval_of_mean
 from experiments.harness.store import Store
-from experiments.measures.environment import CONTEXTUAL, SEEN, STRUCTURES, TOLERATED
-from experiments.measures.environment import KNOWN as KNOWN_OR_LEARNED
+from experiments.measures.environment import CONTEXTUAL, KNOWN_NOISE, SEEN, STRUCTURES, TOLERATED
 from experiments.measures.handover import JOBS
 from experiments.paper.dilemma import ESTIMATED, SEARCHED
 from experiments.paper.inference_time import INFERENCE_TIME, PAPER, PLAIN
@@ -189,7 +188,7 @@ def test_known_noise_leaves_less_than_a_quarter_of_the_loss():
     assert says("measures-evidence.md", "lost less than a quarter of what it lost with learned")
     found = results("known-noise")
     for problem in CONTEXTUAL:
-        known, learned = (mean(found, f"{problem}: {way}", "regret") for way in KNOWN_OR_LEARNED)
+        known, learned = (mean(found, f"{problem}: {way}", "regret") for way in KNOWN_NOISE.ways)
         assert known < learned / 4
 
 
