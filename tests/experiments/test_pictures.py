@@ -89,14 +89,15 @@ def test_every_kind_of_uncertainty_is_shown():
 
 
 def test_a_posterior_is_drawn_with_its_band_its_truth_and_its_observations(ax):
-    problem, x = post.problem("normal"), post.grid(11)
-    belief = post.Belief(np.arange(11.0), np.ones(11))
-    X, Y = post.observe(problem, 4, seed=0)
-    post.draw_posterior(ax, problem, (X, Y), x, belief, np.zeros(11))
+    task = Task("modelling", "GP", 0, {"case": "normal", "n": 4, "n_grid": 11})
+    curves = {"mean": list(range(11)), "std": [1.0] * 11}
+    post.draw_belief(ax, task, curves)
     lines = {line.get_label(): line.get_xydata() for line in ax.lines}
-    np.testing.assert_allclose(lines["posterior mean"][:, 1], belief.mean)
+    np.testing.assert_allclose(lines["posterior mean"][:, 1], curves["mean"])
+    X, Y = post.observe(post.problem("normal"), 4, seed=0)
     np.testing.assert_allclose(lines["observations"], torch.cat([X, Y], dim=-1))
-    np.testing.assert_allclose(lines["expected value (sought)"][:, 1], 0)
+    expected = post.problem("normal").expected(post.designs(post.grid(11)))
+    np.testing.assert_allclose(lines["expected value (sought)"][:, 1], expected)
     [band] = ax.collections
     low, high = band.get_datalim(ax.transData).intervaly
     assert (low, high) == pytest.approx((-1.96, 11.96))
