@@ -141,7 +141,7 @@ def test_all_pictures_of_the_docs_can_be_drawn_again(tmp_path):
     command = [sys.executable, "-m", "experiments.figures", "--images", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True)
     drawn = {path.name for path in tmp_path.iterdir()}
-    in_a_browser = {"report.png", "serve.png"}  # experiments.figures.report and .serve
+    in_a_browser = {"report.png", "serve.png"}  # experiments.figures.lab
     assert drawn | in_a_browser == {path.name for path in IMAGES.iterdir() if path.is_file()}
     for name in drawn:
         assert plt.imread(tmp_path / name).shape == plt.imread(IMAGES / name).shape
