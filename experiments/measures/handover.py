@@ -86,31 +86,32 @@ class SpecLoop(BoTorchLoop):
     It takes the scatter of values for noise: share = Φ((high - m) / σ) - Φ((low - m) / σ).
     """
 
+    n_draws = 256
+    """Of the posterior, to recommend by."""
+
     def __init__(self, case: Case, repeat: int, spec: InSpec) -> None:
         """Start without observations."""
         super().__init__(case, repeat)
         self.spec = spec
 
-    def _share(self, Y: Tensor) -> Tensor:
-        """Return the share in spec where the model's values are Y."""
-        return share_within(self.spec, self.case.sign * Y, self._sigma())
-
-    def _sigma(self) -> Tensor:
+    def _objective(self) -> Any:
+        """Return shares in spec where the model has these values."""
         model: Any = self._fitted()
-        return (model.likelihood.noise.mean().sqrt() * model.outcome_transform.stdvs).squeeze()
+        noise = (model.likelihood.noise.mean().sqrt() * model.outcome_transform.stdvs).squeeze()
+
+        def share(Y: Tensor, X: Tensor | None = None) -> Tensor:
+            return share_within(self.spec, self.case.sign * Y[..., 0], noise)
+
+        return GenericMCObjective(share)
 
     def _acquisition(self) -> Any:
-        def share(Y: Tensor, X: Tensor | None = None) -> Tensor:
-            return self._share(Y[..., 0])
-
-        Z = self._to_cube(self.designs)
+        what: dict[str, Any] = {"prune_baseline": True, "cache_root": False}
         return qLogNoisyExpectedImprovement(
-            self._fitted(),
-            Z,
-            objective=GenericMCObjective(share),
-            prune_baseline=True,
-            cache_root=False,
+            self._fitted(), self._tried(), objective=self._objective(), **what
         )
+
+    def _tried(self) -> Tensor:
+        return self._to_cube(self.designs)
 
     def recommend(self) -> Design:
         """Return the design tried with the largest expected share."""
@@ -118,8 +119,8 @@ class SpecLoop(BoTorchLoop):
             warnings.simplefilter("ignore")
             model = self._fitted()
             with torch.no_grad():
-                Y = model.posterior(self._to_cube(self.designs)).rsample(torch.Size([256]))
-                return self.designs[int(self._share(Y[..., 0]).mean(0).argmax())]
+                Y = model.posterior(self._tried()).rsample(torch.Size([self.n_draws]))
+                return self.designs[int(self._objective()(Y).mean(0).argmax())]
 
 
 class _InSpec(RiskMeasureMCObjective):
@@ -134,15 +135,12 @@ class _InSpec(RiskMeasureMCObjective):
         return share_within(spec, sign * self._prepare_samples(samples), sigma).mean(-1)
 
 
-class PerturbedSpecLoop(PerturbedLoop):
+class PerturbedSpecLoop(SpecLoop, PerturbedLoop):
     """``InputPerturbation`` and the upper confidence bound of the share in spec."""
 
-    def __init__(self, case: Case, repeat: int, spec: InSpec) -> None:
-        """Start without observations."""
-        super().__init__(case, repeat)
-        self.spec = spec
+    n_draws = N_SAMPLES
 
-    def _objective(self) -> _InSpec:
+    def _objective(self) -> Any:
         sigma = SOFT * torch.tensor(self.values).double().std()
         return _InSpec(self.spec, self.case.sign, sigma, self.n_perturbations)
 
@@ -152,15 +150,8 @@ class PerturbedSpecLoop(PerturbedLoop):
             self._fitted(), BETA**2, sampler=sampler, objective=self._objective()
         )
 
-    def recommend(self) -> Design:
-        """Return the design tried with the largest expected share."""
-        with reproducible(self.seed, "recommend"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = self._fitted()
-            with torch.no_grad():
-                posterior = model.posterior(self._to_cube(self.designs).unsqueeze(-2))
-                shares = self._objective()(posterior.rsample(torch.Size([N_SAMPLES]))).mean(0)
-        return self.designs[int(shares.flatten().argmax())]
+    def _tried(self) -> Tensor:
+        return super()._tried().unsqueeze(-2)
 
 
 def share_within(spec: InSpec, values: Tensor, sigma: Tensor) -> Tensor:

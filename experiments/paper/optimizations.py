@@ -24,7 +24,7 @@ from experiments.harness import pages, table
 from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import colour, shown, style
-from experiments.harness.statistics import interval_of_mean
+from experiments.harness.statistics import interval_of_mean, with_interval
 from experiments.subjects.cases import CASES, Case
 from experiments.subjects.literal import LiteralLoop
 from experiments.subjects.loops import AirboLoop, Loop
@@ -249,17 +249,11 @@ def _verdicts(results: Results) -> str:
     rows = []
     for claim in CLAIMS:
         word, leads = verdict(results, claim)
-        shown = [f"{other}: {_mean(lead)}" for other, lead in zip(claim.than, leads, strict=True)]
-        rows.append([claim.case, claim.words, "; ".join(shown), word])
+        led = [with_interval(lead, ".3g") if len(lead) else "–" for lead in leads]
+        over = "; ".join(f"{other}: {by}" for other, by in zip(claim.than, led, strict=True))
+        rows.append([claim.case, claim.words, over, word])
     header = ["problem", "the paper", "lead at the end over: mean (95% interval)", "holds?"]
     return table.markdown(header, rows)
-
-
-def _mean(lead: np.ndarray) -> str:
-    if not len(lead):
-        return "–"
-    low, high = interval_of_mean(lead)
-    return f"{lead.mean():.3g} ({low:.3g} to {high:.3g})"
 
 
 def _row(case: str, method: str, results: Results) -> list[str]:

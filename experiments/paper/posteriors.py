@@ -15,7 +15,6 @@ from airbo.models import UncertainInputGP
 from airbo.problems import RKHS
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH
 from experiments.harness.experiment import Results, Task
-from experiments.harness.statistics import interval_of_mean
 from experiments.subjects.internals import without_numerical_warnings
 from experiments.subjects.methods import fit, surrogate
 from experiments.subjects.uncertainties import PAPERS
@@ -128,12 +127,6 @@ STEP_EPSILON = 1e-9
 def column(results: Results, label: str, name: str) -> np.ndarray:
     """Return one number of all repeats."""
     return np.array([result[name] for result in results.of(label)], dtype=float)
-
-
-def cell(values: np.ndarray, digits: int = 2) -> str:
-    """Write the mean over repeats and its 95% interval."""
-    low, high = interval_of_mean(values)
-    return f"{values.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def draw_belief(ax: Axes, task: Task, curves: Mapping[str, list[float]]) -> None:
