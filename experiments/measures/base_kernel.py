@@ -57,13 +57,12 @@ class BaseKernel(Experiment):
     title = "Base kernels of the default surrogate"
     repeats = 20
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all kernels, problems and numbers of observations."""
-        cases = dict(list(CASES.items())[:1]) if quick else CASES
         return [
             Task(self.name, f"{case}, n = {n}, {kernel}", seed, {"case": case, "n": n, "k": kernel})
             for seed in range(repeats)
-            for case, numbers in cases.items()
+            for case, numbers in CASES.items()
             for n in numbers
             for kernel in KERNELS
         ]

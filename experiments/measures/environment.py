@@ -173,13 +173,13 @@ class Reliability(Experiment):
     repeats = 10
     n_steps = 60
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all structures, the repeats one after another."""
-        n = 8 if quick else self.n_steps
+        n = self.n_steps
         return [
             Task(self.name, f"{name}, {seen}", seed, {"of": name, "seen": seen, "n_steps": n})
             for seed in range(repeats)
-            for name in (list(STRUCTURES)[-1:] if quick else STRUCTURES)
+            for name in STRUCTURES
             for seen in SEEN
         ]
 
@@ -419,13 +419,13 @@ class Compared(Experiment):
     """What tables call them, by name."""
     when: str
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all ways on all functions, the repeats one after another."""
-        n = N_FIRST + 1 if quick else self.n_steps
+        n = self.n_steps
         return [
             Task(self.name, f"{p}: {way}", seed, {"of": p, self.key: way, "n_steps": n})
             for seed in range(repeats)
-            for p in (list(CONTEXTUAL)[:1] if quick else CONTEXTUAL)
+            for p in CONTEXTUAL
             for way in self.ways
         ]
 

@@ -176,13 +176,13 @@ class Handover(Experiment):
     title: str = "In spec: what is found, and whether the numbers that go with it are true"
     repeats: int = 20
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List airbo on all jobs, and rivals on those with two limits."""
-        n = 14 if quick else N_EXPERIMENTS
+        n = N_EXPERIMENTS
         return [
             Task(self.name, f"{job}: {method}", seed, {"job": job, "method": method, "n": n})
-            for seed in range(1 if quick else repeats)
-            for job in (list(JOBS)[:1] if quick else JOBS)
+            for seed in range(repeats)
+            for job in JOBS
             for method in (METHODS if job in TWO_SIDED and seed < RIVAL_REPEATS else (AIRBO,))
         ]
 

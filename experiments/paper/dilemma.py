@@ -51,12 +51,11 @@ class Dilemma(Experiment):
     title = "Noise of MMD estimates, in posteriors and in acquisitions"
     repeats = 12
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List the estimates and the searches of all repeats."""
         estimates = {"case": "beta", "lengthscale": LENGTHSCALE, "largest_shift": 0.5,
-                     "n_shifts": 3 if quick else 21, "n_draws": 5 if quick else 100}  # fmt: skip
-        searches = {"case": "beta", "n": 10, "n_starts": 1 if quick else 25,
-                    "n_good": 1 if quick else 5, "n_grid": 21 if quick else 501}  # fmt: skip
+                     "n_shifts": 21, "n_draws": 100}  # fmt: skip
+        searches = {"case": "beta", "n": 10, "n_starts": 25, "n_good": 5, "n_grid": 501}
         return [
             Task(self.name, label, seed, config)
             for seed in range(repeats)

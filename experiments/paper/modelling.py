@@ -46,18 +46,13 @@ class Posteriors(Experiment):
     """The settings that the picture shows."""
     repeats: int = 12
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all settings of all repeats."""
         return [
-            Task(
-                self.name,
-                each.label,
-                seed,
-                {"case": each.case, "n": each.n, "n_grid": 51 if quick else 401}
-                | each.method.config(),
-            )
+            Task(self.name, each.label, seed, config | each.method.config())
             for seed in range(repeats)
             for each in self.settings
+            for config in [{"case": each.case, "n": each.n, "n_grid": 401}]
         ]
 
     def run(self, task: Task) -> dict[str, Any]:

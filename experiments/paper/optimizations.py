@@ -134,14 +134,19 @@ class Paper(Experiment):
     def methods(self) -> dict[str, Any]:
         return {**MAIN, **ABLATION}
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List the repeats one after another; expected improvement has few of them."""
         return [
-            Task(self.name, f"{case}: {method}", seed, _config(case, method, n))
+            Task(
+                self.name,
+                f"{case}: {method}",
+                seed,
+                {"case": case, "method": method, "budget": n, "protocol": PROTOCOL},
+            )
             for seed in range(repeats)
             for case, problem in FIVE.items()
             for method in problem.methods
-            for n in [N_INITIAL + (2 if quick else problem.n_steps)]
+            for n in [N_INITIAL + problem.n_steps]
             if seed < repeats_of(case, method)
         ]
 
@@ -203,10 +208,6 @@ class Paper(Experiment):
                 path, evaluations = folder / f"paper-{case}.png", range(N_INITIAL, 999, EVERY)
                 paths.append(draw_regrets(problem.title, curves, evaluations[:n], path))
         return paths
-
-
-def _config(case: str, method: str, n: int) -> dict[str, Any]:
-    return {"case": case, "method": method, "budget": n, "protocol": PROTOCOL}
 
 
 def _regrets(case: Case, outcomes: list[tuple[float, ...]]) -> list[float]:
