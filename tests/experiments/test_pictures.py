@@ -123,13 +123,13 @@ def test_methods_that_are_drawn_together_look_different(methods):
 
 
 def test_a_method_has_one_colour_whatever_it_is_called():
-    assert colour("GP") == colour("NominalGP") == colour("plain GP")
-    assert colour("uGP(40)") == colour("UGP")
+    assert colour("GP") == colour("plain GP")
+    assert colour("uGP(40)") == colour("uGP(160)")
     assert colour("MMDGP (default estimator)") == colour("MMDGP") != colour("MMDGP-nystrom(160/10)")
 
 
 def test_a_method_has_one_name_in_pictures_and_tables():
-    assert shown("GP") == shown("NominalGP") == "plain GP"
+    assert shown("GP") == "plain GP"
     assert shown("GP, n = 10") == "plain GP, n = 10"
     assert shown("MMDGP-nystrom(160/10), UCB") == "MMDGP-nystrom, UCB"
     assert shown("MMDGP-nystrom(16/9)") == "MMDGP-nystrom(16/9)"
