@@ -130,10 +130,6 @@ class Paper(Experiment):
     title = "The paper's five optimizations"
     repeats = REPEATS
 
-    @property
-    def methods(self) -> dict[str, Any]:
-        return {**MAIN, **ABLATION}
-
     def tasks(self, repeats: int) -> list[Task]:
         """List the repeats one after another; expected improvement has few of them."""
         return [

@@ -161,6 +161,7 @@ PLAY_OF_CAMEL = unc.GaussianMixture([[-0.4, 0.1], [0.4, -0.1]], [[0.01, 0.0], [0
 PLAY_OF_BRANIN = unc.GaussianMixture([[-2.0, -1.0], [2.0, 1.0]], [[0.2, 0.0], [0.0, 0.2]])
 TARGETS = {"circuit": 5.0, "spring": 10.0, "piston": 4.0, "cantilever": 2.0, "borehole": 60.0,
            "controller": 3.0}  # fmt: skip
+"""What is wanted of products: 5 V, 10 N/mm, 0.4 s, 2 units, 60 m³ a year and 3 kΩ."""
 
 
 def known(name: str, kind: Any, ranges: Any, P: unc.InputUncertainty, **settings: int) -> Formula:
