@@ -21,7 +21,7 @@ READY := $(INSTALLED)-experiments
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test slow coverage lowest newest check format audit build lock \
-	bench bench-quick paper paper-quick docs docs-figures
+	bench bench-quick paper docs docs-figures
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,9 +81,6 @@ bench-quick: $(READY)  ## the same with fewer settings and rounds (a minute)
 
 paper: $(READY)  ## rerun the whole evaluation of the paper (hours; continues where it was stopped)
 	@$(TEST_ENV) $(BIN)/python -m experiments all --jobs $(JOBS)
-
-paper-quick: $(READY)  ## a small version of the same, in build/paper-quick (minutes)
-	@$(TEST_ENV) $(BIN)/python -m experiments all --quick --jobs $(JOBS) --results build/paper-quick --images build/paper-quick
 
 docs: $(INSTALLED)-docs  ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 REPOSITORY_URL=$(REPOSITORY_URL) $(BIN)/properdocs build --strict

@@ -24,7 +24,6 @@ Results = Annotated[Path, typer.Option(help="Folder of the results.")]
 Repeats = Annotated[
     int | None, typer.Option(min=1, help="How many repeats; by default as in the plan.")
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="A small version that touches everything.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
 Only = Annotated[
     list[str] | None,
@@ -51,13 +50,12 @@ def _run(
     repeats: int | None,
     jobs: int,
     only: list[str] | None,
-    quick: bool,
     results: Path,
 ) -> None:
     """Run what has no result yet; pack what is finished, also after Ctrl-C."""
     signal.signal(signal.SIGTERM, _as_ctrl_c)
     store = Store(results)
-    tasks = _only(only, experiment.tasks(_repeats(experiment, repeats, quick), quick))
+    tasks = _only(only, experiment.tasks(repeats or experiment.repeats))
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.title}")
     try:
         failed = runner.run(experiment, tasks, store, jobs)
@@ -83,12 +81,10 @@ def _pack(store: Store, name: str | None) -> None:
         console.print(f"{packed}: {n_added} runs added, {n_all} in all")
 
 
-def _plot(
-    experiment: Experiment, repeats: int | None, quick: bool, results: Path, images: Path
-) -> None:
+def _plot(experiment: Experiment, repeats: int | None, results: Path, images: Path) -> None:
     """Draw the pictures and write the tables of the results so far."""
     store = Store(results)
-    tasks = experiment.tasks(_repeats(experiment, repeats, quick), quick)
+    tasks = experiment.tasks(repeats or experiment.repeats)
     found = store.results(tasks)
     if not found:
         console.print(
@@ -108,7 +104,7 @@ def _plot(
     console.print(text, markup=False, soft_wrap=True)
     for picture in experiment.plot(found, images):
         console.print(f"wrote {picture}", soft_wrap=True)
-    if results == RESULTS and not quick:
+    if results == RESULTS:
         for name, (page, excerpt) in experiment.excerpts(found).items():
             pages.insert(name, excerpt, page)
             console.print(f"put {name} into {page}", soft_wrap=True)
@@ -121,13 +117,12 @@ def _add_command(name: str, text: str, members: list[Experiment]) -> None:
         repeats: Repeats = None,
         jobs: Jobs = 1,
         only: Only = None,
-        quick: Quick = False,
         results: Results = RESULTS,
         images: Images = IMAGES / "paper",
     ) -> None:
         for experiment in members:
-            _run(experiment, repeats, jobs, only, quick, results)
-            _plot(experiment, repeats, quick, results, images)
+            _run(experiment, repeats, jobs, only, results)
+            _plot(experiment, repeats, results, images)
 
     app.command(name, help=text)(command)
 
@@ -141,7 +136,6 @@ _add_command("all", "All figures and tables of the paper.", list(PAPERS.values()
 def plot(
     name: Annotated[str, typer.Argument(help="An experiment of `list`, or `readme`.")],
     repeats: Repeats = None,
-    quick: Quick = False,
     results: Results = RESULTS,
     images: Images = IMAGES / "paper",
 ) -> None:
@@ -156,7 +150,7 @@ def plot(
     if name not in KNOWN:
         console.print(f"There is no experiment {name!r}; there are {', '.join(KNOWN)}.")
         raise typer.Exit(2)
-    _plot(KNOWN[name], repeats, quick, results, images)
+    _plot(KNOWN[name], repeats, results, images)
 
 
 @app.command()
@@ -206,12 +200,6 @@ def _only(names: list[str] | None, tasks: list[Task]) -> list[Task]:
 
 def _method(task: Task) -> str:
     return str(task.config.get("method", task.label))
-
-
-def _repeats(experiment: Experiment, given: int | None, quick: bool) -> int:
-    if given is not None:
-        return given
-    return min(2, experiment.repeats) if quick else experiment.repeats
 
 
 if __name__ == "__main__":

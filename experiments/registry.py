@@ -3,10 +3,8 @@
 from experiments.benchmark.runs import BENCHMARK, CHOOSE, SLIP
 from experiments.harness.experiment import Experiment
 from experiments.measures.base_kernel import BASE_KERNEL
-from experiments.measures.calibration import IN_SPEC
 from experiments.measures.environment import CONTEXT, KNOWN_NOISE, RELIABILITY
 from experiments.measures.handover import HANDOVER
-from experiments.measures.regret import MEASURE_REGRET
 from experiments.paper.beliefs import BELIEFS
 from experiments.paper.dilemma import DILEMMA
 from experiments.paper.inference_time import INFERENCE_TIME
@@ -26,8 +24,7 @@ PAPERS: dict[str, Experiment] = {
 KNOWN = PAPERS | {
     e.name: e
     for e in (
-        CHOOSE, BENCHMARK, SLIP, MEASURE_REGRET, IN_SPEC, BASE_KERNEL, RELIABILITY, CONTEXT,
-        KNOWN_NOISE, HANDOVER,
+        CHOOSE, BENCHMARK, SLIP, BASE_KERNEL, RELIABILITY, CONTEXT, KNOWN_NOISE, HANDOVER,
     )
 }  # fmt: skip
 """All of them, also those that the paper does not ask for."""

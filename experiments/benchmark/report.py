@@ -18,7 +18,7 @@ from experiments.benchmark.plan import AIRBO, FLOOR, MARGIN, NOTHING, PUBLISHED,
 from experiments.harness import draw, table
 from experiments.harness.experiment import Results
 from experiments.harness.palette import shown, style
-from experiments.harness.statistics import interval_of_mean
+from experiments.harness.statistics import interval_of_mean, with_interval
 from experiments.subjects.cases import find_case, slip_case
 
 Repeats = Mapping[int, float]
@@ -111,9 +111,7 @@ def _cell(regrets: Repeats) -> str:
     values = 100 * np.array(list(regrets.values()))
     if not len(values):
         return "–"
-    low, high = interval_of_mean(values)
-    spread = f"{np.median(values):.1f}; {values.max():.1f}"
-    return f"{values.mean():.1f} ({low:.1f} to {high:.1f}); {spread}"
+    return f"{with_interval(values, '.1f')}; {np.median(values):.1f}; {values.max():.1f}"
 
 
 def _against_each(found: Finals, methods: list[str], tried: Mapping[str, Repeats]) -> str:
@@ -153,11 +151,10 @@ def _against_best(found: Finals) -> str:
         if other is None:
             continue
         lead = 100 * leads(by_method[AIRBO], by_method[other])
-        low, high = interval_of_mean(lead)
         ratio = floored(by_method[AIRBO].values()) / floored(by_method[other].values())
         rows.append(
             [f"{case} ({find_case(case).kind})", other, f"{ratio:.2f}",
-             f"{lead.mean():.1f} ({low:.1f} to {high:.1f})",
+             with_interval(lead, ".1f"),
              f"{(lead > 0).sum()} : {(lead < 0).sum()}"]
         )  # fmt: skip
     header = ["case", "best other", "ratio", "lead, % of the gain", "repeats won : lost"]
@@ -362,8 +359,7 @@ def _percent(values: np.ndarray) -> str:
         return "–"
     if len(values) == 1:
         return f"{100 * values[0]:.1f}"
-    low, high = interval_of_mean(100 * values)
-    return f"{100 * values.mean():.1f} ({low:.1f} to {high:.1f})"
+    return with_interval(100 * values, ".1f")
 
 
 # -- pictures

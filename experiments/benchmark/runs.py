@@ -102,17 +102,17 @@ class Comparison(Experiment):
     repeats: int
     paper: str = "beyond the paper"
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List the repeats one after another, so that a part of them is a fair comparison."""
         return [
             Task(
                 self.name,
                 f"{case}: {method}",
                 repeat,
-                {"case": case, "method": method, "budget": budget(find_case(case), quick)},
+                {"case": case, "method": method, "budget": find_case(case).budget},
             )
             for repeat in range(repeats)
-            for case in ((self.cases[0], self.cases[-1]) if quick else self.cases)
+            for case in self.cases
             for method in self.methods
         ]
 
@@ -138,19 +138,15 @@ class Comparison(Experiment):
         }
 
 
-def budget(case: Case, quick: bool) -> int:
-    return case.n_initial + 2 if quick else case.budget
-
-
 @dataclass(frozen=True)
 class Choice(Comparison):
     """Candidates for the default; the summary applies the rule."""
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all repeats; of a candidate that is too slow with slips, a few without them."""
         return [
             task
-            for task in super().tasks(repeats, quick)
+            for task in super().tasks(repeats)
             if task.config["method"] not in plan.TOO_SLOW
             or (task.config["case"] in plan.WITHOUT_SLIPS and task.seed < plan.FIRST_LOOK)
         ]
@@ -172,7 +168,7 @@ class Choice(Comparison):
 class Slips(Comparison):
     """The landscapes of the study, with slips that nobody sees, or that are logged."""
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List every slip, unseen and logged; without slips both are the same."""
         return [
             Task(
@@ -182,11 +178,11 @@ class Slips(Comparison):
                 {"case": case, "method": method, "slip": slip, "logged": logged, "budget": n},
             )
             for repeat in range(repeats)
-            for case in (self.cases[:2] if quick else self.cases)
-            for slip in ((0.0, 0.15) if quick else plan.SLIPS)
+            for case in self.cases
+            for slip in plan.SLIPS
             for logged in ((False, True) if slip else (False,))
             for method in self.methods
-            for n in [budget(slip_case(case, slip), quick)]
+            for n in [slip_case(case, slip).budget]
         ]
 
     def run(self, task: Task) -> dict[str, Any]:

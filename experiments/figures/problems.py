@@ -13,16 +13,7 @@ from matplotlib.contour import ContourSet
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
-from airbo.problems import (
-    RKHS,
-    Branin,
-    BumpedBowl,
-    Cliff,
-    DoublePeak,
-    Hills,
-    Problem,
-    Wave,
-)
+from airbo.problems import RKHS, Branin, BumpedBowl, Cliff, DoublePeak, Hills, Problem, Wave
 from airbo.uncertainty import base_draws
 from experiments.figures.uncertainties import draw_density
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH, save
@@ -44,25 +35,13 @@ def draw_problems(folder: Path) -> None:
     draw_line(folder, DoublePeak(), "The uncertainty has two modes, as far apart as the peaks")
     draw_line(folder, Wave(), "Designs on the right are hit less precisely")
     draw_bowl(folder)
-    draw_plane(
-        folder,
-        Hills(),
-        "The highest hill stands where designs are hit less precisely",
-        np.linspace(0, 1.05, 15),
-    )
-    draw_plane(
-        folder,
-        Cliff(),
-        "Designs overshoot to the right, now and then by far",
-        np.linspace(-1, 1, 17),
-    )
-    draw_plane(
-        folder,
-        Branin(),
-        "The inputs mostly miss in the same direction: along one valley, across the others",
-        np.array([0, 1, 2, 4, 8, 16, 32, 64, 128]),
-        twins=[[-np.pi, 12.275], [3 * np.pi, 2.475]],
-    )
+    hills = "The highest hill stands where designs are hit less precisely"
+    draw_plane(folder, Hills(), hills, np.linspace(0, 1.05, 15))
+    cliff = "Designs overshoot to the right, now and then by far"
+    draw_plane(folder, Cliff(), cliff, np.linspace(-1, 1, 17))
+    branin = "The inputs mostly miss in the same direction: along one valley, across the others"
+    levels, twins = np.array([0, *2.0 ** np.arange(8)]), [[-np.pi, 12.275], [3 * np.pi, 2.475]]
+    draw_plane(folder, Branin(), branin, levels, twins)
 
 
 def draw_line(folder: Path, problem: Problem, title: str) -> None:
@@ -75,21 +54,15 @@ def draw_line(folder: Path, problem: Problem, title: str) -> None:
     ax.plot(grid, problem.expected(grid), color=TRUTH, lw=1.5, ls="--", label="expected value E f")
     nominal, robust = problem.nominal_optimum, problem.robust_optimum
     gained = problem.expected(nominal.design.unsqueeze(0)).item()
-    x = nominal.design.item()
+    x, best = nominal.design.item(), robust.design.item()
     ax.plot([x, x], [gained, nominal.value], color=DATA, lw=1, ls=":")
-    ax.plot(
-        x, nominal.value, "^", color=DATA, ms=9, mec="white", zorder=3,
-        label=f"nominal optimum: x = {x:.3f}, f = {nominal.value:.3f}",
-    )  # fmt: skip
-    ax.plot(
-        x, gained, "v", color=DATA, ms=9, mec="white", zorder=3,
-        label=f"what it gives on average: {gained:.3f}",
-    )  # fmt: skip
-    x = robust.design.item()
-    ax.plot(
-        x, robust.value, "o", color=MODEL, ms=9, mec="white", zorder=3,
-        label=f"robust optimum: x = {x:.3f}, E f = {robust.value:.3f}",
-    )  # fmt: skip
+    for at, value, marker, colour, label in (
+        (x, nominal.value, "^", DATA, "nominal optimum: x = {:.3f}, f = {:.3f}"),
+        (x, gained, "v", DATA, "what it gives on average: {1:.3f}"),
+        (best, robust.value, "o", MODEL, "robust optimum: x = {:.3f}, E f = {:.3f}"),
+    ):
+        look = {"color": colour, "ms": 9, "mec": "white", "label": label.format(at, value)}
+        ax.plot(at, value, marker, zorder=3, **look)
     ax.set(ylabel="value (maximize)", xlim=(-0.01, 1.01))
     ax.set_title(title)
     ax.tick_params(bottom=False)

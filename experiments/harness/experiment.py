@@ -43,8 +43,8 @@ class Experiment(ABC):
     """Number of repeats in a full run; 1 if tasks differ only in their settings."""
 
     @abstractmethod
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
-        """List the tasks to run; with ``quick``, a small version that covers everything."""
+    def tasks(self, repeats: int) -> list[Task]:
+        """List the tasks to run."""
 
     @abstractmethod
     def run(self, task: Task) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """One name, colour and marker per method, in all pictures."""
 
 STYLES = {
-    "ExpectationGP": ("#0072B2", "o"),
     "airbo": ("#0072B2", "o"),
     "MMDGP": ("#E69F00", "P"),
     "MMDGP-nystrom": ("#D55E00", "s"),
@@ -9,13 +8,10 @@ STYLES = {
     "the paper's MMDGP-raw-S": ("#999933", "v"),
     "the paper's MMDGP-raw-L": ("#44AA99", "D"),
     "uGP": ("#56B4E9", "^"),
-    "UGP": ("#56B4E9", "^"),
     "ERBF": ("#009E73", "D"),
     "SKL": ("#CC79A7", "v"),
     "GP": ("#555555", "X"),
-    "NominalGP": ("#555555", "X"),
     "plain GP": ("#555555", "X"),
-    "SingleTaskGP": ("#555555", "X"),
     "airbo, knowing nothing": ("#56B4E9", "^"),
     "BoTorch": ("#555555", "X"),
     "standard process": ("#555555", "X"),
@@ -26,8 +22,6 @@ STYLES = {
     "knowledge gradient": ("#009E73", "D"),
     "balanced": ("#0072B2", "o"),
     "BoTorch InputPerturbation": ("#8C564B", "<"),
-    "exact": ("#000000", "o"),
-    "Quadrature": ("#0072B2", "o"),
     "Empirical(20)": ("#A6761D", "o"),
     "Empirical": ("#E69F00", "s"),
     "Nystrom": ("#009E73", "^"),
@@ -37,12 +31,7 @@ NAMES = {
     "MMDGP-nystrom(160/10)": "MMDGP-nystrom",
     "the paper's MMDGP-nystrom(160/10)": "the paper's MMDGP-nystrom",
     "MMDGP (default estimator)": "MMDGP",
-    "uGP (default estimator)": "uGP",
-    "UGP": "uGP",
-    "ERBFGP": "ERBF",
-    "SKLGP": "SKL",
     "GP": "plain GP",
-    "NominalGP": "plain GP",
 }
 """What readers see of a method whose results are stored under another name."""
 OTHER = ("#BBBBBB", "+")

@@ -31,13 +31,9 @@ def provenance() -> dict[str, Any]:
 def describe(where: Mapping[str, Any]) -> str:
     """Describe in one line where numbers come from."""
     versions = ", ".join(f"{k} {v}" for k, v in where["versions"].items())
-    again: dict[str, list[str]] = {}
-    for section, commit in where.get("again", {}).items():
-        again.setdefault(commit, []).append(section)
-    later = [f" Measured again at commit {c}: {', '.join(names)}." for c, names in again.items()]
     return (
         f"Commit {where['commit']}, {where['date']}, seed {where['seed']}, one thread, "
-        f"{where['machine']}, Python {where['python']}, {versions}.{''.join(later)}"
+        f"{where['machine']}, Python {where['python']}, {versions}."
     )
 
 

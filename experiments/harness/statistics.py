@@ -11,3 +11,9 @@ def interval_of_mean(values: np.ndarray, n: int = 10_000) -> tuple[float, float]
     picks = np.random.default_rng(0).integers(0, len(values), (n, len(values)))
     low, high = np.quantile(values[picks].mean(axis=1), [0.025, 0.975])
     return float(low), float(high)
+
+
+def with_interval(values: np.ndarray, digits: str = ".2f") -> str:
+    """Write a mean and its 95% interval."""
+    low, high = interval_of_mean(values)
+    return f"{values.mean():{digits}} ({low:{digits}} to {high:{digits}})"

@@ -1,1 +1,1 @@
-"""Robust in the users' sense: by a measure, with limits, in spec."""
+"""What goes with a design: shares, limits, the environment; and parts of the default."""

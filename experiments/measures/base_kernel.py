@@ -57,13 +57,12 @@ class BaseKernel(Experiment):
     title = "Base kernels of the default surrogate"
     repeats = 20
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all kernels, problems and numbers of observations."""
-        cases = dict(list(CASES.items())[:1]) if quick else CASES
         return [
             Task(self.name, f"{case}, n = {n}, {kernel}", seed, {"case": case, "n": n, "k": kernel})
             for seed in range(repeats)
-            for case, numbers in cases.items()
+            for case, numbers in CASES.items()
             for n in numbers
             for kernel in KERNELS
         ]
@@ -98,29 +97,19 @@ class BaseKernel(Experiment):
         """Tabulate medians, and how often six Gaussians are better than fifty."""
         rows, settings = [], dict.fromkeys(label.rsplit(", ", 1)[0] for label in results.labels)
         for setting in settings:
-            found = {k: results.of(f"{setting}, {k}") for k in KERNELS}
             density, error = (
-                {k: np.array([r[key] for r in found[k]]) for k in KERNELS}
+                {k: np.array([r[key] for r in results.of(f"{setting}, {k}")]) for k in KERNELS}
                 for key in ("density", "error")
             )
             apart = density["six"] - density["fifty"]
             doubt = apart.std(ddof=1) / len(apart) ** 0.5 if len(apart) > 1 else 0.0
-            rows.append(
-                [
-                    setting,
-                    *(f"{np.median(density[k]):.2f}" for k in KERNELS),
-                    f"{apart.mean():+.3f} ± {2 * doubt:.3f}",
-                    *(f"{np.median(error[k]):.3f}" for k in KERNELS),
-                    f"{np.median(error['six'] / error['fifty']) - 1:+.1%}",
-                ]
-            )
-        header = [
-            "",
-            *(f"log density, {k}" for k in KERNELS),
-            "six minus fifty",
-            *(f"error, {k}" for k in KERNELS),
-            "six against fifty",
-        ]
+            densities = [f"{np.median(values):.2f}" for values in density.values()]
+            errors = [f"{np.median(values):.3f}" for values in error.values()]
+            ratio = np.median(error["six"] / error["fifty"]) - 1
+            by = f"{apart.mean():+.3f} ± {2 * doubt:.3f}"
+            rows.append([setting, *densities, by, *errors, f"{ratio:+.1%}"])
+        header = ["", *(f"log density, {k}" for k in KERNELS), "six minus fifty",
+                  *(f"error, {k}" for k in KERNELS), "six against fifty"]  # fmt: skip
         n = len(results.of(results.labels[0]))
         return (
             "`RelevanceGP` fitted to random designs, one experiment each, with three base kernels "

@@ -11,21 +11,19 @@ Three questions, each an experiment:
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from botorch.acquisition.analytic import PosteriorMean
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
-from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.optim.optimize import optimize_acqf
 from botorch.test_functions.synthetic import Branin, Hartmann
-from gpytorch.mlls import ExactMarginalLogLikelihood
 from jaxtyping import Float
 from torch import Tensor
 
@@ -35,6 +33,7 @@ from airbo.optimizer import Design
 from airbo.seeds import reproducible, stream, stream_seed
 from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Task
+from experiments.subjects.methods import fit
 
 # -- reliability
 
@@ -174,13 +173,13 @@ class Reliability(Experiment):
     repeats = 10
     n_steps = 60
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all structures, the repeats one after another."""
-        n = 8 if quick else self.n_steps
+        n = self.n_steps
         return [
             Task(self.name, f"{name}, {seen}", seed, {"of": name, "seen": seen, "n_steps": n})
             for seed in range(repeats)
-            for name in (list(STRUCTURES)[-1:] if quick else STRUCTURES)
+            for name in STRUCTURES
             for seen in SEEN
         ]
 
@@ -358,11 +357,8 @@ class BoTorchContext:
         self.values: list[float] = []
         self.model: SingleTaskGP | None = None
 
-    def _row(self, design: Sequence[float], context: float) -> list[float]:
-        return [*design, context] if self.knows_context else [*design]
-
     def tell(self, design: Sequence[float], context: float, value: float) -> None:
-        self.rows.append(self._row(design, context))
+        self.rows.append([*design, context] if self.knows_context else [*design])
         self.values.append(value)
         self.model = None
 
@@ -394,8 +390,7 @@ class BoTorchContext:
             Y = torch.tensor(self.values, dtype=torch.float64).unsqueeze(-1)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.model = SingleTaskGP(X, Y)
-                fit_gpytorch_mll(ExactMarginalLogLikelihood(self.model.likelihood, self.model))
+                self.model = fit(SingleTaskGP(X, Y))
         return self.model
 
 
@@ -412,31 +407,57 @@ CONTEXT_METHODS: dict[str, Any] = {
 }
 
 
-def _tasks(
-    experiment: "Context | KnownNoise", of: str, ways: Iterable[str], repeats: int, quick: bool
-) -> list[Task]:
-    """List all ways on all functions, the repeats one after another."""
-    n = N_FIRST + 1 if quick else experiment.n_steps
-    return [
-        Task(experiment.name, f"{p}: {way}", seed, {"of": p, of: way, "n_steps": n})
-        for seed in range(repeats)
-        for p in (list(CONTEXTUAL)[:1] if quick else CONTEXTUAL)
-        for way in ways
-    ]
+class Compared(Experiment):
+    """Several ways on the three functions: what the recommended designs lose."""
+
+    paper = "beyond the paper"
+    repeats = 10
+    n_steps: int
+    key: str
+    """The name of the ways in configurations."""
+    ways: ClassVar[Mapping[str, str]]
+    """What tables call them, by name."""
+    when: str
+
+    def tasks(self, repeats: int) -> list[Task]:
+        """List all ways on all functions, the repeats one after another."""
+        n = self.n_steps
+        return [
+            Task(self.name, f"{p}: {way}", seed, {"of": p, self.key: way, "n_steps": n})
+            for seed in range(repeats)
+            for p in CONTEXTUAL
+            for way in self.ways
+        ]
+
+    def summary(self, results: Results) -> str:
+        """Tabulate what recommended designs lose."""
+        rows = [[p, *(_lost(results.of(f"{p}: {way}")) for way in self.ways)] for p in CONTEXTUAL]
+        return (
+            f"What {self.when}, as a share of the achievable gain: mean, and standard error over "
+            f"the repeats.\n\n{table.markdown(['function', *self.ways.values()], rows)}"
+        )
 
 
-class Context(Experiment):
-    """Three methods on three functions, under a random context for every experiment."""
+def _lost(results: list[dict[str, Any]]) -> str:
+    if not results:
+        return "–"
+    values = np.array([r["regret"] for r in results])
+    error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{values.mean():.3f} ± {error:.3f} ({len(values)})"
+
+
+class Context(Compared):
+    """Three methods, under a random context for every experiment."""
 
     name = "context"
-    paper = "beyond the paper"
     title = "The best design of today"
-    repeats = 10
     n_steps = 60
-
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
-        """List all methods, the repeats one after another."""
-        return _tasks(self, "method", CONTEXT_METHODS, repeats, quick)
+    key = "method"
+    ways: ClassVar = {method: method for method in CONTEXT_METHODS}
+    when = (
+        f"the recommended designs of {N_CONTEXTS} contexts lose after {n_steps} experiments under "
+        "random contexts"
+    )
 
     def run(self, task: Task) -> dict[str, Any]:
         """Optimize once; judge the recommended design of every context by the truth."""
@@ -450,38 +471,24 @@ class Context(Experiment):
         regret = problem.regret({c: loop.recommend(c) for c in contexts()})
         return {"regret": round(regret, 6)}
 
-    def summary(self, results: Results) -> str:
-        """Tabulate what the recommended designs of nine contexts lose."""
-        rows = []
-        for p in CONTEXTUAL:
-            cells = [_mean_and_error(results.of(f"{p}: {m}"), "regret") for m in CONTEXT_METHODS]
-            rows.append([p, *cells])
-        return (
-            f"What the recommended designs of {N_CONTEXTS} contexts lose after {self.n_steps} "
-            "experiments under random contexts, as a share of the achievable gain: mean, and "
-            "standard error over the repeats.\n\n"
-            f"{table.markdown(['function', *CONTEXT_METHODS], rows)}"
-        )
-
 
 # -- known noise
 
 SMALL, LARGE = 0.05, 0.5
-KNOWN = ("known", "learned")
 
 
-class KnownNoise(Experiment):
+class KnownNoise(Compared):
     """airbo that is told the noise of every value, and airbo that learns one for all."""
 
     name = "known-noise"
-    paper = "beyond the paper"
     title = "Noise that is known for each value"
-    repeats = 10
     n_steps = 40
-
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
-        """List both, the repeats one after another."""
-        return _tasks(self, "noise", KNOWN, repeats, quick)
+    key = "noise"
+    ways: ClassVar = {"known": "noise known", "learned": "noise learned"}
+    when = (
+        f"the recommended design loses after {n_steps} experiments, half of them with a noise of "
+        f"{SMALL:g} and half with {LARGE:g}"
+    )
 
     def run(self, task: Task) -> dict[str, Any]:
         """Optimize in one context, with a good and a bad instrument in turn, by chance."""
@@ -505,27 +512,6 @@ class KnownNoise(Experiment):
             warnings.simplefilter("ignore")
             found = list(optimizer.recommend().design.values())
         return {"regret": round(problem.regret({context: found}), 6)}
-
-    def summary(self, results: Results) -> str:
-        """Tabulate what the recommended design loses."""
-        rows = [
-            [p, *(_mean_and_error(results.of(f"{p}: {noise}"), "regret") for noise in KNOWN)]
-            for p in CONTEXTUAL
-        ]
-        return (
-            f"What the recommended design loses after {self.n_steps} experiments, half of them "
-            f"with a noise of {SMALL:g} and half with {LARGE:g}, as a share of the achievable gain:"
-            f" mean, and standard error over the repeats.\n\n"
-            f"{table.markdown(['function', *(f'noise {k}' for k in KNOWN)], rows)}"
-        )
-
-
-def _mean_and_error(results: list[dict[str, Any]], what: str) -> str:
-    if not results:
-        return "–"
-    values = np.array([r[what] for r in results])
-    error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{values.mean():.3f} ± {error:.3f} ({len(values)})"
 
 
 RELIABILITY, CONTEXT, KNOWN_NOISE = Reliability(), Context(), KnownNoise()

@@ -28,16 +28,17 @@ from airbo.seeds import reproducible
 from airbo.uncertainty import Normal, Product, Relative, Uniform, base_draws
 from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Task
-from experiments.measures.loops import BETA, N_SAMPLES
-from experiments.subjects import tolerances
 from experiments.subjects.cases import Case, Design
 from experiments.subjects.internals import Capability
 from experiments.subjects.landscapes import Formula
 from experiments.subjects.loops import AirboLoop, BoTorchLoop, PerturbedLoop
+from experiments.subjects.tolerances import toleranced
 
 N_EXPERIMENTS = 40
 N_TRUE = 2**15
 """Executed inputs behind a true share."""
+BETA, N_SAMPLES = 2.0, 64
+"""Of the upper confidence bound of rivals: how far up it looks, and draws of the posterior."""
 MARGIN = 0.02
 """The window is asked for at this much below the lower end of the interval of the share."""
 SOFT = 0.05
@@ -59,24 +60,15 @@ MILLING = Formula(
 )
 
 
-def measured(product: tolerances.Toleranced) -> Formula:
-    """Return the quantity itself, where the problem is its distance to a target."""
-    ranges = tuple((low, high) for low, high, _ in product.ranges.values())
-    return Formula(
-        product.name, lambda X: product.quantity(*X.unbind(-1)), ranges,
-        uncertainty=product.uncertainty,
-    )  # fmt: skip
-
-
 JOBS: dict[str, tuple[Problem, InSpec]] = {
     problem.name: (problem, spec)
     for problem, spec in (
         (MILLING, InSpec(1.4, 1.6)),
-        (measured(tolerances.Circuit()), InSpec(4.6, 5.4)),
-        (measured(tolerances.Spring()), InSpec(8.0, 12.0)),
-        (measured(tolerances.Cantilever()), InSpec(1.7, 2.3)),
-        (measured(tolerances.Controller()), InSpec(2.5, 3.5)),
-        (tolerances.Reactor(), InSpec(low=80.0)),
+        (toleranced("circuit", direction="maximize"), InSpec(4.6, 5.4)),
+        (toleranced("spring", direction="maximize"), InSpec(8.0, 12.0)),
+        (toleranced("cantilever", direction="maximize"), InSpec(1.7, 2.3)),
+        (toleranced("controller", direction="maximize"), InSpec(2.5, 3.5)),
+        (toleranced("reactor", direction="maximize"), InSpec(low=80.0)),
         (problems.Branin(), InSpec(high=20.0)),
         (problems.Hills(), InSpec(low=0.5)),
     )
@@ -94,31 +86,32 @@ class SpecLoop(BoTorchLoop):
     It takes the scatter of values for noise: share = Φ((high - m) / σ) - Φ((low - m) / σ).
     """
 
+    n_draws = 256
+    """Of the posterior, to recommend by."""
+
     def __init__(self, case: Case, repeat: int, spec: InSpec) -> None:
         """Start without observations."""
         super().__init__(case, repeat)
         self.spec = spec
 
-    def _share(self, Y: Tensor) -> Tensor:
-        """Return the share in spec where the model's values are Y."""
-        return share_within(self.spec, self.case.sign * Y, self._sigma())
-
-    def _sigma(self) -> Tensor:
+    def _objective(self) -> Any:
+        """Return shares in spec where the model has these values."""
         model: Any = self._fitted()
-        return (model.likelihood.noise.mean().sqrt() * model.outcome_transform.stdvs).squeeze()
+        noise = (model.likelihood.noise.mean().sqrt() * model.outcome_transform.stdvs).squeeze()
+
+        def share(Y: Tensor, X: Tensor | None = None) -> Tensor:
+            return share_within(self.spec, self.case.sign * Y[..., 0], noise)
+
+        return GenericMCObjective(share)
 
     def _acquisition(self) -> Any:
-        def share(Y: Tensor, X: Tensor | None = None) -> Tensor:
-            return self._share(Y[..., 0])
-
-        Z = self._to_cube(self.designs)
+        what: dict[str, Any] = {"prune_baseline": True, "cache_root": False}
         return qLogNoisyExpectedImprovement(
-            self._fitted(),
-            Z,
-            objective=GenericMCObjective(share),
-            prune_baseline=True,
-            cache_root=False,
+            self._fitted(), self._tried(), objective=self._objective(), **what
         )
+
+    def _tried(self) -> Tensor:
+        return self._to_cube(self.designs)
 
     def recommend(self) -> Design:
         """Return the design tried with the largest expected share."""
@@ -126,8 +119,8 @@ class SpecLoop(BoTorchLoop):
             warnings.simplefilter("ignore")
             model = self._fitted()
             with torch.no_grad():
-                Y = model.posterior(self._to_cube(self.designs)).rsample(torch.Size([256]))
-                return self.designs[int(self._share(Y[..., 0]).mean(0).argmax())]
+                Y = model.posterior(self._tried()).rsample(torch.Size([self.n_draws]))
+                return self.designs[int(self._objective()(Y).mean(0).argmax())]
 
 
 class _InSpec(RiskMeasureMCObjective):
@@ -142,15 +135,12 @@ class _InSpec(RiskMeasureMCObjective):
         return share_within(spec, sign * self._prepare_samples(samples), sigma).mean(-1)
 
 
-class PerturbedSpecLoop(PerturbedLoop):
+class PerturbedSpecLoop(SpecLoop, PerturbedLoop):
     """``InputPerturbation`` and the upper confidence bound of the share in spec."""
 
-    def __init__(self, case: Case, repeat: int, spec: InSpec) -> None:
-        """Start without observations."""
-        super().__init__(case, repeat)
-        self.spec = spec
+    n_draws = N_SAMPLES
 
-    def _objective(self) -> _InSpec:
+    def _objective(self) -> Any:
         sigma = SOFT * torch.tensor(self.values).double().std()
         return _InSpec(self.spec, self.case.sign, sigma, self.n_perturbations)
 
@@ -160,15 +150,8 @@ class PerturbedSpecLoop(PerturbedLoop):
             self._fitted(), BETA**2, sampler=sampler, objective=self._objective()
         )
 
-    def recommend(self) -> Design:
-        """Return the design tried with the largest expected share."""
-        with reproducible(self.seed, "recommend"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = self._fitted()
-            with torch.no_grad():
-                posterior = model.posterior(self._to_cube(self.designs).unsqueeze(-2))
-                shares = self._objective()(posterior.rsample(torch.Size([N_SAMPLES]))).mean(0)
-        return self.designs[int(shares.flatten().argmax())]
+    def _tried(self) -> Tensor:
+        return super()._tried().unsqueeze(-2)
 
 
 def share_within(spec: InSpec, values: Tensor, sigma: Tensor) -> Tensor:
@@ -193,13 +176,13 @@ class Handover(Experiment):
     title: str = "In spec: what is found, and whether the numbers that go with it are true"
     repeats: int = 20
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List airbo on all jobs, and rivals on those with two limits."""
-        n = 14 if quick else N_EXPERIMENTS
+        n = N_EXPERIMENTS
         return [
             Task(self.name, f"{job}: {method}", seed, {"job": job, "method": method, "n": n})
-            for seed in range(1 if quick else repeats)
-            for job in (list(JOBS)[:1] if quick else JOBS)
+            for seed in range(repeats)
+            for job in JOBS
             for method in (METHODS if job in TWO_SIDED and seed < RIVAL_REPEATS else (AIRBO,))
         ]
 

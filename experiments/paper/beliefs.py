@@ -47,9 +47,9 @@ class Beliefs(Experiment):
     title = "The double peak under wrong beliefs"
     repeats = 1
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List the beliefs."""
-        size = {"n_mesh": N_MESH, "n_samples": N_SAMPLES, "n_searches": 5 if quick else 200}
+        size = {"n_mesh": N_MESH, "n_samples": N_SAMPLES, "n_searches": 200}
         return [Task(self.name, belief, 0, size) for belief in beliefs()]
 
     def run(self, task: Task) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from experiments.harness import table
 from experiments.harness.draw import COLOURS, picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import style
+from experiments.harness.statistics import with_interval
 from experiments.paper import posteriors as post
 from experiments.subjects.internals import without_numerical_warnings
 from experiments.subjects.methods import ESTIMATORS, Method, surrogate
@@ -50,12 +51,11 @@ class Dilemma(Experiment):
     title = "Noise of MMD estimates, in posteriors and in acquisitions"
     repeats = 12
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List the estimates and the searches of all repeats."""
         estimates = {"case": "beta", "lengthscale": LENGTHSCALE, "largest_shift": 0.5,
-                     "n_shifts": 3 if quick else 21, "n_draws": 5 if quick else 100}  # fmt: skip
-        searches = {"case": "beta", "n": 10, "n_starts": 1 if quick else 25,
-                    "n_good": 1 if quick else 5, "n_grid": 21 if quick else 501}  # fmt: skip
+                     "n_shifts": 21, "n_draws": 100}  # fmt: skip
+        searches = {"case": "beta", "n": 10, "n_starts": 25, "n_good": 5, "n_grid": 501}
         return [
             Task(self.name, label, seed, config)
             for seed in range(repeats)
@@ -78,15 +78,14 @@ class Dilemma(Experiment):
             at = [int(np.abs(np.array(found[0]["shifts"]) - c).argmin()) for c in SHOWN_SHIFTS]
             std = np.array([r["std"] for r in found])[:, at]
             negative = np.mean([r["negative"] for r in found])
-            estimated.append(
-                [method.label, *(post.cell(column, 4) for column in std.T), f"{negative:.0%}"]
-            )
+            spread = [with_interval(column, ".4f") for column in std.T]
+            estimated.append([method.label, *spread, f"{negative:.0%}"])
         for label in SEARCHED:
             maxima, ends_well, from_good, at_end = (
                 post.column(results, label, k) for k in ("maxima", "global", "from_good", "at_end")
             )
-            cells = [post.cell(maxima, 0), *map(post.cell, (ends_well, from_good, at_end))]
-            searched.append([label, *cells])
+            cells = [*map(with_interval, (ends_well, from_good, at_end))]
+            searched.append([label, with_interval(maxima, ".0f"), *cells])
         n = len(results.of(results.labels[0]))
         return (
             f"MMD² between P = beta(0.4, 0.2, 0.1) and P + c, from fresh draws, {n} repeats; mean "

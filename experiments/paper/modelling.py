@@ -11,6 +11,7 @@ from experiments.harness import table
 from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Task
 from experiments.harness.palette import shown
+from experiments.harness.statistics import with_interval
 from experiments.paper import posteriors as post
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40, UGP_160, Method
 
@@ -45,18 +46,13 @@ class Posteriors(Experiment):
     """The settings that the picture shows."""
     repeats: int = 12
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all settings of all repeats."""
         return [
-            Task(
-                self.name,
-                each.label,
-                seed,
-                {"case": each.case, "n": each.n, "n_grid": 51 if quick else 401}
-                | each.method.config(),
-            )
+            Task(self.name, each.label, seed, config | each.method.config())
             for seed in range(repeats)
             for each in self.settings
+            for config in [{"case": each.case, "n": each.n, "n_grid": 401}]
         ]
 
     def run(self, task: Task) -> dict[str, Any]:
@@ -82,11 +78,12 @@ class Posteriors(Experiment):
             plain = next(o.label for o in self.settings if (o.case, o.n) == (each.case, each.n))
             gain = post.column(results, plain, "rmse") - found["rmse"]
             better = found["log_density"] - post.column(results, plain, "log_density")
-            jump = f"{post.cell(found['jump'])}, median {np.median(found['jump']):.2f}"
+            cells = {k: with_interval(values) for k, values in found.items()}
+            cells["jump"] += f", median {np.median(found['jump']):.2f}"
             rows.append(
-                [each.label, post.cell(found["rmse"]), post.cell(gain), post.cell(better),
-                 f"{found['coverage'].mean():.0%}", post.cell(found["kept"]),
-                 post.cell(found["lone"]), jump, post.cell(found["correlation"])]
+                [each.label, cells["rmse"], with_interval(gain), with_interval(better),
+                 f"{found['coverage'].mean():.0%}",
+                 *(cells[k] for k in ("kept", "lone", "jump", "correlation"))]
             )  # fmt: skip
         header = ["", "RMSE", "gain in RMSE", "gain in log density", "in the 95% band",
                   "kept scatter", "lone observation", "jump at 0.6", "correlation"]  # fmt: skip

@@ -6,7 +6,7 @@ the observed design with the highest posterior mean. The paper's own estimator i
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,19 +14,22 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 
 from airbo.acquisition import UCB
 from airbo.embeddings import Empirical, Nystrom
 from airbo.seeds import stream_seed
+from airbo.uncertainty import base_draws
 from experiments.harness import pages, table
+from experiments.harness.draw import picture
 from experiments.harness.experiment import Experiment, Results, Task
-from experiments.harness.statistics import interval_of_mean
-from experiments.paper import pushes
-from experiments.paper.regrets import draw_regrets
+from experiments.harness.palette import colour, shown, style
+from experiments.harness.statistics import interval_of_mean, with_interval
 from experiments.subjects.cases import CASES, Case
 from experiments.subjects.literal import LiteralLoop
 from experiments.subjects.loops import AirboLoop, Loop
 from experiments.subjects.methods import DEFAULT, ERBF, GP, NYSTROM, SKL, UGP_40, Method, surrogate
+from experiments.subjects.push import QUADRANTS
 
 N_INITIAL, BETA = 10, 2.0
 PROTOCOL = {"n_initial": N_INITIAL, "initial": "uniform", "beta": BETA, "every": 5}
@@ -127,18 +130,19 @@ class Paper(Experiment):
     title = "The paper's five optimizations"
     repeats = REPEATS
 
-    @property
-    def methods(self) -> dict[str, Any]:
-        return {**MAIN, **ABLATION}
-
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List the repeats one after another; expected improvement has few of them."""
         return [
-            Task(self.name, f"{case}: {method}", seed, _config(case, method, n))
+            Task(
+                self.name,
+                f"{case}: {method}",
+                seed,
+                {"case": case, "method": method, "budget": n, "protocol": PROTOCOL},
+            )
             for seed in range(repeats)
             for case, problem in FIVE.items()
             for method in problem.methods
-            for n in [N_INITIAL + (2 if quick else problem.n_steps)]
+            for n in [N_INITIAL + problem.n_steps]
             if seed < repeats_of(case, method)
         ]
 
@@ -174,9 +178,7 @@ class Paper(Experiment):
                       "95% interval", "median", "best so far", "seconds a step"]  # fmt: skip
             parts += [f"## {problem.title} ({problem.figure})"]
             parts += [table.markdown(header, [row for row in rows if row])]
-        found = pushes.found(results, "push: ")
-        if found:
-            parts += [pushes.tables(CASES["push"].problem, found)]
+        parts += ["Into which quadrant the ball is pushed (figures 6 and 11):", _quadrants(results)]
         return "\n\n".join([*parts, "## Expected improvement", _improvement(results)])
 
     def excerpts(self, results: Results) -> dict[str, tuple[Path, str]]:
@@ -184,14 +186,12 @@ class Paper(Experiment):
         link = "[All regrets](../experiments/results/paper.md)"
         cases = {task.config["case"]: FIVE[task.config["case"]] for task, _ in results}
         pictures = [f"![{p.title}](images/paper/paper-{name}.png)" for name, p in cases.items()]
-        if "push" in cases:
-            pictures.append("![Pushes that were found](images/paper/paper-push-designs.png)")
         ei = ["Expected improvement:", _improvement(results)]
         parts = [_verdicts(results), *pictures, *ei, link]
         return {"paper": (pages.PAPER, "\n\n".join(parts))}
 
     def plot(self, results: Results, folder: Path) -> list[Path]:
-        """Draw regrets over evaluations, and the pushes that were found."""
+        """Draw regrets over evaluations."""
         paths = []
         for case, problem in FIVE.items():
             curves = {
@@ -203,16 +203,7 @@ class Paper(Experiment):
                 n = len(next(iter(curves.values()))[0])
                 path, evaluations = folder / f"paper-{case}.png", range(N_INITIAL, 999, EVERY)
                 paths.append(draw_regrets(problem.title, curves, evaluations[:n], path))
-        found = pushes.found(results, "push: ")
-        if found:
-            paths.append(
-                pushes.draw_designs(CASES["push"].problem, found, folder / "paper-push-designs.png")
-            )
         return paths
-
-
-def _config(case: str, method: str, n: int) -> dict[str, Any]:
-    return {"case": case, "method": method, "budget": n, "protocol": PROTOCOL}
 
 
 def _regrets(case: Case, outcomes: list[tuple[float, ...]]) -> list[float]:
@@ -255,17 +246,11 @@ def _verdicts(results: Results) -> str:
     rows = []
     for claim in CLAIMS:
         word, leads = verdict(results, claim)
-        shown = [f"{other}: {_mean(lead)}" for other, lead in zip(claim.than, leads, strict=True)]
-        rows.append([claim.case, claim.words, "; ".join(shown), word])
+        led = [with_interval(lead, ".3g") if len(lead) else "–" for lead in leads]
+        over = "; ".join(f"{other}: {by}" for other, by in zip(claim.than, led, strict=True))
+        rows.append([claim.case, claim.words, over, word])
     header = ["problem", "the paper", "lead at the end over: mean (95% interval)", "holds?"]
     return table.markdown(header, rows)
-
-
-def _mean(lead: np.ndarray) -> str:
-    if not len(lead):
-        return "–"
-    low, high = interval_of_mean(lead)
-    return f"{lead.mean():.3g} ({low:.3g} to {high:.3g})"
 
 
 def _row(case: str, method: str, results: Results) -> list[str]:
@@ -294,6 +279,59 @@ def _improvement(results: Results) -> str:
                 rows.append([f"{case}, {method.removesuffix(EI)}", *cells])
     header = ["regret at the end, repeat by repeat", "UCB", "expected improvement"]
     return table.markdown(header, rows)
+
+
+def _quadrants(results: Results) -> str:
+    """Count the repeats of each method by where their outcomes take the ball, on average."""
+    problem: Any = CASES["push"].problem
+    base, rows = base_draws(256, problem.uncertainty.n_base(3)), []
+    for method in MAIN:
+        outcomes = [r["outcome"] for r in results.of(f"push: {method}")]
+        if outcomes:
+            X = torch.tensor(outcomes, dtype=torch.float64)
+            balls = problem.ball(problem.uncertainty.perturb(X, base)).mean(1)  # (repeats, 2)
+            signs = [(1 if x >= 0 else -1, 1 if y >= 0 else -1) for x, y in balls.tolist()]
+            rows.append([method, *(str(signs.count(q)) for q in QUADRANTS.values())])
+    return table.markdown(["ball ends in quadrant", *QUADRANTS], rows)
+
+
+# -- pictures
+
+
+def draw_regrets(
+    title: str, curves: Mapping[str, np.ndarray], evaluations: Sequence[int], path: Path
+) -> Path:
+    """Draw the mean regret of every method, and where every repeat ended.
+
+    Bands of six methods would cover each other: the intervals stand at the right.
+    """
+    with picture(path, 9.5, 4.0) as figure:
+        left, right = figure.subplots(1, 2, width_ratios=[1.7, 1])
+        for i, (label, rows) in enumerate(curves.items()):
+            shade, marker = style(label)
+            every = max(1, rows.shape[1] // 8)
+            look: dict[str, Any] = {"marker": marker, "markevery": (i % every, every), "ms": 5}
+            left.plot(evaluations, rows.mean(axis=0), color=shade, label=shown(label), **look)
+        left.set(xlabel="evaluations", ylabel="robust regret of the outcome", title=title)
+        left.set_ylim(bottom=0)
+        left.legend(fontsize=8)
+        draw_final_regrets(right, curves)
+    return path
+
+
+def draw_final_regrets(ax: Axes, curves: Mapping[str, np.ndarray]) -> None:
+    """Show where every repeat ended, their mean, and its 95% interval."""
+    spread = np.random.default_rng(0)
+    for i, (label, rows) in enumerate(curves.items()):
+        final, shade = rows[:, -1], colour(label)
+        y = -i + spread.uniform(-0.2, 0.2, len(final))
+        ax.scatter(final, y, s=16, color=shade, alpha=0.6, linewidths=0)
+        ax.plot([final.mean()] * 2, [-i - 0.35, -i + 0.35], color=shade, linewidth=2)
+        if len(final) > 1:
+            ax.plot(interval_of_mean(final, 1000), [-i - 0.35] * 2, color=shade, linewidth=1.2)
+    ax.set_yticks(-np.arange(len(curves)), [shown(label) for label in curves], fontsize=8)
+    ax.set_xlim(left=0)
+    ax.set(xlabel="robust regret at the end", title="Repeats, mean, 95% interval")
 
 
 PAPER = Paper()

@@ -15,7 +15,6 @@ from airbo.models import UncertainInputGP
 from airbo.problems import RKHS
 from experiments.harness.draw import DATA, FUNCTION, MODEL, TRUTH
 from experiments.harness.experiment import Results, Task
-from experiments.harness.statistics import interval_of_mean
 from experiments.subjects.internals import without_numerical_warnings
 from experiments.subjects.methods import fit, surrogate
 from experiments.subjects.uncertainties import PAPERS
@@ -130,35 +129,16 @@ def column(results: Results, label: str, name: str) -> np.ndarray:
     return np.array([result[name] for result in results.of(label)], dtype=float)
 
 
-def cell(values: np.ndarray, digits: int = 2) -> str:
-    """Write the mean over repeats and its 95% interval."""
-    low, high = interval_of_mean(values)
-    return f"{values.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
 def draw_belief(ax: Axes, task: Task, curves: Mapping[str, list[float]]) -> None:
-    """Draw what a task has stored of a posterior."""
+    """Draw a stored posterior over the function, its expectation and the observations."""
     case, x = task.config["case"], grid(task.config["n_grid"])
-    true = problem(case)
-    observations = observe(true, task.config["n"], task.seed)
-    belief = Belief(np.array(curves["mean"]), np.array(curves["std"]))
-    draw_posterior(ax, true, observations, x, belief, expected_on_grid(case, len(x)))
-
-
-def draw_posterior(
-    ax: Axes,
-    true: RKHS,
-    observations: tuple[Tensor, Tensor],
-    x: np.ndarray,
-    belief: Belief,
-    expected: np.ndarray,
-) -> None:
-    """Draw a posterior over the function, its expectation and the observations."""
-    mean, half = belief.mean, 1.96 * belief.std
+    true, mean, half = problem(case), np.array(curves["mean"]), 1.96 * np.array(curves["std"])
     ax.fill_between(x, mean - half, mean + half, color=MODEL, alpha=0.2, lw=0, label="95% band")
     ax.plot(x, true(designs(x)), color=FUNCTION, lw=1, label="function f")
+    expected = expected_on_grid(case, len(x))
     ax.plot(x, expected, color=TRUTH, lw=1.2, ls="--", label="expected value (sought)")
     ax.plot(x, mean, color=MODEL, lw=1.8, label="posterior mean")
+    observations = observe(true, task.config["n"], task.seed)
     ax.plot(*observations, "o", color=DATA, ms=5, mec="white", label="observations")
     ax.set_xlim(0, 1)
 

@@ -14,7 +14,7 @@ def interleaved(
     jobs: Mapping[str, Callable[[Any], object]],
     given: Callable[[int], Any],
     n_rounds: int,
-    warm_up: Callable[[], Any] | None = None,
+    warm_up: Callable[[], Any],
 ) -> dict[str, float]:
     """Return the median seconds per job.
 
@@ -22,10 +22,9 @@ def interleaved(
         jobs: What is timed, by name.
         given: Makes the argument of all jobs in a round; not timed.
         n_rounds: How often every job has its turn.
-        warm_up: Makes the argument of a first turn that does not count; by default that of
-            round -1.
+        warm_up: Makes the argument of a first turn that does not count.
     """
-    early = given(-1) if warm_up is None else warm_up()
+    early = warm_up()
     for job in jobs.values():
         job(early)
     times: dict[str, list[float]] = {name: [] for name in jobs}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from botorch.test_functions import synthetic
+from botorch.test_functions.synthetic import Ackley, Levy, Shekel, SixHumpCamel, StyblinskiTang
 from scipy import stats
 from torch import Tensor
 from torch.quasirandom import SobolEngine
@@ -24,9 +24,10 @@ from airbo import problems
 from airbo import uncertainty as unc
 from airbo.problems import Problem
 from airbo.seeds import stream, stream_seed
-from experiments.subjects import published, tolerances
-from experiments.subjects.landscapes import Formula, box, known, landscape
+from experiments.subjects.landscapes import Formula, Function, box, landscape, values_of
+from experiments.subjects.published import CHIRP, POLYNOMIAL, ThreeBumps
 from experiments.subjects.push import RobotPush
+from experiments.subjects.tolerances import toleranced
 
 TRUTHS = Path(__file__).with_name("truths.json")
 Design = list[float]
@@ -153,19 +154,19 @@ def truths() -> dict[str, dict[str, Any]]:
 
 GAMMA = unc.SciPy(stats.gamma(1.0, scale=0.1))
 """A machine that overshoots, mostly by little and sometimes by much."""
+SKEWED, HEAVY = unc.Beta(0.8, 2.5, scale=2.0), unc.SciPy(stats.t(3, scale=0.15))
 TWO_MODES = unc.GaussianMixture([[-0.15, -0.1], [0.15, 0.1]], [[0.001, 0.0], [0.0, 0.001]])
 """A machine with play: every design lands on one of two sides."""
+PLAY_OF_CAMEL = unc.GaussianMixture([[-0.4, 0.1], [0.4, -0.1]], [[0.01, 0.0], [0.0, 0.01]])
+PLAY_OF_BRANIN = unc.GaussianMixture([[-2.0, -1.0], [2.0, 1.0]], [[0.2, 0.0], [0.0, 0.2]])
+TARGETS = {"circuit": 5.0, "spring": 10.0, "piston": 4.0, "cantilever": 2.0, "borehole": 60.0,
+           "controller": 3.0}  # fmt: skip
+"""What is wanted of products: 5 V, 10 N/mm, 0.4 s, 2 units, 60 m³ a year and 3 kΩ."""
 
 
-def formula(name: str, kind: Any, ranges: Any, P: unc.InputUncertainty, **settings: int) -> Formula:
+def known(name: str, kind: Any, ranges: Any, P: unc.InputUncertainty, **settings: int) -> Formula:
     """Return one of BoTorch's test functions, minimized, on a box of its own."""
-    return Formula(name, lambda X: known(kind, X, **settings), ranges, "minimize", P)
-
-
-def steps(terms: tuple[tuple[float, float, float], ...], x: Tensor) -> Tensor:
-    """Return a sum of smooth steps: Σ l / (1 + e^(-k (x - c)))."""
-    values = [height * torch.sigmoid(k * (x - c)) for height, k, c in terms]
-    return torch.stack(values).sum(0)
+    return Formula(name, lambda X: values_of(kind, X, **settings), ranges, "minimize", P)
 
 
 GOLEM_1D = ((1.0, 100.0, 0.1), (-1.0, 100.0, 0.2), (0.7, 80.0, 0.5), (-0.7, 80.0, 0.9))
@@ -173,7 +174,9 @@ GOLEM_1D = ((1.0, 100.0, 0.1), (-1.0, 100.0, 0.2), (0.7, 80.0, 0.5), (-0.7, 80.0
 
 def golem_1d(X: Tensor) -> Tensor:
     """Return a narrow plateau and a lower, wide one (Aldeghi et al. 2021)."""
-    return steps(GOLEM_1D, X.squeeze(-1))
+    x = X.squeeze(-1)
+    # Σ l / (1 + e^(-k (x - c)))
+    return torch.stack([height * torch.sigmoid(k * (x - c)) for height, k, c in GOLEM_1D]).sum(0)
 
 
 def golem_2d(X: Tensor) -> Tensor:
@@ -192,113 +195,68 @@ def golem(name: str, P: unc.InputUncertainty) -> Formula:
     return Formula(name, golem_2d, box(0.0, 5.0, 2), "minimize", P)
 
 
+def on_a_line(name: str, f: Function, P: unc.InputUncertainty) -> Formula:
+    return Formula(name, f, box(0.0, 1.0, 1), uncertainty=P)
+
+
+def of(kind: str, problem: Problem, noise: float = 0.0) -> Case:
+    """Return a problem as a case of its own name."""
+    return Case(problem.name, kind, problem, noise=noise)
+
+
 CASES: dict[str, Case] = {
     case.name: case
     for case in (
         # the paper's
-        Case("rkhs", "paper", problems.problem("rkhs")),
+        of("paper", problems.problem("rkhs")),
         Case("rkhs-beta", "skewed", problems.RKHS(unc.Beta(0.4, 0.2, scale=0.1))),
-        Case("double-peak", "paper", problems.problem("double-peak")),
-        Case("bumped-bowl", "paper", problems.problem("bumped-bowl")),
-        Case("push", "paper", RobotPush()),
+        of("paper", problems.problem("double-peak")),
+        of("paper", problems.problem("bumped-bowl")),
+        of("paper", RobotPush()),
         # tolerances in percent
-        Case("circuit", "percent", tolerances.Circuit()),
-        Case("spring", "percent", tolerances.Spring()),
-        Case("piston", "percent", tolerances.Piston()),
-        Case("cantilever", "percent", tolerances.Cantilever()),
-        Case("reactor", "percent", tolerances.Reactor()),
-        Case("borehole", "percent", tolerances.Borehole()),
-        Case("controller", "percent", tolerances.Controller()),
-        Case("absorber", "percent", tolerances.Absorber()),
+        *(of("percent", toleranced(name, target)) for name, target in TARGETS.items()),
+        of("percent", toleranced("reactor", direction="maximize")),
+        of("percent", toleranced("absorber", n_samples=2**10)),
         # errors that vary with the design
-        Case("wave", "varies", problems.Wave()),
-        Case("hills", "varies", problems.Hills(), noise=0.05),
-        Case(
-            "golem-2d-growing", "varies", golem("golem-2d-growing", unc.Relative(unc.Normal(0.3)))
-        ),
+        of("varies", problems.Wave()),
+        of("varies", problems.Hills(), noise=0.05),
+        of("varies", golem("golem-2d-growing", unc.Relative(unc.Normal(0.3)))),
         # skewed and heavy-tailed errors
         Case("hartmann-3-gamma", "skewed", problems.Hartmann(3, GAMMA)),
-        Case(
-            "styblinski",
-            "skewed",
-            formula(
-                "styblinski",
-                synthetic.StyblinskiTang,
-                box(-4.0, 4.0, 4),
-                unc.Beta(0.8, 2.5, scale=2.0),
-                dim=4,
-            ),
-        ),
-        Case("cliff", "skewed", problems.Cliff(), noise=0.1),
-        Case(
-            "ackley",
-            "wide",
-            formula(
-                "ackley",
-                synthetic.Ackley,
-                box(-2.0, 3.0, 3),
-                unc.SciPy(stats.t(3, scale=0.15)),
-                dim=3,
-            ),
-        ),
+        of("skewed", known("styblinski", StyblinskiTang, box(-4.0, 4.0, 4), SKEWED, dim=4)),
+        of("skewed", problems.Cliff(), noise=0.1),
+        of("wide", known("ackley", Ackley, box(-2.0, 3.0, 3), HEAVY, dim=3)),
         # two modes
-        Case(
-            "camel",
-            "two modes",
-            formula(
-                "camel",
-                synthetic.SixHumpCamel,
-                ((-2.0, 2.0), (-1.0, 1.0)),
-                unc.GaussianMixture([[-0.4, 0.1], [0.4, -0.1]], [[0.01, 0.0], [0.0, 0.01]]),
-            ),
-        ),
-        Case(
-            "branin-two-modes",
-            "two modes",
-            problems.Branin(
-                unc.GaussianMixture([[-2.0, -1.0], [2.0, 1.0]], [[0.2, 0.0], [0.0, 0.2]])
-            ),
-        ),
+        of("two modes", known("camel", SixHumpCamel, ((-2.0, 2.0), (-1.0, 1.0)), PLAY_OF_CAMEL)),
+        Case("branin-two-modes", "two modes", problems.Branin(PLAY_OF_BRANIN)),
         Case("hills-machines", "used otherwise", problems.Hills(TWO_MODES), unc.Normal(0.03)),
         # wide errors in several smooth parameters
         Case("bumps-wide", "wide", landscape("bumps", unc.Normal(0.15))),
         Case("hartmann-3-wide", "wide", problems.Hartmann(3, unc.Normal(0.15))),
         Case("shekel-wide", "wide", landscape("shekel-10", unc.Normal(1.0))),
         Case("hartmann-6", "wide", problems.Hartmann()),
-        Case(
-            "levy",
-            "wide",
-            formula("levy", synthetic.Levy, box(-5.0, 5.0, 5), unc.Normal(0.5), dim=5),
-        ),
+        of("wide", known("levy", Levy, box(-5.0, 5.0, 5), unc.Normal(0.5), dim=5)),
         # negligible errors
         Case("hartmann-3-precise", "negligible", problems.Hartmann(3, unc.Normal(0.002))),
         Case("branin-precise", "negligible", problems.Branin(unc.Normal(0.03))),
         Case("hartmann-6-precise", "negligible", problems.Hartmann(6, unc.Normal(0.002))),
         # exact now, imprecise later
-        Case("branin-exact", "exact now", problems.Branin(), unc.Exact()),
-        Case("three-bumps-exact", "exact now", published.ThreeBumps(), unc.Exact()),
-        Case("double-peak-exact", "exact now", problems.DoublePeak(), unc.Exact()),
-        Case("chirp-exact", "exact now", published.Chirp(), unc.Exact()),
-        Case("polynomial-exact", "exact now", published.Polynomial(), unc.Exact()),
-        Case(
-            "shekel-exact",
-            "exact now",
-            formula("shekel", synthetic.Shekel, box(0.0, 10.0, 4), unc.Normal(0.7), m=5),
-            unc.Exact(),
+        *(
+            Case(f"{problem.name}-exact", "exact now", problem, unc.Exact())
+            for problem in (
+                problems.Branin(),
+                ThreeBumps(),
+                problems.DoublePeak(),
+                CHIRP,
+                POLYNOMIAL,
+                known("shekel", Shekel, box(0.0, 10.0, 4), unc.Normal(0.7), m=5),
+            )
         ),
         # published with their robust optima
-        Case(
-            "golem-1d",
-            "published",
-            Formula("golem-1d", golem_1d, box(0.0, 1.0, 1), "maximize", unc.Normal(0.1)),
-        ),
-        Case("golem-2d", "published", golem("golem-2d", unc.Normal(0.5))),
-        Case("golem-2d-wide", "published", golem("golem-2d-wide", unc.Normal(1.0))),
-        Case(
-            "qing-1d",
-            "published",
-            Formula("qing-1d", qing_1d, box(0.0, 1.0, 1), "maximize", unc.Uniform(-0.05, 0.05)),
-        ),
+        of("published", on_a_line("golem-1d", golem_1d, unc.Normal(0.1))),
+        of("published", golem("golem-2d", unc.Normal(0.5))),
+        of("published", golem("golem-2d-wide", unc.Normal(1.0))),
+        of("published", on_a_line("qing-1d", qing_1d, unc.Uniform(-0.05, 0.05))),
     )
 }
 """By the name under which their results are stored."""

@@ -10,7 +10,7 @@ from airbo.embeddings.kernels import IntegralKernel, MMDKernel
 from airbo.measures.capability import Capability
 from airbo.models.surrogates import MODE, SPREAD
 from airbo.optimizer.search import N_RAW, N_RESTARTS, without_numerical_warnings
-from airbo.problems.truth import Function, best_point, estimate, estimate_measure
+from airbo.problems.truth import Function, best_point, estimate
 from airbo.space.cube import Cube
 from airbo.theory.gain import check_probability, training
 
@@ -28,7 +28,6 @@ __all__ = [
     "best_point",
     "check_probability",
     "estimate",
-    "estimate_measure",
     "log_normal",
     "nystrom_weights",
     "training",

@@ -8,7 +8,6 @@ exactly. All are maximized. Notation: xs are the first three columns, t is the l
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import torch
 from botorch.test_functions import synthetic
@@ -31,7 +30,7 @@ class Formula(Problem):
     ranges: Ranges
     direction: str = "maximize"  # type: ignore[assignment,misc]
     uncertainty: InputUncertainty = field(default_factory=Exact)
-    n_samples: ClassVar[int] = 2**13
+    n_samples: int = 2**13  # type: ignore[misc]
 
     @property
     def bounds(self) -> Float[Tensor, "2 d"]:
@@ -44,7 +43,7 @@ class Formula(Problem):
 Kind = Callable[..., synthetic.SyntheticTestFunction]
 
 
-def known(kind: Kind, X: Tensor, **settings: int) -> Tensor:
+def values_of(kind: Kind, X: Tensor, **settings: int) -> Tensor:
     """Return one of BoTorch's test functions, which are minimized, at points of any shape."""
     anywhere = [(-1e9, 1e9)] * X.shape[-1]  # executed inputs may leave the range of the designs
     function = kind(dtype=X.dtype, bounds=anywhere, **settings)
@@ -54,7 +53,7 @@ def known(kind: Kind, X: Tensor, **settings: int) -> Tensor:
 
 def negated(kind: Kind, **settings: int) -> Function:
     """Return one of BoTorch's test functions, to be maximized."""
-    return lambda X: -known(kind, X, **settings)
+    return lambda X: -values_of(kind, X, **settings)
 
 
 def schwefel(X: Float[Tensor, "*n d"]) -> Float[Tensor, "*n"]:

@@ -47,6 +47,7 @@ class Loop(Protocol):
 
     def predict(self, X: Tensor) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and deviation of the expected value of designs in use, if it can."""
+        return None
 
 
 class AirboLoop:
@@ -218,7 +219,7 @@ class PerturbedLoop(BoTorchLoop):
         return (uncertainty.perturb(X, base) - X.unsqueeze(-2)) / self.width
 
 
-class OptunaLoop:
+class OptunaLoop(Loop):
     """Optuna's ``GPSampler``; the answer is the best trial."""
 
     def __init__(self, case: Case, repeat: int) -> None:
@@ -255,11 +256,8 @@ class OptunaLoop:
     def recommend(self) -> Design:
         return [self.study.best_params[name] for name in self.distributions]
 
-    def predict(self, X: Tensor) -> None:
-        return None
 
-
-class RandomLoop:
+class RandomLoop(Loop):
     """Uniform random designs; the answer is the one with the best value."""
 
     def __init__(self, case: Case, repeat: int) -> None:
@@ -277,6 +275,3 @@ class RandomLoop:
 
     def recommend(self) -> Design:
         return max(self.tried)[1]
-
-    def predict(self, X: Tensor) -> None:
-        return None

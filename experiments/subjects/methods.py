@@ -35,8 +35,6 @@ class Method:
     """One of ``MODELS``."""
     estimator: Estimator | None = None
     """None: the library's default, where the surrogate needs one."""
-    draws: str = "held"
-    """``"redrawn"``: independent samples that are made anew in every call."""
 
     def config(self) -> dict[str, Any]:
         """Return what a result depends on, JSON-able."""
@@ -44,12 +42,14 @@ class Method:
             return {"model": self.model}
         kind = type(self.estimator).__name__
         settings = asdict(self.estimator)  # type: ignore[call-overload]
-        config = {"model": self.model, "estimator": {"kind": kind, **settings}}
-        return config if self.draws == "held" else {**config, "draws": self.draws}
+        return {"model": self.model, "estimator": {"kind": kind, **settings}}
 
 
 def surrogate(config: dict[str, Any], seed: int) -> Callable[..., Any]:
-    """Build a factory of models from a configuration; ``seed`` fixes the draws of estimators."""
+    """Build a factory of models from a configuration; ``seed`` fixes the draws of estimators.
+
+    With ``draws="redrawn"``, samples are independent and made anew in every call.
+    """
     model, given = MODELS[config["model"]], dict(config.get("estimator", {}))
     if given:
         estimator = ESTIMATORS[given.pop("kind")](**given)

@@ -14,31 +14,22 @@ from torch import Tensor
 
 from airbo.observed import Direction
 from airbo.problems import Problem
-from airbo.uncertainty import InputUncertainty, Normal
+from airbo.uncertainty import Normal
+from experiments.subjects.landscapes import Formula, box
 
 CENTERS = ((0.2, 0.2), (0.8, 0.2), (0.5, 0.7))
 WIDTHS = (0.2, 0.1, 0.1)
 HEIGHTS = (0.5, 0.7, 0.7)
 
 
-@dataclass(frozen=True)
-class Chirp(Problem):
-    r"""A wave that gets shorter: :math:`f(x) = \sin(5 \pi x^2) + x / 2`.
+def chirp(X: Float[Tensor, "*n 1"]) -> Float[Tensor, "*n"]:
+    """Return a wave that gets shorter: sin 5πx² + x/2."""
+    x = X.squeeze(-1)
+    return torch.sin(5 * math.pi * x.square()) + x / 2
 
-    Published: x* = 0.3111 with an expected value of 1.0421.
-    """
 
-    name: ClassVar[str] = "chirp"
-    direction: ClassVar[Direction] = "maximize"
-    uncertainty: InputUncertainty = field(default_factory=lambda: Normal(0.05))
-
-    @property
-    def bounds(self) -> Float[Tensor, "2 1"]:
-        return torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-
-    def __call__(self, X: Float[Tensor, "*batch n 1"]) -> Float[Tensor, "*batch n"]:
-        x = X.squeeze(-1)
-        return torch.sin(5 * math.pi * x.square()) + x / 2
+CHIRP = Formula("chirp", chirp, box(0.0, 1.0, 1), uncertainty=Normal(0.05))
+"""Published: x* = 0.3111 with an expected value of 1.0421."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +41,15 @@ class ThreeBumps(Problem):
 
     name: ClassVar[str] = "three-bumps"
     direction: ClassVar[Direction] = "maximize"
-    uncertainty: InputUncertainty = field(default_factory=lambda: Normal(0.1))
-
-    @property
-    def bounds(self) -> Float[Tensor, "2 2"]:
-        return torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    box: ClassVar[tuple[tuple[float, ...], tuple[float, ...]]] = ((0.0, 0.0), (1.0, 1.0))
+    uncertainty: Normal = field(default_factory=lambda: Normal(0.1))
 
     def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
         return self._smoothed(X, 0.0)
 
-    def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"] | None:
+    def exact(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
         """Return the bumps, widened by a normal error that is the same in both columns."""
-        if not isinstance(self.uncertainty, Normal) or not isinstance(self.uncertainty.std, float):
-            return None
+        assert isinstance(self.uncertainty.std, float)
         return self._smoothed(X, self.uncertainty.std)
 
     def _smoothed(self, X: Tensor, std: float) -> Tensor:
@@ -74,29 +61,20 @@ class ThreeBumps(Problem):
         return total
 
 
-@dataclass(frozen=True)
-class Polynomial(Problem):
-    """The polynomial of Bertsimas, Nohadani and Teo: several deep valleys with steep walls.
+RANGES = ((-0.95, 3.2), (-0.45, 4.4))
 
-    Published, under a standard deviation of 0.6: x* = (0.267, 0.675) with an expected value of
-    7.342. Executed inputs stop at the bounds.
+
+def polynomial(X: Float[Tensor, "*n 2"]) -> Float[Tensor, "*n"]:
+    """Return several deep valleys with steep walls (Bertsimas, Nohadani and Teo).
+
+    Executed inputs stop at the bounds.
     """
+    low, high = X.new_tensor(RANGES).T
+    x, y = torch.minimum(torch.maximum(X, low), high).unbind(-1)
+    of_x = 2 * x**6 - 12.2 * x**5 + 21.2 * x**4 - 6.4 * x**3 - 4.7 * x**2 + 6.2 * x
+    of_y = y**6 - 11 * y**5 + 43.3 * y**4 - 74.8 * y**3 + 56.9 * y**2 - 10 * y
+    return of_x + of_y - 4.1 * x * y - 0.1 * (x * y) ** 2 + 0.4 * y**2 * x + 0.4 * x**2 * y
 
-    name: ClassVar[str] = "polynomial"
-    direction: ClassVar[Direction] = "minimize"
-    uncertainty: InputUncertainty = field(default_factory=lambda: Normal(0.6))
 
-    @property
-    def bounds(self) -> Float[Tensor, "2 2"]:
-        return torch.tensor([[-0.95, -0.45], [3.2, 4.4]], dtype=torch.float64)
-
-    def __call__(self, X: Float[Tensor, "*batch n 2"]) -> Float[Tensor, "*batch n"]:
-        low, high = self.bounds
-        return self.formula(*torch.minimum(torch.maximum(X, low), high).unbind(-1))
-
-    @staticmethod
-    def formula(x: Tensor, y: Tensor) -> Tensor:
-        """Return the polynomial anywhere."""
-        of_x = 2 * x**6 - 12.2 * x**5 + 21.2 * x**4 - 6.4 * x**3 - 4.7 * x**2 + 6.2 * x
-        of_y = y**6 - 11 * y**5 + 43.3 * y**4 - 74.8 * y**3 + 56.9 * y**2 - 10 * y
-        return of_x + of_y - 4.1 * x * y - 0.1 * (x * y) ** 2 + 0.4 * y**2 * x + 0.4 * x**2 * y
+POLYNOMIAL = Formula("polynomial", polynomial, RANGES, "minimize", Normal(0.6))
+"""Published: x* = (0.267, 0.675) with an expected value of 7.342."""

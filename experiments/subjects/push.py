@@ -1,9 +1,17 @@
-"""The robot push: where to start, and how long to push, to bring a ball to a goal."""
+"""The robot push: where to start, and how long to push, to bring a ball to a goal.
 
+A hand pushes a ball on a plane with friction, in Box2D. A table of how far a push moves the ball is
+fast and needs no simulator: ``python -m experiments.subjects.push`` remakes it, in two minutes.
+"""
+
+import math
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar, NamedTuple
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -12,8 +20,179 @@ from airbo.observed import Direction
 from airbo.problems import Optimum, Problem
 from airbo.uncertainty import GaussianMixture, InputUncertainty
 from experiments.subjects.internals import best_point
-from experiments.subjects.push_table import ball_distance
-from experiments.subjects.push_world import STEPS_PER_UNIT, push
+
+# -- the world
+
+TIME_STEP = 0.01
+"""Seconds per step of the simulation."""
+STEPS_PER_UNIT = 10
+"""Number of steps in one unit of the push duration r_t."""
+COASTING_STEPS = 100
+"""Steps after the push until hand and ball are at rest."""
+SOLVER_ITERATIONS = 10
+SPEED = 5.0
+"""Speed that the hand tries to reach."""
+GAIN = 30.0
+"""Force of the drive per mass and per missing speed."""
+
+
+def push(starts: Float[Tensor, "n 2"], n_steps: Int[Tensor, " n"]) -> Float[Tensor, "n 2"]:
+    """Return where the ball ends, for each start of the hand and number of steps.
+
+    The ball starts at the origin, and the hand moves straight towards it. The result depends on the
+    arguments only.
+    """
+    if not starts.isfinite().all():
+        raise ValueError("The start of the hand must be finite, got nan or inf.")
+    pushes = zip(starts.tolist(), n_steps.clamp(min=0).tolist(), strict=True)
+    ends = [push_once(x, y, n) for (x, y), n in pushes]
+    return starts.new_tensor(ends).reshape(-1, 2)
+
+
+def push_once(x: float, y: float, n_steps: int) -> tuple[float, float]:
+    """Push from (x, y) for ``n_steps`` and return where the ball comes to rest.
+
+    The hand's flat side faces the ball. A hand exactly on the centre of the ball counts as standing
+    slightly to its right, because otherwise the direction of the push would be undefined.
+    """
+    if x == y == 0:
+        x = 1e-6
+    b2 = _box2d()
+    world = b2.b2World(gravity=(0, 0), doSleep=True)
+    ground = world.CreateStaticBody(position=(0, 0))
+
+    ball = world.CreateDynamicBody(position=(0, 0))
+    ball.CreateCircleFixture(radius=1.0, density=0.05, friction=0.01)
+    world.CreateFrictionJoint(bodyA=ground, bodyB=ball, maxForce=5.0, maxTorque=2.0)
+
+    hand = world.CreateDynamicBody(position=(x, y), angle=math.atan2(y, x))
+    hand.CreatePolygonFixture(box=(0.3, 1.0), density=0.1, friction=0.1)
+    world.CreateFrictionJoint(bodyA=ground, bodyB=hand, maxForce=2.0, maxTorque=2.0)
+
+    distance = math.hypot(x, y)
+    desired = b2.b2Vec2(-SPEED * x / distance, -SPEED * y / distance)
+    for _ in range(n_steps):
+        force = hand.mass * (desired - hand.linearVelocity) * GAIN
+        hand.ApplyForce(force, hand.position, wake=True)
+        hand.ApplyTorque(-hand.mass * hand.angularVelocity * GAIN, wake=True)
+        _step(world)
+    for _ in range(COASTING_STEPS):
+        _step(world)
+    return ball.position.x, ball.position.y
+
+
+def _step(world: Any) -> None:
+    world.Step(TIME_STEP, SOLVER_ITERATIONS, SOLVER_ITERATIONS)
+    world.ClearForces()
+
+
+def _box2d() -> Any:
+    try:
+        import Box2D
+    except ImportError as error:
+        raise ImportError(
+            'The robot push needs the simulator Box2D: pip install "airbo[push]"'
+        ) from error
+    return Box2D
+
+
+# -- the table
+
+FILE = Path(__file__).with_name("push_table.npz")
+
+FREE_STRIDE = 4.0 / 0.9 * TIME_STEP
+"""How far the hand moves in a step at its steady speed, where drive and friction balance."""
+JOINT_STRIDE = 2.75 / 0.9 * TIME_STEP
+"""How far hand and ball move in a step at their steady speed."""
+
+FARTHEST_START = 2.85
+"""From farther away, the hand has reached its steady speed when it meets the ball."""
+LONGEST = 150
+"""By this step, hand and ball have reached their steady speed."""
+
+GRID = 0.02
+NARROWEST = 1e-5
+BEND = 2e-5
+"""Allowed error of linear interpolation between two entries."""
+
+
+def ball_distance(
+    distance: Float[Tensor, "*batch"], n_steps: Int[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
+    """Return how far a hand that starts at some distance from the ball pushes it.
+
+    Two laws extend the small table to all pushes. A hand that starts one stride farther away and
+    pushes one step longer moves the ball equally far. Hand and ball at their steady speed move by
+    one stride in every step.
+    """
+    nodes, table = _table()
+
+    # move the hand closer by whole strides until its distance is in the table
+    strides = ((distance - FARTHEST_START) / FREE_STRIDE).ceil().clamp(min=0)
+    r = distance - FREE_STRIDE * strides
+    k = n_steps - strides.long()
+    beyond = (k - LONGEST).clamp(min=0)
+    rows = k.clamp(0, LONGEST)
+
+    # linear between nodes
+    right = torch.searchsorted(nodes, r.contiguous()).clamp(1, len(nodes) - 1)
+    share = (r - nodes[right - 1]) / (nodes[right] - nodes[right - 1])
+    near = torch.lerp(table[right - 1, rows], table[right, rows], share)
+    return torch.where(k < 0, 0.0, near + JOINT_STRIDE * beyond)
+
+
+@cache
+def _table() -> tuple[Float[Tensor, " m"], Float[Tensor, "m k"]]:
+    with np.load(FILE, allow_pickle=False) as stored:
+        return torch.from_numpy(stored["nodes"]), torch.from_numpy(stored["table"]).double()
+
+
+def make() -> None:
+    """Simulate every push of the table and store it."""
+    nodes = make_nodes()
+    table = [[simulated_distance(r, k) for k in range(LONGEST + 1)] for r in nodes]
+    np.savez_compressed(FILE, nodes=np.array(nodes), table=np.array(table, dtype=np.float32))
+
+
+def simulated_distance(r: float, n_steps: int) -> float:
+    """Return how far Box2D moves the ball."""
+    return -push_once(r, 0.0, n_steps)[0]
+
+
+def make_nodes() -> list[float]:
+    """Choose distances between which the longest push is linear.
+
+    The step in which the hand meets the ball jumps by one as the start moves away. So the result
+    is a sawtooth of straight lines with some thirty teeth. Cells that contain a jump are halved
+    until they are narrow enough.
+    """
+    grid = np.linspace(0, FARTHEST_START, round(FARTHEST_START / GRID) + 1).tolist()
+    known = {r: simulated_distance(r, LONGEST) for r in grid}
+    cells = list(pairwise(grid))
+    while cells:
+        low, high = cells.pop()
+        middle = (low + high) / 2
+        value = simulated_distance(middle, LONGEST)
+        bent = abs(value - (known[low] + known[high]) / 2) > BEND
+        if bent and high - low > NARROWEST:
+            known[middle] = value
+            cells += [(low, middle), (middle, high)]
+    return _needed(known, set(grid))
+
+
+def _needed(known: dict[float, float], keep: set[float]) -> list[float]:
+    """Drop the nodes that lie on the line between their neighbours."""
+    nodes = sorted(known)
+    needed = nodes[:1]
+    for here, following in pairwise(nodes[1:]):
+        last = needed[-1]
+        line = np.interp(here, [last, following], [known[last], known[following]])
+        if here in keep or abs(line - known[here]) > BEND / 4:
+            needed.append(here)
+    return [*needed, nodes[-1]]
+
+
+# -- the problem
 
 
 class Goal(NamedTuple):
@@ -147,3 +326,7 @@ class RobotPush(Problem):
 def n_steps(X: Float[Tensor, "*batch 3"]) -> Int[Tensor, "*batch"]:
     """Return how many simulation steps a push lasts; 0 if its duration is negative."""
     return (STEPS_PER_UNIT * X[..., 2]).clamp(min=0).long()
+
+
+if __name__ == "__main__":
+    make()

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -108,24 +108,20 @@ class Searcher:
     """Settings of the optimizer; None: uniform random designs."""
 
 
-def known(problem: Drawn) -> Callable[..., KnownKernelGP]:
-    def build(train_X: Tensor, train_Y: Tensor, uncertainty: Any, bounds: Tensor) -> KnownKernelGP:
-        return KnownKernelGP(problem, train_X, train_Y, uncertainty, bounds)
-
-    return build
-
-
 THEOREM = Searcher(
     "ucb-theory, kernel known",
     "#0072B2",
-    lambda p: {"surrogate": known(p), "acquisition": TheoryUCB(b=NORM, delta=DELTA)},
+    lambda p: {
+        "surrogate": partial(KnownKernelGP, p),
+        "acquisition": TheoryUCB(b=NORM, delta=DELTA),
+    },
 )
 METHODS = (
     THEOREM,
     Searcher(
         "ucb, β = 2, kernel known",
         "#56B4E9",
-        lambda p: {"surrogate": known(p), "acquisition": UCB(2.0)},
+        lambda p: {"surrogate": partial(KnownKernelGP, p), "acquisition": UCB(2.0)},
     ),
     Searcher(
         "ucb-theory, mmd", "#D55E00", lambda p: {"surrogate": "mmd", "acquisition": "ucb-theory"}

@@ -38,10 +38,9 @@ class GainGrowth(Experiment):
     title = "Growth of the information gain"
     repeats = 1
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List dimensions, base kernels and uncertainties."""
-        size = {"n": 32, "n_candidates": 64} if quick else {"n": 256, "n_candidates": 1024}
-        config = {"lengthscale": LENGTHSCALE, "noise": NOISE, **size}
+        config = {"lengthscale": LENGTHSCALE, "noise": NOISE, "n": 256, "n_candidates": 1024}
         return [
             Task(self.name, f"{d}/{base}/{P}", 0, {"d": d, "base": base, "P": P, **config})
             for d in DIMENSIONS

@@ -41,11 +41,11 @@ class RegretGrowth(Experiment):
     repeats = 6
     paper = "theorem 1"
 
-    def tasks(self, repeats: int, quick: bool = False) -> list[Task]:
+    def tasks(self, repeats: int) -> list[Task]:
         """List all ways to search, function by function."""
         config = {
             "lengthscale": LENGTHSCALE, "input std": STD, "noise": NOISE, "norm": NORM,
-            "delta": DELTA, "n_initial": N_INITIAL, "n_steps": 12 if quick else 60,
+            "delta": DELTA, "n_initial": N_INITIAL, "n_steps": 60,
         }  # fmt: skip
         return [
             Task(self.name, method.name, seed, config)

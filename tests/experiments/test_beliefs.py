@@ -5,6 +5,7 @@ import pytest
 from airbo import uncertainty as unc
 from airbo.problems import DoublePeak
 from experiments.paper.beliefs import BELIEFS, TRUE, beliefs, believed
+from tests.experiments.small import small_tasks
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def test_a_gaussian_of_the_same_moments_puts_the_optimum_between_the_peaks():
 
 
 def test_samples_scatter_the_optimum_around_the_true_one():
-    task = next(t for t in BELIEFS.tasks(1, quick=True) if t.label.endswith("0.01"))
+    task = next(t for t in small_tasks(BELIEFS) if t.label.endswith("0.01"))
     result = BELIEFS.run(task)
     assert len(set(result["sampled"])) > 1
     assert all(abs(x - result["design"]) < 0.01 for x in result["sampled"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 PUBLIC = {"airbo.integrations.optuna"}
-ALLOWED = {"subjects/internals.py", "figures/report.py"}
+ALLOWED = {"subjects/internals.py"}
 
 
 def private_imports(path):

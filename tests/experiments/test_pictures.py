@@ -19,8 +19,7 @@ from experiments.harness import table
 from experiments.harness.experiment import Results, Task
 from experiments.harness.palette import OTHER, colour, shown, style
 from experiments.paper import posteriors as post
-from experiments.paper.optimizations import ABLATION, EI, MAIN
-from experiments.paper.regrets import draw_final_regrets
+from experiments.paper.optimizations import ABLATION, EI, MAIN, draw_final_regrets
 from experiments.subjects.cases import find_case
 
 ROOT = Path(__file__).parents[2]
@@ -90,14 +89,15 @@ def test_every_kind_of_uncertainty_is_shown():
 
 
 def test_a_posterior_is_drawn_with_its_band_its_truth_and_its_observations(ax):
-    problem, x = post.problem("normal"), post.grid(11)
-    belief = post.Belief(np.arange(11.0), np.ones(11))
-    X, Y = post.observe(problem, 4, seed=0)
-    post.draw_posterior(ax, problem, (X, Y), x, belief, np.zeros(11))
+    task = Task("modelling", "GP", 0, {"case": "normal", "n": 4, "n_grid": 11})
+    curves = {"mean": list(range(11)), "std": [1.0] * 11}
+    post.draw_belief(ax, task, curves)
     lines = {line.get_label(): line.get_xydata() for line in ax.lines}
-    np.testing.assert_allclose(lines["posterior mean"][:, 1], belief.mean)
+    np.testing.assert_allclose(lines["posterior mean"][:, 1], curves["mean"])
+    X, Y = post.observe(post.problem("normal"), 4, seed=0)
     np.testing.assert_allclose(lines["observations"], torch.cat([X, Y], dim=-1))
-    np.testing.assert_allclose(lines["expected value (sought)"][:, 1], 0)
+    expected = post.problem("normal").expected(post.designs(post.grid(11)))
+    np.testing.assert_allclose(lines["expected value (sought)"][:, 1], expected)
     [band] = ax.collections
     low, high = band.get_datalim(ax.transData).intervaly
     assert (low, high) == pytest.approx((-1.96, 11.96))
@@ -123,13 +123,13 @@ def test_methods_that_are_drawn_together_look_different(methods):
 
 
 def test_a_method_has_one_colour_whatever_it_is_called():
-    assert colour("GP") == colour("NominalGP") == colour("plain GP")
-    assert colour("uGP(40)") == colour("UGP")
+    assert colour("GP") == colour("plain GP")
+    assert colour("uGP(40)") == colour("uGP(160)")
     assert colour("MMDGP (default estimator)") == colour("MMDGP") != colour("MMDGP-nystrom(160/10)")
 
 
 def test_a_method_has_one_name_in_pictures_and_tables():
-    assert shown("GP") == shown("NominalGP") == "plain GP"
+    assert shown("GP") == "plain GP"
     assert shown("GP, n = 10") == "plain GP, n = 10"
     assert shown("MMDGP-nystrom(160/10), UCB") == "MMDGP-nystrom, UCB"
     assert shown("MMDGP-nystrom(16/9)") == "MMDGP-nystrom(16/9)"
@@ -141,7 +141,7 @@ def test_all_pictures_of_the_docs_can_be_drawn_again(tmp_path):
     command = [sys.executable, "-m", "experiments.figures", "--images", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True)
     drawn = {path.name for path in tmp_path.iterdir()}
-    in_a_browser = {"report.png", "serve.png"}  # experiments.figures.report and .serve
+    in_a_browser = {"report.png", "serve.png"}  # experiments.figures.lab
     assert drawn | in_a_browser == {path.name for path in IMAGES.iterdir() if path.is_file()}
     for name in drawn:
         assert plt.imread(tmp_path / name).shape == plt.imread(IMAGES / name).shape

@@ -7,15 +7,17 @@ import pytest
 import torch
 
 from airbo.uncertainty import Normal, base_draws
-from experiments.subjects.push import RobotPush, n_steps
-from experiments.subjects.push_table import (
+from experiments.subjects.push import (
     FARTHEST_START,
     FREE_STRIDE,
     JOINT_STRIDE,
     LONGEST,
+    RobotPush,
     ball_distance,
+    n_steps,
+    push,
+    push_once,
 )
-from experiments.subjects.push_world import push, push_once
 
 PAPER, PUBLISHED = RobotPush(), RobotPush("published")
 with_box2d = pytest.mark.needs("Box2D")

@@ -32,5 +32,5 @@ def test_every_row_has_a_name_of_its_own():
 def test_jobs_take_turns_and_see_the_same_argument():
     seen = []
     jobs = {name: lambda x, name=name: seen.append((name, x)) for name in "ab"}
-    timing.interleaved(jobs, lambda number: number, n_rounds=2)
+    timing.interleaved(jobs, lambda number: number, n_rounds=2, warm_up=lambda: -1)
     assert seen == [("a", -1), ("b", -1), ("a", 0), ("b", 0), ("b", 1), ("a", 1)]

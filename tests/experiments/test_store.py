@@ -169,10 +169,10 @@ def test_a_stopped_run_packs_what_is_finished_and_goes_on(tmp_path, monkeypatch)
 
     monkeypatch.setattr(runner, "run", stop_after_two)
     with pytest.raises(typer.Exit):
-        _run(toy, 4, 1, None, False, tmp_path)
+        _run(toy, 4, 1, None, tmp_path)
     assert Store(tmp_path).packed_path("toy").exists()
     assert sum(map(Store(tmp_path).has, tasks)) == 2
-    _run(toy, 4, 1, None, False, tmp_path)
+    _run(toy, 4, 1, None, tmp_path)
     assert all(map(Store(tmp_path).has, tasks))
 
 

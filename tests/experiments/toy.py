@@ -23,7 +23,7 @@ class Toy(Experiment):
     odd: tuple[int, ...] = ()
     """Repeats that give no number."""
 
-    def tasks(self, repeats, quick=False):
+    def tasks(self, repeats):
         return [Task(self.name, "square", i, {"power": self.power}) for i in range(repeats)]
 
     def run(self, task):
