@@ -12,6 +12,7 @@ NORMAL = unc.Normal(cov=COV)
 MIXTURE = unc.GaussianMixture(
     [[-1.0, -1.0, 0.0], [1.0, 0.5, 0.5]], [COV, (0.2 * torch.eye(3)).tolist()], [0.3, 0.7]
 )
+COPULA = [[1.0, 0.7, 0.2], [0.7, 1.0, -0.2], [0.2, -0.2, 1.0]]
 DESIGN = [2.0, 3.0, 1.0]
 JOINT = {
     "normal": NORMAL,
@@ -19,6 +20,7 @@ JOINT = {
     "relative": unc.Relative(NORMAL),
     "scaled": unc.Scaled(MIXTURE, 0.5),
     "varying": unc.Varying(lambda x: unc.Normal(cov=x[..., :1, None] * torch.tensor(COV).to(x))),
+    "copula": unc.Joint([unc.Normal(0.6), unc.Uniform(-1, 1), unc.LogNormal(0.2)], COPULA),
     "piecewise": unc.Piecewise([0.0], [unc.Exact(), NORMAL]),
 }
 INDEPENDENT = {
