@@ -102,6 +102,22 @@ def test_draws_that_change_with_the_design_are_those_near_what_was_measured():
         assert (covariance - expected_covariance).abs().max() <= 0.3 * std**2
 
 
+@pytest.mark.parametrize(
+    "P",
+    [NORMAL.clipped([0.0, 2.5, 0.9], 9.0), JOINT["copula"].clipped(0.0, [9.0, 3.2, 9.0])],
+    ids=["normal", "copula"],
+)
+@pytest.mark.parametrize("executed", [{0: 1.4}, {0: 2.7, 2: 1.3}], ids=str)
+def test_what_is_clipped_keeps_its_limits(P, executed):
+    point, around = unc.conditional(P, DESIGN, executed)
+    X = torch.tensor([point], dtype=torch.float64)
+    landed = around.perturb(X, unc.base_draws(512, around.n_base(3)))[0]
+    low, high = (torch.tensor(ends).double() for ends in (P.low, P.high))
+    assert ((landed >= low) & (landed <= high)).all()
+    expected, _ = nearest_samples(P, executed)
+    assert (landed.mean(0) - expected).abs().max() < 0.1
+
+
 @pytest.mark.parametrize("P", [NORMAL, MIXTURE], ids=["normal", "mixture"])
 def test_what_is_measured_explains_a_part_of_the_variance(P):
     X = torch.tensor([DESIGN], dtype=torch.float64)

@@ -20,8 +20,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.uncertainty.base import InputUncertainty, as_tensor
-from airbo.uncertainty.composed import Joint, with_exact_rest
+from airbo.uncertainty.base import InputUncertainty, as_tensor, with_columns
+from airbo.uncertainty.composed import Clipped, Joint, with_exact_rest
 from airbo.uncertainty.gaussians import Mixture, Resolution
 from airbo.uncertainty.normal import GaussianMixture, Normal
 
@@ -110,6 +110,14 @@ def _conditional(
         if known.keys().isdisjoint(own):
             blocks.append(block)
             columns.append(list(own))
+            continue
+        if isinstance(block, Clipped):  # limits stay; at a limit, x' stands for x̃
+            given = tuple((i, known[c]) for i, c in enumerate(own) if c in known)
+            inside = _conditional(block.uncertainty, tuple(x[list(own)].tolist()), given, False)[1]
+            for left, some in inside.independent_blocks(len(own)):
+                if not left.is_exact:
+                    blocks.append(with_columns(block, some, uncertainty=left))
+                    columns.append([own[i] for i in some])
             continue
         if isinstance(block, Joint):
             is_known = [c in known for c in own]
