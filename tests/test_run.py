@@ -1,6 +1,13 @@
 import math
 import threading
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from types import SimpleNamespace
 
 import pytest
 
@@ -208,7 +215,7 @@ class InTurn(Executor):
         future = Future()
         self.begun.append((future, f, args))
         self.most = max(self.most, len(self.begun))
-        if len(self.begun) == self._max_workers:
+        if len(self.begun) == 3:
             self.end()
         return future
 
@@ -225,6 +232,50 @@ def test_as_many_experiments_run_as_there_are_workers_and_all_of_the_budget_is_u
     assert workers.most == 3
     assert len(result.observations) == 9
     assert result.optimizer.pending == []
+
+
+class Mpi(InTurn):
+    """Says how many workers there are as mpi4py does."""
+
+    _max_workers, num_workers = None, 3
+
+
+class Dask(InTurn):
+    """Says it as Dask does: the threads of each worker."""
+
+    _max_workers, _client = None, SimpleNamespace(nthreads=lambda: {"tcp://a": 1, "tcp://b": 2})
+
+
+@pytest.mark.parametrize("kind", [Mpi, Dask])
+def test_executors_of_other_libraries_get_an_experiment_for_each_worker(kind):
+    workers = kind()
+    airbo.maximize(parabola, LINE, budget=6, progress=False, executor=workers,
+                   callback=lambda _: workers.end() if workers.begun else None,
+                   **QUICK)  # fmt: skip
+    assert workers.most == 3
+
+
+def test_a_worker_that_dies_leaves_what_was_observed():
+    class Dying(Executor):
+        _max_workers, n = 1, 0
+
+        def submit(self, f, /, *args):
+            self.n += 1
+            if self.n == 4:
+                raise BrokenExecutor("a child process terminated")
+            future = Future()
+            future.set_result(f(*args))
+            return future
+
+    with pytest.raises(ExperimentError, match=r"Starting the experiment at .* BrokenExec") as info:
+        airbo.maximize(parabola, LINE, budget=9, progress=False, executor=Dying(), **QUICK)
+    assert len(info.value.optimizer.observations) == 3
+    assert info.value.design in info.value.optimizer.pending
+
+
+def test_what_is_no_executor_is_refused():
+    with pytest.raises(TypeError, match=r"executor must be one of concurrent\.futures, got 4"):
+        airbo.maximize(parabola, LINE, budget=9, executor=4)
 
 
 def test_the_same_order_of_results_gives_the_same_designs():

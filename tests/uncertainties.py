@@ -93,6 +93,7 @@ SAVEABLE = [
     (unc.Product([unc.Normal([0.1, 0.3]), unc.Uniform(0, 1)], [(2, 0), (1,)]), 3),
     (unc.Joint([unc.Beta(2, 5), unc.LogNormal(0.1)], [[1, 0.5], [0.5, 1]]), 2),
     (unc.Joint([unc.Normal(0.1), unc.Uniform(-0.2, 0.1), unc.Empirical(LOG[:, 0])], COPULA), 3),
+    (unc.Joint([unc.Beta(2, 5), unc.Normal(0.1)], [[0.7, 0.3], [0.3, 0.6]], [0.9, -0.4]), 2),
     (unc.Piecewise([0.0], [unc.ChiSquared(0.5, scale=0.01), unc.ChiSquared(7, scale=0.01)]), 1),
     (unc.Piecewise([-0.5, 0.5], [unc.Exact(), unc.Ring(0.2), unc.Normal(cov=COV)], column=1), 2),
     (unc.Normal(0.5).clipped(-0.3, 0.8), 2),

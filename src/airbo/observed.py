@@ -79,6 +79,8 @@ def check_executed(
 
     Numbers may lie outside the bounds, and integer parameters may have a fraction.
     """
+    if not isinstance(executed, Mapping):
+        raise TypeError(f"{what}: expected a dict of values by name, got {executed!r}.")
     plain: dict[str, Any] = {}
     for name, value in executed.items():
         parameter = space.whole.parameters.get(name)
@@ -118,7 +120,7 @@ def check_noise_of(outcomes: Mapping[str, float], noise: Any, is_single: bool) -
         try:
             std = check_value(given)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"noise: {error}") from None
+            raise type(error)(f"noise: expected a finite number >= 0, got {given!r}.") from None
         if std is None:
             continue
         if name not in outcomes:

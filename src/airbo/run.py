@@ -92,8 +92,8 @@ def maximize(
         optimization early and returns the result so far.
 
     Raises:
-        ExperimentError: If ``f`` raises an exception, airbo cannot find the next design, or all
-            experiments failed. The error holds the optimizer.
+        ExperimentError: If ``f`` raises an exception, a worker dies, airbo cannot find the next
+            design, or all experiments failed. The error holds the optimizer.
     """
     settings |= {"progress": progress, "callback": callback, "executor": executor}
     return _optimize(f, "maximize", space, uncertainty, budget, seed, **settings)
@@ -125,6 +125,8 @@ def _optimize(
 ) -> Result:
     budget = whole_number("budget", budget, least=1)
     space = space if isinstance(space, Space) else Space(space)
+    if executor is not None and not hasattr(executor, "submit"):
+        raise TypeError(f"executor must be one of concurrent.futures, got {executor!r}.")
     _check_direction(direction, settings.get("outcomes"))
     optimizer = Optimizer(space, uncertainty, direction, seed=seed, **settings)
     runs = _Runs(f, optimizer, executor or _OneByOne())
@@ -172,8 +174,7 @@ class _Runs:
     ) -> None:
         self.f, self.optimizer, self.executor = f, optimizer, executor
         self.running: dict[Future[Reported], Design] = {}
-        # all executors of the standard library, and those that imitate them, know this number
-        self.n_workers: int = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        self.n_workers = _n_workers(executor) or os.cpu_count() or 1
 
     def begin(self, n: int) -> None:
         """Start experiments until ``n`` are running."""
@@ -183,7 +184,12 @@ class _Runs:
             except Exception as error:
                 what = f"Choosing the next design raised {_described(error)}"
                 raise ExperimentError(what, self.optimizer) from error
-            self.running[self.executor.submit(self.f, dict(design))] = design
+            try:
+                future = self.executor.submit(self.f, dict(design))
+            except Exception as error:  # a worker died, or the executor was shut down
+                what = f"Starting the experiment at {design} raised {_described(error)}"
+                raise ExperimentError(what, self.optimizer, design) from error
+            self.running[future] = design
 
     def end_one(self) -> None:
         """Wait for a result; of several, take that of the experiment that began first."""
@@ -203,6 +209,16 @@ class _Runs:
         except Exception as error:
             what = f"The experiment at {design} raised {_described(error)}"
             raise ExperimentError(what, self.optimizer, design) from error
+
+
+def _n_workers(executor: Any) -> int | None:
+    """Return how many experiments an executor runs at a time; None: it does not say."""
+    # the standard library and those that imitate it; mpi4py; Dask, whose workers come and go
+    for name in ("_max_workers", "num_workers"):
+        if n := getattr(executor, name, None):
+            return int(n)
+    client: Any = getattr(executor, "_client", None)
+    return sum(client.nthreads().values()) if hasattr(client, "nthreads") else None
 
 
 def _described(error: Exception) -> str:

@@ -5,6 +5,7 @@ import math
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -467,8 +468,24 @@ def test_what_makes_no_sense_is_refused(make, message):
         make()
 
 
-def test_a_refused_question_changes_nothing(known):
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        (lambda o: o.ask(given={"humidity": 99.0}), "given"),
+        (lambda o: o.ask(0, number=7), "n must be a whole number >= 1"),
+        (lambda o: o.ask(given="humidity"), "given: expected a dict of values by name, got 'hum"),
+        (lambda o: o.recommend(given=[("humidity", 50.0)]), "given: expected a dict"),
+        (lambda o: o.expect({"speed": 99.0}, given=50.0), "given: expected a dict"),
+        (lambda o: o.tell({"speed": 99.0}, 1.0, executed=50.0), r"keys \['speed', 'humidity'\]"),
+        (
+            lambda o: o.tell(pd.DataFrame({"speed": [99.0], "value": 1.0, "humidity": 50.0})),
+            "What was measured of 'humidity' stands in 'executed_humidity'",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("as_without_shape_checks")
+def test_a_refused_question_changes_nothing(known, refused, message):
     before = known.to_json()
-    with pytest.raises(ValueError, match="given"):
-        known.ask(given={"humidity": 99.0})
+    with pytest.raises((ValueError, TypeError), match=message):
+        refused(known)
     assert known.to_json() == before

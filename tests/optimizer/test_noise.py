@@ -182,7 +182,7 @@ def test_every_surrogate_knows_it(surrogate):
     ("report", "error", "message"),
     [
         (({"x": 0.5}, 1.0, -0.1), ValueError, r"noise is a standard deviation and must be >= 0"),
-        (({"x": 0.5}, 1.0, "little"), TypeError, r"noise: .*number.*'little'"),
+        (({"x": 0.5}, 1.0, "little"), TypeError, r"noise: .* number >= 0, got 'little'"),
         (({"x": 0.5}, 1.0, math.inf), ValueError, r"noise: .*finite"),
         (({"x": 0.5}, 1.0, {"vale": 0.1}), ValueError, r"noise: 'vale' was not measured"),
         (({"x": 0.5}, None, {"value": 0.1}), ValueError, r"noise: 'value' was not measured"),

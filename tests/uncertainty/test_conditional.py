@@ -12,6 +12,7 @@ NORMAL = unc.Normal(cov=COV)
 MIXTURE = unc.GaussianMixture(
     [[-1.0, -1.0, 0.0], [1.0, 0.5, 0.5]], [COV, (0.2 * torch.eye(3)).tolist()], [0.3, 0.7]
 )
+COPULA = [[1.0, 0.7, 0.2], [0.7, 1.0, -0.2], [0.2, -0.2, 1.0]]
 DESIGN = [2.0, 3.0, 1.0]
 JOINT = {
     "normal": NORMAL,
@@ -19,6 +20,7 @@ JOINT = {
     "relative": unc.Relative(NORMAL),
     "scaled": unc.Scaled(MIXTURE, 0.5),
     "varying": unc.Varying(lambda x: unc.Normal(cov=x[..., :1, None] * torch.tensor(COV).to(x))),
+    "copula": unc.Joint([unc.Normal(0.6), unc.Uniform(-1, 1), unc.LogNormal(0.2)], COPULA),
     "piecewise": unc.Piecewise([0.0], [unc.Exact(), NORMAL]),
 }
 INDEPENDENT = {
@@ -98,6 +100,22 @@ def test_draws_that_change_with_the_design_are_those_near_what_was_measured():
         std = expected_covariance[1, 1].sqrt()
         assert (mean - expected).abs().max() <= 0.25 * std
         assert (covariance - expected_covariance).abs().max() <= 0.3 * std**2
+
+
+@pytest.mark.parametrize(
+    "P",
+    [NORMAL.clipped([0.0, 2.5, 0.9], 9.0), JOINT["copula"].clipped(0.0, [9.0, 3.2, 9.0])],
+    ids=["normal", "copula"],
+)
+@pytest.mark.parametrize("executed", [{0: 1.4}, {0: 2.7, 2: 1.3}], ids=str)
+def test_what_is_clipped_keeps_its_limits(P, executed):
+    point, around = unc.conditional(P, DESIGN, executed)
+    X = torch.tensor([point], dtype=torch.float64)
+    landed = around.perturb(X, unc.base_draws(512, around.n_base(3)))[0]
+    low, high = (torch.tensor(ends).double() for ends in (P.low, P.high))
+    assert ((landed >= low) & (landed <= high)).all()
+    expected, _ = nearest_samples(P, executed)
+    assert (landed.mean(0) - expected).abs().max() < 0.1
 
 
 @pytest.mark.parametrize("P", [NORMAL, MIXTURE], ids=["normal", "mixture"])

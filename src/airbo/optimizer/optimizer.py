@@ -189,12 +189,14 @@ class Optimizer:
                 counts for the result, unless ``tell`` says otherwise.
         """
         with self._lock:
-            points = self._points(given)
+            points, n_designs = (
+                self._points(given),
+                whole_number("n", 1 if n is None else n, least=1),
+            )
             if number is not None:
                 self._history.n_asked = whole_number("number", number, least=0)
-            if n is None:
-                return self._ask_one(points)
-            return [self._ask_one(points) for _ in range(whole_number("n", n, least=1))]
+            designs = [self._ask_one(points) for _ in range(n_designs)]
+            return designs[0] if n is None else designs
 
     def _points(self, given: Given) -> Points:
         """Return where designs lie in the unit cube, with what is given of them."""

@@ -77,9 +77,13 @@ class Reader:
         self, row: Row, uncertainty: InputUncertainty | None, allow_outside: bool = True
     ) -> Observation:
         """Check one experiment."""
-        for what, given in (("A design", row.design), ("An executed input", row.executed)):
+        known = (
+            ("A design", row.design, self.space),
+            ("An executed input", row.executed, self.space.whole),
+        )
+        for what, given, space in known:
             if not isinstance(given, Mapping):
-                names = list(self.space.names)
+                names = list(space.names)
                 raise TypeError(f"{what} is a dict with the keys {names}, got {given!r}.")
         check_choice(STATUS, row.status, OK, FAILED, INFEASIBLE)
         plain = self.space.checked(row.design, allow_outside)
@@ -126,6 +130,8 @@ class Reader:
         known = {*names, *self.outcomes, STATUS, *(EXECUTED_COLUMN + name for name in executable)}
         known |= {NOISE_COLUMN + name for name in self.outcomes}
         for column in table.columns:
+            if column in self.space.environment:
+                raise ValueError(f"What was measured of {column!r} stands in 'executed_{column}'.")
             if column not in known:
                 raise ValueError(f"Unknown column {column!r}{self.space.hint(column)}")
         for i, cells in enumerate(table.to_dict("records")):

@@ -177,6 +177,8 @@ class Space:
 
     def checked_given(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return values that are known beforehand, of parameters and of the environment."""
+        if not isinstance(given, Mapping):
+            raise TypeError(f"given: expected a dict of values by name, got {given!r}.")
         found = {}
         for name, value in given.items():
             parameter = self.whole.parameters.get(name)

@@ -33,6 +33,8 @@ from airbo.uncertainty.normal import Normal, check_covariance, square_root
 
 MOST_VALUES = 64
 """With more values than these, a step between two is so small that models need not see it."""
+RAREST = 2.0**-13
+"""Distribution functions are counted from half as many draws: nothing rarer is known of them."""
 
 
 class Wrapper(InputUncertainty):
@@ -246,6 +248,10 @@ class Joint(Wrapper):
     correlation: Numbers
     """R, a correlation matrix."""
 
+    centre: Numbers = None
+    """Mean of z, in place of 0; ``correlation`` then is any covariance of z. This is how the rest
+    of a joint law is distributed where some of its columns are known."""
+
     held: ClassVar[str] = "marginals"
     independent_columns: ClassVar[bool] = False
 
@@ -254,7 +260,7 @@ class Joint(Wrapper):
         super().__post_init__()
         self.check_dim(len(self.marginals))
         check_covariance(self.correlation, "correlation")
-        if not bool((self._R.diagonal() - 1).abs().lt(1e-9).all()):
+        if self.centre is None and not bool((self._R.diagonal() - 1).abs().lt(1e-9).all()):
             raise ValueError("correlation must have ones on its diagonal.")
 
     @cached_property
@@ -271,7 +277,9 @@ class Joint(Wrapper):
 
     def _perturb(self, X: Tensor, base: Tensor) -> Tensor:
         # z = R^½ Φ⁻¹(u) has the correlations R, and every Φ(z_j) is uniform again
-        z = torch.special.ndtri(base) @ square_root(self.correlation).to(X)
+        z = torch.special.ndtri(base) @ square_root(self.correlation).mT.to(X)
+        if self.centre is not None:
+            z = as_tensor(self.centre).to(X) + z
         u = torch.special.ndtr(z)
         columns = zip(self._columns(X), u.split(1, dim=-1), strict=True)
         return torch.cat([_quantiles(m, x, v) for (m, x), v in columns], dim=-1)
@@ -280,42 +288,55 @@ class Joint(Wrapper):
         """Yield each marginal with its own column of the designs."""
         return zip(self.marginals, X.split(1, dim=-1), strict=True)
 
+    def scores(self, X: Float[Tensor, "n d"], landed: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """Return the normal scores of executed inputs."""
+        # z_j = Φ⁻¹(F_j(x'_j)), in the middle of a step of F_j; nothing is known of rarer tails
+        found = []
+        for (m, x), t in zip(self._columns(X), landed.split(1, dim=-1), strict=True):
+            u = (m.cdf(x, t) + m.cdf(x, t.nextafter(torch.full_like(t, torch.inf)))) / 2
+            found.append(torch.special.ndtri(u.clamp(RAREST, 1 - RAREST)))
+        return torch.cat(found, dim=-1)
+
     def _mean(self, X: Tensor) -> Tensor:
         # E x'_j is that of marginal j
+        if self.centre is not None:
+            return super()._mean(X)
         return torch.cat([m.mean(x) for m, x in self._columns(X)], dim=-1)
 
     def _covariance(self, X: Tensor) -> Tensor:
         # variances are those of the marginals; correlations of x' are those of the cells
         C = super()._covariance(X)
+        if self.centre is not None:
+            return C
         size = C.diagonal(dim1=-2, dim2=-1).clamp_min(1e-300).sqrt()
         own = torch.cat([m.covariance(x)[..., 0] for m, x in self._columns(X)], dim=-1)
         std = own.sqrt() / size
         return C * std.unsqueeze(-1) * std.unsqueeze(-2)
 
     def _cdf(self, X: Tensor, t: Tensor) -> Tensor:
-        return self.marginals[0].cdf(X, t)
+        return super()._cdf(X, t) if self.centre is not None else self.marginals[0].cdf(X, t)
 
     def independent_blocks(self, d: int) -> list[tuple[InputUncertainty, tuple[int, ...]]]:
         """Return groups of columns without correlations between them."""
         # columns that a chain of correlations joins: repeated squares of |R| > 0
-        joined = self._R.abs() > 0
+        joined = self._R.abs() + torch.eye(d) > 0
         for _ in range(d):
             joined = (joined.double() @ joined.double()) > 0
         groups = sorted({tuple(row.nonzero().flatten().tolist()) for row in joined})
-        blocks: list[InputUncertainty] = []
-        for own in groups:
-            marginals = [self.marginals[c] for c in own]
-            R = self._R[list(own)][:, list(own)]
-            blocks.append(marginals[0] if len(own) == 1 else Joint(marginals, R.tolist()))
-        return list(zip(blocks, groups, strict=True))
+        return [(self._block(list(own)), own) for own in groups]
 
-    def _gaussians(self, X: Tensor, r: Resolution) -> list[Mixture]:
-        stds = [m.std for m in self.marginals if isinstance(m, Normal) and m.cov is None]
-        if len(stds) < len(self.marginals) or not self.is_additive:
-            return super()._gaussians(X, r)
+    def _block(self, own: list[int]) -> InputUncertainty:
+        marginals, R = [self.marginals[c] for c in own], self._R[own][:, own]
+        if self.centre is not None:
+            return Joint(marginals, R.tolist(), [self.centre[c] for c in own])
+        if len(own) == 1:
+            return marginals[0]
+        stds = [m.std for m in marginals if isinstance(m, Normal) and m.cov is None]
+        if len(stds) < len(own) or not self.is_additive:
+            return Joint(marginals, R.tolist())
         # normal marginals: one normal distribution, C_ij = σ_i σ_j R_ij
         std = torch.stack([as_tensor(s).reshape(()) for s in stds])
-        return Normal(cov=self._R * std.outer(std))._gaussians(X, r)
+        return Normal(cov=(R * std.outer(std)).tolist())
 
 
 def _quantiles(

@@ -7,9 +7,10 @@ sum of Gaussians with weights w_j, means μ_j and covariances C_j (see ``gaussia
           \; C_{rr} - C_{rm} C_{mm}^{-1} C_{mr}) \\
           w'_j &\propto w_j \, \mathcal N(x'_m; \mu_m, C_{mm})
 
-It is exact for normals and their mixtures. Logged rows and black boxes are about a dozen cells
-first, and points are blurred in the measured columns by Scott's rule, so that a measurement between
-two points counts for both. Independent blocks do not tell anything about each other.
+It is exact for normals and their mixtures, and for a ``Joint``, whose normal scores z are one
+normal distribution. Logged rows and black boxes are about a dozen cells first, and points are
+blurred in the measured columns by Scott's rule, so that a measurement between two points counts for
+both. Independent blocks do not tell anything about each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +20,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airbo.uncertainty.base import InputUncertainty
-from airbo.uncertainty.composed import with_exact_rest
+from airbo.uncertainty.base import InputUncertainty, as_tensor, with_columns
+from airbo.uncertainty.composed import Clipped, Joint, with_exact_rest
 from airbo.uncertainty.gaussians import Mixture, Resolution
 from airbo.uncertainty.normal import GaussianMixture, Normal
 
@@ -110,6 +111,19 @@ def _conditional(
             blocks.append(block)
             columns.append(list(own))
             continue
+        if isinstance(block, Clipped):  # limits stay; at a limit, x' stands for x̃
+            given = tuple((i, known[c]) for i, c in enumerate(own) if c in known)
+            inside = _conditional(block.uncertainty, tuple(x[list(own)].tolist()), given, False)[1]
+            for left, some in inside.independent_blocks(len(own)):
+                if not left.is_exact:
+                    blocks.append(with_columns(block, some, uncertainty=left))
+                    columns.append([own[i] for i in some])
+            continue
+        if isinstance(block, Joint):
+            is_known = [c in known for c in own]
+            blocks.append(_rest_of_joint(block, is_known, x[list(own)], landed[list(own)]))
+            columns.append([c for c in own if c not in known])
+            continue
         for part in block.landing(x[list(own)].unsqueeze(0), CELLS):
             mine = [own[c] for c in part.columns]
             rest = [c for c in mine if c not in known]
@@ -122,6 +136,19 @@ def _conditional(
                 blocks.append(Normal(cov=covs[0]) if is_normal else around)
                 columns.append(rest)
     return tuple(landed.tolist()), with_exact_rest(blocks, columns, len(x))
+
+
+def _rest_of_joint(
+    joint: Joint, known: list[bool], design: Float[Tensor, " b"], landed: Float[Tensor, " b"]
+) -> InputUncertainty:
+    """Return the uncertainty of the columns that were not measured, around the design."""
+    # z ~ N(m, R): its other columns, given those of x'_m
+    [z] = joint.scores(design.unsqueeze(0), landed.unsqueeze(0))
+    R, m = as_tensor(joint.correlation), as_tensor(joint.centre or (0.0,) * len(z))
+    scores = Mixture(tuple(range(len(z))), R.new_ones(1, 1), m[None, None], R[None, None])
+    _, [centre], [spread] = _rest(scores, known, z)
+    marginals = [u for u, is_known in zip(joint.marginals, known, strict=True) if not is_known]
+    return Joint(marginals, spread.tolist(), centre.tolist())
 
 
 def _rest(

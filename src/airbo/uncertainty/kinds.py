@@ -213,6 +213,9 @@ def _one_marginal_each(fields: Fields) -> Fields:
     n, m = len(fields["marginals"]), len(fields["correlation"])
     if m != n:
         raise ValueError(f"{n} marginals need a correlation matrix with {n} rows, got {m}.")
+    centre = fields.get("centre")
+    if centre is not None and shape_of(centre) != (n,):
+        raise ValueError(f"centre must have a number for each of {n} marginals, got {centre}.")
     return fields
 
 
@@ -602,9 +605,11 @@ KINDS = {
         ),
         Kind(
             "Joint", "composed", "joint",
-            (Field("marginals", _inners), Field("correlation", _matrices(2))),
+            (Field("marginals", _inners), Field("correlation", _matrices(2)),
+             Field("centre", numbers(1), None)),
             say=lambda f, show: "; ".join(said(m, show) for m in f["marginals"]) + "; correlated",
-            complete=_one_marginal_each, width=lambda f: len(f["marginals"]), parts="marginals",
+            complete=_one_marginal_each, width=lambda f: len(f["marginals"]),
+            in_file=("marginals", "correlation"), parts="marginals",
         ),
         Kind(
             "Piecewise", "varying", "piecewise",

@@ -5,7 +5,8 @@ import pytest
 
 import airbo
 from airbo import uncertainty as unc
-from airbo.integrations.optuna import AIRBOSampler, optimizer_of, recommend
+from airbo.integrations.optuna import AIRBOSampler, front, optimizer_of, recommend
+from tests.integrations.optuna.common import warnings_in
 
 HUMID = airbo.Environment(20.0, 90.0, typical=50.0, law=unc.Normal(8.0))
 SPEED = optuna.distributions.FloatDistribution(50.0, 200.0)
@@ -75,6 +76,36 @@ def test_a_search_space_may_bring_the_environment():
     add(study, 100.0, 50.0, executed={"humidity": 51.0})
     assert optimizer_of(study).observations["executed_humidity"].tolist() == [51.0]
     assert [*study.ask({"speed": SPEED}).params] == ["speed"]
+
+
+def test_the_front_of_today_is_that_of_the_optimizer(study):
+    given = {"humidity": 60.0}
+    assert front(study, given=given) == optimizer_of(study).front(given=given)
+
+
+def test_a_finished_trial_out_of_bounds_counts_as_not_measured(caplog):
+    study = new_study()
+    add(study, 100.0, 50.0, executed={"humidity": 99.0})
+    add(study, 120.0, 50.0, executed={"humidity": 51.0})
+    table = optimizer_of(study).observations
+    assert table["executed_humidity"].isna().tolist() == [True, False]
+    [said] = warnings_in(caplog)
+    assert "'humidity' is 99, but its bounds are 20 and 90. airbo uses it as if nothing" in said
+
+
+def test_a_finished_trial_without_law_and_measurement_counts_as_failed(caplog):
+    study = new_study(environment={"humidity": airbo.Environment(20.0, 90.0)})
+    add(study, 100.0, 50.0)
+    add(study, 120.0, 50.0, executed={"humidity": 51.0})
+    assert optimizer_of(study).observations["status"].tolist() == ["failed", "ok"]
+    [said] = warnings_in(caplog)
+    assert "'humidity' was not measured and has no law" in said
+    assert said.endswith("airbo counts it as failed.")
+
+
+def test_what_is_no_environment_is_refused_at_birth():
+    with pytest.raises(TypeError, match=r"'humidity' must be an airbo\.Environment, got 5"):
+        new_study(environment={"humidity": 5})
 
 
 def test_names_that_nobody_knows_are_refused():

@@ -55,7 +55,7 @@ def test_a_day_by_json_is_what_the_command_line_shows(ann, file):
     )  # fmt: skip
     [added] = call(ann, "tell", {"design": DESIGN, "outcomes": {"roughness": 2.0}})["told"]
     assert added["done"] == "added"
-    call(ann, "ask", {"n": 2})
+    call(ann, "ask", {"n": 2.0})
     [failed] = call(ann, "fail", {"trial": 2, "why": "the tool broke"})["told"]
     assert (failed["outcome"], failed["notes"]) == ("failed", ["the tool broke"])
     assert call(ann, "status") == data("status", "-f", file)
@@ -100,6 +100,7 @@ def test_the_same_key_twice_counts_once(ann, file):
         ("tell", {"trial": 0, "value": 1.25, "executed": {"humidity": 99}}, 422, "bounds are 20"),
         ("fail", {}, 422, "trial is missing"),
         ("ask", {"n": 0}, 422, "n must have 1 to 20"),
+        ("ask", {"n": 2.5}, 422, "n must be a whole number, got 2.5"),
         ("ask", {"given": {"humidty": 1}}, 422, "did you mean 'humidity'"),
         ("ask", [], 422, "Send a JSON object"),
         ("predict?humidity=wet", None, 422, "humidity must be a number"),

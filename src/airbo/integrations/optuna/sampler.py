@@ -122,6 +122,11 @@ class AIRBOSampler(BaseSampler):
         self._n_startup_trials = whole_number("n_startup_trials", n_startup_trials, least=0)
         self._given = None if search_space is None else SearchSpace.of(search_space)
         self._environment = dict(environment or {})
+        for name, around in self._environment.items():
+            if not isinstance(around, Environment):
+                raise TypeError(
+                    f"environment: {name!r} must be an airbo.Environment, got {around!r}."
+                )
         if self._given is not None:
             self._environment |= self._given.environment
             self._given = replace(self._given, environment=self._environment)
@@ -422,6 +427,7 @@ def front(
     *,
     sampler: AIRBOSampler | None = None,
     policy: Literal["observed", "anywhere"] | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> list[Recommendation]:
     """Return the designs that keep all constraints and that no other one beats in expectation.
 
@@ -429,9 +435,11 @@ def front(
         study: The study.
         sampler: Says what the uncertainty is and which model to use; by default the study's own.
         policy: Where to look; see ``airbo.Optimizer.recommend``.
+        given: What is known of the environment of today, by name.
     """
     trials, optimizer = _sampler(study, sampler).look(study)
-    return [replace(r, design=trials.space.params(r.design)) for r in optimizer.front(policy)]
+    best = optimizer.front(policy, given=given)
+    return [replace(r, design=trials.space.params(r.design)) for r in best]
 
 
 def robust_trial(study: Study, *, sampler: AIRBOSampler | None = None) -> FrozenTrial:

@@ -29,6 +29,7 @@ from airbo.optimizer import Optimizer
 from airbo.optimizer.search import NEARBY
 from airbo.outcomes import MAX_OBJECTIVES, AtMost, Maximize, Minimize, Want, objectives
 from airbo.space import Design
+from airbo.space.parameters import Environment
 from airbo.uncertainty.in_cube import ByName, by_columns
 from airbo.uncertainty.kinds import group, read_uncertainty
 from airbo.words import nearest
@@ -78,22 +79,25 @@ def within(uncertainty: ByName, names: Collection[str]) -> ByName:
 
 
 def executed_of(
-    trial: FrozenTrial, environment: Collection[str] = (), attribute: str = EXECUTED
+    trial: FrozenTrial,
+    environment: Mapping[str, Environment] | None = None,
+    attribute: str = EXECUTED,
 ) -> dict[str, Any]:
     """Return the measured parameters of the executed input; None, NaN and inf are left out.
 
     Args:
         trial: The trial.
-        environment: Names of what no trial sets, which may have been measured, too.
+        environment: What no trial sets, by name, which may have been measured, too.
         attribute: The user attribute that holds them.
 
     Raises:
-        ValueError: If it is not a dict of numbers by name.
+        ValueError: If it is not a dict of numbers by name, or out of bounds.
     """
     measured = trial.user_attrs.get(attribute, {})
     where = f"User attribute {attribute!r}:"
     if not isinstance(measured, Mapping):
         raise ValueError(f"{where} expected a dict of numbers by name, got {measured!r}.")
+    environment = environment or {}
     known = [*trial.params, *environment] if attribute == EXECUTED else [*environment]
     for name, value in measured.items():
         if name not in known:
@@ -101,11 +105,16 @@ def executed_of(
         is_choice = isinstance(trial.distributions.get(name), CategoricalDistribution)
         if not (is_choice or value is None or _is_number(value)):
             raise ValueError(f"{where} {name!r} must be a number, got {value!r}.")
-    return {
+    found = {
         name: value
         for name, value in measured.items()
         if value is not None and not (isinstance(value, float) and not math.isfinite(value))
     }
+    for name, around in environment.items():
+        if not around.low <= found.get(name, around.low) <= around.high:
+            ends = f"{around.low:g} and {around.high:g}"
+            raise ValueError(f"{where} {name!r} is {found[name]:g}, but its bounds are {ends}.")
+    return found
 
 
 def given_of(trial: FrozenTrial, space: SearchSpace) -> dict[str, Any]:
@@ -190,7 +199,11 @@ class FinishedTrial:
                 number = self.trial.number
                 _logger.warning("Trial %d: %s airbo uses it as if %s.", number, error, without)
         executed, under = usable
-        optimizer.tell(self.design, self.outcomes, executed, under, allow_outside=True)
+        try:
+            optimizer.tell(self.design, self.outcomes, executed, under, allow_outside=True)
+        except ValueError as error:
+            _logger.warning("Trial %d: %s airbo counts it as failed.", self.trial.number, error)
+            optimizer.tell(self.design, None, allow_outside=True)
 
 
 _READ: Sequence[tuple[Callable[[FrozenTrial, SearchSpace], Any], str]] = (

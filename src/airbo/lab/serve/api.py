@@ -139,14 +139,13 @@ class Api:
             raise CampaignError(f"Send a JSON object with some of the fields {[*fields]}.")
         if "key" in fields and "key" not in found and "idempotency-key" in request.headers:
             found = {**found, "key": request.headers["idempotency-key"]}
-        for name, value in found.items():
+        for name in found:
             if name not in fields:
                 raise CampaignError(f"unknown field {name!r}{nearest(name, fields)}")
-            _check(name, value, fields[name])
         for name in verb.needed:
             if name not in found:
                 raise CampaignError(f"{name} is missing.")
-        return dict(found)
+        return {name: _checked(name, value, fields[name]) for name, value in found.items()}
 
     def ask(self, said: dict[str, Any], by: str) -> dict[str, Any]:
         """Choose designs; the answer waits for them."""
@@ -199,9 +198,12 @@ class Api:
         return status_data(now.settings, now.status)
 
 
-def _check(name: str, value: Any, schema: Schema) -> None:
+def _checked(name: str, value: Any, schema: Schema) -> Any:
     """Refuse what is not of the declared kind; what it may be, the campaign says."""
     kind = schema["type"]
+    # JSON has one kind of number: 3.0 is a whole number, too
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        value = int(value)
     if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
         raise CampaignError(f"{name} must be {_WORDS[kind]}, got {value!r}.")
     size = len(value) if isinstance(value, str) else value
@@ -211,6 +213,7 @@ def _check(name: str, value: Any, schema: Schema) -> None:
         what = "characters" if isinstance(value, str) else "in size"
         limits = f"at least {low}" if high is None else f"{low or 0} to {high}"
         raise CampaignError(f"{name} must have {limits} {what}, got {size}.")
+    return value
 
 
 def answer(data: Mapping[str, Any], status: int = 200) -> Response:
