@@ -189,10 +189,8 @@ class Optimizer:
                 counts for the result, unless ``tell`` says otherwise.
         """
         with self._lock:
-            points, n_designs = (
-                self._points(given),
-                whole_number("n", 1 if n is None else n, least=1),
-            )
+            points = self._points(given)
+            n_designs = 1 if n is None else whole_number("n", n, least=1)
             if number is not None:
                 self._history.n_asked = whole_number("number", number, least=0)
             designs = [self._ask_one(points) for _ in range(n_designs)]
