@@ -174,9 +174,10 @@ def all_halved_words(budget: ToleranceBudget, name: str, unit: str | None) -> st
 
 def _left(c: Contribution, budget: ToleranceBudget) -> str:
     left = f"{likely_share(c.scatter_if_halved)} of the scatter"
-    if c.gain_if_halved is None or budget.in_spec is None:
+    then = budget.in_spec_if_halved(c)
+    if then is None or budget.in_spec is None:
         return left
-    now, then = budget.in_spec.value, budget.in_spec.value + c.gain_if_halved.value
+    now = budget.in_spec.value
     if percent(then) == percent(now):
         return f"{left}, and {percent(now)} in spec as now"
     clear = "" if c.is_clear else " (no clear difference)"

@@ -156,10 +156,10 @@ def budget_rows(budget: ToleranceBudget) -> list[list[str]]:
 
 def _row(budget: ToleranceBudget, c: Contribution, name: str) -> list[str]:
     cells = [name, likely_share(c.share), likely_share(c.scatter_if_halved)]
-    gain = c.gain_if_halved
-    if gain is None or budget.in_spec is None:
+    gain, share = c.gain_if_halved, budget.in_spec_if_halved(c)
+    if gain is None or share is None or budget.in_spec is None:
         return cells
-    then = words.percent(budget.in_spec.value + gain.value)
+    then = words.percent(share)
     if then == words.percent(budget.in_spec.value):
         return [*cells, f"{then}, as now"]
     points, low, high = (_signed(100 * v) for v in (gain.value, gain.low, gain.high))
