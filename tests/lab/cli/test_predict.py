@@ -56,10 +56,14 @@ def test_every_row_of_a_table_is_predicted_as_if_alone(line):
 
 
 def test_all_mistakes_of_a_table_are_named_at_once(line):
-    (line / "designs.csv").write_text("x\nten\n0.5\nmany\n", "utf-8")
+    (line / "designs.csv").write_text("x\nten\n0.5\nmany\n7\n", "utf-8")
     found = airbo_("predict", "--table", "designs.csv", code=3).stderr
     assert "line 2" in found
     assert "line 4" in found
+    assert "line 5" in found
+    (line / "designs.csv").write_text("x\n0.5\n7\n", "utf-8")
+    assert "Use --allow-outside" in airbo_("predict", "--table", "designs.csv", code=3).stderr
+    assert len(data("predict", "--table", "designs.csv", "--allow-outside")["predictions"]) == 2
 
 
 @pytest.mark.parametrize(
