@@ -72,6 +72,7 @@ def test_all_mistakes_of_a_table_are_named_at_once(line):
         (["0.5"], "Values are written as name=value, once each, got '0.5'."),
         (["x=a"], "x=a: x must be a number, got 'a'."),
         (["y=1"], "y=1: unknown parameter 'y'"),
+        (["x=a", "y=1"], "x=a: x must be a number, got 'a'. y=1: unknown parameter 'y'"),
         (["x=7"], "'x'"),
         (["x=1,250"], "1,250 can mean 1.250 or 1250"),
         (["x=1", "x=0"], "Values are written as name=value, once each, got 'x=0'."),
