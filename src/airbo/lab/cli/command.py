@@ -18,8 +18,8 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from airbo.lab.errors import CampaignError, Doubtful, FileError
-from airbo.lab.fields import FIELDS
-from airbo.words import typed_value
+from airbo.lab.fields import FIELDS, Field
+from airbo.words import typed_number, typed_value
 
 if TYPE_CHECKING:
     from airbo.lab import Campaign, Settings
@@ -28,9 +28,23 @@ if TYPE_CHECKING:
 def option(name: str, *flags: str, **more: Any) -> Any:
     """Return the option for a field of ``airbo.lab.fields``."""
     field = FIELDS[name]
-    limits = {"min": field.least, "max": field.most} if field.kind in ("integer", "number") else {}
     flags = flags or (f"--{name.replace('_', '-')}",)
-    return typer.Option(*flags, help=field.says, **{**limits, **more})
+    if field.kind == "integer":
+        more = {"min": field.least, "max": field.most, **more}
+    if field.kind == "number":
+        more["parser"] = partial(_number, field)
+    return typer.Option(*flags, help=field.says, **more)
+
+
+def _number(field: Field, text: str) -> float:
+    """Read a number as people type it."""
+    try:
+        number = typed_number(text, "it")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if field.least is not None and number < field.least:
+        raise typer.BadParameter(f"it must be at least {field.least:g}, got {text!r}.")
+    return number
 
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]

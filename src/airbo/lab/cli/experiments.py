@@ -154,7 +154,7 @@ def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
         out.show(told_words(settings, t))
         if t.done == "corrected" and e.executed and t.before and t.before.executed == e.executed:
             out.show(f"The executed input stays as it was measured: {pairs(e.executed)}.")
-        elif t.done == "told" and t.before is not None:
+        elif t.done == "told" and t.before is not None and t.before.is_pending:
             out.show(f"Changed: {', '.join(t.changes)}.")
     out.result({"told": told_data(settings, told)})
 
