@@ -471,9 +471,7 @@ class _TableReader:
         text = self._plain(name, cell) if name in self._numbers else self.sheet.text(cell)
         return typed_value(self.space, name, text)
 
-    def designed(
-        self, name: str, cell: str, allow_outside: bool, outside: str = _OUTSIDE
-    ) -> Any:
+    def designed(self, name: str, cell: str, allow_outside: bool, outside: str = _OUTSIDE) -> Any:
         """Read the value of a parameter, in its range; else add a sentence on what to do."""
         value = self.value(name, cell)
         try:

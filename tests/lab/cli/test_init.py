@@ -75,7 +75,13 @@ def test_init_reads_numbers_as_people_type_them_and_names_all_mistakes(here):
     flags = ["--parameter", "x=a:b", "--parameter", "tool=A", "--parameter", "cooling=0:1"]
     flags += ["--uncertainty", "colling=normal:1", "--uncertainty", "x=normal:c", "--force"]
     said = re.sub(r"[\s│]+", " ", airbo_("init", *flags, code=2).stderr)
-    for what in ("got 'a'", "got 'tool=A'", "names 'colling'", "did you mean 'cooling'?", "got 'c'"):
+    for what in (
+        "got 'a'",
+        "got 'tool=A'",
+        "names 'colling'",
+        "did you mean 'cooling'?",
+        "got 'c'",
+    ):
         assert what in said
 
 

@@ -112,7 +112,7 @@ def test_a_report_of_two_outcomes_and_forty_experiments_prints_on_six_pages(brow
     rng = random.Random(0)
     with campaign(tmp_path, REACTION) as c:
         for i in range(40):
-            temp, solvent = rng.uniform(40, 110), "THF MeCN DMF".split()[i % 3]
+            temp, solvent = rng.uniform(40, 110), ["THF", "MeCN", "DMF"][i % 3]
             design = {"temp": temp, "equiv": rng.uniform(1, 2.5), "conc": rng.uniform(0.1, 1)}
             told = {"yield": 80 - (temp - 85) ** 2 / 30, "impurity": 0.004 * temp}
             c.tell({**design, "solvent": solvent}, told, sure=True)

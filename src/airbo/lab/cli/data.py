@@ -45,9 +45,7 @@ def import_(
     ] = False,
     mapped: Annotated[
         list[str] | None,
-        typer.Option(
-            "--map", help="A column with another name: NAME=COLUMN, as often as needed."
-        ),
+        typer.Option("--map", help="A column with another name: NAME=COLUMN, as often as needed."),
     ] = None,
     uncertainty: Under = None,
     yes: Yes = False,
