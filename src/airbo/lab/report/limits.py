@@ -1,6 +1,5 @@
 """What people hand over where values have limits: how they are kept, and how far one may move."""
 
-
 import plotly.graph_objects as go
 import torch
 from jaxtyping import Float
