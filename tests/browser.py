@@ -164,7 +164,9 @@ class Browser:
         path.write_bytes(base64.b64decode(data))
 
     def pdf(self, path):
-        path.write_bytes(base64.b64decode(self.call("Page.printToPDF")["data"]))
+        path.write_bytes(
+            base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+        )
 
     def call(self, method, **params):
         return self.chromium.call(self._session, method, **params)

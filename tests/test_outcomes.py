@@ -156,4 +156,6 @@ def test_what_cannot_have_been_measured_is_refused(told, message):
     ],
 )
 def test_only_values_have_the_unit_of_values(want, mean, said):
-    assert expected_words(want, SimpleNamespace(mean=mean, std=0.21), "mm") == said
+    share = SimpleNamespace(share=0.904, share_interval=(0.559, 1.0))
+    estimate = SimpleNamespace(mean=mean, std=0.21, capability=share)
+    assert expected_words(want, estimate, "mm") == said

@@ -45,18 +45,6 @@ def test_means_are_rounded_to_what_is_known(mean, std, text):
     assert words.plus_minus(SimpleNamespace(mean=mean, std=std)) == text
 
 
-@pytest.mark.parametrize(
-    ("mean", "std", "text"),
-    [
-        (0.989, 0.051, "98.9% (90.5% to 100%)"),
-        (0.02, 0.05, "2% (0% to 10.2%)"),
-        (0.5, 0.1, "50% (33.6% to 66.4%)"),
-    ],
-)
-def test_no_share_is_below_nothing_or_above_all(mean, std, text):
-    assert words.share(SimpleNamespace(mean=mean, std=std)) == text
-
-
 def test_gains_carry_their_sign():
     assert words.plus_minus(SimpleNamespace(mean=0.5, std=0.1), signed=True) == "+0.50 ± 0.10"
 

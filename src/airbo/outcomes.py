@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from airbo.measures.kinds import (
     InSpec,
@@ -21,7 +21,10 @@ from airbo.measures.kinds import (
 )
 from airbo.observed import LARGEST, VALUE, Direction, check_value
 from airbo.space.parameters import finite_number
-from airbo.words import MeanAndStd, nearest, number, plus_minus, share, with_unit
+from airbo.words import MeanAndStd, nearest, number, percent, plus_minus, with_unit
+
+if TYPE_CHECKING:
+    from airbo.measures.capability import Capability
 
 FEASIBLE = "feasible"
 """The outcome that is 0 where a design cannot be used and 1 where it can."""
@@ -315,11 +318,20 @@ def limits(outcomes: Mapping[str, Want]) -> dict[str, Limit]:
     return {name: o for name, o in outcomes.items() if isinstance(o, Limit)}
 
 
-def expected_words(want: Want | None, estimate: MeanAndStd, unit: str | None = None) -> str:
+class Expected(MeanAndStd, Protocol):
+    """What is believed about an outcome of a design."""
+
+    @property
+    def capability(self) -> "Capability | None":
+        """How well it keeps within limits, if it has any."""
+
+
+def expected_words(want: Want | None, estimate: Expected, unit: str | None = None) -> str:
     """Write what to expect of an outcome; a share in spec and a squared distance have no unit."""
     measure = want.measure if isinstance(want, Aim) else None
-    if isinstance(measure, InSpec):
-        return f"{share(estimate)} in spec"
+    if isinstance(measure, InSpec) and estimate.capability is not None:
+        low, high = map(percent, estimate.capability.share_interval)
+        return f"{percent(estimate.capability.share)} ({low} to {high}) in spec"
     if isinstance(measure, Target):
         away = with_unit(number(max(0.0, -estimate.mean) ** 0.5, 3), unit)
         return f"typically {away} away from {measure.value:g}"

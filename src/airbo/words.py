@@ -133,9 +133,9 @@ def plus_minus(estimate: MeanAndStd, signed: bool = False) -> str:
 
 
 def interval(estimate: MeanAndStd) -> str:
-    """Write the range that holds the truth in 95 of 100 cases."""
-    mean, std = float(estimate.mean), float(estimate.std)
-    return between(mean - 2 * std, mean + 2 * std)
+    """Write the range that holds the truth in 90 of 100 cases."""
+    mean, away = float(estimate.mean), NORMAL_90 * float(estimate.std)
+    return between(mean - away, mean + away)
 
 
 def percent(share: float) -> str:
@@ -151,13 +151,6 @@ def percent(share: float) -> str:
 
 NORMAL_90 = 1.6449
 """Half-width, in standard deviations, of the central 90% of a normal distribution."""
-
-
-def share(estimate: MeanAndStd) -> str:
-    """Write a share and the part of its 90% interval (model uncertainty) that a share can have."""
-    mean, away = float(estimate.mean), NORMAL_90 * float(estimate.std)
-    low, high = (percent(min(max(end, 0.0), 1.0)) for end in (mean - away, mean + away))
-    return f"{percent(mean)} ({low} to {high})"
 
 
 def ppm(value: float) -> str:

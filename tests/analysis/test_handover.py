@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -14,7 +15,7 @@ from airbo import uncertainty as unc
 from airbo.analysis import Handover, operating_window, tolerance_budget
 from airbo.analysis import window as window_module
 from airbo.analysis.budget import first_order_index
-from airbo.analysis.words import window_verdict
+from airbo.analysis.words import budget_sentences, window_verdict
 from airbo.measures.capability import Likely
 
 P = {"x": unc.Normal(0.3), "y": unc.Normal(0.2)}
@@ -216,6 +217,12 @@ def test_halving_an_error_brings_into_spec_what_the_closed_form_says(budget):
         gain = norm.cdf(1 / math.sqrt(1 - 0.75 * share)) - norm.cdf(1)
         assert c.gain_if_halved.value == pytest.approx(gain, abs=0.01)
         assert c.is_clear
+
+
+def test_no_share_in_spec_rises_above_all(budget):
+    almost = replace(budget, in_spec=Likely(0.9999, 0.999, 1.0))
+    assert almost.in_spec_if_halved(budget.all_halved) == 1.0
+    assert "100% in spec instead of 99.99%" in budget_sentences(almost, "value", None)[0]
 
 
 def test_what_errors_do_together_is_a_share_of_its_own():

@@ -76,6 +76,15 @@ def test_a_log_that_cannot_resolve_its_deviations_says_so(rng):
     assert "unresolved" not in kinds(fine)
 
 
+def test_a_coarse_log_without_any_deviation_does_not_prove_that_there_is_none(rng):
+    asked = rng.integers(0, 100, N).astype(float)
+    learned = unc.learn(asked, np.round(asked + rng.normal(0, 0.05, N)))
+    assert "unresolved" in kinds(learned)
+    assert "cannot show standard deviations below 0.3" in learned.text
+    fine = rng.uniform(0, 100, N)
+    assert "unresolved" not in kinds(unc.learn(fine, fine))
+
+
 def test_deviations_in_a_part_of_the_range_are_not_called_the_same_everywhere(rng):
     asked = rng.choice([0.0, 25.0, 50.0, 75.0], N)
     missed = np.where(asked == 0, rng.choice([0.0, 1.0], N), 0.0)

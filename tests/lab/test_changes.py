@@ -262,7 +262,7 @@ def test_an_executed_input_far_outside_is_questioned(c):
 def test_a_value_far_from_all_others_is_questioned(c):
     for i in range(8):
         c.tell({"x": i / 10}, 10.0 + i)
-    with pytest.raises(Doubtful, match="A value of 139 is far from all others, which are 10 to 17"):
+    with pytest.raises(Doubtful, match="value = 139 is far from all others, which are 10 to 17"):
         c.tell(0, 139.0)
     assert c.tell(0, 25.0).done == "told"
     assert c.tell(1, 139.0, sure=True).done == "told"
@@ -287,7 +287,7 @@ PLAUSIBLE = LINE + '[outcomes.yield]\ngoal = "maximize"\nunit = "%"\nlow = 0\nhi
 @pytest.mark.parametrize("value", [-0.1, 621.0])
 def test_a_value_outside_its_plausible_range_is_questioned_from_the_first_one_on(tmp_path, value):
     with campaign(tmp_path, PLAUSIBLE) as c:
-        asks = f"A yield of {number(value)} is not plausible: the file says between 0 and 100 %."
+        asks = f"yield = {number(value)} is not plausible: the file says between 0 and 100 %."
         with pytest.raises(Doubtful, match=asks):
             c.tell({"x": 0.5}, {"yield": value})
         assert c.tell({"x": 0.5}, {"yield": 62.1}).done == "added"
@@ -325,7 +325,7 @@ def test_a_table_is_questioned_as_a_whole_before_anything_is_stored(tmp_path, c)
     with pytest.raises(Doubtful) as caught:
         c.import_table(table)
     assert caught.value.doubts == [
-        "Line 4: A value of 139 is far from all others, which are 11 to 18.",
+        "Line 4: value = 139 is far from all others, which are 11 to 18.",
         "Line 5: x: an executed input of 77 is far outside the range 0 to 1 mm.",
     ]
     assert not any(h.undoable for h in c.history())

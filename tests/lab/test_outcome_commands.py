@@ -37,6 +37,9 @@ def test_outcomes_are_told_by_name(airbo):
     added = json.loads(airbo("tell", "x=0.2", "leak=0.2", "--json").stdout)["told"][0]
     assert (added["outcomes"], added["value"]) == ({"leak": 0.2}, None)
     assert "Experiment 1 waits for a measurement: strength." in airbo("status").output
+    later = airbo("tell", str(added["trial"]), "strength=2").output
+    assert "leak = 0.2, strength = 2 MPa" in later
+    assert "Changed" not in later  # it was measured later, and nothing was corrected
     assert "did you mean 'leak'" in airbo("tell", "0", "leek=1").output
     said = " ".join(airbo("tell", "0", "1").output.split())
     assert "Please write: airbo tell 3 strength=1.25 leak=1.25" in said

@@ -7,7 +7,8 @@ import pytest
 
 from airbo import Campaign, measures
 from airbo.lab import CampaignError
-from airbo.lab.prediction import FAR, nearest_words, sentences
+from airbo.lab.prediction import FAR, nearest_words, reason, sentences
+from airbo.words import percent
 from tests.lab.common import write
 
 pytestmark = pytest.mark.usefixtures("as_without_shape_checks", "few_draws")
@@ -103,6 +104,22 @@ def test_a_share_in_spec_is_that_of_the_recommendation(told):
     best = told.recommend()
     found = told.predict(best.design)
     assert found.outcomes["Ra"].decides.capability == best.capability
+
+
+@pytest.mark.parametrize("told", [SPEC], indirect=True)
+def test_a_share_in_spec_is_the_same_number_wherever_it_is_said(told):
+    answer = told.adviser().answer()
+    best, c = answer.best, answer.best.capability
+    known = told.modelled()
+    why = reason(told.optimizer(), told.settings, known, best.design)
+    decides = told.predict(best.design).outcomes["Ra"].decides
+    [budget] = answer.handover.budgets
+    assert (best.mean, best.std) == (decides.mean, decides.std) == (c.share, c.share_std)
+    assert best.outcomes["Ra"].std == c.share_std
+    assert decides.interval == c.share_interval == (budget.in_spec.low, budget.in_spec.high)
+    assert budget.in_spec.value == answer.handover.window.probability == c.share
+    low, high = map(percent, c.share_interval)
+    assert f"{percent(c.share)} ({low} to {high}) in spec" in why
 
 
 @pytest.mark.parametrize("told", [MEAN, SPEC, SEVERAL], indirect=True)

@@ -141,7 +141,7 @@ def test_other_columns_and_ranges_are_taken_if_that_is_meant(tmp_path):
     text = GOOD.replace("value", "value,who").replace("1.5", "1.5,ann").replace("2.5", "2.5,bob")
     c.import_table(csv(tmp_path, text), ignore_others=True)
     c.import_table(csv(tmp_path, GOOD.replace("100", "1000")), allow_outside=True)
-    assert sorted(e.design["speed"] for e in c.experiments) == [100, 120, 120, 1000]
+    assert sorted(e.design["speed"] for e in c.experiments) == [100, 120, 1000]
 
 
 def test_an_export_can_be_imported_elsewhere(tmp_path):
@@ -313,6 +313,40 @@ def test_the_same_runs_from_csv_and_from_excel_count_once(tmp_path):
     assert not c.import_table(tmp_path / "runs.csv").already
     assert c.import_table(tmp_path / "runs.xlsx").already
     assert c.status().n_ok == 5
+
+
+def test_rows_that_the_campaign_has_are_named_and_left_out(tmp_path):
+    c = campaign(tmp_path, MILL)
+    c.import_table(csv(tmp_path, GOOD))
+    c.tell({"speed": 140.0, "depth": 1.5, "passes": 1, "tool": "A"}, {"roughness": 3.5})
+    grown = GOOD + "140,1.5,1,A,3.5\n100,0.5,2,A,1.5\n100,0.5,2,A,1.6\n"
+    done = c.import_table(csv(tmp_path, grown))  # line 5 is line 2 again: another run
+    assert (done.numbers, done.already) == ([3, 4], False)
+    assert done.there == {2: 0, 3: 1, 4: 2}
+    assert "line 2-4, as experiment 0-2" in done.there_words
+    assert [value_of(e) for e in c.experiments] == [1.5, 2.5, 3.5, 1.5, 1.6]
+    part = "\n".join(grown.splitlines()[:4])  # a table that nobody imported, and nothing new
+    assert c.import_table(csv(tmp_path, part)).already
+    assert len(c.experiments) == 5
+    assert len(c.import_table(csv(tmp_path, grown), again=True).numbers) == 5
+
+
+def test_a_row_with_another_outcome_or_measurement_is_another_run(tmp_path):
+    c = campaign(tmp_path, MILL)
+    text = GOOD.replace("value", "executed_speed,value").replace("A,", "A,101,")
+    c.import_table(csv(tmp_path, text.replace("B,", "B,,")))
+    other = text.replace("101", "102").replace("B,", "B,,").replace("2.5", "2.6")
+    assert c.import_table(csv(tmp_path, other)).there == {}
+    failed = GOOD.replace("value", "status,value").replace("1.5\n", "failed,\n")
+    c.import_table(csv(tmp_path, failed.replace("2.5", "ok,2.7")))
+    assert c.import_table(csv(tmp_path, failed.replace("2.5", "ok,2.8"))).there == {2: 4}
+
+
+def test_a_cell_may_carry_the_unit_of_its_column(tmp_path):
+    value = 'value = { name = "yield", unit = "%" }'
+    c = campaign(tmp_path, f"{value}\n{LINE}")
+    c.import_table(csv(tmp_path, "x;yield\n0,5;62,1%\n0,25;55,4\n"))
+    assert [value_of(e) for e in c.experiments] == [62.1, 55.4]
 
 
 def test_columns_may_have_other_names(tmp_path):

@@ -74,6 +74,12 @@ class ToleranceBudget:
     outcome: str | None = None
     """Which outcome it is about, where there are several."""
 
+    def in_spec_if_halved(self, c: Contribution) -> float | None:
+        """Return the share in spec if some errors were half as large, where there are limits."""
+        if c.gain_if_halved is None or self.in_spec is None:
+            return None
+        return min(max(self.in_spec.value + c.gain_if_halved.value, 0.0), 1.0)
+
 
 def tolerance_budget(
     optimizer: Optimizer,
@@ -113,6 +119,8 @@ def tolerance_budget(
             for i, own in enumerate(names)
         )
         everything = tuple(name for own in names for name in own)
+        # the share in spec today is the one that is told of the design everywhere
+        [today] = model.capabilities([plain])
         # what no group explains alone: 1 - noise - Σ_i S_i
         rest = 1 - parts.noise_share - sum(parts.shares, torch.zeros_like(parts.noise_share))
         return ToleranceBudget(
@@ -122,7 +130,7 @@ def tolerance_budget(
             Likely.of(rest.clamp_min(0) if len(groups) > 1 else 0 * rest),
             Likely.of(parts.noise_share) if draws.noise == "product" else None,
             parts.contribution(everything, -1, 1 - parts.noise_share) if groups else None,
-            None if limits is None else Likely.of(limits.of(values[:, 0])),
+            None if today is None else Likely(today.share, *today.share_interval),
             model.goal.name if len(optimizer.outcomes) > 1 else None,
         )
 

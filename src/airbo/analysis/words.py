@@ -1,6 +1,6 @@
 """Outlook, operating window and tolerance budget, in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from airbo.analysis.budget import Contribution, ToleranceBudget
@@ -111,7 +111,7 @@ def window_sentences(window: OperatingWindow, space: Space) -> list[str]:
     """Say how far each parameter may move."""
     found = [window_verdict(window)]
     for name, ends in window.alone.items():
-        alone, joint = (_range(space, name, own) for own in (ends, window.jointly[name]))
+        alone, joint = (range_words(space, name, own) for own in (ends, window.jointly[name]))
         both = f"{alone} alone; {joint} if all move at once"
         found.append(f"{name}: {both if len(window.alone) > 1 else alone}.")
     return found
@@ -138,7 +138,8 @@ def window_verdict(window: OperatingWindow) -> str:
     )
 
 
-def _range(space: Space, name: str, ends: tuple[Any, ...]) -> str:
+def range_words(space: Space, name: str, ends: Sequence[Any]) -> str:
+    """Write how far a parameter may move, or which of its choices there are."""
     parameter = space.parameters[name]
     if isinstance(parameter, Categorical):
         return listed([str(choice) for choice in ends])
@@ -174,9 +175,10 @@ def all_halved_words(budget: ToleranceBudget, name: str, unit: str | None) -> st
 
 def _left(c: Contribution, budget: ToleranceBudget) -> str:
     left = f"{likely_share(c.scatter_if_halved)} of the scatter"
-    if c.gain_if_halved is None or budget.in_spec is None:
+    then = budget.in_spec_if_halved(c)
+    if then is None or budget.in_spec is None:
         return left
-    now, then = budget.in_spec.value, budget.in_spec.value + c.gain_if_halved.value
+    now = budget.in_spec.value
     if percent(then) == percent(now):
         return f"{left}, and {percent(now)} in spec as now"
     clear = "" if c.is_clear else " (no clear difference)"

@@ -221,6 +221,12 @@ def _weaknesses(sample: Sample, step: float) -> Iterator[tuple[str, str]]:
             f"log cannot tell standard deviations below {_short(0.3 * own_step)} apart. Log more "
             "digits before you rely on the proposal.",
         )
+    elif step > 0 and not sample.d.any():
+        yield (
+            "unresolved",
+            f"actual values come in steps of {_short(step)}. If they are rounded to these, the log "
+            f"cannot show standard deviations below {_short(0.3 * step)}.",
+        )
     elif step > 0.2 * (spread(sample.d) or step):
         yield "quantized", f"actual values come in steps of {_short(step)}."
     part = logs.find_part(sample)

@@ -164,8 +164,10 @@ class Adviser:
         for name, want in objectives(self.settings.outcomes).items():
             capability = found[name].capability
             if isinstance(want.measure, InSpec) and capability is not None:
-                found[name] = replace(found[name], mean=capability.share)
-        return replace(best, mean=found[self.settings.value_name].mean, outcomes=found)
+                share, std = capability.share, capability.share_std
+                found[name] = replace(found[name], mean=share, std=std)
+        main = found[self.settings.value_name]
+        return replace(best, mean=main.mean, std=main.std, outcomes=found)
 
 
 def held(

@@ -541,7 +541,8 @@ class Campaign:
                 parameter and for the value, or the outcomes; where there is such, ``status`` (ok or
                 failed) and ``executed_<name>``. Of a table that was exported, numbers that are
                 free, notes, exclusions, times and names are kept.
-            again: Whether a table that was imported before counts once more.
+            again: Whether a table that was imported before, and rows that the campaign has already,
+                count once more.
             allow_outside: Whether designs may lie outside the ranges of the file.
             ignore_others: Whether to skip columns with other names.
             columns: Columns of the table that have other names than parameters and outcomes, by
@@ -569,16 +570,19 @@ class Campaign:
             found["known"] = table.known(record)
             if found["known"] and not again:
                 return []
+            found["there"] = {} if again else table.there(record)
+            new = table.without(found["there"])
             if not sure:
-                lines = [row.line for row in table.rows]
-                entries = [row.entry for row in table.rows]
+                lines = [row.line for row in new.rows]
+                entries = [row.entry for row in new.rows]
                 check_plausible(self.settings, record, entries, lines)
-            return table.facts(self.settings, record)
+            return new.facts(self.settings, record)
 
         call, record, is_new = self._change(table.new_call(self.record()), decide)
         if not is_new:
-            return Imported(record.numbers_of(found.get("known") or call), already=True)
-        return Imported(record.numbers_of(call), False, table.n_left_out)
+            numbers = record.numbers_of(found.get("known") or call)
+            return Imported(numbers or [*found["there"].values()], already=True)
+        return Imported(record.numbers_of(call), False, table.n_left_out, found["there"])
 
     def import_study(
         self, url: str, name: str, *, again: bool = False, allow_outside: bool = False

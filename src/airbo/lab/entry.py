@@ -347,7 +347,7 @@ def _about_value(
     settings: Settings, name: str, value: float, values: list[float], far: set[float]
 ) -> str:
     """Question a value that cannot be, or is far from all others; or say nothing."""
-    said, unit = f"A {name} of {words.number(value)} is", settings.units.get(name)
+    said, unit = f"{name} = {words.number(value)} is", settings.units.get(name)
     low, high = settings.plausible.get(name, (None, None))
     if (low is not None and value < low) or (high is not None and value > high):
         between = words.with_unit(bounds_words(low, high), unit)

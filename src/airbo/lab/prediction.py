@@ -274,7 +274,10 @@ def reason(
     models = optimizer.outcome_models(given)
     estimates = {}
     for model in models:
-        [estimates[model.goal.name]], _ = model.estimates(model.surrogate.points.of([design]))
+        [estimate], _ = model.estimates(model.surrogate.points.of([design]))
+        if not model.is_limit:
+            estimate = estimate.with_capability(*model.capabilities([design]))
+        estimates[model.goal.name] = estimate
     doubtful = [m for m in models if m.is_limit and (estimates[m.goal.name].holds or 0) < UNLIKELY]
     why = _repeated(experiments, design)
     if why is None and doubtful:

@@ -7,8 +7,8 @@ import math
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from airbo.lab import events
 from airbo.lab.entry import Entry, EntryReader, Report
 from airbo.lab.errors import CampaignError, FileError, Mistake, StorageError
 from airbo.lab.file import Settings
-from airbo.lab.record import Change, Experiment, Record
+from airbo.lab.record import Change, Experiment, Record, in_short
 from airbo.observed import (
     EXECUTED_COLUMN,
     FAILED,
@@ -33,7 +33,7 @@ from airbo.outcomes import objectives
 from airbo.sheets import EXCEL, Sheet, SheetError, excel_of, harmless, read_sheet, sheet_of
 from airbo.space import Design
 from airbo.space.parameters import Categorical
-from airbo.words import nearest, number_of, quoted, same_unit, typed_value, unit_of
+from airbo.words import nearest, quoted, same_unit, typed_number, typed_value, unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,8 @@ _OURS = (TRIAL, ASKED, TOLD, BY, EXCLUDED, NOTES)
 _SKIPPED = ("pending", "given up")
 _STATUSES = (OK, FAILED, INFEASIBLE, *_SKIPPED)
 _OUTSIDE = " Use --allow-outside if it was really run there."
+_OUTSIDE_TOO = " Use --allow-outside to predict it all the same."
+UNKNOWN_COLUMN = " (--map NAME=COLUMN says what it is; --ignore-others skips such columns)"
 _SAME_DIGITS = 12
 """Digits by which two tables are compared: programs write the last ones differently."""
 MOST_MISTAKES = 100
@@ -62,9 +64,20 @@ class Imported:
     numbers: list[int]
     """The experiments, in the order of the rows."""
     already: bool
-    """Whether the same table had been imported before; nothing was changed then."""
+    """Whether the campaign had all of it before; nothing was changed then."""
     n_left_out: int = 0
     """Rows whose status says that they are pending or given up."""
+    there: Mapping[int, int] = field(default_factory=dict)
+    """Lines that were left out because the campaign has their experiments, and the numbers of
+    these."""
+
+    @property
+    def there_words(self) -> str:
+        """Say which rows were left out because the campaign has them; empty: none was."""
+        if not self.there:
+            return ""
+        lines, numbers = in_short([*self.there]), in_short([*self.there.values()])
+        return f"In the campaign already, and left out: line {lines}, as experiment {numbers}."
 
 
 @dataclass(frozen=True)
@@ -108,8 +121,29 @@ class ExperimentTable:
             [t.design, t.outcomes, t.executed, t.infeasible, *([t.noise] if t.noise else [])]
             for t in (row.entry.told for row in self.rows)
         ]
-        text = json.dumps(_rounded(content), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(_text_of(content).encode()).hexdigest()[:16]
+
+    def there(self, record: Record) -> dict[int, int]:
+        """Return the lines whose experiments a campaign has, and the numbers of these.
+
+        An experiment is that of one row: what was run twice stands twice in a table.
+        """
+        told: dict[str, list[Experiment]] = {}
+        for e in record.experiments:
+            if e.has_outcome:
+                told.setdefault(_text_of(e.design), []).append(e)
+        found = {}
+        for row in self.rows:
+            alike = told.get(_text_of(row.entry.told.design), [])
+            same = [e for e in alike if not row.pending and _holds(e, row.entry.told)][:1]
+            for e in same:
+                alike.remove(e)
+                found[row.line] = e.number
+        return found
+
+    def without(self, lines: Container[int]) -> "ExperimentTable":
+        """Return the table without some lines."""
+        return replace(self, rows=[row for row in self.rows if row.line not in lines])
 
     def new_call(self, record: Record) -> str:
         """Return a key for an import of this table that none had before."""
@@ -152,6 +186,19 @@ class ExperimentTable:
         if len(set(kept)) == len(given) and not used & set(kept):
             return kept
         return [record.next_number + i for i in range(len(given))]
+
+
+def _text_of(content: Any) -> str:
+    """Return a text that is the same where all numbers are, up to their last digits."""
+    return json.dumps(_rounded(content), sort_keys=True)
+
+
+def _holds(e: Experiment, told: events.Told) -> bool:
+    """Say whether all that a row tells is known of an experiment with its design."""
+    if not told.outcomes:
+        return not e.outcomes and e.infeasible == told.infeasible
+    both = ((told.outcomes, e.outcomes), (told.executed, e.executed), (told.noise, e.noise))
+    return all(_rounded(own).items() <= _rounded(known).items() for own, known in both)
 
 
 def _rounded(content: Any) -> Any:
@@ -236,17 +283,27 @@ def _row_of(trial: "StudyTrial", reader: EntryReader, allow_outside: bool) -> Ta
     return TableRow(trial.number, entry, kept, pending=trial.state == "pending")
 
 
-def read_designs(settings: Settings, path: Path) -> list[Design]:
+def read_designs(settings: Settings, path: Path, allow_outside: bool = False) -> list[Design]:
     """Read the designs of a table, to predict them; empty cells, and what is no parameter, are not.
+
+    Args:
+        settings: The campaign file.
+        path: The table.
+        allow_outside: Whether designs may lie outside the ranges of the file.
 
     Raises:
         FileError: If there are mistakes; all are named.
     """
-    table, names = _TableReader(settings, path), settings.space.whole.names
+    table, names = _TableReader(settings, path), settings.space.names
+    around = settings.space.environment
     designs = [
-        {n: table.read(line, table.value, n, cells[n]) for n in names if cells.get(n)}
+        {
+            **{n: table.read(line, table.designed, n, cells[n], allow_outside, _OUTSIDE_TOO)
+               for n in names if cells.get(n)},
+            **{n: table.read(line, table.value, n, cells[n]) for n in around if cells.get(n)},
+        }
         for line, cells in table.rows()
-    ]
+    ]  # fmt: skip
     table.check()
     return designs
 
@@ -293,7 +350,7 @@ class _TableReader:
         if name not in self.known:
             if column and not ignore_others:
                 near = nearest(name, self.known)
-                hint = "" if ignore_others is None else " (--ignore-others skips such columns)"
+                hint = "" if ignore_others is None else UNKNOWN_COLUMN
                 self.note(1, f"unknown column {column!r}{near}{hint}")
             return None
         if self.settings.is_single and name in (VALUE, NOISE_COLUMN + VALUE):
@@ -368,7 +425,7 @@ class _TableReader:
             self.note(line, f"status must be one of {quoted(_STATUSES)}, got {status!r}.")
         outside = common.get("allow_outside", False)
         design = {
-            n: self.read(line, self._designed, n, cells[n], outside) for n in names if n in cells
+            n: self.read(line, self.designed, n, cells[n], outside) for n in names if n in cells
         }
         columns = {name: EXECUTED_COLUMN + name for name in names}
         columns |= {name: name for name in self.settings.space.environment}
@@ -414,18 +471,21 @@ class _TableReader:
         text = self._plain(name, cell) if name in self._numbers else self.sheet.text(cell)
         return typed_value(self.space, name, text)
 
-    def _designed(self, name: str, cell: str, allow_outside: bool) -> Any:
+    def designed(self, name: str, cell: str, allow_outside: bool, outside: str = _OUTSIDE) -> Any:
+        """Read the value of a parameter, in its range; else add a sentence on what to do."""
         value = self.value(name, cell)
         try:
             self.space.parameters[name].encode(value, allow_outside)
         except ValueError as error:
             is_number = "between" in str(error) and name in self._numbers
-            hint = _OUTSIDE if is_number else ""
+            hint = outside if is_number else ""
             raise ValueError(f"Parameter {name!r}: {error}{hint}") from None
         return value
 
     def _number(self, name: str, cell: str) -> float | None:
-        return check_value(number_of(self._plain(name, cell), name))
+        parameter = self.space.parameters.get(name.removeprefix(EXECUTED_COLUMN))
+        unit = self.units.get(name) if parameter is None else unit_of(parameter)
+        return check_value(typed_number(self._plain(name, cell), name, unit))
 
     def _plain(self, name: str, cell: str) -> str:
         try:

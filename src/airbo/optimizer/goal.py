@@ -211,16 +211,18 @@ class OutcomeModel:
 
     def evaluate(self, design: Design) -> Evaluation:
         """Return the posterior of the measure of one design."""
+        [c] = self.capabilities([design])
+        if c is not None:  # a share has one number
+            share, std, ends = c.share, c.share_std, c.share_interval
+            return Evaluation(dict(design), self.measure, share, std, ends, c)
         Z = self.surrogate.points.of([design])
         [mean], [std] = (v.tolist() for v in self.predict(Z))
         # the mean is normal: μ ± 1.645 σ; of other measures, the middle 90 of 100 draws
         if self.is_mean:
-            ends = [mean - NORMAL_90 * std, mean + NORMAL_90 * std]
+            ends = mean - NORMAL_90 * std, mean + NORMAL_90 * std
         else:
-            drawn = self.factor * self._drawn(Z, FINE).flatten()
-            ends = list(around_mean(drawn))
-        [capability] = self.capabilities([design])
-        return Evaluation(dict(design), self.measure, mean, std, (ends[0], ends[1]), capability)
+            ends = around_mean(self.factor * self._drawn(Z, FINE).flatten())
+        return Evaluation(dict(design), self.measure, mean, std, ends)
 
     def estimates(
         self, Z: Float[Tensor, "n m"], effort: Effort | None = None

@@ -282,14 +282,16 @@ class Space:
                 )
             if name not in self.names:
                 raise ValueError(f"Unknown parameter {name!r}{self.hint(name)}")
-        row = []
+        row, wrong = [], []
         for name, parameter in zip(self.names, self._parameters, strict=True):
-            if name not in design:
-                raise ValueError(f"Parameter {name!r} is missing.")
             try:
                 row.append(parameter.encode(design[name], allow_outside))
+            except KeyError:
+                wrong.append(f"Parameter {name!r} is missing.")
             except ValueError as error:
-                raise ValueError(f"Parameter {name!r}: {error}") from None
+                wrong.append(f"Parameter {name!r}: {error}")
+        if wrong:
+            raise ValueError(" ".join(wrong))
         for limit in () if allow_outside else self.limits:
             if not limit.holds(row):
                 missed = f"{limit.excess(row):.3g}"

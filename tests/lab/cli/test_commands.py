@@ -252,6 +252,18 @@ def test_words_that_are_not_understood(words):
         report_in(words.split(), SPACE, {"value": "%"})
 
 
+def test_all_mistakes_of_a_report_are_named_at_once(here):
+    write(here, MILL)
+    typed = airbo_("tell", "speed=fast", "depht=1", "tool=C", "passes=1.5", "1.5x", code=1).output
+    said = " ".join(typed.split())
+    for what in ("'fast'", "'depht'", "got 'C'", "passes must be a whole number", "'1.5x'"):
+        assert what in said
+    words = ["speed=500", "depth=9", "passes=2", "tool=A", "1.5"]
+    said = " ".join(airbo_("tell", *words, code=1).output.split())
+    assert "Parameter 'speed'" in said
+    assert "Parameter 'depth'" in said
+
+
 BRACKETS = """\
 name = "a [/b]"
 value = { unit = "[/min]" }

@@ -65,6 +65,26 @@ def test_the_comments_of_a_new_file_say_what_is_in_force_and_show_every_kind(her
             assert len(data("check")["uncertainty"]) == 1
 
 
+def test_init_reads_numbers_as_people_type_them_and_names_all_mistakes(here):
+    flags = ["--parameter", "dose=0,5:2,5:mg", "--parameter", "flow=1:9"]
+    airbo_("init", *flags, "--uncertainty", "dose=normal:0,1", "--uncertainty", "flow=normal:2,5%")
+    said = data("check")
+    assert (said["parameters"][0]["low"], said["parameters"][0]["high"]) == (0.5, 2.5)
+    assert "std = 0.1 }" in (here / "campaign.toml").read_text()
+    assert 'std = "2.5%" }' in (here / "campaign.toml").read_text()
+    flags = ["--parameter", "x=a:b", "--parameter", "tool=A", "--parameter", "cooling=0:1"]
+    flags += ["--uncertainty", "colling=normal:1", "--uncertainty", "x=normal:c", "--force"]
+    said = re.sub(r"[\s│]+", " ", airbo_("init", *flags, code=2).stderr)
+    for what in (
+        "got 'a'",
+        "got 'tool=A'",
+        "names 'colling'",
+        "did you mean 'cooling'?",
+        "got 'c'",
+    ):
+        assert what in said
+
+
 def test_init_never_overwrites_by_accident(here):
     (here / "campaign.toml").write_text("mine")
     flags = ["--parameter", "x=0:1"]

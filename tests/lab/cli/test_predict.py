@@ -56,10 +56,14 @@ def test_every_row_of_a_table_is_predicted_as_if_alone(line):
 
 
 def test_all_mistakes_of_a_table_are_named_at_once(line):
-    (line / "designs.csv").write_text("x\nten\n0.5\nmany\n", "utf-8")
+    (line / "designs.csv").write_text("x\nten\n0.5\nmany\n7\n", "utf-8")
     found = airbo_("predict", "--table", "designs.csv", code=3).stderr
     assert "line 2" in found
     assert "line 4" in found
+    assert "line 5" in found
+    (line / "designs.csv").write_text("x\n0.5\n7\n", "utf-8")
+    assert "Use --allow-outside" in airbo_("predict", "--table", "designs.csv", code=3).stderr
+    assert len(data("predict", "--table", "designs.csv", "--allow-outside")["predictions"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -68,6 +72,7 @@ def test_all_mistakes_of_a_table_are_named_at_once(line):
         (["0.5"], "Values are written as name=value, once each, got '0.5'."),
         (["x=a"], "x=a: x must be a number, got 'a'."),
         (["y=1"], "y=1: unknown parameter 'y'"),
+        (["x=a", "y=1"], "x=a: x must be a number, got 'a'. y=1: unknown parameter 'y'"),
         (["x=7"], "'x'"),
         (["x=1,250"], "1,250 can mean 1.250 or 1250"),
         (["x=1", "x=0"], "Values are written as name=value, once each, got 'x=0'."),

@@ -9,6 +9,7 @@ import torch
 import airbo
 from airbo import measures
 from airbo import uncertainty as unc
+from airbo.analysis.words import window_sentences
 from airbo.lab.report import Findings, sections, write_report
 from airbo.lab.report.limits import in_spec_figure
 from airbo.lab.report.report import section
@@ -111,6 +112,18 @@ def test_a_share_in_spec_is_one_number_on_the_whole_page():
     assert tiles["In spec: value at most 30 ml"] == percent(capability.share)
     assert capability.words in words_of(page)
     assert "Tolerance budget" in words_of(page)
+    [budget] = findings_of("in spec").handover.budgets
+    assert budget.in_spec.value == capability.share
+
+
+def test_a_window_ends_where_the_command_line_says():
+    findings = findings_of("limited")
+    assert findings.handover.window.alone
+    text = words_of(shown("limited"))
+    for sentence in window_sentences(findings.handover.window, findings.space)[1:]:
+        alone, together = sentence.partition(": ")[2].split("; ")
+        assert alone.removesuffix(" alone") in text
+        assert together.removesuffix(" if all move at once.") in text
 
 
 @pytest.mark.parametrize("name", ["tail", "target"])

@@ -1,9 +1,13 @@
-"""The page in a real browser: drawn, silent, alone."""
+"""The page in a real browser: drawn, silent, alone; and on paper."""
+
+import random
+import re
 
 import pytest
 
 from airbo.lab.report import write_report
 from tests.browser import CHROMIUM, MISSING, Browser
+from tests.lab.common import campaign
 from tests.lab.report.common import HOSTILE, hostile, milling, optimizer
 
 pytestmark = [
@@ -74,3 +78,46 @@ def test_charts_fit_the_paper(browser, tmp_path):
     browser.run("dispatchEvent(new Event('afterprint'))")
     browser.wait("[...plots()].some(p => p.querySelector('.main-svg').clientWidth > 700)")
     check_silent(browser)
+
+
+REACTION = """
+name = "reaction"
+surrogate = "ugp"
+[parameters.temp]
+low = 40
+high = 110
+unit = "°C"
+uncertainty = { kind = "normal", std = 2 }
+[parameters.equiv]
+low = 1.0
+high = 2.5
+uncertainty = { kind = "normal", std = "3%" }
+[parameters.conc]
+low = 0.1
+high = 1.0
+log = true
+uncertainty = { kind = "normal", std = "2%" }
+[parameters.solvent]
+choices = ["THF", "MeCN", "DMF"]
+[outcomes.yield]
+goal = "maximize"
+unit = "%"
+[outcomes.impurity]
+at_most = 0.5
+unit = "%"
+"""
+
+
+def test_a_report_of_two_outcomes_and_forty_experiments_prints_on_six_pages(browser, tmp_path):
+    rng = random.Random(0)
+    with campaign(tmp_path, REACTION) as c:
+        for i in range(40):
+            temp, solvent = rng.uniform(40, 110), ["THF", "MeCN", "DMF"][i % 3]
+            design = {"temp": temp, "equiv": rng.uniform(1, 2.5), "conc": rng.uniform(0.1, 1)}
+            told = {"yield": 80 - (temp - 85) ** 2 / 30, "impurity": 0.004 * temp}
+            c.tell({**design, "solvent": solvent}, told, sure=True)
+        how = {"units": c.settings.units, "record": c.record()}
+        browser.open(write_report(c.optimizer(), tmp_path / "r.html", **how))
+    browser.wait(READY)
+    browser.pdf(tmp_path / "r.pdf")
+    assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "r.pdf").read_bytes())) <= 6

@@ -60,10 +60,17 @@ def test_the_same_table_counts_once_unless_it_was_another_run(ann, file):
     paste(ann, TABLE)
     page = paste(ann, TABLE)
     assert page.status == 409
-    assert "imported before" in page.words
+    assert "In the campaign already: 2 experiments." in page.words
     assert len(told(file)) == 2
     ann.post("/import", page.forms["/import"] | {"again": "yes"})
     assert len(told(file)) == 4
+
+
+def test_rows_that_are_there_already_are_named_and_left_out(ann, file):
+    paste(ann, TABLE)
+    [said] = paste(ann, TABLE + "140\t0,9\t3\tA\t1,7\n").said()
+    assert "In the campaign already, and left out: line 2-3, as experiment 0-1." in said
+    assert told(file) == {0: (120.0, 1.25), 1: (130.0, 1.5), 2: (140.0, 1.7)}
 
 
 def test_designs_outside_and_other_columns_need_a_tick(ann, file):

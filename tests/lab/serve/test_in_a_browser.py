@@ -184,6 +184,7 @@ def test_a_slider_moves_the_prediction(browser, tmp_path):
         for i, speed in enumerate((60.0, 90.0, 130.0, 170.0)):
             campaign.tell({**design, "speed": speed}, {"roughness": 1.0 + i}, sure=True)
     with serving(file) as (_, url):
+        browser = browser.tab()  # with none of the complaints that other tests provoked
         browser.open(f"{url}predict")
         said = "document.querySelector('.expected li').innerText"
         before = browser.run(said)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from airbo.lab import Campaign
+from airbo.lab.serve.view import small_chart
 from tests.lab.common import write
 from tests.lab.serve.common import TWO
 
@@ -130,3 +131,19 @@ def test_the_best_observed_value_is_the_one_in_the_middle_of_the_limits(ann, fil
     assert "between 1.5 and 3 mm is in spec (dashed; squares are outside)" in page.words
     assert page.text.count('class="out"') == 3  # 0.4, 1.2 and 3.6
     assert page.text.count('<a href="/experiment/') >= 5 + 5  # from the chart, and the last results
+
+
+def test_a_dot_stands_at_the_number_of_its_experiment(ann, live, file):
+    with Campaign.open(file) as campaign:
+        for i, told in enumerate(({"strength": 3}, {"leak": 0.1}, {"leak": 0.2}, {"strength": 2})):
+            campaign.tell({"x": i / 4}, told)
+        campaign.tell({"x": 0.9}, {"strength": 4})
+        places = {
+            name: [(e.number, x) for e, _, x, _ in small_chart(campaign.experiments, name, want)[2]]
+            for name, want in campaign.settings.outcomes.items()
+        }
+    for numbered in places.values():
+        [(first, left), *_, (last, right)] = numbered
+        assert all((x - left) / (right - left) == (n - first) / (last - first) for n, x in numbered)
+    assert [n for n, _ in places["strength"]] == [0, 3, 4]
+    assert "strength of experiments 0 to 4" in ann.get().words

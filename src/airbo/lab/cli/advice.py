@@ -194,7 +194,7 @@ def _predict_table(
     from airbo.lab.prediction import as_table
     from airbo.lab.tables import read_designs, to_csv, write_table
 
-    designs = read_designs(campaign.settings, table)
+    designs = read_designs(campaign.settings, table, allow_outside)
     with out.working("Fitting the model ..."):
         one_thread()
         adviser = campaign.adviser()

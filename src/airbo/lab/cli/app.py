@@ -106,7 +106,7 @@ _add(advice.front_, "airbo front", "airbo front --json", name="front")
 _add(
     data.import_,
     "airbo import before.csv",
-    'airbo import before.xlsx --column "temp=T [°C]"',
+    'airbo import before.xlsx --map "temp=T [°C]"',
     "airbo import --study sqlite:///study.db milling  (an Optuna study)",
     name="import",
 )

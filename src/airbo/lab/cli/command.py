@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -17,8 +18,8 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from airbo.lab.errors import CampaignError, Doubtful, FileError
-from airbo.lab.fields import FIELDS
-from airbo.words import typed_value
+from airbo.lab.fields import FIELDS, Field
+from airbo.words import typed_number, typed_value
 
 if TYPE_CHECKING:
     from airbo.lab import Campaign, Settings
@@ -27,9 +28,23 @@ if TYPE_CHECKING:
 def option(name: str, *flags: str, **more: Any) -> Any:
     """Return the option for a field of ``airbo.lab.fields``."""
     field = FIELDS[name]
-    limits = {"min": field.least, "max": field.most} if field.kind in ("integer", "number") else {}
     flags = flags or (f"--{name.replace('_', '-')}",)
-    return typer.Option(*flags, help=field.says, **{**limits, **more})
+    if field.kind == "integer":
+        more = {"min": field.least, "max": field.most, **more}
+    if field.kind == "number":
+        more["parser"] = partial(_number, field)
+    return typer.Option(*flags, help=field.says, **more)
+
+
+def _number(field: Field, text: str) -> float:
+    """Read a number as people type it."""
+    try:
+        number = typed_number(text, "it")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if field.least is not None and number < field.least:
+        raise typer.BadParameter(f"it must be at least {field.least:g}, got {text!r}.")
+    return number
 
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The campaign file.", envvar="AIRBO_FILE")]
@@ -208,16 +223,29 @@ def collect_garbage() -> None:
 
 def read_given(settings: "Settings", words: "Sequence[str] | None") -> dict[str, Any]:
     """Read words such as ``humidity=63``, of the environment and of parameters."""
-    found: dict[str, Any] = {}
+    named: dict[str, str] = {}
     for word in words or ():
         name, equals, text = word.partition("=")
-        if not equals or name in found:
+        if not equals or name in named:
             raise CampaignError(f"Values are written as name=value, once each, got {word!r}.")
-        try:
-            found[name] = typed_value(settings.space.whole, name, text)
-        except ValueError as error:
-            raise CampaignError(f"{word}: {error}") from None
+        named[name] = text
+    found, wrong = read_each(named, partial(typed_value, settings.space.whole))
+    if wrong:
+        raise CampaignError("\n".join(f"{n}={named[n]}: {text}" for n, text in wrong.items()))
     return found
+
+
+def read_each(
+    named: Mapping[str, str], read: Callable[[str, str], _Result]
+) -> tuple[dict[str, _Result], dict[str, str]]:
+    """Read texts by name; return what they say, and what is wrong with those that say nothing."""
+    found, wrong = {}, {}
+    for name, text in named.items():
+        try:
+            found[name] = read(name, text)
+        except ValueError as error:
+            wrong[name] = str(error)
+    return found, wrong
 
 
 def read_under(settings: "Settings", text: str | None, out: Output) -> Any:

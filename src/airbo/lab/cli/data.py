@@ -43,9 +43,9 @@ def import_(
     ignore_others: Annotated[
         bool, typer.Option("--ignore-others", help="Skip columns with other names.")
     ] = False,
-    column: Annotated[
+    mapped: Annotated[
         list[str] | None,
-        typer.Option(help="A column with another name: NAME=COLUMN, as often as needed."),
+        typer.Option("--map", help="A column with another name: NAME=COLUMN, as often as needed."),
     ] = None,
     uncertainty: Under = None,
     yes: Yes = False,
@@ -58,8 +58,8 @@ def import_(
     units may follow, as in "temp [C]". "status" (ok or failed) and "executed_<name>" are optional.
     Commas, semicolons or tabs between cells and decimal commas are understood. Every mistake is
     named with its line. airbo first asks about numbers that look like typing errors, all at once.
-    The same table twice counts once. From a table that airbo exported, it keeps notes,
-    exclusions, names, times and free numbers.
+    The same table twice counts once; rows that the campaign has already are named and left out.
+    From a table that airbo exported, it keeps notes, exclusions, names, times and free numbers.
 
     With --study, the trials of an Optuna study are imported, pending ones too.
     """
@@ -67,7 +67,7 @@ def import_(
         under = read_under(campaign.settings, uncertainty, out)
         if (data is None) == (study is None):
             raise CampaignError("Name a table, or --study URL NAME.")
-        columns = dict(word.partition("=")[::2] for word in column or [])
+        columns = dict(word.partition("=")[::2] for word in mapped or [])
 
         def take_over(sure: bool) -> "Imported":
             if study is not None:
@@ -82,16 +82,18 @@ def import_(
         done = insisting(out, yes, take_over, f"Importing {source}")
         count = plural(len(done.numbers), "experiment")
         if done.already:
-            these, were = ("This", "was") if len(done.numbers) == 1 else ("These", "were")
-            out.show(
-                f"{these} {count} {were} imported before. Nothing changed; --again counts them."
-            )
+            out.show(f"In the campaign already: {count}. Nothing changed; --again counts them.")
         else:
             first, last = min(done.numbers), max(done.numbers)
-            out.show(f"Imported {count} from {data or source}, as number {first} to {last}.")
+            to_last = "" if first == last else f" to {last}"
+            out.show(f"Imported {count} from {data or source}, as number {first}{to_last}.")
+        if done.there:
+            out.note(f"{done.there_words} --again counts them.")
         if done.n_left_out:
             out.note(f"Rows left out as pending or given up: {done.n_left_out}.")
-        out.result({"imported": done.numbers, "already": done.already, "left_out": done.n_left_out})
+        there = [{"line": line, "trial": number} for line, number in done.there.items()]
+        found = {"imported": done.numbers, "already": done.already, "there": there}
+        out.result({**found, "left_out": done.n_left_out})
 
 
 def export(

@@ -3,6 +3,7 @@
 import shlex
 import signal
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from airbo.lab.cli.command import (
     insisting,
     one_thread,
     option,
+    read_each,
     read_given,
     read_under,
     working_on,
@@ -152,7 +154,7 @@ def show_told(out: Output, campaign: "Campaign", told: "list[Told]") -> None:
         out.show(told_words(settings, t))
         if t.done == "corrected" and e.executed and t.before and t.before.executed == e.executed:
             out.show(f"The executed input stays as it was measured: {pairs(e.executed)}.")
-        elif t.done == "told" and t.before is not None:
+        elif t.done == "told" and t.before is not None and t.before.is_pending:
             out.show(f"Changed: {', '.join(t.changes)}.")
     out.result({"told": told_data(settings, told)})
 
@@ -363,22 +365,22 @@ def _report(words: Sequence[str], space: "Space", units: Mapping[str, str | None
             named[name] = text
         else:
             bare.append(name)
-    around = {
-        name: typed_value(space.whole, name, named.pop(name))
-        for name in space.environment
-        if name in named
-    }
+    set_by_nobody = {name: named.pop(name) for name in space.environment if name in named}
+    around, no_around = read_each(set_by_nobody, partial(typed_value, space.whole))
     only = next(iter(units)) if len(units) == 1 else ""
-    if only and named and all(map(_is_number, named)) and not bare:
+    if only and named and not no_around and all(map(_is_number, named)) and not bare:
         numbered = {int(n): typed_number(text, only, units[only]) for n, text in named.items()}
         return [(n, {only: v}) for n, v in numbered.items()], {}, around
     if only and only not in named and 1 <= len(bare) <= 2:
         named[only] = bare.pop()
-    for name in named:
-        if name not in units and name not in space.names:
-            raise ValueError(f"Unknown name {name!r}{nearest(name, [*units, *space.whole.names])}")
-    measured = {n: typed_number(named[n], n, units[n]) for n in units if n in named}
-    design = {n: typed_value(space, n, named[n]) for n in space.names if n in named}
+    known = [*units, *space.whole.names]
+    unknown = [f"Unknown name {n!r}{nearest(n, known)}" for n in named if n not in known]
+    told = {name: named[name] for name in units if name in named}
+    measured, no_values = read_each(told, lambda n, text: typed_number(text, n, units[n]))
+    moved = {name: named[name] for name in space.names if name in named}
+    design, no_settings = read_each(moved, partial(typed_value, space))
+    if wrong := [*unknown, *no_around.values(), *no_values.values(), *no_settings.values()]:
+        raise ValueError("\n".join(wrong))
     if measured and len(bare) == 1 and _is_number(bare[0]):
         return [(int(bare[0]), measured)], design, around
     if measured and design and not bare:

@@ -1,9 +1,10 @@
 """Commands about the campaign file."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -12,10 +13,12 @@ from airbo.lab.errors import CampaignError
 from airbo.lab.url import StorageURL
 from airbo.space import n_initial_for
 from airbo.uncertainty.kinds import in_percent
-from airbo.words import number, number_of, plural, with_unit
+from airbo.words import nearest, number, plural, typed_number, with_unit
 
 if TYPE_CHECKING:
     from airbo.lab.file import Settings
+
+_T = TypeVar("_T")
 
 
 def init(
@@ -205,14 +208,25 @@ def text_from(
 
     if not parameters and not environment:
         parameters, uncertainties = EXAMPLE
-    tables = dict(_parameter_in(text) for text in parameters)
-    around = dict(_parameter_in(text, "--environment") for text in environment)
-    for text in uncertainties:
-        own, missed = _named(text, "--uncertainty", "speed=normal:2")
-        if own not in tables and own not in around:
-            raise typer.BadParameter(f"--uncertainty names {own!r}, which is no parameter.")
+    mistakes: list[str] = []
+
+    def each(texts: Sequence[str], read: Callable[[str], _T]) -> list[_T]:
+        found = []
+        for text in texts:
+            try:
+                found.append(read(text))
+            except typer.BadParameter as error:
+                mistakes.append(error.message)
+        return found
+
+    tables = dict(each(parameters, _parameter_in))
+    around = dict(each(environment, partial(_parameter_in, flag="--environment")))
+    known = [text.partition("=")[0].strip() for text in (*parameters, *environment)]
+    for own, missed in each(uncertainties, partial(_missed, known=known)):
         table, key = (around, "law") if own in around else (tables, "uncertainty")
-        table[own][key] = _uncertainty(missed)
+        table.setdefault(own, {})[key] = missed
+    if mistakes:
+        raise typer.BadParameter(" ".join(mistakes))
     templates = Environment(  # noqa: S701 - TOML, not HTML
         loader=PackageLoader("airbo.lab.cli"), trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -262,6 +276,15 @@ def _parameter_in(text: str, flag: str = "--parameter") -> tuple[str, Table]:
     return name, table
 
 
+def _missed(text: str, known: Sequence[str]) -> tuple[str, str]:
+    """Read NAME=normal:2 and its like, of something that there is."""
+    own, missed = _named(text, "--uncertainty", "speed=normal:2")
+    if own not in known:
+        near = nearest(own, known)
+        raise typer.BadParameter(f"--uncertainty names {own!r}, which is no parameter{near}")
+    return own, _uncertainty(missed)
+
+
 _SHORT = {"normal": ("std",), "uniform": ("low", "high"), "lognormal": ("sigma",)}
 
 
@@ -284,16 +307,17 @@ def _length(text: str, flag: str) -> str:
     """Return a number in the unit of the parameter, or in percent of its value."""
     if "%" not in text:
         return _number(text, f"--uncertainty {flag}")
+    text = text.strip().replace(",", ".")
     if in_percent(text) is None:
         raise typer.BadParameter(
             f"--uncertainty {flag} must be a number or percent, such as 5%, got {text!r}."
         )
-    return toml_text(text.strip())
+    return toml_text(text)
 
 
 def _number(text: str, what: str) -> str:
     try:
-        return repr(number_of(text, what)).removesuffix(".0")
+        return repr(typed_number(text, what)).removesuffix(".0")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -220,7 +220,10 @@ def map_figure(outcome: OutcomeFindings, horizontal: str, vertical: str) -> go.F
         "z": z,
         "colorscale": "Viridis",
         "reversescale": outcome.want.sign < 0,  # bright is good, in either direction
-        "colorbar": {"title": {"text": title, "side": "right"}, "thickness": 14},
+        "colorbar": {
+            "title": {"text": title, "side": "top"}, "thickness": 10,
+            "orientation": "h", "yanchor": "bottom", "y": 1.02, "ypad": 0,
+        },
         "hovertext": [
             [f"{words.number(a)}, {words.number(b)}: {words.number(v)}"
              for a, v in zip(over.x, row, strict=True)]

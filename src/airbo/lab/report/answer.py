@@ -89,7 +89,7 @@ def _outcome_tiles(outcome: OutcomeFindings, estimate: OutcomeEstimate) -> list[
             f"{outcome.written(outcome.here)}."
         )
         return [(spec, words.percent(c.share), required)]
-    sure_of_mean = f"95% sure: {words.interval(outcome.here)}"
+    sure_of_mean = f"90% sure: {words.interval(outcome.here)}"
     expected = (f"Expected {name}", outcome.written(outcome.here), sure_of_mean)
     if isinstance(want.measure, Mean):
         return [expected]

@@ -1,8 +1,5 @@
 """What people hand over where values have limits: how they are kept, and how far one may move."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import plotly.graph_objects as go
 import torch
 from jaxtyping import Float
@@ -10,7 +7,7 @@ from torch import Tensor
 
 from airbo import words
 from airbo.analysis import Contribution, OperatingWindow, ToleranceBudget
-from airbo.analysis.words import likely_share
+from airbo.analysis.words import likely_share, range_words
 from airbo.lab.report import style
 from airbo.lab.report.findings import Findings
 from airbo.outcomes import Bounds
@@ -90,19 +87,10 @@ def window_rows(findings: Findings, window: OperatingWindow) -> list[list[str]]:
         [
             name,
             findings.shown(name, window.design[name]),
-            *(range_words(findings, name, own[name]) for own in ranges),
+            *(range_words(findings.space, name, own[name]) for own in ranges),
         ]
         for name in findings.space.names
     ]
-
-
-def range_words(findings: Findings, name: str, ends: Sequence[Any]) -> str:
-    """Write a range, or the choices of a category."""
-    parameter = findings.parameter(name)
-    if isinstance(parameter, Categorical):
-        return words.listed([str(choice) for choice in ends])
-    low, high = (findings.bare(name, end) for end in ends)
-    return words.with_unit(low if low == high else f"{low} to {high}", words.unit_of(parameter))
 
 
 def window_figure(findings: Findings, window: OperatingWindow, name: str) -> go.Figure:
@@ -156,10 +144,10 @@ def budget_rows(budget: ToleranceBudget) -> list[list[str]]:
 
 def _row(budget: ToleranceBudget, c: Contribution, name: str) -> list[str]:
     cells = [name, likely_share(c.share), likely_share(c.scatter_if_halved)]
-    gain = c.gain_if_halved
-    if gain is None or budget.in_spec is None:
+    gain, share = c.gain_if_halved, budget.in_spec_if_halved(c)
+    if gain is None or share is None or budget.in_spec is None:
         return cells
-    then = words.percent(budget.in_spec.value + gain.value)
+    then = words.percent(share)
     if then == words.percent(budget.in_spec.value):
         return [*cells, f"{then}, as now"]
     points, low, high = (_signed(100 * v) for v in (gain.value, gain.low, gain.high))

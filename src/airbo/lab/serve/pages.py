@@ -52,6 +52,7 @@ from airbo.lab.serve.jobs import JobError
 from airbo.lab.serve.live import LiveCampaign, Snapshot
 from airbo.lab.serve.models import Profile, profile
 from airbo.lab.serve.view import STATIC, asset_bytes, environment
+from airbo.lab.tables import UNKNOWN_COLUMN
 from airbo.words import plural, result
 
 MOST_REMEMBERED = 10_000
@@ -83,7 +84,7 @@ _FILES = {
 """Files to save, and their kind."""
 _INSTEAD = {
     "Use --allow-outside if it was really run there.": "Tick the box if it was really run there.",
-    "(--ignore-others skips such columns)": "Tick the box to skip such columns.",
+    UNKNOWN_COLUMN: " Tick the box to skip such columns.",
 }
 """What the page says where the command line names an option."""
 MOST_WAITING = 10
@@ -242,8 +243,9 @@ class Form:
             raise EntryError({"table": f"Nothing was stored.\n{listed}"}) from None
         count = plural(len(done.numbers), "experiment")
         if done.already:
-            raise KnownAlready(f"This table was imported before: {count}. Nothing was stored.")
-        return f"Imported {count}, as number {min(done.numbers)} to {max(done.numbers)}."
+            raise KnownAlready(f"In the campaign already: {count}. Nothing was stored.")
+        said = f"Imported {count}, as number {min(done.numbers)} to {max(done.numbers)}."
+        return f"{said} {done.there_words}".strip()
 
     def undo(self) -> str:
         """Take back the last change, if it is still the one that the visitor saw."""

@@ -73,7 +73,7 @@ def clock(moment: datetime | None) -> str:
 
 
 def small_chart(experiments: Sequence[Experiment], name: str, want: Want) -> Any:
-    """Place the latest values of an outcome in the order of the experiments.
+    """Place the latest values of an outcome over the numbers of the experiments.
 
     Failed ones stand on the lower edge.
 
@@ -88,17 +88,18 @@ def small_chart(experiments: Sequence[Experiment], name: str, want: Want) -> Any
         return None
     bounds = [bound for bound in want.bounds if bound is not None]
     low, high = min(known + bounds), max(known + bounds)
-    step = (WIDTH - 2 * EDGE) / (len(done) - 1)
+    first = done[0].number
+    step = (WIDTH - 2 * EDGE) / (done[-1].number - first)
 
     def height(value: float) -> float:
         return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * ((value - low) / (high - low or 1.0))
 
     dots = []
-    for i, e in enumerate(done):
+    for e in done:
         value = e.outcomes.get(name)
         is_out = value is not None and bounds and want.merit(value) < 0
         kind = "failed" if value is None else "out" if is_out else "in"
         y = HEIGHT - EDGE / 2 if value is None else height(value)
-        dots.append((e, kind, EDGE + i * step, y))
+        dots.append((e, kind, EDGE + (e.number - first) * step, y))
     lines = [(height(bound), bound) for bound in bounds]
     return low, high, dots, lines, any(kind == "out" for _, kind, *_ in dots)

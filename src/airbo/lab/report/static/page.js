@@ -28,7 +28,7 @@ addEventListener("beforeprint", () => plots().forEach((plot) => {
   const before = { height: parseFloat(plot.style.height), font: plot.layout.font.size, left: plot.layout.margin.l };
   plot.onScreen = plot.onScreen || before;
   const [width, font] = plot.closest(".three") ? [220, 9] : plot.closest(".grid") ? [335, 11] : [680, 13];
-  fit(plot, 0.7 * plot.onScreen.height,
+  fit(plot, 0.6 * plot.onScreen.height,
     { width, autosize: false, "font.size": font, "margin.b": 36, "margin.l": 44 });
 }));
 addEventListener("afterprint", () => plots().forEach((plot) => {
