@@ -28,6 +28,7 @@ from airbo.seeds import reproducible
 from airbo.uncertainty import Normal, Product, Relative, Uniform, base_draws
 from experiments.harness import table
 from experiments.harness.experiment import Experiment, Results, Task
+from experiments.harness.statistics import with_interval
 from experiments.subjects.cases import Case, Design
 from experiments.subjects.internals import Capability
 from experiments.subjects.landscapes import Formula
@@ -244,6 +245,9 @@ class Handover(Experiment):
             [
                 f"After {N_EXPERIMENTS} experiments.",
                 table.markdown(header, rows),
+                "The same seed, airbo's share less that of another method, in points: mean (95% "
+                "interval over pairs).",
+                table.markdown(["airbo and", "ahead : behind", "points"], _pairs(results)),
                 "How often the 90% interval at the recommended design contains the true value, and "
                 "how often the worst corner of the joint window keeps its level.",
                 table.markdown(["job", "runs", *held, "worst corner"], kept),
@@ -260,6 +264,24 @@ def values_at(problem: Problem, design: Design) -> Tensor:
 def _median(each: list[dict[str, Any]]) -> str:
     shares = [r["share"] for r in each]
     return f"{np.median(shares):.1%} ({min(shares):.1%})" if shares else "–"
+
+
+def _pairs(results: Results) -> list[list[str]]:
+    """Compare the shares that two methods reach on the same job with the same seed."""
+    shares = {(task.label, task.seed): result["share"] for task, result in results}
+    rows = []
+    for rival in (PERTURBED, PLAIN):
+        leads = [
+            100 * (ours - theirs)
+            for (label, seed), ours in shares.items()
+            if label.endswith(f": {AIRBO}")
+            for theirs in [shares.get((label.replace(AIRBO, rival), seed))]
+            if theirs is not None
+        ]
+        if leads:
+            won, lost = sum(lead > 0 for lead in leads), sum(lead < 0 for lead in leads)
+            rows.append([rival, f"{won} : {lost}", with_interval(np.array(leads), "+.1f")])
+    return rows
 
 
 def _held(each: list[dict[str, Any]], key: str) -> str:

@@ -42,7 +42,9 @@ def test_intervals_and_corners_are_counted(monkeypatch):
             "worst_corner": 0.8}  # fmt: skip
     bad = {**good, "worst_corner": 0.6, "scatter": 2.0}
     each = [(Task("handover", f"milling: {AIRBO}", i, {}), r) for i, r in enumerate((good, bad))]
+    each += [(Task("handover", f"milling: {PLAIN}", i, {}), {"share": 0.8}) for i in (1, 2)]
     text = HANDOVER.summary(Results(each))
+    assert "| plain GP | 1 : 0 | +10.0 (+10.0 to +10.0) |" in text  # seed 1 is the only pair
     assert "| milling | 2 | 100% | 0% | 50% | 1 of 2 |" in text
 
 
