@@ -322,8 +322,8 @@ def test_rows_that_the_campaign_has_are_named_and_left_out(tmp_path):
     grown = GOOD + "140,1.5,1,A,3.5\n100,0.5,2,A,1.5\n100,0.5,2,A,1.6\n"
     done = c.import_table(csv(tmp_path, grown))  # line 5 is line 2 again: another run
     assert (done.numbers, done.already) == ([3, 4], False)
-    assert done.there == {2: 0, 3: 1, 4: 2}
-    assert "line 2-4, as experiment 0-2" in done.there_words
+    assert done.repeated == {2: 0, 3: 1, 4: 2}
+    assert "line 2-4, as experiment 0-2" in done.repeated_words
     assert [value_of(e) for e in c.experiments] == [1.5, 2.5, 3.5, 1.5, 1.6]
     part = "\n".join(grown.splitlines()[:4])  # a table that nobody imported, and nothing new
     assert c.import_table(csv(tmp_path, part)).already
@@ -336,10 +336,10 @@ def test_a_row_with_another_outcome_or_measurement_is_another_run(tmp_path):
     text = GOOD.replace("value", "executed_speed,value").replace("A,", "A,101,")
     c.import_table(csv(tmp_path, text.replace("B,", "B,,")))
     other = text.replace("101", "102").replace("B,", "B,,").replace("2.5", "2.6")
-    assert c.import_table(csv(tmp_path, other)).there == {}
+    assert c.import_table(csv(tmp_path, other)).repeated == {}
     failed = GOOD.replace("value", "status,value").replace("1.5\n", "failed,\n")
     c.import_table(csv(tmp_path, failed.replace("2.5", "ok,2.7")))
-    assert c.import_table(csv(tmp_path, failed.replace("2.5", "ok,2.8"))).there == {2: 4}
+    assert c.import_table(csv(tmp_path, failed.replace("2.5", "ok,2.8"))).repeated == {2: 4}
 
 
 def test_a_cell_may_carry_the_unit_of_its_column(tmp_path):

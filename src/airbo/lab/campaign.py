@@ -570,8 +570,8 @@ class Campaign:
             found["known"] = table.known(record)
             if found["known"] and not again:
                 return []
-            found["there"] = {} if again else table.there(record)
-            new = table.without(found["there"])
+            found["repeated"] = {} if again else table.repeated(record)
+            new = table.without(found["repeated"])
             if not sure:
                 lines = [row.line for row in new.rows]
                 entries = [row.entry for row in new.rows]
@@ -581,8 +581,8 @@ class Campaign:
         call, record, is_new = self._change(table.new_call(self.record()), decide)
         if not is_new:
             numbers = record.numbers_of(found.get("known") or call)
-            return Imported(numbers or [*found["there"].values()], already=True)
-        return Imported(record.numbers_of(call), False, table.n_left_out, found["there"])
+            return Imported(numbers or [*found["repeated"].values()], already=True)
+        return Imported(record.numbers_of(call), False, table.n_left_out, found["repeated"])
 
     def import_study(
         self, url: str, name: str, *, again: bool = False, allow_outside: bool = False

@@ -67,16 +67,16 @@ class Imported:
     """Whether the campaign had all of it before; nothing was changed then."""
     n_left_out: int = 0
     """Rows whose status says that they are pending or given up."""
-    there: Mapping[int, int] = field(default_factory=dict)
+    repeated: Mapping[int, int] = field(default_factory=dict)
     """Lines that were left out because the campaign has their experiments, and the numbers of
     these."""
 
     @property
-    def there_words(self) -> str:
+    def repeated_words(self) -> str:
         """Say which rows were left out because the campaign has them; empty: none was."""
-        if not self.there:
+        if not self.repeated:
             return ""
-        lines, numbers = in_short([*self.there]), in_short([*self.there.values()])
+        lines, numbers = in_short([*self.repeated]), in_short([*self.repeated.values()])
         return f"In the campaign already, and left out: line {lines}, as experiment {numbers}."
 
 
@@ -123,7 +123,7 @@ class ExperimentTable:
         ]
         return hashlib.sha256(_text_of(content).encode()).hexdigest()[:16]
 
-    def there(self, record: Record) -> dict[int, int]:
+    def repeated(self, record: Record) -> dict[int, int]:
         """Return the lines whose experiments a campaign has, and the numbers of these.
 
         An experiment is that of one row: what was run twice stands twice in a table.

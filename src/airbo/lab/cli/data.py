@@ -87,12 +87,12 @@ def import_(
             first, last = min(done.numbers), max(done.numbers)
             to_last = "" if first == last else f" to {last}"
             out.show(f"Imported {count} from {data or source}, as number {first}{to_last}.")
-        if done.there:
-            out.note(f"{done.there_words} --again counts them.")
+        if done.repeated:
+            out.note(f"{done.repeated_words} --again counts them.")
         if done.n_left_out:
             out.note(f"Rows left out as pending or given up: {done.n_left_out}.")
-        there = [{"line": line, "trial": number} for line, number in done.there.items()]
-        found = {"imported": done.numbers, "already": done.already, "there": there}
+        repeated = [{"line": line, "trial": number} for line, number in done.repeated.items()]
+        found = {"imported": done.numbers, "already": done.already, "repeated": repeated}
         out.result({**found, "left_out": done.n_left_out})
 
 

@@ -245,7 +245,7 @@ class Form:
         if done.already:
             raise KnownAlready(f"In the campaign already: {count}. Nothing was stored.")
         said = f"Imported {count}, as number {min(done.numbers)} to {max(done.numbers)}."
-        return f"{said} {done.there_words}".strip()
+        return f"{said} {done.repeated_words}".strip()
 
     def undo(self) -> str:
         """Take back the last change, if it is still the one that the visitor saw."""
